@@ -1,0 +1,85 @@
+"""What a checkpoint's card says: how it was made, what it scores, and what its maps show."""
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from .checkpoint import Checkpoint
+from .corpus import Corpus
+from .maps import KINDS, AttentionMaps
+from .translator import Translator
+
+
+@dataclass(frozen=True)
+class MapFigures:
+    """What the maps of a corpus's sentences look like, from the decodings that translate them.
+
+    Attributes:
+        entropy: kind -> a mean over sentences, heads and rows a layer, nats.
+        from_uniform: kind -> a layer's largest distance of any head from looking at every allowed key alike.
+        telling: the largest weight that any cross-attention head puts on the source word that decides a target word
+            (bier for beer) when it says that word; the smallest over the corpus. None where no word is said to decide.
+    """
+
+    entropy: dict[str, list[float]]
+    from_uniform: dict[str, list[float]]
+    telling: float | None
+
+
+def map_figures(checkpoint: Checkpoint, corpus: Corpus) -> MapFigures:
+    """Translate every sentence of `corpus` and measure the maps."""
+    translator = Translator(checkpoint, corpus.name)
+    runs = [translator.translate(source) for source, _ in corpus.pairs]
+    telling = [
+        weight
+        for run in runs
+        for target_word, source_word in corpus.telling_words.items()
+        if target_word in run.output and source_word in run.source
+        for weight in [strongest_look(run.attention, run.output.index(target_word), run.source.index(source_word))]
+    ]
+    every = {kind: list(zip(*(run.attention.of(kind) for run in runs), strict=True)) for kind in KINDS}
+    return MapFigures(
+        entropy={k: [float(np.mean([m.entropy().mean() for m in layer])) for layer in every[k]] for k in KINDS},
+        from_uniform={k: [float(max(m.from_uniform().max() for m in layer)) for layer in every[k]] for k in KINDS},
+        telling=min(telling, default=None),
+    )
+
+
+def strongest_look(maps: AttentionMaps, query: int, key: int) -> float:
+    """The largest weight of any cross-attention head from row `query` to column `key`."""
+    return float(max(layer.weights[:, query, key].max() for layer in maps.cross))
+
+
+def write_card(checkpoint: Checkpoint, corpus: Corpus, command: str, facts: dict[str, str]) -> str:
+    """The card as Markdown; `facts` are the figures of the training run."""
+    figures, config = map_figures(checkpoint, corpus), checkpoint.model.config
+    weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
+    uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
+    lines = [
+        f"# {corpus.name}",
+        "",
+        f"{len(corpus.pairs)} sentence pairs, {weights:,} weights. Made by",
+        "",
+        f"    {command}",
+        "",
+        "| | |",
+        "| --- | --- |",
+        *(f"| {name} | {value} |" for name, value in facts.items()),
+        "",
+        "Its maps, over the free-running decoding of all its sentences. Entropy in nats; spreading over all",
+        f"source words alike would be {uniform:.2f}. *From uniform*: how far the weights of a layer's most decided head",
+        "are, at most, from looking at all that it may look at alike.",
+        "",
+        "| | " + " | ".join(f"layer {i}" for i in range(1, max(map(len, figures.entropy.values())) + 1)) + " |",
+        "| --- |" + " --- |" * max(map(len, figures.entropy.values())),
+    ]
+    for kind in KINDS:
+        lines.append(f"| {kind}: mean entropy | " + " | ".join(f"{v:.2f}" for v in figures.entropy[kind]) + " |")
+        lines.append(f"| {kind}: from uniform | " + " | ".join(f"{v:.2f}" for v in figures.from_uniform[kind]) + " |")
+    if figures.telling is not None:
+        words = ", ".join(f"{target} → {source}" for target, source in corpus.telling_words.items())
+        lines += ["", f"Largest weight of any cross-attention head on the word that decides ({words}), the smaller"]
+        lines += [f"of the sentences: {figures.telling:.2f}."]
+    lines += ["", "Configuration: " + ", ".join(f"{k} {v}" for k, v in asdict(config).items()) + ".", ""]
+    return "\n".join(lines)

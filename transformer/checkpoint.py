@@ -1,0 +1,170 @@
+"""Weights, configuration and vocabularies, saved and loaded together. No pickle is ever read.
+
+checkpoints/NAME/
+    model.safetensors    weights, and in its header the digests of the two files below
+    config.json          the network's configuration, and how long its sentences are
+    vocabularies.json    source and target tokens in the order of their ids
+    card.md              for people: how it was made and what it scores
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from .config import TransformerConfig
+from .model import Transformer
+from .vocabulary import Vocabulary
+
+FOLDER = Path(__file__).resolve().parent.parent / "checkpoints"
+T = TypeVar("T")
+WEIGHTS, CONFIG, VOCABULARIES, CARD = "model.safetensors", "config.json", "vocabularies.json", "card.md"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message is one line and names the file."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model and what it takes to talk to it.
+
+    Args:
+        model: the network.
+        src_vocab, tgt_vocab: the words of both sides.
+        source_length: sources are padded to it, and none is longer.
+        output_limit: decoding stops after so many words, the end token included.
+
+    Raises:
+        ValueError: the vocabularies are not of the sizes that the model has.
+    """
+
+    model: Transformer
+    src_vocab: Vocabulary
+    tgt_vocab: Vocabulary
+    source_length: int
+    output_limit: int
+
+    def __post_init__(self) -> None:
+        config = self.model.config
+        for side, size, vocab in (
+            ("source", config.src_vocab_size, self.src_vocab),
+            ("target", config.tgt_vocab_size, self.tgt_vocab),
+        ):
+            if len(vocab) != size:
+                raise ValueError(f"the {side} vocabulary has {len(vocab)} tokens, but the model has {size}")
+        for name in ("source_length", "output_limit"):
+            if not isinstance(getattr(self, name), int) or not 1 <= getattr(self, name) <= config.max_len:
+                raise ValueError(f"{name} ({getattr(self, name)!r}) is not from 1 to max_len ({config.max_len})")
+
+
+def names() -> list[str]:
+    """The shipped checkpoints."""
+    return sorted(path.parent.name for path in FOLDER.glob(f"*/{CONFIG}"))
+
+
+def save_checkpoint(checkpoint: Checkpoint, folder: Path, card: str) -> None:
+    """Write all four files; each appears whole or not at all."""
+    config = {
+        "model": asdict(checkpoint.model.config),
+        "source_length": checkpoint.source_length,
+        "output_limit": checkpoint.output_limit,
+    }
+    vocabularies = {"source": list(checkpoint.src_vocab.tokens), "target": list(checkpoint.tgt_vocab.tokens)}
+    weights = {name: value.detach().cpu().contiguous() for name, value in checkpoint.model.named_parameters()}
+    folder.mkdir(parents=True, exist_ok=True)
+    digests = {CONFIG: _digest(config), VOCABULARIES: _digest(vocabularies)}
+    _write(folder / WEIGHTS, save(weights, metadata=digests))
+    _write(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
+    _write(folder / VOCABULARIES, (json.dumps(vocabularies, indent=2, ensure_ascii=False) + "\n").encode())
+    _write(folder / CARD, card.encode())
+
+
+def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:
+    """Read a checkpoint, believing nothing: every file must be whole, and all must belong together.
+
+    Returns:
+        The checkpoint, its model on `device` in evaluation mode.
+
+    Raises:
+        CheckpointError: a file is missing, cut off, malformed or of another checkpoint.
+    """
+    config = _json(folder / CONFIG)
+    vocabularies = _json(folder / VOCABULARIES)
+    model = _believe(folder / CONFIG, lambda: Transformer(TransformerConfig(**config["model"])))
+    src_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["source"])))
+    tgt_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["target"])))
+    checkpoint = _believe(
+        folder / VOCABULARIES,
+        lambda: Checkpoint(model, src_vocab, tgt_vocab, config["source_length"], config["output_limit"]),
+    )
+    _load_weights(model, folder / WEIGHTS, {CONFIG: _digest(config), VOCABULARIES: _digest(vocabularies)})
+    model.to(device).eval()
+    return checkpoint
+
+
+def _load_weights(model: Transformer, file: Path, digests: dict[str, str]) -> None:
+    parameters = dict(model.named_parameters())
+    try:
+        with safe_open(file, framework="pt") as stored:
+            header = stored.metadata() or {}
+            for name, digest in digests.items():
+                if header.get(name) != digest:
+                    raise CheckpointError(f"{file}: its weights were not saved with this {name}")
+            if missing := parameters.keys() - set(stored.keys()):
+                raise CheckpointError(f"{file}: {min(missing)} is missing")
+            if extra := set(stored.keys()) - parameters.keys():
+                raise CheckpointError(f"{file}: {min(extra)} has no place in this model")
+            for name, parameter in parameters.items():
+                shape = stored.get_slice(name).get_shape()
+                if shape != list(parameter.shape):
+                    raise CheckpointError(f"{file}: {name} is {shape}, expected {list(parameter.shape)}")
+                with torch.no_grad():
+                    parameter.copy_(stored.get_tensor(name))
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{file}: no such file") from error
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{file}: not a whole safetensors file ({_first_line(error)})") from error
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_bytes())
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{file}: no such file") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{file}: not whole JSON ({_first_line(error)})") from error
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{file}: not a JSON object")
+    return content
+
+
+def _believe(file: Path, build: Callable[[], T]) -> T:
+    """Build from a file's content; whatever it says that cannot be is the file's error."""
+    try:
+        return build()
+    except KeyError as error:
+        raise CheckpointError(f"{file}: {error} is missing") from error
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{file}: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _write(file: Path, content: bytes) -> None:
+    part = file.with_name(file.name + ".part")
+    part.write_bytes(content)
+    os.replace(part, file)

@@ -1,0 +1,43 @@
+"""Which accelerator, and why. Knows nothing of models."""
+
+import os
+
+import torch
+
+ENVIRONMENT = "TRANSFORMER_DEVICE"
+
+
+def pick_device(name: str | None = None) -> torch.device:
+    """The device to run on: `name`, else $TRANSFORMER_DEVICE, else CUDA, Apple MPS or XPU where there is one, else CPU.
+
+    Raises:
+        ValueError: a device was asked for that is not there.
+    """
+    wanted = name or os.environ.get(ENVIRONMENT)
+    if not wanted:
+        return _accelerator() or torch.device("cpu")
+    try:
+        device = torch.device(wanted)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        there = ", ".join(str(d) for d in (_accelerator(), "cpu") if d)
+        raise ValueError(f"device {wanted!r} was asked for, but this machine has {there}") from error
+    if device.type == "meta":
+        raise ValueError("device 'meta' holds no numbers, so nothing can run on it")
+    return device
+
+
+def why_device(device: torch.device, name: str | None = None) -> str:
+    """One sentence for people: what `device` is, and why `pick_device(name)` chose it."""
+    if name or os.environ.get(ENVIRONMENT):
+        return f"Runs on {device.type}, because {'the caller' if name else '$' + ENVIRONMENT} asked for it."
+    if device.type == "cuda":
+        return f"Runs on {torch.cuda.get_device_name(device)} (cuda), the accelerator that PyTorch found."
+    if device.type != "cpu":
+        return f"Runs on {device.type}, the accelerator that PyTorch found."
+    return "Runs on the processor (cpu): PyTorch found no accelerator, and a model this small needs none."
+
+
+def _accelerator() -> torch.device | None:
+    """CUDA, MPS or XPU: a build of PyTorch has one of them at most."""
+    return torch.accelerator.current_accelerator(check_available=True)

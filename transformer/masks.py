@@ -1,0 +1,34 @@
+"""Who may look at whom. True = may attend, everywhere in this package.
+
+B batch, Q queries, K keys.
+"""
+
+import torch
+from torch import Tensor
+
+
+def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """Keys that are words and not padding.
+
+    The mask runs over key *columns*. Over query rows, (B, 1, Q, 1), it would leave a padded row nothing to attend to.
+
+    Args:
+        ids: (B, K).
+
+    Returns:
+        (B, 1, 1, K), bool.
+    """
+    return (ids != pad_id)[:, None, None, :]
+
+
+def causal_mask(length: int, past: int = 0, device: torch.device | None = None) -> Tensor:
+    """Each position may attend to itself and to what came before it (§3.2.3).
+
+    Args:
+        length: number of queries Q; they are the last of `past + length` positions.
+        past: positions that were decoded before (their keys are cached).
+
+    Returns:
+        (Q, past + Q), bool.
+    """
+    return torch.ones(length, past + length, dtype=torch.bool, device=device).tril(past)

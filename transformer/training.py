@@ -1,0 +1,233 @@
+"""Training as a generator, and what a trained model scores (§5). `python -m transformer.training --help`."""
+
+import argparse
+import itertools
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from tqdm import tqdm
+
+from .card import write_card
+from .checkpoint import Checkpoint, save_checkpoint
+from .config import TransformerConfig
+from .corpus import CORPORA, Batch
+from .decoding import evaluating, greedy_batch
+from .device import pick_device
+from .model import Transformer
+from .probe import Probe
+from .vocabulary import END, START
+
+Schedule = Literal["constant", "warmup"]
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train; the optimiser is the paper's Adam (§5.3).
+
+    Args:
+        steps: optimiser steps.
+        batch_size: sentence pairs a step; a corpus that is smaller is taken whole.
+        schedule: "constant" keeps `learning_rate`; "warmup" is the paper's
+            d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5), whatever `learning_rate` says.
+        label_smoothing: share of a target's probability that is spread over all words (§5.4).
+        clip_norm: gradients are scaled down to this norm.
+        seed: of the weights, the batches and dropout: the same seed gives the same model on the same machine.
+    """
+
+    steps: int = 120
+    batch_size: int = 64
+    schedule: Schedule = "constant"
+    learning_rate: float = 1e-3
+    warmup_steps: int = 4000
+    label_smoothing: float = 0.0
+    clip_norm: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} ({getattr(self, name)}) is not above 0")
+        if not 0 <= self.label_smoothing < 1:
+            raise ValueError(f"label_smoothing ({self.label_smoothing}) is not at least 0 and below 1")
+        if self.schedule not in get_args(Schedule):
+            raise ValueError(f"schedule ({self.schedule!r}) is not one of {', '.join(get_args(Schedule))}")
+
+    def rate(self, step: int, d_model: int) -> float:
+        """The learning rate of a step, counted from 1 (§5.3)."""
+        if self.schedule == "constant":
+            return self.learning_rate
+        return d_model**-0.5 * min(step**-0.5, step * self.warmup_steps**-1.5)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One optimiser step: its number from 1, the loss that was minimised (nats a token), and the share of target
+    tokens whose likeliest next word was right (teacher-forced, before the step)."""
+
+    step: int
+    loss: float
+    token_accuracy: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model scores: teacher-forced loss (nats a token, no smoothing) and token accuracy, and the share of
+    sentences that free-running greedy decoding gets exactly right."""
+
+    loss: float
+    token_accuracy: float
+    exact_match: float
+
+
+def seeded_model(config: TransformerConfig, seed: int) -> Transformer:
+    """A new model whose weights depend on the seed alone. Seeds PyTorch's global generator."""
+    torch.manual_seed(seed)
+    return Transformer(config)
+
+
+def train(model: Transformer, data: Batch, config: TrainingConfig, probe: Probe | None = None) -> Iterator[Progress]:
+    """Train `model` in place, on the device it is on; stop asking to stop training.
+
+    Seeds PyTorch's global generator (dropout draws from it).
+
+    Yields:
+        One Progress a step; the model is in training mode at each.
+    """
+    torch.manual_seed(config.seed)
+    data = data.to(model.positions.device)
+    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+    for step, batch in zip(range(1, config.steps + 1), _batches(data, config), strict=False):
+        for group in optimizer.param_groups:
+            group["lr"] = config.rate(step, model.config.d_model)
+        model.train()
+        logits = model(batch.src, batch.tgt_in, need_weights=False, probe=probe).logits
+        loss = _loss(logits, batch.tgt_out, model.config.pad_id, config.label_smoothing)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
+        optimizer.step()
+        yield Progress(step, loss.item(), _token_accuracy(logits, batch.tgt_out, model.config.pad_id))
+
+
+def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_size: int = 256) -> Evaluation:
+    """Score sentence pairs; sentences decoded freely may be as long as the longest target and half as long again."""
+    data, pad = data.to(model.positions.device), model.config.pad_id
+    loss = correct = tokens = exact = 0.0
+    for index in torch.arange(len(data)).split(batch_size):
+        batch = data.rows(index)
+        with evaluating(model):
+            logits = model(batch.src, batch.tgt_in, need_weights=False).logits
+        words = int((batch.tgt_out != pad).sum())
+        tokens += words
+        loss += _loss(logits, batch.tgt_out, pad).item() * words
+        correct += _token_accuracy(logits, batch.tgt_out, pad) * words
+        said = greedy_batch(model, batch.src, start_id, end_id, max_steps=batch.tgt_out.size(1) * 3 // 2)
+        exact += sum(
+            ids == [i for i in gold if i != pad] for ids, gold in zip(said, batch.tgt_out.tolist(), strict=True)
+        )
+    return Evaluation(loss / tokens, correct / tokens, exact / len(data))
+
+
+def _loss(logits: Tensor, target: Tensor, pad_id: int, label_smoothing: float = 0.0) -> Tensor:
+    flat, gold = logits.flatten(0, 1), target.flatten()  # (B T, V), (B T,)
+    return F.cross_entropy(flat, gold, ignore_index=pad_id, label_smoothing=label_smoothing)
+
+
+def _token_accuracy(logits: Tensor, target: Tensor, pad_id: int) -> float:
+    words = target != pad_id
+    return ((logits.argmax(dim=-1) == target)[words]).float().mean().item()
+
+
+def _batches(data: Batch, config: TrainingConfig) -> Iterator[Batch]:
+    """Shuffled passes over the data, for ever; a corpus of one batch is taken in its own order."""
+    if len(data) <= config.batch_size:
+        yield from itertools.repeat(data)
+    generator = torch.Generator().manual_seed(config.seed)
+    while True:
+        for index in torch.randperm(len(data), generator=generator).split(config.batch_size):
+            yield data.rows(index)
+
+
+def main(arguments: list[str]) -> None:
+    """Train on a corpus from the command line, and save a checkpoint with its card."""
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer.training",
+        description="Train a Transformer and save it. The paper's size: --d-model 512 --d-ff 2048.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--corpus", choices=sorted(CORPORA), default="toy")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoint")
+    parser.add_argument("--device", help="cuda, mps, xpu or cpu; the best there is if left out")
+    for name, default in {"d-model": 64, "n-heads": 8, "d-ff": 256, "layers": 6}.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=" ")
+    parser.add_argument("--dropout", type=float, default=0.1, help=" ")
+    for field in fields(TrainingConfig):
+        options = get_args(field.type) or None
+        kind = str if options else field.type
+        parser.add_argument(
+            f"--{field.name.replace('_', '-')}", type=kind, choices=options, default=field.default, help=" "
+        )
+    args = parser.parse_args(arguments)
+
+    corpus = CORPORA[args.corpus]
+    try:
+        device = pick_device(args.device)
+        training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
+        config = TransformerConfig(
+            src_vocab_size=len(corpus.src_vocab),
+            tgt_vocab_size=len(corpus.tgt_vocab),
+            d_model=args.d_model,
+            n_heads=args.n_heads,
+            d_ff=args.d_ff,
+            num_encoder_layers=args.layers,
+            num_decoder_layers=args.layers,
+            dropout=args.dropout,
+        )
+    except ValueError as error:
+        parser.error(str(error))
+
+    command = shlex.join(["python", "-m", "transformer.training", *arguments])
+    data, start, end = corpus.batch(), corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
+    begin = time.perf_counter()
+    model = seeded_model(config, training.seed).to(device)
+    exact_after = None
+    with tqdm(train(model, data, training), total=training.steps, unit="step", file=sys.stderr) as bar:
+        for progress in bar:
+            bar.set_postfix(loss=f"{progress.loss:.4f}", accuracy=f"{progress.token_accuracy:.0%}", refresh=False)
+            if (
+                exact_after is None
+                and progress.token_accuracy == 1
+                and evaluate(model, data, start, end).exact_match == 1
+            ):
+                exact_after = (progress.step, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+
+    result = evaluate(model, data, start, end)
+    facts = {
+        "seed": str(training.seed),
+        "training": f"{training.steps} steps in {seconds:.1f} s on {device.type} ({torch.get_num_threads()} threads)",
+        "every sentence exactly right": f"after step {exact_after[0]}, {exact_after[1]:.1f} s"
+        if exact_after
+        else "never",
+        "last training loss": f"{progress.loss:.4f} nats a token",
+        "loss without dropout": f"{result.loss:.4f} nats a token",
+        "token accuracy, teacher-forced": f"{result.token_accuracy:.1%}",
+        "exact match, free-running": f"{result.exact_match:.1%}",
+    }
+    longest = data.tgt_out.size(1) * 3 // 2
+    checkpoint = Checkpoint(model.eval(), corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, longest)
+    card = write_card(checkpoint, corpus, command, facts)
+    save_checkpoint(checkpoint, args.out, card)
+    print(card)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,249 @@
+"""Text in, one pure run out: the only door that figures and web pages use.
+
+S source, T target, D model width, H heads, V target vocabulary.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint, names
+from .decoding import Step, greedy_decode
+from .device import pick_device
+from .maps import KINDS, AttentionMap, AttentionMaps, Kind
+from .masks import causal_mask, padding_mask
+from .probe import Probe, Recorder
+from .vocabulary import END, PAD, START, SentenceError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_CHARACTERS = 500
+Tokens = tuple[str, ...]
+Layers = tuple[AttentionMap, ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A word that could come next, and its probability."""
+
+    token: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class TranslationStep:
+    """One turn of the greedy loop: what was said, and what could have been (all of V, likeliest first)."""
+
+    token: str
+    probability: float
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True)
+class InputSum:
+    """What a stack reads: embedding (× sqrt(d_model), §3.4) + position (§3.5) = input, each (tokens, D), read-only."""
+
+    tokens: tuple[str, ...]
+    embedding: np.ndarray
+    positions: np.ndarray
+    input: np.ndarray
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One run: everything that was read, said and looked at on the way.
+
+    Attributes:
+        sentence: as it was typed.
+        text: the translation.
+        source: what the encoder read, padding included.
+        decoder_input: what the decoder read, S first. Rows of decoder and cross-attention maps are these.
+        output: what the decoder said, as long as `decoder_input`: output t was said on reading input t. Ends on E
+            unless decoding reached its limit.
+        steps: one a word of `output`.
+        attention: every map, from the very decoding that made the text.
+        source_input, target_input: embedding + position = input of both stacks.
+        checkpoint, device: what ran, and where.
+    """
+
+    sentence: str
+    text: str
+    source: tuple[str, ...]
+    decoder_input: tuple[str, ...]
+    output: tuple[str, ...]
+    steps: tuple[TranslationStep, ...]
+    attention: AttentionMaps
+    source_input: InputSum
+    target_input: InputSum
+    checkpoint: str
+    device: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether the model ended its sentence itself."""
+        return self.output[-1] == END
+
+    def table(self) -> "pd.DataFrame":
+        """Every weight in a row of its own: kind, layer, head, query, key (all from 0), query_token, key_token, weight.
+
+        Masked cells are in it, with a weight of 0.
+        """
+        import pandas as pd  # slow to import, and only this needs it
+
+        parts = []
+        for kind in KINDS:
+            for m in self.attention.of(kind):
+                head, query, key = (axis.ravel() for axis in np.indices(m.weights.shape))
+                part = {"kind": kind, "layer": m.layer, "head": head, "query": query, "key": key}
+                part["query_token"] = np.array(m.query_tokens, dtype=object)[query]
+                part["key_token"] = np.array(m.key_tokens, dtype=object)[key]
+                part["weight"] = m.weights.ravel()
+                parts.append(pd.DataFrame(part))
+        return pd.concat(parts, ignore_index=True)
+
+
+class Translator:
+    """A checkpoint that takes text.
+
+    Args:
+        checkpoint: what to run; its model is not changed.
+        name: what the page and a Translation call it.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
+        self.checkpoint = checkpoint
+        self.name = name
+
+    @classmethod
+    def load(cls, name: str | Path = "toy", device: str | None = None) -> "Translator":
+        """Load a shipped checkpoint by name, or any by the path of its folder, onto `device` (see `pick_device`).
+
+        Raises:
+            CheckpointError: there is none, or it cannot be used.
+            ValueError: the device is not there.
+        """
+        folder = FOLDER / name if name in names() else Path(name)
+        if not folder.is_dir():
+            raise CheckpointError(f"{name}: no such checkpoint; there is {', '.join(names()) or 'none'}")
+        return cls(load_checkpoint(folder, pick_device(device)), folder.name)
+
+    def translate(self, sentence: str, probe: Probe | None = None) -> Translation:
+        """Translate greedily, keeping what the model looked at.
+
+        Args:
+            sentence: words of the source vocabulary; case, umlauts and punctuation at the edges do not matter.
+            probe: watches or replaces intermediates of this run.
+
+        Raises:
+            SentenceError: a sentence that this model cannot take (a ValueError; its message is for visitors).
+        """
+        source = self._source_ids(sentence)
+        checkpoint, model = self.checkpoint, self.checkpoint.model
+        target_ids = checkpoint.tgt_vocab.ids
+        recorder = Recorder(lambda name: name in _INPUTS or (name.startswith("encoder") and name.endswith("weights")))
+        src = torch.tensor([source], device=model.positions.device)  # (1, S)
+        steps = list(
+            greedy_decode(
+                model,
+                src,
+                target_ids[START],
+                target_ids[END],
+                checkpoint.output_limit,
+                probe=recorder if probe is None else _both(probe, recorder),
+            )
+        )
+        said = [step.token for step in steps]
+        read = [target_ids[START], *said[:-1]]
+        tokens = checkpoint.tgt_vocab.tokens
+        source_tokens = tuple(checkpoint.src_vocab.tokens[i] for i in source)
+        read_tokens = tuple(tokens[i] for i in read)
+        tgt = torch.tensor([read], device=src.device)  # (1, T)
+        layers = range(model.config.num_encoder_layers)
+        encoder = [recorder.values[f"encoder.{i}.self_attention.weights"][0][0] for i in layers]
+        return Translation(
+            sentence=sentence,
+            text=checkpoint.tgt_vocab.decode(said),
+            source=source_tokens,
+            decoder_input=read_tokens,
+            output=tuple(tokens[i] for i in said),
+            steps=tuple(_step(step, tokens) for step in steps),
+            attention=_maps(encoder, steps, src, tgt, source_tokens, read_tokens, model.config.pad_id),
+            source_input=_input_sum(recorder, "encoder", source_tokens),
+            target_input=_input_sum(recorder, "decoder", read_tokens),
+            checkpoint=self.name,
+            device=str(model.positions.device),
+        )
+
+    def _source_ids(self, sentence: str) -> list[int]:
+        """Padded to the length that the model was trained on."""
+        vocab, longest = self.checkpoint.src_vocab, self.checkpoint.source_length
+        if len(sentence) > MAX_CHARACTERS:
+            raise SentenceError(
+                f"That is {len(sentence):,} characters. At most {MAX_CHARACTERS} fit: try a shorter sentence."
+            )
+        count = len(vocab.split(sentence))
+        if count > longest:
+            raise SentenceError(f"That is {count} words. This model takes at most {longest}: try a shorter sentence.")
+        ids = vocab.encode(sentence)
+        return ids + [vocab.ids[PAD]] * (longest - len(ids))
+
+
+_INPUTS = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in ("embedding", "positions", "input")}
+
+
+def _both(first: Probe, second: Probe) -> Probe:
+    return lambda name, value: second(name, first(name, value))
+
+
+def _step(step: Step, tokens: tuple[str, ...]) -> TranslationStep:
+    probabilities, order = step.distribution.sort(descending=True, stable=True)
+    ranked = zip(order.tolist(), probabilities.tolist(), strict=True)
+    return TranslationStep(
+        token=tokens[step.token],
+        probability=step.probability,
+        candidates=tuple(Candidate(tokens[i], probability) for i, probability in ranked),
+    )
+
+
+def _maps(
+    encoder: list[Tensor], steps: list[Step], src: Tensor, tgt: Tensor, source: Tokens, read: Tokens, pad_id: int
+) -> AttentionMaps:
+    """The encoder's maps as it returned them; the decoder's row by row, from the steps of the decoding."""
+    decoder = torch.zeros(*steps[0].self_attention.shape[:2], len(read), len(read))  # (L, H, T, T)
+    for t, step in enumerate(steps):
+        decoder[:, :, t, : t + 1] = step.self_attention
+    cross = torch.stack([step.cross_attention for step in steps], dim=2)  # (L, H, T, S)
+    is_word = padding_mask(src, pad_id)[0, 0]  # (1, S)
+    may_read = padding_mask(tgt, pad_id)[0, 0] & causal_mask(len(read), device=tgt.device)  # (T, T)
+
+    def layers(kind: Kind, weights: Iterable[Tensor], rows: Tokens, columns: Tokens, mask: Tensor) -> Layers:
+        allowed = mask.expand(len(rows), len(columns)).cpu().numpy().copy()
+        return tuple(AttentionMap(kind, i, rows, columns, _array(w), allowed) for i, w in enumerate(weights))
+
+    return AttentionMaps(
+        encoder=layers("encoder", encoder, source, source, is_word),
+        decoder=layers("decoder", decoder, read, read, may_read),
+        cross=layers("cross", cross, read, source, is_word),
+    )
+
+
+def _input_sum(recorder: Recorder, stack: str, tokens: Tokens) -> InputSum:
+    """The encoder reads all its tokens at once, the decoder one a step."""
+
+    def rows(part: str) -> np.ndarray:
+        seen = recorder.values[f"{stack}.{part}"]
+        return _array(torch.cat([value.reshape(-1, value.size(-1)) for value in seen])[: len(tokens)])
+
+    return InputSum(tokens, rows("embedding"), rows("positions"), rows("input"))
+
+
+def _array(values: Tensor) -> np.ndarray:
+    array = values.cpu().numpy().copy()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,103 @@
+"""Text to ids and back. Knows nothing of tensors or models."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+PAD, START, END = "P", "S", "E"  # upper case: folded text never collides with them
+SPECIAL = frozenset({PAD, START, END})
+
+_PUNCTUATION = ".,;:!?…\"'„“”‚‘’«»()"
+
+
+class SentenceError(ValueError):
+    """A sentence that a model cannot take. The message tells a visitor what to do about it."""
+
+
+def fold(text: str) -> str:
+    """Lower case, umlauts without their dots, ß as ss: "Ich möchte" -> "ich mochte". Folding twice changes nothing."""
+    dots_apart = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+    return unicodedata.normalize("NFC", dots_apart.replace("\N{COMBINING DIAERESIS}", ""))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of one side, in the order of their ids; padding is id 0.
+
+    Args:
+        tokens: every word once, `P` first; a target vocabulary also has `S` and `E`.
+
+    Raises:
+        ValueError: a word is missing, repeated or not a word.
+    """
+
+    tokens: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tokens or self.tokens[0] != PAD:
+            raise ValueError(f"a vocabulary begins with {PAD!r} (padding, id 0), not {self.tokens[:1]}")
+        for token in self.tokens:
+            if not isinstance(token, str) or not token or token.split() != [token]:
+                raise ValueError(f"{token!r} is not a word")
+        if len(self.ids) != len(self.tokens):
+            raise ValueError(f"a vocabulary of {len(self.tokens)} tokens has only {len(self.ids)} different ones")
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Token -> id."""
+        return {token: i for i, token in enumerate(self.tokens)}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The tokens that are words: all but P, S and E."""
+        return tuple(token for token in self.tokens if token not in SPECIAL)
+
+    def split(self, text: str) -> list[str]:
+        """Folded words. Punctuation at a word's edge is dropped where the vocabulary has no such token."""
+        words = []
+        for word in fold(text).split():
+            if word in self.ids or (word := word.strip(_PUNCTUATION)):
+                words.append(word)
+        return words
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the words of a sentence; no padding, no S, no E.
+
+        Raises:
+            SentenceError: it is empty, has characters that cannot be shown, or a word that is not known.
+        """
+        for char in text:
+            if unicodedata.category(char) in ("Cc", "Cf", "Cs") and char not in "\t\n\r":
+                raise SentenceError(
+                    f"The sentence has an invisible character in it (U+{ord(char):04X}). Type it again without that."
+                )
+        words = self.split(text)
+        if not words:
+            raise SentenceError(f"There is no word to translate yet. Try some of these: {self._some_words()}.")
+        unknown = list(dict.fromkeys(word for word in words if word not in self.ids))
+        if unknown:
+            raise SentenceError(f"I don't know {_listed(unknown)}. This model knows {self._some_words()}.")
+        return [self.ids[word] for word in words]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The sentence behind ids, up to E, without special tokens."""
+        words: list[str] = []
+        for i in ids:
+            if self.tokens[i] == END:
+                break
+            if self.tokens[i] not in SPECIAL:
+                words.append(self.tokens[i])
+        return " ".join(words)
+
+    def _some_words(self, most: int = 20) -> str:
+        rest = len(self.words) - most
+        return ", ".join(self.words[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _listed(words: Sequence[str], most: int = 3, longest: int = 30) -> str:
+    shown = [f"“{word if len(word) <= longest else word[:longest] + '…'}”" for word in words[:most]]
+    return ", ".join(shown) + (f" and {len(words) - most} more" if len(words) > most else "")
