@@ -1,0 +1,56 @@
+// Small builders. Text always goes in as textContent or an attribute value, never as markup: tokens are a visitor's words.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "style") node.style.cssText = value;
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+const PATHS = {
+  first: "M6 5v14M18 5l-7 7 7 7",
+  back: "M15 5l-7 7 7 7",
+  play: "M8 5l10 7-10 7z",
+  pause: "M8 5v14M16 5v14",
+  next: "M9 5l7 7-7 7",
+  last: "M18 5v14M6 5l7 7-7 7",
+};
+export const icon = (name) =>
+  svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: PATHS[name], fill: name === "play" ? "currentColor" : "none" }));
+
+/** Two or three digits: "97 %", "99.4 %", "0.03 %". Only 0 is "0 %". */
+export function percent(share) {
+  const value = share * 100;
+  if (value === 0) return "0 %";
+  if (value < 0.01) return "< 0.01 %";
+  return `${value.toFixed(value < 1 ? 2 : value < 10 || value > 99 ? 1 : 0)} %`;
+}
+
+const SPECIAL = new Set(["S", "E", "P"]);
+export const isSpecial = (token) => SPECIAL.has(token);
+
+/** A token in its side's colour; special tokens are outlined. */
+export const word = (token, side) => h("b", { class: `word ${side}` }, token);
+
+/** One choice of a few, as radio buttons in a row. Returns its element and a setter that does not call `onchange`. */
+export function segmented(name, label, options, onchange) {
+  const inputs = options.map(([value]) =>
+    h("input", { type: "radio", name, value, onchange: () => onchange(value) }),
+  );
+  const element = h(
+    "fieldset",
+    { class: "segmented" },
+    h("legend", { class: "visually-hidden" }, label),
+    options.map(([, text], i) => h("label", {}, inputs[i], h("span", {}, text))),
+  );
+  return { element, set: (value) => inputs.forEach((input) => (input.checked = input.value === String(value))) };
+}

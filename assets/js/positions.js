@@ -1,0 +1,206 @@
+// Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
+
+import { floats, follow, state } from "./store.js";
+import { h, segmented } from "./dom.js";
+
+const SIZES = [16, 32, 64, 128, 256, 512];
+const QUIET = { displaylogo: false, responsive: true, modeBarButtons: [["toImage"]] };
+
+let plotly = null; // 5 MB: fetched when a figure is first wanted, once
+function library(url) {
+  plotly ??= new Promise((resolve, reject) => {
+    const script = h("script", { src: url, onload: () => resolve(window.Plotly), onerror: reject });
+    document.head.append(script);
+  });
+  return plotly;
+}
+
+export function mount({ element, props, server }) {
+  const { plotly: url, d_model: own, longest } = props.value;
+  const at = { length: 50, d_model: own, position: 10, dimension: 4, stack: "encoder" };
+  let encoding = null; // what the server last sent
+
+  const number = (name, label, max, change) => {
+    const input = h("input", { type: "range", name, min: 0, max, value: at[name] });
+    const out = h("output", {}, String(at[name]));
+    input.addEventListener("input", () => {
+      at[name] = input.valueAsNumber;
+      change();
+    });
+    return { input, out, element: h("label", {}, h("span", {}, label, " ", out), input) };
+  };
+  const length = number("length", "positions", longest, () => fetchSoon());
+  length.input.min = 5;
+  const position = number("position", "position", at.length - 1, () => cross());
+  const dimension = number("dimension", "dimension", own - 1, () => cross());
+  const size = h(
+    "select",
+    { name: "d_model" },
+    [...new Set([own, ...SIZES])].sort((a, b) => a - b).map((d) => h("option", { value: d, selected: d === own }, String(d))),
+  );
+  size.addEventListener("change", () => {
+    at.d_model = Number(size.value);
+    fetchSoon();
+  });
+  const stack = segmented(
+    "stack",
+    "Which input",
+    [
+      ["encoder", "encoder input"],
+      ["decoder", "decoder input"],
+    ],
+    (value) => {
+      at.stack = value;
+      drawSum();
+    },
+  );
+  stack.set(at.stack);
+
+  const figure = (label) => h("div", { class: "figure", role: "img", "aria-label": label });
+  const [map, wave, alike, sum] = ["Positional encoding", "One dimension", "Similarity", "Embedding + position = input"].map(figure);
+  const [waveHeading, alikeHeading] = [h("h2"), h("h2")];
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  const sumSay = h("p", { class: "say" });
+  element.replaceChildren(
+    h(
+      "div",
+      { class: "columns" },
+      h(
+        "section",
+        { class: "card" },
+        h("h2", {}, "Each row is a position, written as a pattern of waves"),
+        map,
+        h("div", { class: "sliders" }, length.element, h("label", {}, h("span", {}, "d_model"), size)),
+      ),
+      h(
+        "section",
+        { class: "card" },
+        h("div", { class: "sliders" }, position.element, dimension.element),
+        waveHeading,
+        wave,
+        alikeHeading,
+        alike,
+        h("p", { class: "hint" }, "Click the picture, or move the sliders, to choose a position and a dimension."),
+      ),
+    ),
+    say,
+    h(
+      "section",
+      { class: "card below" },
+      h("div", { class: "controls" }, h("h2", {}, "This sentence: embedding + position = input"), stack.element),
+      sum,
+    ),
+    sumSay,
+  );
+
+  let waiting = null;
+  function fetchSoon() {
+    length.out.textContent = at.length;
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      encoding = await server.positional_encoding({ length: at.length, d_model: at.d_model });
+      encoding.values = floats(encoding.heatmap.data[0].z.bdata);
+      encoding.cosines = floats(encoding.similarity);
+      drawMap();
+    }, 120);
+  }
+
+  async function drawMap() {
+    if (!encoding) return;
+    const Plotly = await library(url);
+    await Plotly.react(map, ...themed(encoding.heatmap), QUIET);
+    if (!map.dataset.clickable) {
+      map.dataset.clickable = "yes";
+      map.on("plotly_click", ({ points: [point] }) => {
+        Object.assign(at, { position: point.y, dimension: point.x });
+        cross();
+      });
+    }
+    await cross();
+  }
+
+  /** Follow the crosshair: one column as a curve, one position against all others. */
+  async function cross() {
+    if (!encoding) return;
+    const Plotly = await library(url);
+    const { length: count, d_model: width } = encoding;
+    at.position = Math.min(at.position, count - 1);
+    at.dimension = Math.min(at.dimension, width - 1);
+    for (const [each, max] of [[position, count - 1], [dimension, width - 1]]) {
+      each.input.max = max;
+      each.input.value = at[each.input.name];
+      each.out.textContent = at[each.input.name];
+    }
+    const line = { line: { color: colours().ink, width: 1 }, layer: "above", opacity: 0.6 };
+    const vertical = (x, axes) => ({ type: "line", x0: x, x1: x, y0: 0, y1: 1, yref: "paper", ...axes, ...line });
+    const horizontal = (y) => ({ type: "line", y0: y, y1: y, x0: 0, x1: 1, xref: "paper", ...line });
+    Plotly.relayout(map, { shapes: [vertical(at.dimension), horizontal(at.position)] });
+
+    const name = at.dimension % 2 ? "cosine" : "sine";
+    const turn = encoding.wavelengths[at.dimension];
+    waveHeading.textContent = `Dimension ${at.dimension} is a ${name}, one turn every ${short(turn)} positions`;
+    const values = Array.from({ length: count }, (_, p) => encoding.values[p * width + at.dimension]);
+    const cosines = Array.from(encoding.cosines.subarray(at.position * count, (at.position + 1) * count));
+    alikeHeading.textContent = `How similar position ${at.position} is to every position`;
+    const marks = { shapes: [vertical(at.position)] };
+    for (const [node, skeleton, y] of [[wave, encoding.curve, values], [alike, encoding.similar, cosines]]) {
+      const [data, layout] = themed(skeleton);
+      await Plotly.react(node, [{ ...data[0], y }], { ...layout, ...marks }, QUIET);
+    }
+    const value = values[at.position];
+    const next = at.position + 1 < count ? ` The next position is ${cosines[at.position + 1].toFixed(2)} alike (cosine).` : "";
+    say.textContent =
+      `Position ${at.position}, dimension ${at.dimension} is ${value.toFixed(3)}: a ${name} of wavelength ` +
+      `${short(turn)} positions. Early dimensions turn fast and tell neighbours apart, late ones turn slowly and tell far from near.${next}`;
+    map.setAttribute("aria-label", say.textContent);
+    wave.setAttribute("aria-label", waveHeading.textContent);
+    alike.setAttribute("aria-label", alikeHeading.textContent);
+  }
+
+  let asked = null; // only the answer to the latest question is drawn
+  async function drawSum() {
+    const mine = (asked = {});
+    const drawing = await server.input_sum({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, stack: at.stack });
+    const Plotly = await library(url);
+    if (mine !== asked) return;
+    await Plotly.react(sum, ...themed(drawing.figure), QUIET);
+    sumSay.textContent =
+      `The ${at.stack} reads ${drawing.tokens.length} vectors of ${drawing.d_model} numbers. Each is a word's embedding ` +
+      `times √${drawing.d_model} plus the pattern of its position: the same word at another place is another vector.`;
+    sum.setAttribute("aria-label", sumSay.textContent);
+  }
+
+  let shown = null;
+  follow(element, () => {
+    if (shown === state.run) return;
+    shown = state.run;
+    drawSum();
+  });
+  fetchSoon();
+  new MutationObserver(() => {
+    if (!element.isConnected) return;
+    drawMap();
+    drawSum();
+  }).observe(document.body, { attributeFilter: ["class"] });
+}
+
+const short = (value) => (value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString("en"));
+
+function colours() {
+  const style = getComputedStyle(document.body);
+  const read = (name) => style.getPropertyValue(name).trim();
+  return { ink: read("--ink"), muted: read("--muted"), line: read("--line"), surface: read("--surface"), accent: read("--accent"), negative: read("--negative") };
+}
+
+/** A figure from the server in the page's present colours: [data, layout]. */
+function themed({ data, layout }) {
+  const { ink, muted, line, surface, accent, negative } = colours();
+  const scale = [[0, negative], [0.5, surface], [1, accent]];
+  const traces = data.map((trace) =>
+    trace.type === "heatmap" ? { ...trace, colorscale: scale } : { ...trace, line: { ...trace.line, color: accent } },
+  );
+  const axes = Object.keys(layout).filter((name) => /^[xy]axis/.test(name));
+  const quiet = Object.fromEntries(axes.map((name) => [name, { ...layout[name], color: muted, linecolor: line }]));
+  const hover = { ...layout.hoverlabel, bgcolor: surface, bordercolor: line, font: { ...layout.hoverlabel.font, color: ink } };
+  return [traces, { ...layout, ...quiet, hoverlabel: hover, font: { ...layout.font, color: ink } }];
+}

@@ -1,0 +1,126 @@
+// Translate: the decoding as a story, a step at a time.
+
+import { argmax, follow, row, state, update, weight } from "./store.js";
+import { h, isSpecial, percent, segmented, word } from "./dom.js";
+
+const MOST_CANDIDATES = 8;
+
+export function mount({ element }) {
+  const cards = h("ol", { class: "cards" });
+  const heading = h("h2");
+  const bars = h("ol", { class: "bars" });
+  const candidates = h("ol", { class: "candidates" });
+  const pickers = h("div", { class: "pickers" });
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  element.replaceChildren(
+    h(
+      "div",
+      { class: "columns" },
+      h(
+        "section",
+        { class: "card" },
+        h("h2", {}, "What has been said, and what comes next"),
+        cards,
+        heading,
+        h("div", { class: "scroll" }, bars),
+        pickers,
+      ),
+      h(
+        "section",
+        { class: "card" },
+        h("h2", {}, "Candidates for the next word"),
+        candidates,
+        h(
+          "p",
+          { class: "hint" },
+          "The decoder scores every word it knows and says the likeliest; then it reads that word as its next input.",
+        ),
+      ),
+    ),
+    say,
+  );
+
+  let shape = null;
+  let layers, heads;
+  follow(element, () => {
+    const { run, step, head, averaged } = state;
+    const cross = run.attention.cross;
+    const layer = Math.min(state.layer, cross.layers - 1);
+    if (shape !== `${cross.layers} ${cross.heads}`) {
+      shape = `${cross.layers} ${cross.heads}`;
+      layers = segmented("translate-layer", "Layer", range(cross.layers), (value) => update({ layer: Number(value) }));
+      heads = segmented("translate-head", "Head", [["mean", "mean"], ...range(cross.heads)], (value) =>
+        update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
+      );
+      pickers.replaceChildren(h("span", {}, "layer"), layers.element, h("span", {}, "head"), heads.element);
+    }
+    layers.set(layer);
+    heads.set(averaged ? "mean" : head);
+
+    cards.replaceChildren(
+      ...run.steps.map(({ token, probability }, t) =>
+        h(
+          "li",
+          { class: t > step ? "future" : t === step ? "now" : "" },
+          h(
+            "button",
+            { type: "button", onclick: () => update({ step: t }), "aria-current": t === step ? "step" : false },
+            h("small", {}, `step ${t + 1}`),
+            word(token, `target${isSpecial(token) ? " special" : ""}`),
+            h("small", {}, percent(probability)),
+          ),
+        ),
+      ),
+    );
+
+    const look = row("cross", layer, averaged ? null : head, step);
+    const who = averaged ? `mean of ${cross.heads} heads` : `head ${head + 1}`;
+    heading.textContent = `Where step ${step + 1} looks · layer ${layer + 1}, ${who}`;
+    bars.style.setProperty("--count", look.length);
+    bars.replaceChildren(
+      ...look.map((share, s) => {
+        const masked = !cross.allowed[step][s];
+        return h(
+          "li",
+          { "data-weight": share, class: masked ? "masked" : "", title: masked ? "Padding is masked: nobody may look" : "" },
+          h("span", { class: "bar" }, h("small", {}, masked ? "masked" : percent(share)), h("i", { style: `--share: ${share}` })),
+          word(cross.keys[s], `source${isSpecial(cross.keys[s]) ? " special" : ""}`),
+        );
+      }),
+    );
+
+    const chosen = run.steps[step];
+    candidates.replaceChildren(
+      ...chosen.candidates.slice(0, MOST_CANDIDATES).map(({ token, probability }, i) =>
+        h(
+          "li",
+          { class: i === 0 ? "chosen" : "", "data-probability": probability },
+          word(token, `target${isSpecial(token) ? " special" : ""}`),
+          h("i", { style: `--share: ${probability}` }),
+          h("small", {}, percent(probability)),
+        ),
+      ),
+    );
+    say.replaceChildren(...sentence(layer, look, who));
+  });
+}
+
+const range = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
+
+/** The picture read aloud. */
+function sentence(layer, look, who) {
+  const { run, step, averaged } = state;
+  const { keys, heads } = run.attention.cross;
+  const key = argmax(look);
+  const before = run.decoder_input.slice(0, step + 1).join(" ");
+  const { token, probability } = run.steps[step];
+  const words = [`Step ${step + 1} of ${run.steps.length}: after `, word(before, "target"), " the model says "];
+  words.push(word(token, "target"), ` (${percent(probability)})`, token === "E" ? ", the end of the sentence" : "");
+  words.push(", looking mostly at ", word(keys[key], "source"), ` (${percent(look[key])}; layer ${layer + 1}, ${who}`);
+  if (averaged) {
+    const alone = Array.from({ length: heads }, (_, head) => weight("cross", layer, head, step, key));
+    const best = argmax(alone);
+    words.push(`; head ${best + 1} alone: ${percent(alone[best])}`);
+  }
+  return [...words, ")."];
+}

@@ -1,0 +1,1 @@
+"""Data in, plotly figures out. No torch, no gradio."""

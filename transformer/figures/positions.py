@@ -1,0 +1,105 @@
+"""The positional encoding (§3.5) as figures, and how it joins the embedding.
+
+N positions, D dimensions.
+"""
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from .style import DIVERGING, styled
+
+_SCALE = {"colorscale": DIVERGING, "zmid": 0.0, "showscale": False}
+
+
+def wavelengths(d_model: int) -> np.ndarray:
+    """How many positions one turn of each dimension's sine or cosine takes, (D,): 2π · 10000^(2⌊i/2⌋ / D)."""
+    return 2 * np.pi * 10000.0 ** (2 * (np.arange(d_model) // 2) / d_model)
+
+
+def similarity(encoding: np.ndarray) -> np.ndarray:
+    """Cosine between every two positions, (N, N), of an encoding (N, D)."""
+    unit = encoding / np.linalg.norm(encoding, axis=1, keepdims=True)
+    return (unit @ unit.T).astype(np.float32)
+
+
+def heatmap(encoding: np.ndarray) -> go.Figure:
+    """Position × dimension, -1 to 1."""
+    trace = go.Heatmap(
+        z=encoding, zmin=-1, zmax=1, hovertemplate="position %{y}, dimension %{x}: %{z:.3f}<extra></extra>", **_SCALE
+    )
+    figure = styled(go.Figure(trace), height=380)
+    figure.update_xaxes(title="dimension")
+    figure.update_yaxes(title="position", autorange="reversed")
+    return figure
+
+
+def curve(encoding: np.ndarray, dimension: int) -> go.Figure:
+    """One dimension over all positions: a sine where the dimension is even, a cosine where it is odd."""
+    return _line(encoding[:, dimension], "position %{x}: %{y:.3f}<extra></extra>")
+
+
+def similar(cosine: np.ndarray, position: int) -> go.Figure:
+    """One position's similarity to all positions, from `similarity`."""
+    return _line(cosine[position], "position %{x}: cosine %{y:.3f}<extra></extra>")
+
+
+def _line(values: np.ndarray, hover: str) -> go.Figure:
+    trace = go.Scatter(y=values, mode="lines", line={"width": 2}, hovertemplate=hover)
+    figure = styled(go.Figure(trace), height=170)
+    figure.update_xaxes(title="position")
+    figure.update_yaxes(range=[-1.1, 1.1], tickvals=[-1, 0, 1])
+    return figure
+
+
+def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarray, total: np.ndarray) -> go.Figure:
+    """Embedding + position = input as three stacked strips of tokens × dimensions, on one scale.
+
+    Raises:
+        ValueError: a strip is not (tokens, D).
+    """
+    strips = {"embedding": embedding, "+ position": positions, "= input": total}
+    largest = float(max(np.abs(strip).max() for strip in strips.values()))
+    rows = len(tokens)
+    figure = styled(go.Figure(), height=3 * (rows * 18 + 34) + 44)
+    gap = 0.09
+    share = (1 - 2 * gap) / 3
+    for i, (name, strip) in enumerate(strips.items()):
+        if strip.shape != embedding.shape or len(strip) != rows:
+            raise ValueError(f"{name} {strip.shape} does not fit {rows} tokens")
+        axis = "" if i == 0 else str(i + 1)
+        labels = np.broadcast_to(np.array([html.escape(token) for token in tokens])[:, None], strip.shape)
+        figure.add_heatmap(
+            z=strip,
+            yaxis=f"y{axis}",
+            zmin=-largest,
+            zmax=largest,
+            customdata=labels,
+            hovertemplate=f"{name}, %{{customdata}}, dimension %{{x}}: %{{z:.3f}}<extra></extra>",
+            **_SCALE,
+        )
+        top = 1 - i * (share + gap)
+        figure.update_layout(
+            {f"yaxis{axis}": {**_token_axis(tokens), "domain": [max(0.0, top - share), top], "anchor": "x"}}
+        )
+        figure.add_annotation(
+            text=name, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False
+        )
+    figure.update_layout(margin={"t": 28})
+    figure.update_xaxes(title="dimension", anchor="y3")
+    return figure
+
+
+def _token_axis(tokens: Sequence[str]) -> dict[str, object]:
+    """Numbers with words written over them: Plotly would merge repeated words and read some as markup or dates."""
+    return {
+        "tickvals": list(range(len(tokens))),
+        "ticktext": [html.escape(token) for token in tokens],
+        "autorange": "reversed",
+        "fixedrange": True,
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+    }

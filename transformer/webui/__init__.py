@@ -1,0 +1,1 @@
+"""The page: lays out, handles clicks. No arithmetic on tensors."""

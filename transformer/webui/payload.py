@@ -1,0 +1,60 @@
+"""A run as JSON: for the page (arrays as base64, so that 144 maps travel in 24 KB) and for programs (nested lists)."""
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from ..maps import KINDS, AttentionMap
+from ..translator import Translation, TranslationStep
+
+MOST_CANDIDATES = 10
+
+
+def for_page(run: Translation) -> dict[str, Any]:
+    """What assets/js/store.js reads."""
+    return {
+        "sentence": run.sentence,
+        "checkpoint": run.checkpoint,
+        "complete": run.complete,
+        "source": run.source,
+        "decoder_input": run.decoder_input,
+        "output": run.output,
+        "steps": [_step(step) for step in run.steps],
+        "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
+    }
+
+
+def for_programs(run: Translation) -> dict[str, Any]:
+    """The answer of /translate; attention is indexed [layer][head][query][key]."""
+    return {
+        "text": run.text,
+        "source": run.source,
+        "decoder_input": run.decoder_input,
+        "output": run.output,
+        "steps": [_step(step) for step in run.steps],
+        "attention": {kind: [layer.weights.tolist() for layer in run.attention.of(kind)] for kind in KINDS},
+        "device": run.device,
+    }
+
+
+def _step(step: TranslationStep) -> dict[str, Any]:
+    candidates = [{"token": c.token, "probability": c.probability} for c in step.candidates[:MOST_CANDIDATES]]
+    return {"token": step.token, "probability": step.probability, "candidates": candidates}
+
+
+def _stacked(layers: tuple[AttentionMap, ...]) -> dict[str, Any]:
+    first = layers[0]
+    return {
+        "layers": len(layers),
+        "heads": first.n_heads,
+        "queries": first.query_tokens,
+        "keys": first.key_tokens,
+        "allowed": first.allowed.tolist(),
+        "weights": floats(np.stack([m.weights for m in layers])),
+    }
+
+
+def floats(values: np.ndarray) -> str:
+    """Base64 of little-endian 32-bit floats; `floats` of assets/js/store.js reads it."""
+    return base64.b64encode(values.astype("<f4").tobytes()).decode()

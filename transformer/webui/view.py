@@ -1,0 +1,46 @@
+"""A part of the page that a module of assets/js draws."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+
+# The template is empty and stays so: Gradio would run what a visitor typed if it ever stood in a template. The module
+# gets the value as data and writes it as text.
+_MOUNT = """
+import(new URL("gradio_api/file={file}", document.baseURI)).then(
+    (module) => module.mount({{ element: element.querySelector(".view"), props, watch, trigger, server }})
+);
+/* events: {events} */
+"""
+
+
+def view(
+    module: str,
+    value: Any = None,
+    *,
+    elem_id: str | None = None,
+    events: tuple[str, ...] = (),
+    server: tuple[Callable[[Any], Any], ...] = (),
+) -> gr.HTML:
+    """Place for `assets/js/{module}.js`, whose `mount` fills it and hears of each new value.
+
+    Not a subclass of gr.HTML, because Gradio writes a .pyi file beside every subclass of a component.
+
+    Args:
+        module: the module's name.
+        value: what it starts from (JSON).
+        events: names of what it triggers.
+        server: functions that it may call, `server.name(question)`.
+    """
+    return gr.HTML(
+        value,
+        html_template='<div class="view"></div>',
+        js_on_load=_MOUNT.format(file=ASSETS / "js" / f"{module}.js", events=", ".join(map(repr, events))),
+        apply_default_css=False,
+        elem_id=elem_id,
+        server_functions=list(server),
+    )
