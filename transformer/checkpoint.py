@@ -10,7 +10,8 @@ checkpoints/NAME/
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from safetensors.torch import save
 
 from .config import TransformerConfig
 from .model import Transformer
-from .vocabulary import Vocabulary
+from .vocabulary import END, PAD, START, Vocabulary
 
 FOLDER = Path(__file__).resolve().parent.parent / "checkpoints"
 T = TypeVar("T")
@@ -43,7 +44,7 @@ class Checkpoint:
         output_limit: decoding stops after so many words, the end token included.
 
     Raises:
-        ValueError: the vocabularies are not of the sizes that the model has.
+        ValueError: the vocabularies are not the model's, or a length is not one that it has positions for.
     """
 
     model: Transformer
@@ -53,16 +54,29 @@ class Checkpoint:
     output_limit: int
 
     def __post_init__(self) -> None:
-        config = self.model.config
-        for side, size, vocab in (
-            ("source", config.src_vocab_size, self.src_vocab),
-            ("target", config.tgt_vocab_size, self.tgt_vocab),
-        ):
-            if len(vocab) != size:
-                raise ValueError(f"the {side} vocabulary has {len(vocab)} tokens, but the model has {size}")
-        for name in ("source_length", "output_limit"):
-            if not isinstance(getattr(self, name), int) or not 1 <= getattr(self, name) <= config.max_len:
-                raise ValueError(f"{name} ({getattr(self, name)!r}) is not from 1 to max_len ({config.max_len})")
+        check_vocabularies(self.model.config, self.src_vocab, self.tgt_vocab)
+        check_lengths(self.model.config, source_length=self.source_length, output_limit=self.output_limit)
+
+
+def check_lengths(config: TransformerConfig, **lengths: int) -> None:
+    """Raises ValueError where a network of this shape has no positions for so many tokens."""
+    for name, value in lengths.items():
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= config.max_len:
+            raise ValueError(f"{name} ({value!r}) is not from 1 to max_len ({config.max_len})")
+
+
+def check_vocabularies(config: TransformerConfig, src_vocab: Vocabulary, tgt_vocab: Vocabulary) -> None:
+    """Raises ValueError where a network of this shape cannot read or say these words."""
+    for side, size, vocab in (
+        ("source", config.src_vocab_size, src_vocab),
+        ("target", config.tgt_vocab_size, tgt_vocab),
+    ):
+        if len(vocab) != size:
+            raise ValueError(f"the {side} vocabulary has {len(vocab)} tokens, but the model has {size}")
+    if config.pad_id != 0:
+        raise ValueError(f"pad_id ({config.pad_id}) is not 0, the id of {PAD}")
+    if missing := {START, END} - tgt_vocab.ids.keys():
+        raise ValueError(f"the target vocabulary has no {' and no '.join(sorted(missing))}")
 
 
 def names() -> list[str]:
@@ -96,42 +110,48 @@ def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:
     Raises:
         CheckpointError: a file is missing, cut off, malformed or of another checkpoint.
     """
-    config = _json(folder / CONFIG)
-    vocabularies = _json(folder / VOCABULARIES)
-    model = _believe(folder / CONFIG, lambda: Transformer(TransformerConfig(**config["model"])))
+    config, vocabularies = _json(folder / CONFIG), _json(folder / VOCABULARIES)
+    shape = _believe(folder / CONFIG, lambda: TransformerConfig(**config["model"]))
+    lengths = _believe(folder / CONFIG, lambda: {name: config[name] for name in ("source_length", "output_limit")})
+    _believe(folder / CONFIG, lambda: check_lengths(shape, **lengths))
     src_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["source"])))
     tgt_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["target"])))
-    checkpoint = _believe(
-        folder / VOCABULARIES,
-        lambda: Checkpoint(model, src_vocab, tgt_vocab, config["source_length"], config["output_limit"]),
-    )
-    _load_weights(model, folder / WEIGHTS, {CONFIG: _digest(config), VOCABULARIES: _digest(vocabularies)})
-    model.to(device).eval()
-    return checkpoint
+    _believe(folder / VOCABULARIES, lambda: check_vocabularies(shape, src_vocab, tgt_vocab))
+    with _weights(folder / WEIGHTS) as stored:
+        header = stored.metadata() or {}
+        for name, content in ((CONFIG, config), (VOCABULARIES, vocabularies)):
+            if header.get(name) != _digest(content):
+                raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
+        model = _believe(folder / CONFIG, lambda: Transformer(shape))
+        _fill(model, stored, folder / WEIGHTS)
+    return Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths)
 
 
-def _load_weights(model: Transformer, file: Path, digests: dict[str, str]) -> None:
-    parameters = dict(model.named_parameters())
+@contextmanager
+def _weights(file: Path) -> Iterator[Any]:
+    """An open safetensors file; whatever is wrong with it is a CheckpointError."""
     try:
         with safe_open(file, framework="pt") as stored:
-            header = stored.metadata() or {}
-            for name, digest in digests.items():
-                if header.get(name) != digest:
-                    raise CheckpointError(f"{file}: its weights were not saved with this {name}")
-            if missing := parameters.keys() - set(stored.keys()):
-                raise CheckpointError(f"{file}: {min(missing)} is missing")
-            if extra := set(stored.keys()) - parameters.keys():
-                raise CheckpointError(f"{file}: {min(extra)} has no place in this model")
-            for name, parameter in parameters.items():
-                shape = stored.get_slice(name).get_shape()
-                if shape != list(parameter.shape):
-                    raise CheckpointError(f"{file}: {name} is {shape}, expected {list(parameter.shape)}")
-                with torch.no_grad():
-                    parameter.copy_(stored.get_tensor(name))
+            yield stored
     except FileNotFoundError as error:
         raise CheckpointError(f"{file}: no such file") from error
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{file}: not a whole safetensors file ({_first_line(error)})") from error
+
+
+def _fill(model: Transformer, stored: Any, file: Path) -> None:
+    """Every parameter from the file, and nothing else in it."""
+    parameters, names = dict(model.named_parameters()), set(stored.keys())
+    if missing := parameters.keys() - names:
+        raise CheckpointError(f"{file}: {min(missing)} is missing")
+    if extra := names - parameters.keys():
+        raise CheckpointError(f"{file}: {min(extra)} has no place in this model")
+    for name, parameter in parameters.items():
+        shape = stored.get_slice(name).get_shape()
+        if shape != list(parameter.shape):
+            raise CheckpointError(f"{file}: {name} is {shape}, expected {list(parameter.shape)}")
+        with torch.no_grad():
+            parameter.copy_(stored.get_tensor(name))
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -152,7 +172,7 @@ def _believe(file: Path, build: Callable[[], T]) -> T:
         return build()
     except KeyError as error:
         raise CheckpointError(f"{file}: {error} is missing") from error
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError) as error:
         raise CheckpointError(f"{file}: {_first_line(error)}") from error
 
 

@@ -1,7 +1,10 @@
 """The shape of a network. Knows nothing of words, weights or devices."""
 
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 FinalNorm = Literal["none", "encoder", "both"]
 EmbeddingDropout = Literal["after", "before", "none"]
@@ -53,8 +56,8 @@ class TransformerConfig:
     tie_weights: bool = False
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for field in fields(self):
-            self._check_kind(field.name, field.type)
             if field.type is int and field.name != "pad_id" and getattr(self, field.name) < 1:
                 raise ValueError(f"{field.name} ({getattr(self, field.name)}) is below 1")
         if self.d_model % self.n_heads:
@@ -70,20 +73,26 @@ class TransformerConfig:
                 f"is not tgt_vocab_size ({self.tgt_vocab_size})"
             )
 
-    def _check_kind(self, name: str, kind: object) -> None:
-        """A configuration may come from a file that somebody else wrote: believe no type."""
-        value = getattr(self, name)
+    @property
+    def head_dim(self) -> int:
+        """d_k, the width of one head's queries, keys and values (§3.2.2)."""
+        return self.d_model // self.n_heads
+
+
+def check_kinds(config: "DataclassInstance") -> None:
+    """A configuration may come from a file or a form that somebody else filled in: believe no type.
+
+    Raises:
+        ValueError: a field's value is not of the type, or not one of the choices, that its annotation names.
+    """
+    for field in fields(config):
+        name, kind, value = field.name, field.type, getattr(config, field.name)
+        choices = get_args(kind)
+        if choices and value not in choices:
+            raise ValueError(f"{name} ({value!r}) is not one of {', '.join(choices)}")
         if kind is bool and not isinstance(value, bool):
             raise ValueError(f"{name} ({value!r}) is not true or false")
         if kind is int and (not isinstance(value, int) or isinstance(value, bool)):
             raise ValueError(f"{name} ({value!r}) is not a whole number")
         if kind is float and (not isinstance(value, int | float) or isinstance(value, bool)):
             raise ValueError(f"{name} ({value!r}) is not a number")
-        choices = get_args(kind)
-        if choices and value not in choices:
-            raise ValueError(f"{name} ({value!r}) is not one of {', '.join(choices)}")
-
-    @property
-    def head_dim(self) -> int:
-        """d_k, the width of one head's queries, keys and values (§3.2.2)."""
-        return self.d_model // self.n_heads

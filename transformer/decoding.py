@@ -27,16 +27,16 @@ class Step:
 
 @contextmanager
 def evaluating(model: torch.nn.Module) -> Iterator[None]:
-    """No dropout and no gradients inside; the model's mode is restored after."""
-    training = model.training
+    """No dropout and no gradients inside; afterwards every part is in the mode that it was in."""
+    training = [module for module in model.modules() if module.training] if model.training else []
     if training:
         model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
-        if training:
-            model.train()
+        for module in training:
+            module.training = True
 
 
 def greedy_decode(
@@ -85,7 +85,7 @@ def greedy_batch(
         said, ended = [], torch.zeros_like(token, dtype=torch.bool)
         for _ in range(max_steps):
             logits = model.decode_step(token, encoded, cache, need_weights=False, probe=probe).logits
-            token = logits[:, -1:].argmax(dim=-1).masked_fill(ended, model.config.pad_id)
+            token = logits[:, -1:].argmax(dim=-1)  # what a sentence says after its end is cut off below
             said.append(token)
             ended = ended | (token == end_id)
             if ended.all():

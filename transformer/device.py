@@ -19,7 +19,7 @@ def pick_device(name: str | None = None) -> torch.device:
     try:
         device = torch.device(wanted)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
         there = ", ".join(str(d) for d in (_accelerator(), "cpu") if d)
         raise ValueError(f"device {wanted!r} was asked for, but this machine has {there}") from error
     if device.type == "meta":

@@ -12,7 +12,7 @@ Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays have no one truth of equality
 class AttentionMap:
     """All heads of one layer: who looked at whom. Rows are queries, columns are keys.
 

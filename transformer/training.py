@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from .card import write_card
 from .checkpoint import Checkpoint, save_checkpoint
-from .config import TransformerConfig
+from .config import TransformerConfig, check_kinds
 from .corpus import CORPORA, Batch
 from .decoding import evaluating, greedy_batch
 from .device import pick_device
@@ -52,13 +52,14 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for name in ("steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} ({getattr(self, name)}) is not above 0")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing ({self.label_smoothing}) is not at least 0 and below 1")
-        if self.schedule not in get_args(Schedule):
-            raise ValueError(f"schedule ({self.schedule!r}) is not one of {', '.join(get_args(Schedule))}")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed ({self.seed}) is not at least 0 and below 2^63")
 
     def rate(self, step: int, d_model: int) -> float:
         """The learning rate of a step, counted from 1 (§5.3)."""
@@ -120,6 +121,7 @@ def train(model: Transformer, data: Batch, config: TrainingConfig, probe: Probe 
 def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_size: int = 256) -> Evaluation:
     """Score sentence pairs; sentences decoded freely may be as long as the longest target and half as long again."""
     data, pad = data.to(model.positions.device), model.config.pad_id
+    longest = min(data.tgt_out.size(1) * 3 // 2, model.config.max_len)
     loss = correct = tokens = exact = 0.0
     for index in torch.arange(len(data)).split(batch_size):
         batch = data.rows(index)
@@ -129,7 +131,7 @@ def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_
         tokens += words
         loss += _loss(logits, batch.tgt_out, pad).item() * words
         correct += _token_accuracy(logits, batch.tgt_out, pad) * words
-        said = greedy_batch(model, batch.src, start_id, end_id, max_steps=batch.tgt_out.size(1) * 3 // 2)
+        said = greedy_batch(model, batch.src, start_id, end_id, max_steps=longest)
         exact += sum(
             ids == [i for i in gold if i != pad] for ids, gold in zip(said, batch.tgt_out.tolist(), strict=True)
         )
@@ -156,6 +158,18 @@ def _batches(data: Batch, config: TrainingConfig) -> Iterator[Batch]:
             yield data.rows(index)
 
 
+HELP = {
+    "steps": "optimiser steps",
+    "batch_size": "sentence pairs a step",
+    "schedule": "of the learning rate; warmup is the paper's",
+    "learning_rate": "of the constant schedule",
+    "warmup_steps": "of the warmup schedule",
+    "label_smoothing": "share of probability spread over all words; the paper has 0.1",
+    "clip_norm": "gradients are scaled down to this norm",
+    "seed": "the same seed gives the same model",
+}
+
+
 def main(arguments: list[str]) -> None:
     """Train on a corpus from the command line, and save a checkpoint with its card."""
     parser = argparse.ArgumentParser(
@@ -163,18 +177,18 @@ def main(arguments: list[str]) -> None:
         description="Train a Transformer and save it. The paper's size: --d-model 512 --d-ff 2048.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--corpus", choices=sorted(CORPORA), default="toy")
+    parser.add_argument("--corpus", choices=sorted(CORPORA), default="toy", help="what to learn")
     parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoint")
     parser.add_argument("--device", help="cuda, mps, xpu or cpu; the best there is if left out")
-    for name, default in {"d-model": 64, "n-heads": 8, "d-ff": 256, "layers": 6}.items():
-        parser.add_argument(f"--{name}", type=int, default=default, help=" ")
-    parser.add_argument("--dropout", type=float, default=0.1, help=" ")
+    sizes = {"d-model": 64, "n-heads": 8, "d-ff": 256, "layers": 6}
+    for name, default in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help="size of the network")
+    parser.add_argument("--dropout", type=float, default=0.1, help="probability, while training")
     for field in fields(TrainingConfig):
         options = get_args(field.type) or None
         kind = str if options else field.type
-        parser.add_argument(
-            f"--{field.name.replace('_', '-')}", type=kind, choices=options, default=field.default, help=" "
-        )
+        flag = f"--{field.name.replace('_', '-')}"
+        parser.add_argument(flag, type=kind, choices=options, default=field.default, help=HELP[field.name])
     args = parser.parse_args(arguments)
 
     corpus = CORPORA[args.corpus]
@@ -193,6 +207,8 @@ def main(arguments: list[str]) -> None:
         )
     except ValueError as error:
         parser.error(str(error))
+    if args.out.exists() and not args.out.is_dir():
+        parser.error(f"--out {args.out} is a file; name a folder")
 
     command = shlex.join(["python", "-m", "transformer.training", *arguments])
     data, start, end = corpus.batch(), corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
@@ -222,8 +238,8 @@ def main(arguments: list[str]) -> None:
         "token accuracy, teacher-forced": f"{result.token_accuracy:.1%}",
         "exact match, free-running": f"{result.exact_match:.1%}",
     }
-    longest = data.tgt_out.size(1) * 3 // 2
-    checkpoint = Checkpoint(model.eval(), corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, longest)
+    limit = data.tgt_out.size(1) * 3 // 2
+    checkpoint = Checkpoint(model.eval(), corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, limit)
     card = write_card(checkpoint, corpus, command, facts)
     save_checkpoint(checkpoint, args.out, card)
     print(card)

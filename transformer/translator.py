@@ -3,6 +3,7 @@
 S source, T target, D model width, H heads, V target vocabulary.
 """
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from torch import Tensor
 from .checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint, names
 from .decoding import Step, greedy_decode
 from .device import pick_device
+from .layers import sinusoidal_positions
 from .maps import KINDS, AttentionMap, AttentionMaps, Kind
 from .masks import causal_mask, padding_mask
 from .probe import Probe, Recorder
@@ -45,7 +47,7 @@ class TranslationStep:
     candidates: tuple[Candidate, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InputSum:
     """What a stack reads: embedding (× sqrt(d_model), §3.4) + position (§3.5) = input, each (tokens, D), read-only."""
 
@@ -55,7 +57,7 @@ class InputSum:
     input: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Translation:
     """One run: everything that was read, said and looked at on the way.
 
@@ -129,7 +131,7 @@ class Translator:
             ValueError: the device is not there.
         """
         folder = FOLDER / name if name in names() else Path(name)
-        if not folder.is_dir():
+        if not str(name) or not os.path.isdir(folder):
             raise CheckpointError(f"{name}: no such checkpoint; there is {', '.join(names()) or 'none'}")
         return cls(load_checkpoint(folder, pick_device(device)), folder.name)
 
@@ -189,9 +191,16 @@ class Translator:
             )
         count = len(vocab.split(sentence))
         if count > longest:
-            raise SentenceError(f"That is {count} words. This model takes at most {longest}: try a shorter sentence.")
+            raise SentenceError(
+                f"That is {count} words, and this model takes at most {longest}. It knows {vocab.some_words()}."
+            )
         ids = vocab.encode(sentence)
         return ids + [vocab.ids[PAD]] * (longest - len(ids))
+
+
+def positional_encoding(length: int, d_model: int) -> np.ndarray:
+    """What a network of this width adds to its embeddings, (length, d_model), read-only."""
+    return _array(sinusoidal_positions(length, d_model))
 
 
 _INPUTS = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in ("embedding", "positions", "input")}

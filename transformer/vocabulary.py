@@ -57,7 +57,7 @@ class Vocabulary:
         return tuple(token for token in self.tokens if token not in SPECIAL)
 
     def split(self, text: str) -> list[str]:
-        """Folded words. Punctuation at a word's edge is dropped where the vocabulary has no such token."""
+        """Folded words; one that is not known loses the punctuation at its edges."""
         words = []
         for word in fold(text).split():
             if word in self.ids or (word := word.strip(_PUNCTUATION)):
@@ -77,10 +77,10 @@ class Vocabulary:
                 )
         words = self.split(text)
         if not words:
-            raise SentenceError(f"There is no word to translate yet. Try some of these: {self._some_words()}.")
+            raise SentenceError(f"There is no word to translate yet. Try some of these: {self.some_words()}.")
         unknown = list(dict.fromkeys(word for word in words if word not in self.ids))
         if unknown:
-            raise SentenceError(f"I don't know {_listed(unknown)}. This model knows {self._some_words()}.")
+            raise SentenceError(f"I don't know {_listed(unknown)}. This model knows {self.some_words()}.")
         return [self.ids[word] for word in words]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -93,7 +93,8 @@ class Vocabulary:
                 words.append(self.tokens[i])
         return " ".join(words)
 
-    def _some_words(self, most: int = 20) -> str:
+    def some_words(self, most: int = 20) -> str:
+        """Words to tell a visitor, as one phrase."""
         rest = len(self.words) - most
         return ", ".join(self.words[:most]) + (f" and {rest} more" if rest > 0 else "")
 

@@ -19,12 +19,14 @@ const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cr
 const ABOUT = {
   encoder: "The encoder reads all source words at once; each may look at every other, but not at padding (P).",
   decoder: "Rows are what the decoder reads, beginning with S. Each may look back and at itself, never at the future.",
-  cross: "Rows are what the decoder reads, columns the source. The row that reads a word decides what is said next.",
+  cross:
+    "Rows are what the decoder reads, columns the source. The row that reads a word decides what is said next. " +
+    "The page opens on the head that looks hardest at one word; most others spread out.",
 };
 
 export function mount({ element }) {
-  const kind = segmented("kind", "Which attention", KINDS, (value) => update({ kind: value }));
-  const drawing = segmented("drawing", "How to draw it", DRAWINGS, (value) => update({ drawing: value }));
+  const kind = segmented("Which attention", KINDS, (value) => update({ kind: value }));
+  const drawing = segmented("How to draw it", DRAWINGS, (value) => update({ drawing: value }));
   const layers = h("span", { class: "pickers" });
   const heading = h("h2");
   const about = h("p", { class: "hint" });
@@ -65,7 +67,7 @@ export function mount({ element }) {
     const marked = state.kind === "encoder" ? null : step;
     redraw("layers", [map.layers], () => {
       const options = Array.from({ length: map.layers }, (_, i) => [String(i), String(i + 1)]);
-      layer = segmented("layer", "Layer", options, (value) => update({ layer: Number(value) }));
+      layer = segmented("Layer", options, (value) => update({ layer: Number(value) }));
       layers.replaceChildren(h("span", {}, "layer"), layer.element);
     });
     kind.set(state.kind);
@@ -88,8 +90,9 @@ export function mount({ element }) {
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     width = large.parentElement.clientWidth || width;
     redraw("large", [run, state.kind, state.layer, head, state.drawing, marked, width], () => {
-      const [from, at] = [h("b", { class: `word ${sides[0]}` }, "looks from ↓"), h("b", { class: `word ${sides[1]}` }, "looks at →")];
-      heading.replaceChildren(`Head ${head + 1} of layer ${state.layer + 1} · rows: `, from, ", columns: ", at);
+      const [from, at] = [word("looks from", sides[0]), word("looks at", sides[1])];
+      const [first, second] = state.drawing === "lines" ? ["left", "right"] : ["rows", "columns"];
+      heading.replaceChildren(`Head ${head + 1} of layer ${state.layer + 1} · ${first}: `, from, `, ${second}: `, at);
       tip.hidden = true;
       const picture = DRAW[state.drawing](state.kind, state.layer, head, { width, sides, marked });
       picture.setAttribute("role", state.drawing === "table" ? "table" : "img");

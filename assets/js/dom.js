@@ -39,18 +39,13 @@ const SPECIAL = new Set(["S", "E", "P"]);
 export const isSpecial = (token) => SPECIAL.has(token);
 
 /** A token in its side's colour; special tokens are outlined. */
-export const word = (token, side) => h("b", { class: `word ${side}` }, token);
+export const word = (token, side) => h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
-/** One choice of a few, as radio buttons in a row. Returns its element and a setter that does not call `onchange`. */
-export function segmented(name, label, options, onchange) {
-  const inputs = options.map(([value]) =>
-    h("input", { type: "radio", name, value, onchange: () => onchange(value) }),
-  );
-  const element = h(
-    "fieldset",
-    { class: "segmented" },
-    h("legend", { class: "visually-hidden" }, label),
-    options.map(([, text], i) => h("label", {}, inputs[i], h("span", {}, text))),
-  );
-  return { element, set: (value) => inputs.forEach((input) => (input.checked = input.value === String(value))) };
+/** One choice of a few, as buttons in a row. Returns its element, and a setter that does not call `choose`. */
+export function segmented(label, options, choose) {
+  const buttons = options.map(([value, text]) => h("button", { type: "button", value, onclick: () => choose(value) }, text));
+  return {
+    element: h("div", { class: "segmented", role: "group", "aria-label": label }, buttons),
+    set: (value) => buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === String(value))),
+  };
 }

@@ -15,18 +15,20 @@ export function mount({ element, props }) {
     const dark = document.body.classList.toggle("dark");
     localStorage.setItem(THEME, dark ? "dark" : "light");
   });
+  const badge = h(
+    "details",
+    { class: "pill", id: "device" },
+    h("summary", {}, h("span", { class: "dot" }), device),
+    h("p", { class: "popover" }, why),
+  );
+  document.addEventListener("click", ({ target }) => badge.contains(target) || badge.removeAttribute("open"));
   element.replaceChildren(
     h(
       "header",
       {},
       h("h1", {}, "Attention, bitte", h("small", {}, "the original Transformer, live")),
       h("span", { class: "pill", title: "The model that is running" }, h("b", {}, checkpoint), ` · ${sentences}`),
-      h(
-        "details",
-        { class: "pill", id: "device" },
-        h("summary", {}, h("span", { class: "dot" }), device),
-        h("p", { class: "popover" }, why),
-      ),
+      badge,
       theme,
     ),
   );

@@ -1,7 +1,7 @@
 // One head's map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
 import { state, weight } from "./store.js";
-import { h, isSpecial, svg } from "./dom.js";
+import { h, isSpecial, svg, word } from "./dom.js";
 
 const GAP = 2;
 const LABEL = 15; // px, font size of token labels
@@ -106,14 +106,14 @@ export function lines(kind, layer, head, { width, sides, marked }) {
 export function table(kind, layer, head, { sides, marked }) {
   const { queries, keys } = state.run.attention[kind];
   const rows = queries.map((token, i) =>
-    h("tr", { class: i === marked ? "marked" : "" }, h("th", { scope: "row", class: `word ${sides[0]}` }, token)),
+    h("tr", { class: i === marked ? "marked" : "" }, h("th", { scope: "row" }, word(token, sides[0]))),
   );
   each(kind, layer, head, (at) =>
     rows[at.query].append(
       at.open ? h("td", { "data-weight": at.value }, at.value.toFixed(3)) : h("td", { class: "masked" }, "masked"),
     ),
   );
-  const columns = keys.map((token) => h("th", { scope: "col", class: `word ${sides[1]}` }, token));
+  const columns = keys.map((token) => h("th", { scope: "col" }, word(token, sides[1])));
   return h("table", {}, h("thead", {}, h("tr", {}, h("td"), columns)), h("tbody", {}, rows));
 }
 

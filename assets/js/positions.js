@@ -42,9 +42,7 @@ export function mount({ element, props, server }) {
     at.d_model = Number(size.value);
     fetchSoon();
   });
-  const stack = segmented(
-    "stack",
-    "Which input",
+  const stack = segmented("Which input",
     [
       ["encoder", "encoder input"],
       ["decoder", "decoder input"],
@@ -131,7 +129,7 @@ export function mount({ element, props, server }) {
       each.input.value = at[each.input.name];
       each.out.textContent = at[each.input.name];
     }
-    const line = { line: { color: colours().ink, width: 1 }, layer: "above", opacity: 0.6 };
+    const line = { line: { color: colours().ink, width: 1.5 }, layer: "above" };
     const vertical = (x, axes) => ({ type: "line", x0: x, x1: x, y0: 0, y1: 1, yref: "paper", ...axes, ...line });
     const horizontal = (y) => ({ type: "line", y0: y, y1: y, x0: 0, x1: 1, xref: "paper", ...line });
     Plotly.relayout(map, { shapes: [vertical(at.dimension), horizontal(at.position)] });
@@ -163,7 +161,10 @@ export function mount({ element, props, server }) {
     const drawing = await server.input_sum({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, stack: at.stack });
     const Plotly = await library(url);
     if (mine !== asked) return;
-    await Plotly.react(sum, ...themed(drawing.figure), QUIET);
+    const [data, layout] = themed(drawing.figure);
+    const color = colours()[at.stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
+    for (const axis of Object.keys(layout).filter((name) => name.startsWith("yaxis"))) layout[axis].tickfont = { color };
+    await Plotly.react(sum, data, layout, QUIET);
     sumSay.textContent =
       `The ${at.stack} reads ${drawing.tokens.length} vectors of ${drawing.d_model} numbers. Each is a word's embedding ` +
       `times √${drawing.d_model} plus the pattern of its position: the same word at another place is another vector.`;
@@ -188,8 +189,8 @@ const short = (value) => (value < 100 ? value.toFixed(1) : Math.round(value).toL
 
 function colours() {
   const style = getComputedStyle(document.body);
-  const read = (name) => style.getPropertyValue(name).trim();
-  return { ink: read("--ink"), muted: read("--muted"), line: read("--line"), surface: read("--surface"), accent: read("--accent"), negative: read("--negative") };
+  const names = ["ink", "muted", "line", "surface", "accent", "negative", "source", "target"];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
 /** A figure from the server in the page's present colours: [data, layout]. */

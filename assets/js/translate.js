@@ -1,9 +1,13 @@
 // Translate: the decoding as a story, a step at a time.
 
 import { argmax, follow, row, state, update, weight } from "./store.js";
-import { h, isSpecial, percent, segmented, word } from "./dom.js";
+import { h, percent, segmented, word } from "./dom.js";
 
 const MOST_CANDIDATES = 8;
+
+const TOY_LIMITS =
+  "This model has learned two sentences, and only bier or cola decides anything: at the other steps a head need not " +
+  "look anywhere in particular. What it looks at is what it does, not a word-by-word alignment.";
 
 export function mount({ element }) {
   const cards = h("ol", { class: "cards" });
@@ -11,6 +15,7 @@ export function mount({ element }) {
   const bars = h("ol", { class: "bars" });
   const candidates = h("ol", { class: "candidates" });
   const pickers = h("div", { class: "pickers" });
+  const limits = h("p", { class: "hint" });
   const say = h("p", { class: "say", "aria-live": "polite" });
   element.replaceChildren(
     h(
@@ -35,6 +40,7 @@ export function mount({ element }) {
           { class: "hint" },
           "The decoder scores every word it knows and says the likeliest; then it reads that word as its next input.",
         ),
+        limits,
       ),
     ),
     say,
@@ -48,11 +54,11 @@ export function mount({ element }) {
     const layer = Math.min(state.layer, cross.layers - 1);
     if (shape !== `${cross.layers} ${cross.heads}`) {
       shape = `${cross.layers} ${cross.heads}`;
-      layers = segmented("translate-layer", "Layer", range(cross.layers), (value) => update({ layer: Number(value) }));
-      heads = segmented("translate-head", "Head", [["mean", "mean"], ...range(cross.heads)], (value) =>
+      layers = segmented("Layer", range(cross.layers), (value) => update({ layer: Number(value) }));
+      heads = segmented("Head", [["mean", "mean"], ...range(cross.heads)], (value) =>
         update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
       );
-      pickers.replaceChildren(h("span", {}, "layer"), layers.element, h("span", {}, "head"), heads.element);
+      pickers.replaceChildren(pair("layer", layers.element), pair("head", heads.element));
     }
     layers.set(layer);
     heads.set(averaged ? "mean" : head);
@@ -66,7 +72,7 @@ export function mount({ element }) {
             "button",
             { type: "button", onclick: () => update({ step: t }), "aria-current": t === step ? "step" : false },
             h("small", {}, `step ${t + 1}`),
-            word(token, `target${isSpecial(token) ? " special" : ""}`),
+            word(token, "target"),
             h("small", {}, percent(probability)),
           ),
         ),
@@ -84,7 +90,7 @@ export function mount({ element }) {
           "li",
           { "data-weight": share, class: masked ? "masked" : "", title: masked ? "Padding is masked: nobody may look" : "" },
           h("span", { class: "bar" }, h("small", {}, masked ? "masked" : percent(share)), h("i", { style: `--share: ${share}` })),
-          word(cross.keys[s], `source${isSpecial(cross.keys[s]) ? " special" : ""}`),
+          word(cross.keys[s], "source"),
         );
       }),
     );
@@ -95,16 +101,18 @@ export function mount({ element }) {
         h(
           "li",
           { class: i === 0 ? "chosen" : "", "data-probability": probability },
-          word(token, `target${isSpecial(token) ? " special" : ""}`),
+          word(token, "target"),
           h("i", { style: `--share: ${probability}` }),
           h("small", {}, percent(probability)),
         ),
       ),
     );
+    limits.textContent = run.checkpoint === "toy" ? TOY_LIMITS : "";
     say.replaceChildren(...sentence(layer, look, who));
   });
 }
 
+const pair = (name, control) => h("span", { class: "pair" }, name, control);
 const range = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
 /** The picture read aloud. */

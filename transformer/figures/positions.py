@@ -30,9 +30,9 @@ def heatmap(encoding: np.ndarray) -> go.Figure:
     trace = go.Heatmap(
         z=encoding, zmin=-1, zmax=1, hovertemplate="position %{y}, dimension %{x}: %{z:.3f}<extra></extra>", **_SCALE
     )
-    figure = styled(go.Figure(trace), height=380)
-    figure.update_xaxes(title="dimension")
-    figure.update_yaxes(title="position", autorange="reversed")
+    figure = styled(go.Figure(trace), height=432)
+    figure.update_xaxes(title_text="dimension")
+    figure.update_yaxes(title_text="position", autorange="reversed")
     return figure
 
 
@@ -49,7 +49,7 @@ def similar(cosine: np.ndarray, position: int) -> go.Figure:
 def _line(values: np.ndarray, hover: str) -> go.Figure:
     trace = go.Scatter(y=values, mode="lines", line={"width": 2}, hovertemplate=hover)
     figure = styled(go.Figure(trace), height=170)
-    figure.update_xaxes(title="position")
+    figure.update_xaxes(title_text="position")
     figure.update_yaxes(range=[-1.1, 1.1], tickvals=[-1, 0, 1])
     return figure
 
@@ -88,7 +88,7 @@ def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarra
             text=name, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False
         )
     figure.update_layout(margin={"t": 28})
-    figure.update_xaxes(title="dimension", anchor="y3")
+    figure.update_xaxes(title={"text": "dimension", "font": {"size": 13}}, anchor="y3")
     return figure
 
 

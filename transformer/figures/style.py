@@ -25,6 +25,7 @@ def styled(figure: go.Figure, height: int, **layout: Any) -> go.Figure:
         dragmode=False,
         **layout,
     )
-    figure.update_xaxes(showgrid=False, zeroline=False, fixedrange=True, ticks="", automargin=False)
-    figure.update_yaxes(showgrid=False, zeroline=False, fixedrange=True, ticks="", automargin=False)
+    axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "title": {"font": {"size": 13}}}
+    figure.update_xaxes(axis)
+    figure.update_yaxes(axis)
     return figure

@@ -8,8 +8,8 @@ import gradio as gr
 
 from ..checkpoint import CheckpointError, names
 from ..figures import positions
-from ..layers import sinusoidal_positions
 from ..translator import Translation, Translator
+from ..translator import positional_encoding as encode_positions
 from ..vocabulary import SentenceError
 from .payload import floats, for_page, for_programs
 
@@ -82,7 +82,7 @@ def positional_encoding(question: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _encoding(length: int, d_model: int) -> dict[str, Any]:
-    encoding = sinusoidal_positions(length, d_model).numpy()
+    encoding = encode_positions(length, d_model)
     cosine = positions.similarity(encoding)
     return {
         "length": length,

@@ -1,0 +1,112 @@
+"""A served page, and a real Chromium that looks at it."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from .chromium import find
+
+ROOT = Path(__file__).resolve().parents[2]
+QUIET = (
+    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
+    "--no-first-run --enable-precise-memory-info"
+)
+
+
+@pytest.fixture(scope="session")
+def url() -> Iterator[str]:
+    """`python app.py` on a free port of this machine, as a visitor meets it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    here = {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port), "TRANSFORMER_DEVICE": "cpu"}
+    server = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=os.environ | here)
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        _wait_for(address, server)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def _wait_for(address: str, server: subprocess.Popen[bytes], seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            urllib.request.urlopen(address, timeout=5)
+            return
+        except URLError:
+            time.sleep(0.2)
+    raise RuntimeError(f"app.py does not answer (exit status {server.poll()})")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=find(playwright), args=QUIET.split())
+        yield chromium
+        chromium.close()
+
+
+class Visit:
+    """One visitor's page. Whatever it throws or asks of another machine is remembered, and fails the test."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.requests: list[str] = []
+        self.faults: list[str] = []
+        page.on("request", lambda request: self._note(request.url))
+        page.on("pageerror", lambda error: self.faults.append(f"page error: {error}"))
+        page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def _note(self, address: str) -> None:
+        self.requests.append(address)
+        if not address.startswith((self.url, "data:", "blob:")):
+            self.faults.append(f"left the machine: {address}")
+
+    def open(self, query: str = "") -> Page:
+        self.page.goto(self.url + query)
+        self.page.locator("#translation button").first.wait_for()
+        return self.page
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name).click()
+
+    def press(self, name: str) -> None:
+        """A button of the open tab, by its words."""
+        self.page.locator("[role=tabpanel] .view:visible").get_by_role("button", name=name, exact=True).click()
+
+    def ask(self, sentence: str) -> None:
+        self.page.locator("#sentence input").fill(sentence)
+        self.page.evaluate(
+            "() => { window.answered = new Promise((done) => "
+            "document.addEventListener('translate:answered', () => done(), { once: true })); }"
+        )
+        self.page.locator("#translate").click()
+        self.page.evaluate("window.answered")
+
+    @property
+    def step(self) -> int:
+        """From 0."""
+        return int(self.page.locator("#step").input_value()) - 1
+
+
+@pytest.fixture
+def visit(browser: Browser, url: str) -> Iterator[Visit]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    context.set_default_timeout(10_000)
+    visit = Visit(context.new_page(), url)
+    yield visit
+    context.close()
+    assert visit.faults == []

@@ -1,0 +1,77 @@
+"""The card prints what the shipped weights show, and the shipped toy shows something."""
+
+import re
+
+import pytest
+
+from transformer import Translator
+from transformer.card import MapFigures, map_figures, strongest_look, write_card
+from transformer.checkpoint import FOLDER
+from transformer.corpus import TOY
+from transformer.maps import KINDS
+
+CARD = (FOLDER / "toy" / "card.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def figures(toy: Translator) -> MapFigures:
+    return map_figures(toy.checkpoint, TOY)
+
+
+def printed(row: str) -> list[float]:
+    """The numbers of a row of the card's table of maps."""
+    (line,) = re.findall(rf"^\| {re.escape(row)} \|(.*)\|$", CARD, re.MULTILINE)
+    return [float(cell) for cell in line.split("|")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shipped_card_prints_the_figures_of_the_shipped_weights(figures: MapFigures, kind: str) -> None:
+    assert printed(f"{kind}: mean entropy") == pytest.approx(figures.entropy[kind], abs=0.006)
+    assert printed(f"{kind}: from uniform") == pytest.approx(figures.from_uniform[kind], abs=0.006)
+
+
+def test_the_shipped_card_prints_the_look_that_decides(figures: MapFigures) -> None:
+    (telling,) = re.findall(r"of the sentences: ([\d.]+)\.$", CARD, re.MULTILINE)
+    assert float(telling) == pytest.approx(figures.telling, abs=0.006)
+
+
+def test_the_shipped_card_is_the_one_that_is_written_today(toy: Translator) -> None:
+    (command,) = re.findall(r"^    (python -m transformer.training .*)$", CARD, re.MULTILINE)
+    facts = dict(re.findall(r"^\| ([a-z][a-z ,-]*) \| (.*) \|$", CARD.split("\n\nIts maps")[0], re.MULTILINE))
+    today = write_card(toy.checkpoint, TOY, command, facts)
+
+    def words(card: str) -> str:
+        return re.sub(r"\d\.\d\d", "0.00", card)  # other machines round the last digit otherwise
+
+    assert words(today) == words(CARD)
+
+
+@pytest.mark.parametrize(
+    "fact", ["| seed | 0 |", "last training loss |", "loss without dropout |", "exact match, free-running | 100.0% |"]
+)
+def test_the_shipped_card_says_how_it_was_made_and_what_it_scores(fact: str) -> None:
+    assert fact in CARD
+
+
+def test_some_head_looks_at_the_word_that_decides(figures: MapFigures) -> None:
+    assert figures.telling is not None
+    assert figures.telling >= 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_layer_has_all_its_heads_uniform(figures: MapFigures, kind: str) -> None:
+    assert len(figures.from_uniform[kind]) == 6
+    assert min(figures.from_uniform[kind]) > 0.03
+
+
+def test_the_first_encoder_layer_is_not_saturated(figures: MapFigures) -> None:
+    assert figures.entropy["encoder"][0] >= 0.5
+
+
+def test_the_figures_are_those_of_the_translations(toy: Translator, figures: MapFigures) -> None:
+    beer, coke = (toy.translate(source) for source, _ in TOY.pairs)
+    looks = [run.attention.cross[i].weights[:, 3, 3] for run in (beer, coke) for i in range(6)]  # a, bier or cola
+    assert strongest_look(beer.attention, 3, 3) == max(look.max() for look in looks[:6])
+    assert figures.telling == min(max(look.max() for look in looks[:6]), max(look.max() for look in looks[6:]))
+    entropies = [run.attention.encoder[2].entropy().mean() for run in (beer, coke)]
+    assert figures.entropy["encoder"][2] == pytest.approx(sum(entropies) / 2)

@@ -1,0 +1,72 @@
+"""A map knows its axes, refuses others, and measures itself."""
+
+import math
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import AttentionMap, AttentionMaps
+
+TOKENS = ("a", "b", "c", "d")
+
+
+def a_map(weights: Any, /, allowed: Any = None, **fields: Any) -> AttentionMap:
+    weights = np.array(weights, dtype=np.float32)
+    allowed = np.ones(weights.shape[1:], dtype=bool) if allowed is None else np.array(allowed)
+    tokens = {"query_tokens": TOKENS[: weights.shape[1]], "key_tokens": TOKENS[: weights.shape[2]]}
+    return AttentionMap(**({"kind": "cross", "layer": 0, **tokens, "weights": weights, "allowed": allowed} | fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"query_tokens": TOKENS[:3]}, "weights (1, 2, 3) do not fit 3 queries × 3 keys"),
+        ({"key_tokens": TOKENS}, "weights (1, 2, 3) do not fit 2 queries × 4 keys"),
+        ({"query_tokens": TOKENS[:3], "key_tokens": TOKENS[:2]}, "weights (1, 2, 3) do not fit 3 queries × 2 keys"),
+        ({"weights": np.zeros((2, 3))}, "weights (2, 3)"),
+        ({"allowed": np.ones((3, 2), dtype=bool)}, "allowed (3, 2) does not fit 2 queries × 3 keys"),
+    ],
+)
+def test_arrays_that_disagree_with_the_tokens_are_refused(fields: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match="fit") as error:
+        a_map(np.zeros((1, 2, 3)), **fields)
+    assert named in str(error.value)
+
+
+def test_nothing_in_it_can_be_changed() -> None:
+    m = a_map([[[0.5, 0.5]]])
+    with pytest.raises(FrozenInstanceError):
+        m.layer = 1  # type: ignore[misc]
+    for array in (m.weights, m.allowed):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_an_equal_look_at_n_keys_has_entropy_ln_n_and_is_uniform(heads: int, n: int) -> None:
+    allowed = np.arange(4) < n
+    m = a_map(np.broadcast_to(allowed / n, (heads, 2, 4)), np.broadcast_to(allowed, (2, 4)))
+    assert m.n_heads == heads
+    assert m.entropy() == pytest.approx(np.full((heads, 2), math.log(n)), abs=1e-6)
+    assert m.from_uniform() == pytest.approx(np.zeros(heads), abs=1e-6)
+
+
+def test_a_look_at_one_key_has_no_entropy_and_is_far_from_uniform() -> None:
+    m = a_map([[[1, 0, 0, 0], [0, 1, 0, 0]], [[0.25] * 4, [0.25, 0.25, 0.5, 0]]])
+    assert m.entropy()[0].tolist() == [0, 0]
+    assert m.from_uniform().tolist() == [0.75, 0.25]
+
+
+def test_a_row_that_may_look_at_nothing_is_neither() -> None:
+    m = a_map([[[0, 0]]], [[False, False]])
+    assert (m.entropy().tolist(), m.from_uniform().tolist()) == ([[0]], [0])
+
+
+def test_maps_are_found_by_kind() -> None:
+    encoder, decoder, cross = (a_map([[[1.0]]], kind=kind) for kind in ("encoder", "decoder", "cross"))
+    maps = AttentionMaps((encoder,), (decoder,), (cross,))
+    assert (maps.of("encoder"), maps.of("decoder"), maps.of("cross")) == ((encoder,), (decoder,), (cross,))

@@ -1,0 +1,269 @@
+"""One sentence is one pure run, and a Translation holds all of it without mixing up an axis."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from transformer import SentenceError, Translation, Translator
+from transformer.checkpoint import FOLDER, CheckpointError
+from transformer.maps import KINDS
+
+BEER = ("Ich möchte ein Bier", "i want a beer .")
+COLA = ("ich mochte ein cola", "i want a coke .")
+
+
+@pytest.fixture(scope="module")
+def beer(toy: Translator) -> Translation:
+    return toy.translate(BEER[0])
+
+
+@pytest.fixture(scope="module", params=["beer", "cola", "babble"])
+def run(request: pytest.FixtureRequest, toy: Translator, babbler: Translator) -> tuple[Translation, Translator]:
+    """A run and who made it: both toy sentences, and an untrained network that never ends its sentence."""
+    if request.param == "babble":
+        return babbler.translate("wort3 wort1 wort4 wort1"), babbler
+    return toy.translate(BEER[0] if request.param == "beer" else COLA[0]), toy
+
+
+def arrays(value: object) -> Iterator[np.ndarray]:
+    """Every array in a tree of dataclasses and tuples."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from arrays(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from arrays(part)
+
+
+def same(one: Translation, two: Translation) -> bool:
+    return one.steps == two.steps and all(map(np.array_equal, arrays(one), arrays(two)))
+
+
+# What a translation holds
+
+
+@pytest.mark.parametrize(("sentence", "text"), [BEER, COLA, ("„ICH  mo\u0308chte\tein Bier“!", BEER[1])])
+def test_the_shipped_toy_translates(toy: Translator, sentence: str, text: str) -> None:
+    run = toy.translate(sentence)
+    assert (run.sentence, run.text) == (sentence, text)
+    assert run.complete
+    assert (run.checkpoint, run.device) == ("toy", "cpu")
+
+
+def test_what_was_read_and_what_was_said_are_never_confused(beer: Translation) -> None:
+    assert beer.source == ("ich", "mochte", "ein", "bier", "P")
+    assert beer.decoder_input == ("S", "i", "want", "a", "beer", ".")
+    assert beer.output == ("i", "want", "a", "beer", ".", "E")
+
+
+def test_the_decoder_reads_what_it_said_one_step_later(run: tuple[Translation, Translator]) -> None:
+    t, _ = run
+    assert t.decoder_input == ("S", *t.output[:-1])
+    assert [step.token for step in t.steps] == list(t.output)
+    assert t.complete is (t.output[-1] == "E")
+
+
+def test_a_run_that_reaches_the_limit_is_not_complete(babbler: Translator) -> None:
+    t = babbler.translate("wort3 wort1 wort4 wort1")
+    assert len(t.output) == babbler.checkpoint.output_limit
+    assert not t.complete
+
+
+def test_candidates_are_all_words_likeliest_first(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    for step in t.steps:
+        probabilities = [candidate.probability for candidate in step.candidates]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert sum(probabilities) == pytest.approx(1, abs=1e-5)
+        assert {candidate.token for candidate in step.candidates} == set(translator.checkpoint.tgt_vocab.tokens)
+        assert (step.candidates[0].token, step.candidates[0].probability) == (step.token, step.probability)
+
+
+def test_maps_have_the_right_tokens_on_their_axes(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    config = translator.checkpoint.model.config
+    axes = {"encoder": (t.source, t.source), "decoder": (t.decoder_input, t.decoder_input)}
+    axes["cross"] = (t.decoder_input, t.source)
+    for kind in KINDS:
+        for layer, m in enumerate(t.attention.of(kind)):
+            assert (m.kind, m.layer, m.n_heads) == (kind, layer, config.n_heads)
+            assert (m.query_tokens, m.key_tokens) == axes[kind]
+    depths = [len(t.attention.of(kind)) for kind in KINDS]
+    assert depths == [config.num_encoder_layers, config.num_decoder_layers, config.num_decoder_layers]
+
+
+def test_maps_and_probabilities_are_those_of_a_full_pass(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    c = translator.checkpoint
+    src = torch.tensor([[c.src_vocab.ids[token] for token in t.source]])
+    tgt = torch.tensor([[c.tgt_vocab.ids[token] for token in t.decoder_input]])
+    out = c.model(src, tgt)
+    for kind in KINDS:
+        for m, weights in zip(t.attention.of(kind), getattr(out.attention, kind), strict=True):
+            assert m.weights == pytest.approx(weights[0].detach().numpy(), abs=1e-6)
+    for step, distribution in zip(t.steps, out.logits[0].softmax(-1).tolist(), strict=True):
+        by_token = {candidate.token: candidate.probability for candidate in step.candidates}
+        assert [by_token[token] for token in c.tgt_vocab.tokens] == pytest.approx(distribution, abs=1e-6)
+
+
+def test_what_a_mask_forbids_is_exactly_zero_and_the_rest_is_not(run: tuple[Translation, Translator]) -> None:
+    t, _ = run
+    words, read = np.array(t.source) != "P", np.array(t.decoder_input) != "P"
+    future = np.triu(np.ones((len(t.decoder_input), len(t.decoder_input)), dtype=bool), 1)
+    expected = {"encoder": words, "decoder": read & ~future, "cross": words}
+    for kind in KINDS:
+        for m in t.attention.of(kind):
+            assert (m.allowed == expected[kind]).all()
+            assert (m.weights[:, ~m.allowed] == 0).all()
+            assert (m.weights[:, m.allowed] > 0).all()
+            assert m.weights.sum(-1) == pytest.approx(np.ones(m.weights.shape[:2]), abs=1e-6)
+
+
+def test_an_input_is_embedding_plus_position(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    model, positions = translator.checkpoint.model, translator.checkpoint.model.positions.numpy()
+    for part, tokens, table, vocab in (
+        (t.source_input, t.source, model.src_embedding, translator.checkpoint.src_vocab),
+        (t.target_input, t.decoder_input, model.tgt_embedding, translator.checkpoint.tgt_vocab),
+    ):
+        assert part.tokens == tokens
+        words = table.weight.detach().numpy()[[vocab.ids[token] for token in tokens]]
+        assert part.embedding == pytest.approx(words * model.config.d_model**0.5, abs=1e-6)
+        assert np.array_equal(part.positions, positions[: len(tokens)])
+        assert np.array_equal(part.embedding + part.positions, part.input)
+
+
+def test_the_table_has_every_weight_in_a_row_of_its_own(run: tuple[Translation, Translator]) -> None:
+    t, _ = run
+    table = t.table()
+    assert list(table.columns) == ["kind", "layer", "head", "query", "key", "query_token", "key_token", "weight"]
+    assert len(table) == sum(m.weights.size for kind in KINDS for m in t.attention.of(kind))
+    assert not table.duplicated(["kind", "layer", "head", "query", "key"]).any()
+    for row in table.itertuples(index=False):
+        m = t.attention.of(row.kind)[row.layer]
+        assert (m.query_tokens[row.query], m.key_tokens[row.key]) == (row.query_token, row.key_token)
+        assert m.weights[row.head, row.query, row.key] == row.weight
+
+
+def test_nothing_in_it_can_be_changed(beer: Translation) -> None:
+    with pytest.raises(FrozenInstanceError):
+        beer.text = "i want a tea ."  # type: ignore[misc]
+    found = list(arrays(beer))
+    assert len(found) == 3 * 6 * 2 + 2 * 3
+    assert not any(array.flags.writeable for array in found)
+
+
+# A run is pure
+
+
+def test_a_run_repeats_bit_for_bit_whatever_ran_between(toy: Translator, beer: Translation) -> None:
+    toy.translate(COLA[0])
+    with pytest.raises(SentenceError):
+        toy.translate("ich mochte ein wein")
+    assert same(toy.translate(BEER[0]), beer)
+
+
+def test_visitors_who_share_a_model_never_see_each_others_run(toy: Translator, beer: Translation) -> None:
+    cola = toy.translate(COLA[0])
+    with ThreadPoolExecutor(4) as visitors:
+        runs = list(visitors.map(toy.translate, [BEER[0], COLA[0]] * 8))
+    assert all(same(run, beer) for run in runs[0::2])
+    assert all(same(run, cola) for run in runs[1::2])
+
+
+def test_a_probe_can_silence_a_head(toy: Translator, beer: Translation) -> None:
+    def silence(name: str, value: Tensor) -> Tensor:
+        return value.index_fill(1, torch.tensor([2]), 0.0) if name == "decoder.3.cross_attention.weights" else value
+
+    silenced = toy.translate(BEER[0], probe=silence)
+    heads, before = silenced.attention.cross[3].weights, beer.attention.cross[3].weights
+    assert (heads[2] == 0).all()
+    assert (before[2, 0] > 0).any()
+    assert np.array_equal(np.delete(heads, 2, axis=0)[:, 0], np.delete(before, 2, axis=0)[:, 0])
+    assert silenced.steps[0].probability != beer.steps[0].probability
+    assert same(toy.translate(BEER[0]), beer)  # and the next visitor never knows
+
+
+def test_a_probe_sees_inputs_that_the_run_then_shows(toy: Translator) -> None:
+    def nowhere(name: str, value: Tensor) -> Tensor:
+        return value * 0 if name.endswith(".positions") else value
+
+    run = toy.translate(BEER[0], probe=nowhere)
+    for part in (run.source_input, run.target_input):
+        assert (part.positions == 0).all()
+        assert np.array_equal(part.embedding, part.input)
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("sentence", "named"),
+    [
+        ("", "no word"),
+        (" \n\t ", "no word"),
+        ("?!…", "no word"),
+        ("ich mochte ein wein", "“wein”"),
+        ("ich mochte ein P", "“p”"),
+        ("S i want", "“s”"),
+        ("<script>alert(1)</script>", "“<script>alert(1)</script>”"),
+        ("ich {{constructor}}", "“{{constructor}}”"),
+        ("ich ${7*7}", "“${7*7}”"),
+        ("ich mochte ein bier bier bier", "6 words"),
+        ("ich " * 100, "100 words"),
+        ("x" * 500, "…"),
+        ("x" * 501, "501 characters"),
+        ("ich " * 2500, "10,000 characters"),
+        ("ich \0 bier", "U+0000"),
+        ("ich\u200bmochte", "U+200B"),
+        ("\ud800", "U+D800"),
+    ],
+)
+def test_a_sentence_it_cannot_take_gets_one_that_helps(toy: Translator, sentence: str, named: str) -> None:
+    with pytest.raises(SentenceError) as error:
+        toy.translate(sentence)
+    message = str(error.value)
+    assert named in message
+    assert message.isprintable()
+    assert len(message) < 300
+
+
+@given(
+    st.text(st.characters(exclude_categories=()))
+    | st.lists(st.sampled_from(["wort1", "WÖRT2", ".", "P"])).map(" ".join)
+)
+def test_any_text_is_translated_or_refused(babbler: Translator, text: str) -> None:
+    try:
+        run = babbler.translate(text)
+    except SentenceError:
+        return
+    assert run.source[: len(babbler.checkpoint.src_vocab.split(text))] == tuple(
+        babbler.checkpoint.src_vocab.split(text)
+    )
+
+
+def test_as_many_words_as_fit_need_no_padding(toy: Translator) -> None:
+    run = toy.translate("ich mochte ein bier bier")
+    assert run.source == ("ich", "mochte", "ein", "bier", "bier")
+    assert all(m.allowed.all() for m in run.attention.cross)
+
+
+@pytest.mark.parametrize("name", ["nonesuch", "", "toy/config.json", "\0", pytest.param("n" * 300, id="too long")])
+def test_a_checkpoint_that_is_not_there_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(CheckpointError) as error:
+        Translator.load(name, device="cpu")
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_checkpoint_is_found_by_name_and_by_folder(toy: Translator, beer: Translation) -> None:
+    assert toy.name == Translator.load(FOLDER / "toy", device="cpu").name == "toy"
+    assert same(Translator.load(FOLDER / "toy", device="cpu").translate(BEER[0]), beer)

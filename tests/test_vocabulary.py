@@ -1,0 +1,131 @@
+"""Text and ids: whatever may be typed is folded, known, or refused with a sentence that helps."""
+
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from transformer import SentenceError, Vocabulary
+from transformer.corpus import TOY
+from transformer.vocabulary import SPECIAL, fold
+
+any_text = st.text(st.characters(exclude_categories=()))  # surrogates as well
+SOURCE, TARGET = TOY.src_vocab, TOY.tgt_vocab
+
+
+@given(any_text)
+def test_folding_twice_changes_nothing(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+@given(any_text)
+@example("α\u0345\u0301")  # the two marks change places in one form, and lower case makes a letter of the first
+def test_what_looks_the_same_folds_to_the_same(text: str) -> None:
+    assert fold(unicodedata.normalize("NFC", text)) == fold(text) == fold(unicodedata.normalize("NFD", text))
+
+
+@given(any_text)
+def test_folded_text_is_never_a_special_token(text: str) -> None:
+    assert not SPECIAL & set(SOURCE.split(text))
+    assert not SPECIAL & set(TARGET.split(text))
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(
+    ("typed", "folded"),
+    [("Ich möchte", "ich mochte"), ("ÄÖÜ äöü", "aou aou"), ("Straße STRAẞE", "strasse strasse"), ("é", "é")],
+)
+def test_case_umlauts_and_sharp_s_fold_composed_or_not(typed: str, folded: str, form: str) -> None:
+    assert fold(unicodedata.normalize(form, typed)) == folded
+
+
+def test_the_toys_ids_are_those_of_the_table() -> None:
+    assert SOURCE.ids == {"P": 0, "ich": 1, "mochte": 2, "ein": 3, "bier": 4, "cola": 5}
+    assert TARGET.ids == {"P": 0, "i": 1, "want": 2, "a": 3, "beer": 4, "coke": 5, "S": 6, "E": 7, ".": 8}
+    assert SOURCE.words == ("ich", "mochte", "ein", "bier", "cola")
+
+
+@given(st.lists(st.sampled_from(TARGET.words), min_size=1))
+def test_words_come_back_from_their_ids(words: list[str]) -> None:
+    ids = TARGET.encode(" ".join(words))
+    assert ids == [TARGET.tokens.index(word) for word in words]
+    assert TARGET.decode(ids) == " ".join(words)
+
+
+def test_decoding_ends_at_e_and_leaves_special_tokens_out() -> None:
+    assert TARGET.decode([6, 1, 0, 2, 7, 3]) == "i want"
+    assert TARGET.decode([]) == ""
+
+
+@pytest.mark.parametrize("typed", ["Ich möchte ein Bier", "  ich\tMOCHTE\nein bier ", "„Ich mo\u0308chte ein Bier“!?"])
+def test_case_space_and_punctuation_at_the_edges_do_not_matter(typed: str) -> None:
+    assert SOURCE.encode(typed) == [1, 2, 3, 4]
+
+
+def test_punctuation_that_is_a_word_stays() -> None:
+    assert TARGET.encode("I want a beer .") == [1, 2, 3, 4, 8]
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(SentenceError) as error:
+        SOURCE.encode(text)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t", "...", "?! „“"])
+def test_no_word_at_all_is_refused_with_the_words_to_try(text: str) -> None:
+    message = refusal(text)
+    assert "no word" in message
+    assert all(word in message for word in SOURCE.words)
+
+
+@pytest.mark.parametrize("text", ["ich mochte ein wein", "Wein", "ich <b>wein</b>", "{{wein}}", "${wein}"])
+def test_an_unknown_word_is_named_with_the_known_ones(text: str) -> None:
+    message = refusal(text)
+    assert "wein" in message
+    assert all(word in message for word in SOURCE.words)
+
+
+@pytest.mark.parametrize("token", sorted(SPECIAL))
+def test_special_tokens_cannot_be_typed(token: str) -> None:
+    assert f"“{token.lower()}”" in refusal(f"ich {token}")
+
+
+def test_long_and_many_unknown_words_are_shortened() -> None:
+    message = refusal(" ".join(f"{i}{'x' * 1000}" for i in range(50)))
+    assert len(message) < 300
+    assert "and 47 more" in message
+
+
+def test_many_known_words_are_shortened() -> None:
+    vocabulary = Vocabulary(("P", *(f"wort{i}" for i in range(1000))))
+    with pytest.raises(SentenceError, match=r"wort0, .* and 980 more") as error:
+        vocabulary.encode("?")
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize("char", ["\0", "\x1b", "\x85", "\u200b", "\u202e", "\u00ad", "\ufeff", "\ud800"])
+def test_an_invisible_character_is_named_and_not_shown(char: str) -> None:
+    message = refusal(f"ich {char}mochte")
+    assert f"U+{ord(char):04X}" in message
+    assert char not in message
+
+
+@given(any_text)
+def test_any_text_becomes_ids_or_a_short_sentence(text: str) -> None:
+    outcome: list[int] | str
+    try:
+        outcome = SOURCE.encode(text)
+    except SentenceError as error:
+        outcome = str(error)
+    assert 0 < len(outcome) < 300
+    assert isinstance(outcome, str) or all(0 < i < len(SOURCE) for i in outcome)
+
+
+@pytest.mark.parametrize(
+    "tokens", [(), ("ich", "P"), ("P", "ich", "ich"), ("P", ""), ("P", "two words"), ("P", " ich"), ("P", 3)]
+)
+def test_a_vocabulary_holds_padding_and_then_every_word_once(tokens: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"vocabulary|not a word"):
+        Vocabulary(tokens)
