@@ -261,4 +261,4 @@ def test_help_says_what_every_argument_is_by_default(capsys: pytest.CaptureFixtu
         main(["--help"])
     assert error.value.code == 0
     said = capsys.readouterr().out
-    assert all(f"(default: {value})" in said for value in ("toy", 64, 8, 256, 6, 120, 0.1, 0.001))
+    assert all(f"(default: {value})" in said for value in ("toy", 64, 8, 256, 6, 120, 0.1, 4000))

@@ -95,7 +95,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path, card: str) -> None:
     weights = {name: value.detach().cpu().contiguous() for name, value in checkpoint.model.named_parameters()}
     folder.mkdir(parents=True, exist_ok=True)
     digests = {CONFIG: _digest(config), VOCABULARIES: _digest(vocabularies)}
-    _write(folder / WEIGHTS, save(weights, metadata=digests))
+    # One entry, because safetensors writes several in any order: the same training gives the same bytes.
+    _write(folder / WEIGHTS, save(weights, metadata={"digests": json.dumps(digests)}))
     _write(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
     _write(folder / VOCABULARIES, (json.dumps(vocabularies, indent=2, ensure_ascii=False) + "\n").encode())
     _write(folder / CARD, card.encode())
@@ -118,9 +119,9 @@ def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:
     tgt_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["target"])))
     _believe(folder / VOCABULARIES, lambda: check_vocabularies(shape, src_vocab, tgt_vocab))
     with _weights(folder / WEIGHTS) as stored:
-        header = stored.metadata() or {}
+        digests = _believe(folder / WEIGHTS, lambda: dict(json.loads(stored.metadata()["digests"])))
         for name, content in ((CONFIG, config), (VOCABULARIES, vocabularies)):
-            if header.get(name) != _digest(content):
+            if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
         model = _believe(folder / CONFIG, lambda: Transformer(shape))
         _fill(model, stored, folder / WEIGHTS)

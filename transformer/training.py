@@ -162,7 +162,7 @@ HELP = {
     "steps": "optimiser steps",
     "batch_size": "sentence pairs a step",
     "schedule": "of the learning rate; warmup is the paper's",
-    "learning_rate": "of the constant schedule",
+    "learning_rate": "of the constant schedule; 0.064 / d-model if left out",
     "warmup_steps": "of the warmup schedule",
     "label_smoothing": "share of probability spread over all words; the paper has 0.1",
     "clip_norm": "gradients are scaled down to this norm",
@@ -189,12 +189,12 @@ def main(arguments: list[str]) -> None:
         kind = str if options else field.type
         flag = f"--{field.name.replace('_', '-')}"
         parser.add_argument(flag, type=kind, choices=options, default=field.default, help=HELP[field.name])
+    parser.set_defaults(learning_rate=None)
     args = parser.parse_args(arguments)
 
     corpus = CORPORA[args.corpus]
     try:
         device = pick_device(args.device)
-        training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
         config = TransformerConfig(
             src_vocab_size=len(corpus.src_vocab),
             tgt_vocab_size=len(corpus.tgt_vocab),
@@ -205,6 +205,9 @@ def main(arguments: list[str]) -> None:
             num_decoder_layers=args.layers,
             dropout=args.dropout,
         )
+        if args.learning_rate is None:  # what suits one width is too high for a wider one: at 512, 0.001 learns nothing
+            args.learning_rate = 0.064 / config.d_model
+        training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
     except ValueError as error:
         parser.error(str(error))
     if args.out.exists() and not args.out.is_dir():
