@@ -54,7 +54,7 @@ export function mount({ element, props, server }) {
   );
   stack.set(at.stack);
 
-  const figure = (label) => h("div", { class: "figure", role: "img", "aria-label": label });
+  const figure = (label) => h("div", { class: "figure", role: "figure", "aria-label": label });
   const [map, wave, alike, sum] = ["Positional encoding", "One dimension", "Similarity", "Embedding + position = input"].map(figure);
   const [waveHeading, alikeHeading] = [h("h2"), h("h2")];
   const say = h("p", { class: "say", "aria-live": "polite" });
@@ -78,7 +78,7 @@ export function mount({ element, props, server }) {
         wave,
         alikeHeading,
         alike,
-        h("p", { class: "hint" }, "Click the picture, or move the sliders, to choose a position and a dimension."),
+        h("p", { class: "hint" }, "Click the picture, or move the sliders, to choose a position and a dimension. Indigo is above 0, red below."),
       ),
     ),
     say,

@@ -36,6 +36,10 @@ def test_similarity_is_one_to_itself_symmetric_and_the_same_for_equal_distances(
         np.testing.assert_allclose(same, same[0], atol=1e-5)
 
 
+def test_a_position_without_length_is_like_nothing() -> None:
+    np.testing.assert_array_equal(positions.similarity(np.zeros((1, 1), dtype=np.float32)), [[0.0]])
+
+
 def test_a_wavelength_is_what_one_turn_takes() -> None:
     turns = positions.wavelengths(16)
     for dimension, turn in enumerate(turns):

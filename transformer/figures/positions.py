@@ -20,8 +20,9 @@ def wavelengths(d_model: int) -> np.ndarray:
 
 
 def similarity(encoding: np.ndarray) -> np.ndarray:
-    """Cosine between every two positions, (N, N), of an encoding (N, D)."""
-    unit = encoding / np.linalg.norm(encoding, axis=1, keepdims=True)
+    """Cosine between every two positions, (N, N), of an encoding (N, D); 0 where one of them is the zero vector."""
+    norm = np.linalg.norm(encoding, axis=1, keepdims=True)
+    unit = encoding / np.where(norm > 0, norm, 1.0)  # position 0 of a single dimension is sin 0
     return (unit @ unit.T).astype(np.float32)
 
 

@@ -8,7 +8,7 @@ FONT = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 
 # Two hues that colour-blind eyes tell apart, around nothing: the page shows through at 0, in both themes. The client
 # swaps the middle for its own surface colour, since a figure is drawn before it is known who looks at it.
-DIVERGING = [[0.0, "#b45309"], [0.5, "#ffffff"], [1.0, "#4338ca"]]
+DIVERGING = [[0.0, "#b42318"], [0.5, "#ffffff"], [1.0, "#4338ca"]]
 
 
 def styled(figure: go.Figure, height: int, **layout: Any) -> go.Figure:
