@@ -22,7 +22,8 @@ toy: .venv/demo
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=python3.11 ..."; exit 1; }
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv .venv || \
+		{ rm -rf .venv; echo "Python's venv module is missing (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 
 .venv/demo: requirements.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt

@@ -19,7 +19,7 @@ from transformer.checkpoint import FOLDER, Checkpoint, CheckpointError, load_che
 from .networks import network
 
 CPU = torch.device("cpu")
-FILES = ("model.safetensors", "config.json", "vocabularies.json")
+FILES = ("model.safetensors", "config.json", "vocabularies.json", "card.md")
 Edit = Callable[[dict[str, Any]], object]
 
 
@@ -31,7 +31,7 @@ def small(word: str = "wort", **fields: Any) -> Checkpoint:
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    save_checkpoint(small(), tmp_path / "saved", card="# a card\n")
+    save_checkpoint(small(), tmp_path / "saved", card="# a card that says something\n")
     return tmp_path / "saved"
 
 
@@ -54,7 +54,7 @@ def edit_json(file: Path, edit: Edit) -> None:
 @pytest.mark.parametrize("fields", [{}, {"tie_weights": True, "tgt_vocab_size": 11}, {"final_norm": "both"}])
 def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Path) -> None:
     before = small(**fields)
-    save_checkpoint(before, tmp_path / "new" / "folder", card="# a card\n")
+    save_checkpoint(before, tmp_path / "new" / "folder", card="# a card that says something\n")
     after = load_checkpoint(tmp_path / "new" / "folder", CPU)
     assert after.model.config == before.model.config
     assert (after.src_vocab, after.tgt_vocab) == (before.src_vocab, before.tgt_vocab)
@@ -63,8 +63,8 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Pat
     assert weights.keys() == before.model.state_dict().keys()
     assert all(torch.equal(value, weights[name]) for name, value in before.model.state_dict().items())
     assert not after.model.training
-    assert sorted(file.name for file in (tmp_path / "new" / "folder").iterdir()) == sorted((*FILES, "card.md"))
-    assert (tmp_path / "new" / "folder" / "card.md").read_text() == "# a card\n"
+    assert sorted(file.name for file in (tmp_path / "new" / "folder").iterdir()) == sorted(FILES)
+    assert (tmp_path / "new" / "folder" / "card.md").read_text() == "# a card that says something\n"
 
 
 def test_tied_weights_are_stored_once_and_come_back_as_one(tmp_path: Path) -> None:
@@ -219,6 +219,13 @@ def test_weights_that_do_not_fit_are_refused(saved: Path, edit: Edit, named: str
     message = refusal(saved)
     assert "model.safetensors" in message
     assert named in message
+
+
+def test_a_weight_that_was_changed_is_refused(saved: Path) -> None:
+    content = bytearray((saved / "model.safetensors").read_bytes())
+    content[-100:] = bytes(100)
+    (saved / "model.safetensors").write_bytes(content)
+    assert "model.safetensors" in refusal(saved)
 
 
 def test_weights_without_digests_are_refused(saved: Path) -> None:

@@ -1,5 +1,8 @@
 """A corpus as the ids that a model reads."""
 
+from dataclasses import replace
+
+import pytest
 import torch
 
 from transformer.corpus import CORPORA, TOY, Batch
@@ -29,3 +32,20 @@ def test_every_corpus_goes_by_its_name_and_its_telling_words_are_words() -> None
         assert corpus.name == name
         assert set(corpus.telling_words) <= set(corpus.tgt_vocab.words)
         assert set(corpus.telling_words.values()) <= set(corpus.src_vocab.words)
+
+
+def test_other_pairs_in_its_words_become_a_batch() -> None:
+    batch = TOY.batch([("cola bier", "coke")])
+    assert batch.src.tolist() == [[5, 4, 0, 0, 0]]
+    assert (batch.tgt_in.tolist(), batch.tgt_out.tolist()) == ([[6, 5]], [[5, 7]])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "named"),
+    [((), "no sentence pair"), ((("wasser", "water"),), "wasser"), ((("ein " * 6, "a"),), "6 words.*source_length .5")],
+)
+def test_pairs_that_cannot_be_read_are_refused(pairs: tuple[tuple[str, str], ...], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        TOY.batch(pairs)
+    with pytest.raises(ValueError, match=named):
+        replace(TOY, pairs=pairs)

@@ -116,3 +116,24 @@ def test_the_mode_is_restored_after_an_error_and_after_an_early_end() -> None:
     with pytest.raises(StopIteration):
         greedy_batch(model, SRC, START, NEVER, 4, probe=saying())
     assert model.training
+
+
+def test_a_part_that_trains_alone_does_not_drop_out_either() -> None:
+    model = network(dropout=0.5)
+    src = torch.tensor([[3, 4, 5]])
+    before = [step.probability for step in greedy_decode(model, src, START, END, 4)]
+    model.decoder.train()
+    assert [step.probability for step in greedy_decode(model, src, START, END, 4)] == before
+    assert model.decoder.training
+    assert not model.encoder.training
+
+
+def test_many_sentences_are_for_greedy_batch() -> None:
+    with pytest.raises(ValueError, match="2 sentences.*greedy_batch"):
+        next(greedy_decode(network(), torch.ones(2, 3, dtype=torch.long), START, END, 4))
+
+
+def test_what_was_recorded_can_be_trained_on() -> None:
+    recorder = Recorder()
+    list(greedy_decode(network(), torch.tensor([[3, 4, 5]]), START, END, 4, probe=recorder))
+    torch.nn.Linear(16, 1)(recorder.values["encoder.output"][0]).sum().backward()

@@ -382,3 +382,23 @@ def test_pad_id_decides_which_columns_are_closed(pad_id: int) -> None:
         assert ((weights == 0).all(dim=-2)[0] == (torch.arange(11) == pad_id)).all()
     for weights in maps.decoder:
         assert (weights[0, :, -1] == 0).all(dim=0).tolist() == [i == pad_id for i in range(13)]
+
+
+@pytest.mark.parametrize(("sources", "targets"), [(1, 3), (3, 1), (2, 3)])
+def test_batches_of_two_sizes_are_refused(sources: int, targets: int) -> None:
+    with pytest.raises(ValueError, match=f"tgt holds {targets} sentences, but the source holds {sources}"):
+        network()(torch.ones(sources, 4, dtype=torch.long), torch.ones(targets, 4, dtype=torch.long))
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (4,), (2, 4, 4)])
+@pytest.mark.parametrize("name", ["src_mask", "tgt_mask", "memory_mask"])
+def test_a_mask_that_could_be_read_in_two_ways_is_refused(name: str, shape: tuple[int, ...]) -> None:
+    ids = torch.ones(2, 4, dtype=torch.long)
+    with pytest.raises(ValueError, match=rf"{name} has shape .*expected \(4, 4\) or four dimensions"):
+        network()(ids, ids, **{name: torch.ones(shape, dtype=torch.bool)})
+
+
+def test_a_square_mask_is_queries_by_keys() -> None:
+    ids, model = torch.ones(2, 4, dtype=torch.long), network()
+    causal = torch.ones(4, 4, dtype=torch.bool).tril()
+    agree(model(ids, ids, tgt_mask=causal).logits, model(ids, ids).logits)

@@ -25,7 +25,7 @@ def _names() -> Iterator[str]:
                 yield from (f"{attention}.{part}" for part in parts)
             yield from (f"{layer}.feed_forward.{part}" for part in ("hidden", "output"))
             for sublayer in range(1, len(attentions) + 2):
-                yield from (f"{layer}.residual{sublayer}", f"{layer}.norm{sublayer}")
+                yield from (f"{layer}.{part}{sublayer}" for part in ("residual", "sum", "norm"))
     yield "logits"
 
 

@@ -267,3 +267,23 @@ def test_a_checkpoint_that_is_not_there_is_refused_in_one_line(name: str) -> Non
 def test_a_checkpoint_is_found_by_name_and_by_folder(toy: Translator, beer: Translation) -> None:
     assert toy.name == Translator.load(FOLDER / "toy", device="cpu").name == "toy"
     assert same(Translator.load(FOLDER / "toy", device="cpu").translate(BEER[0]), beer)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_precisions_are_translated_too(dtype: torch.dtype) -> None:
+    translator = Translator.load("toy", device="cpu")
+    translator.checkpoint.model.to(dtype)
+    run = translator.translate("Ich möchte ein Bier")
+    assert run.text == "i want a beer ."
+    assert {m.weights.dtype for kind in KINDS for m in run.attention.of(kind)} == {np.dtype("float32")}
+
+
+def test_a_list_is_not_a_sentence(toy: Translator) -> None:
+    with pytest.raises(TypeError, match="not a list"):
+        toy.translate(["Ich möchte ein Bier"])  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_a_run_in_one_line(toy: Translator) -> None:
+    assert repr(toy.translate("ich mochte ein cola")) == (
+        "Translation('ich mochte ein cola' -> 'i want a coke .', 6 steps, toy)"
+    )

@@ -129,3 +129,18 @@ def test_any_text_becomes_ids_or_a_short_sentence(text: str) -> None:
 def test_a_vocabulary_holds_padding_and_then_every_word_once(tokens: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"vocabulary|not a word"):
         Vocabulary(tokens)
+
+
+@pytest.mark.parametrize("text", ["Bïer", "ïch", "mochtë"])
+def test_only_german_umlauts_are_folded(text: str) -> None:
+    assert "I don't know" in refusal(text)
+
+
+@pytest.mark.parametrize("text", ["ich – bier", "¿ich bier?", "‹ich› - bier", "ich\u00a0bier", "ich\tbier\n"])
+def test_punctuation_and_any_space_between_words_do_not_matter(text: str) -> None:
+    assert SOURCE.encode(text) == [1, 4]
+
+
+@pytest.mark.parametrize("char", ["\u3164", "\ufe0f", "\u115f"])
+def test_a_letter_that_shows_nothing_is_invisible_too(char: str) -> None:
+    assert "invisible" in refusal(f"ich{char}")

@@ -1,5 +1,6 @@
 """The original Transformer, and a translator that shows its work. Importing this imports neither gradio nor plotly."""
 
+from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from .config import TransformerConfig
 from .decoding import Step, greedy_batch, greedy_decode
 from .device import pick_device
@@ -14,6 +15,7 @@ __all__ = [
     "Attention",
     "AttentionMap",
     "AttentionMaps",
+    "Checkpoint",
     "Probe",
     "Recorder",
     "SentenceError",
@@ -26,6 +28,8 @@ __all__ = [
     "Vocabulary",
     "greedy_batch",
     "greedy_decode",
+    "load_checkpoint",
     "pick_device",
+    "save_checkpoint",
     "sinusoidal_positions",
 ]

@@ -1,7 +1,7 @@
 """Weights, configuration and vocabularies, saved and loaded together. No pickle is ever read.
 
 checkpoints/NAME/
-    model.safetensors    weights, and in its header the digests of the two files below
+    model.safetensors    weights, and in its header the digests of themselves and of the files below
     config.json          the network's configuration, and how long its sentences are
     vocabularies.json    source and target tokens in the order of their ids
     card.md              for people: how it was made and what it scores
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
+from torch import Tensor
 
 from .config import TransformerConfig
 from .model import Transformer
@@ -84,8 +85,9 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob(f"*/{CONFIG}"))
 
 
-def save_checkpoint(checkpoint: Checkpoint, folder: Path, card: str) -> None:
+def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> None:
     """Write all four files; each appears whole or not at all."""
+    folder = Path(folder)
     config = {
         "model": asdict(checkpoint.model.config),
         "source_length": checkpoint.source_length,
@@ -94,7 +96,12 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path, card: str) -> None:
     vocabularies = {"source": list(checkpoint.src_vocab.tokens), "target": list(checkpoint.tgt_vocab.tokens)}
     weights = {name: value.detach().cpu().contiguous() for name, value in checkpoint.model.named_parameters()}
     folder.mkdir(parents=True, exist_ok=True)
-    digests = {CONFIG: _digest(config), VOCABULARIES: _digest(vocabularies)}
+    digests = {
+        CONFIG: _digest(_canonical(config)),
+        VOCABULARIES: _digest(_canonical(vocabularies)),
+        CARD: _digest(card.encode()),
+        WEIGHTS: _digest(*map(_bytes, weights.values())),
+    }
     # One entry, because safetensors writes several in any order: the same training gives the same bytes.
     _write(folder / WEIGHTS, save(weights, metadata={"digests": json.dumps(digests)}))
     _write(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
@@ -102,7 +109,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path, card: str) -> None:
     _write(folder / CARD, card.encode())
 
 
-def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:
+def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> Checkpoint:
     """Read a checkpoint, believing nothing: every file must be whole, and all must belong together.
 
     Returns:
@@ -111,6 +118,7 @@ def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:
     Raises:
         CheckpointError: a file is missing, cut off, malformed or of another checkpoint.
     """
+    folder = Path(folder)
     config, vocabularies = _json(folder / CONFIG), _json(folder / VOCABULARIES)
     shape = _believe(folder / CONFIG, lambda: TransformerConfig(**config["model"]))
     lengths = _believe(folder / CONFIG, lambda: {name: config[name] for name in ("source_length", "output_limit")})
@@ -120,11 +128,14 @@ def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:
     _believe(folder / VOCABULARIES, lambda: check_vocabularies(shape, src_vocab, tgt_vocab))
     with _weights(folder / WEIGHTS) as stored:
         digests = _believe(folder / WEIGHTS, lambda: dict(json.loads(stored.metadata()["digests"])))
-        for name, content in ((CONFIG, config), (VOCABULARIES, vocabularies)):
+        beside = {CONFIG: _canonical(config), VOCABULARIES: _canonical(vocabularies), CARD: _read(folder / CARD)}
+        for name, content in beside.items():
             if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
         model = _believe(folder / CONFIG, lambda: Transformer(shape))
         _fill(model, stored, folder / WEIGHTS)
+    if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
+        raise CheckpointError(f"{folder / WEIGHTS}: its weights are not those that were saved")
     return Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths)
 
 
@@ -155,12 +166,20 @@ def _fill(model: Transformer, stored: Any, file: Path) -> None:
             parameter.copy_(stored.get_tensor(name))
 
 
-def _json(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> bytes:
     try:
-        content = json.loads(file.read_bytes())
+        return file.read_bytes()
     except FileNotFoundError as error:
         raise CheckpointError(f"{file}: no such file") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise CheckpointError(f"{file}: cannot be read ({error.strerror})") from error
+
+
+def _json(file: Path) -> dict[str, Any]:
+    text = _read(file)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{file}: not whole JSON ({_first_line(error)})") from error
     if not isinstance(content, dict):
         raise CheckpointError(f"{file}: not a JSON object")
@@ -181,8 +200,19 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+def _canonical(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True).encode()
+
+
+def _bytes(weights: Tensor) -> bytes:
+    return weights.detach().cpu().numpy().tobytes()
+
+
+def _digest(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -93,6 +93,6 @@ def check_kinds(config: "DataclassInstance") -> None:
         if kind is bool and not isinstance(value, bool):
             raise ValueError(f"{name} ({value!r}) is not true or false")
         if kind is int and (not isinstance(value, int) or isinstance(value, bool)):
-            raise ValueError(f"{name} ({value!r}) is not a whole number")
+            raise ValueError(f"{name} ({value!r}) is not a whole number (int)")
         if kind is float and (not isinstance(value, int | float) or isinstance(value, bool)):
-            raise ValueError(f"{name} ({value!r}) is not a number")
+            raise ValueError(f"{name} ({value!r}) is not a number (float)")

@@ -14,7 +14,7 @@ from .model import Transformer
 from .probe import Probe
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """One turn of the greedy loop: the decoder read its t-th input, and this is what it said."""
 
@@ -28,11 +28,11 @@ class Step:
 @contextmanager
 def evaluating(model: torch.nn.Module) -> Iterator[None]:
     """No dropout and no gradients inside; afterwards every part is in the mode that it was in."""
-    training = [module for module in model.modules() if module.training] if model.training else []
+    training = [module for module in model.modules() if module.training]
     if training:
         model.eval()
     try:
-        with torch.inference_mode():
+        with torch.no_grad():  # not inference mode: what a caller records may go into a graph of their own
             yield
     finally:
         for module in training:
@@ -51,7 +51,12 @@ def greedy_decode(
 
     Yields:
         Step by step, what was chosen and what it was chosen from.
+
+    Raises:
+        ValueError: there is not exactly one sentence, or positions run out (see `Transformer.forward`).
     """
+    if src.size(0) != 1:
+        raise ValueError(f"src holds {src.size(0)} sentences; greedy_decode takes 1, greedy_batch takes many")
     with evaluating(model):
         encoded, cache = model.encode(src, need_weights=False, probe=probe), model.start_cache()
     token = start_id

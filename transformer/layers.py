@@ -52,6 +52,7 @@ class Layer(nn.Module):
     def join(self, name: str, x: Tensor, change: Tensor, probe: Probe | None) -> Tensor:
         """LayerNorm(x + Dropout(Sublayer(x))) (§3.1, §5.4); a pre-norm network leaves out the norm."""
         x = see(probe, name.replace("norm", "residual"), x) + self.dropout(change)
+        x = see(probe, name.replace("norm", "sum"), x)
         return x if self.norm_first else see(probe, name, getattr(self, name)(x))
 
 

@@ -4,7 +4,7 @@ B batch, S source, T target, H heads, D model width, V target vocabulary.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from .probe import Probe, see, within
 Weights = tuple[Tensor, ...] | None  # one tensor a layer, or None where nobody asked
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attention:
     """Attention weights after softmax and before dropout; rows are queries, columns are keys; one tensor a layer."""
 
@@ -26,7 +26,7 @@ class Attention:
     cross: tuple[Tensor, ...]  # (B, H, T, S)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TransformerOutput:
     """One pass: scores for the next word at every target position, (B, T, V), and every layer's attention."""
 
@@ -34,7 +34,7 @@ class TransformerOutput:
     attention: Attention | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Encoded:
     """A source as the decoder sees it."""
 
@@ -51,7 +51,7 @@ class DecoderCache:
     ids: Tensor  # (B, T so far)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DecoderOutput:
     """The newest positions alone: logits (B, T, V), weights (B, H, T, past + T) and (B, H, T, S) a layer."""
 
@@ -153,15 +153,18 @@ class Transformer(nn.Module):
             src: source ids (B, S).
             tgt: decoder input ids (B, T): the target shifted right, beginning with S.
             src_mask, tgt_mask, memory_mask: who may attend to whom in encoder, decoder and cross-attention; bool, True
-                = may attend, broadcastable to (B, H, S, S), (B, H, T, T), (B, H, T, S). By default padding (pad_id)
-                is never attended to, nor is the future of the target.
+                = may attend, as (Q, K) or broadcastable to (B, H, Q, K). By default padding (pad_id) is never attended
+                to, nor is the future of the target.
             need_weights: False gives attention=None and runs on PyTorch's fused attention.
             probe: watches or replaces intermediates.
 
         Raises:
-            ValueError: ids that are not (B, length), a sequence longer than max_len, a mask that is not bool.
+            ValueError: ids that are not (B, length), batches of two sizes, a sequence longer than max_len, a mask that
+                is not bool or has neither two nor four dimensions.
         """
-        encoded = self.encode(src, src_mask, memory_mask, need_weights, probe)
+        encoded = self.encode(src, src_mask, need_weights, probe)
+        if memory_mask is not None:
+            encoded = replace(encoded, mask=_checked_mask("memory_mask", memory_mask, tgt.size(-1), src.size(-1)))
         decoded = self._decode(tgt, encoded, tgt_mask, need_weights, probe)
         if encoded.attention is None or decoded.self_attention is None or decoded.cross_attention is None:
             return TransformerOutput(decoded.logits, None)
@@ -172,18 +175,17 @@ class Transformer(nn.Module):
         self,
         src: Tensor,
         src_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
         need_weights: bool = True,
         probe: Probe | None = None,
     ) -> Encoded:
         """Source ids (B, S) -> what the decoder attends to; arguments and errors as in `forward`."""
         _check_ids("src", src)
         is_word = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
-        mask = is_word if src_mask is None else _checked_mask("src_mask", src_mask)
+        mask = is_word if src_mask is None else _checked_mask("src_mask", src_mask, src.size(1), src.size(1))
         probe = within(probe, "encoder")
         x = self._embed(self.src_embedding, src, 0, probe)
         memory, weights = self.encoder(x, mask, need_weights, probe)
-        return Encoded(memory, is_word if memory_mask is None else _checked_mask("memory_mask", memory_mask), weights)
+        return Encoded(memory, is_word, weights)
 
     def start_cache(self, batch: int = 1) -> DecoderCache:
         """An empty cache for `decode_step`."""
@@ -222,6 +224,8 @@ class Transformer(nn.Module):
         cache: DecoderCache | None = None,
     ) -> DecoderOutput:
         _check_ids("tgt", tgt)
+        if tgt.size(0) != encoded.memory.size(0):
+            raise ValueError(f"tgt holds {tgt.size(0)} sentences, but the source holds {encoded.memory.size(0)}")
         past = cache.ids.size(1) if cache else 0
         ids = torch.cat([cache.ids, tgt], dim=1) if cache else tgt
         inner = within(probe, "decoder")
@@ -229,7 +233,7 @@ class Transformer(nn.Module):
         if tgt_mask is None:
             tgt_mask = padding_mask(ids, self.config.pad_id) & causal_mask(tgt.size(1), past, tgt.device)
         else:
-            _checked_mask("tgt_mask", tgt_mask)
+            _checked_mask("tgt_mask", tgt_mask, tgt.size(1), tgt.size(1))
         x, self_weights, cross_weights = self.decoder(
             x, encoded.memory, tgt_mask, encoded.mask, need_weights, inner, cache.layers if cache else None
         )
@@ -260,7 +264,12 @@ def _check_ids(name: str, ids: Tensor) -> None:
         raise ValueError(f"{name} has shape {tuple(ids.shape)}; expected (batch, length) with a length of at least 1")
 
 
-def _checked_mask(name: str, mask: Tensor) -> Tensor:
+def _checked_mask(name: str, mask: Tensor, queries: int, keys: int) -> Tensor:
     if mask.dtype != torch.bool:
         raise ValueError(f"{name} is {mask.dtype}; expected torch.bool, True = may attend")
+    if mask.shape != (queries, keys) and mask.dim() != 4:
+        raise ValueError(
+            f"{name} has shape {tuple(mask.shape)}; expected ({queries}, {keys}) or four dimensions that broadcast to "
+            f"(batch, heads, {queries}, {keys}), so a padding mask is mask[:, None, None, :]"
+        )
     return mask

@@ -2,6 +2,7 @@
 
 import argparse
 import itertools
+import math
 import shlex
 import sys
 import time
@@ -54,8 +55,8 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         check_kinds(self)
         for name in ("steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} ({getattr(self, name)}) is not above 0")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} ({getattr(self, name)}) is not above 0 and finite")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing ({self.label_smoothing}) is not at least 0 and below 1")
         if not 0 <= self.seed < 2**63:
@@ -210,8 +211,10 @@ def main(arguments: list[str]) -> None:
         training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
     except ValueError as error:
         parser.error(str(error))
-    if args.out.exists() and not args.out.is_dir():
-        parser.error(f"--out {args.out} is a file; name a folder")
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out {args.out} cannot be made: {error.strerror}")
 
     command = shlex.join(["python", "-m", "transformer.training", *arguments])
     data, start, end = corpus.batch(), corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
@@ -220,6 +223,8 @@ def main(arguments: list[str]) -> None:
     exact_after = None
     with tqdm(train(model, data, training), total=training.steps, unit="step", file=sys.stderr) as bar:
         for progress in bar:
+            if not math.isfinite(progress.loss):
+                sys.exit(f"The loss is {progress.loss} at step {progress.step}. Try a lower learning rate.")
             bar.set_postfix(loss=f"{progress.loss:.4f}", accuracy=f"{progress.token_accuracy:.0%}", refresh=False)
             if (
                 exact_after is None

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint, names
 from .decoding import Step, greedy_decode
-from .device import pick_device
+from .device import pick_device, why_device
 from .layers import sinusoidal_positions
 from .maps import KINDS, AttentionMap, AttentionMaps, Kind
 from .masks import causal_mask, padding_mask
@@ -24,6 +24,18 @@ from .vocabulary import END, PAD, START, SentenceError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = [
+    "KINDS",
+    "AttentionMap",
+    "CheckpointError",
+    "SentenceError",
+    "Translation",
+    "TranslationStep",
+    "Translator",
+    "names",
+    "positional_encoding",
+]
 
 MAX_CHARACTERS = 500
 Tokens = tuple[str, ...]
@@ -86,6 +98,9 @@ class Translation:
     checkpoint: str
     device: str
 
+    def __repr__(self) -> str:
+        return f"Translation({self.sentence!r} -> {self.text!r}, {len(self.steps)} steps, {self.checkpoint})"
+
     @property
     def complete(self) -> bool:
         """Whether the model ended its sentence itself."""
@@ -122,6 +137,14 @@ class Translator:
         self.checkpoint = checkpoint
         self.name = name
 
+    @property
+    def device(self) -> torch.device:
+        return self.checkpoint.model.positions.device
+
+    def why_device(self) -> str:
+        """What it runs on and why, in a sentence for people."""
+        return why_device(self.device)
+
     @classmethod
     def load(cls, name: str | Path = "toy", device: str | None = None) -> "Translator":
         """Load a shipped checkpoint by name, or any by the path of its folder, onto `device` (see `pick_device`).
@@ -144,12 +167,15 @@ class Translator:
 
         Raises:
             SentenceError: a sentence that this model cannot take (a ValueError; its message is for visitors).
+            TypeError: it is not text.
         """
+        if not isinstance(sentence, str):
+            raise TypeError(f"a sentence is a str, not a {type(sentence).__name__}; translate one at a time")
         source = self._source_ids(sentence)
         checkpoint, model = self.checkpoint, self.checkpoint.model
         target_ids = checkpoint.tgt_vocab.ids
         recorder = Recorder(lambda name: name in _INPUTS or (name.startswith("encoder") and name.endswith("weights")))
-        src = torch.tensor([source], device=model.positions.device)  # (1, S)
+        src = torch.tensor([source], device=self.device)  # (1, S)
         steps = list(
             greedy_decode(
                 model,
@@ -179,7 +205,7 @@ class Translator:
             source_input=_input_sum(recorder, "encoder", source_tokens),
             target_input=_input_sum(recorder, "decoder", read_tokens),
             checkpoint=self.name,
-            device=str(model.positions.device),
+            device=str(self.device),
         )
 
     def _source_ids(self, sentence: str) -> list[int]:
@@ -253,6 +279,6 @@ def _input_sum(recorder: Recorder, stack: str, tokens: Tokens) -> InputSum:
 
 
 def _array(values: Tensor) -> np.ndarray:
-    array = values.cpu().numpy().copy()
+    array = values.float().cpu().numpy().copy()
     array.flags.writeable = False
     return array

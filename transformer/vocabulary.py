@@ -1,5 +1,6 @@
 """Text to ids and back. Knows nothing of tensors or models."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,9 @@ from functools import cached_property
 PAD, START, END = "P", "S", "E"  # upper case: folded text never collides with them
 SPECIAL = frozenset({PAD, START, END})
 
-_PUNCTUATION = ".,;:!?…\"'„“”‚‘’«»()"
+_PUNCTUATION = ".,;:!?…¿¡\"'„“”‚‘’«»‹›()–—-"
+# Letters and marks that show nothing although Unicode counts them as printable: fillers and variation selectors.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 
 class SentenceError(ValueError):
@@ -17,8 +20,8 @@ class SentenceError(ValueError):
 
 def fold(text: str) -> str:
     """Lower case, umlauts without their dots, ß as ss: "Ich möchte" -> "ich mochte". Folding twice changes nothing."""
-    dots_apart = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
-    return unicodedata.normalize("NFC", dots_apart.replace("\N{COMBINING DIAERESIS}", ""))
+    apart = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+    return unicodedata.normalize("NFC", re.sub("([aou])\N{COMBINING DIAERESIS}", r"\1", apart))
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Vocabulary:
             SentenceError: it is empty, has characters that cannot be shown, or a word that is not known.
         """
         for char in text:
-            if unicodedata.category(char) in ("Cc", "Cf", "Cs") and char not in "\t\n\r":
+            if char in _BLANK or not (char.isprintable() or char in "\t\n\r" or unicodedata.category(char)[0] == "Z"):
                 raise SentenceError(
                     f"The sentence has an invisible character in it (U+{ord(char):04X}). Type it again without that."
                 )

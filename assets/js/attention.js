@@ -1,8 +1,8 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table. Rows are queries, columns are keys.
 
-import { argmax, follow, row, state, update } from "./store.js";
+import { EVEN, argmax, follow, row, state, update } from "./store.js";
 import { h, isSpecial, percent, segmented, svg, word } from "./dom.js";
-import { heatmap, lines, table, thumbnail } from "./maps.js";
+import { heatmap, lines, mark, table, thumbnail } from "./maps.js";
 
 const KINDS = [
   ["encoder", "Encoder"],
@@ -15,12 +15,17 @@ const DRAWINGS = [
   ["table", "Table"],
 ];
 const DRAW = { heatmap, lines, table };
+const NAMES = { source: "source", target: "decoder input" };
 const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
 const ABOUT = {
-  encoder: "The encoder reads all source words at once; each may look at every other, but not at padding (P).",
-  decoder: "Rows are what the decoder reads, beginning with S. Each may look back and at itself, never at the future.",
+  encoder:
+    "The German words look at each other, all at once and before anything is said: steps do not change this picture. " +
+    "Nobody may look at padding (P).",
+  decoder:
+    "The English words said so far look at each other. Each may look back and at itself, never at the future: " +
+    "those cells are masked.",
   cross:
-    "Rows are what the decoder reads, columns the source. The row that reads a word decides what is said next. " +
+    "The English words look at the German ones. The row that reads a word decides which word is said next. " +
     "The page opens on the head that looks hardest at one word; most others spread out.",
 };
 
@@ -37,6 +42,7 @@ export function mount({ element }) {
   const say = h("p", { class: "say", "aria-live": "polite" });
   element.replaceChildren(
     hatching(),
+    say,
     h(
       "section",
       { class: "card" },
@@ -48,10 +54,9 @@ export function mount({ element }) {
         h("div", {}, gridHeading, grid, about),
       ),
     ),
-    say,
   );
 
-  let layer, count, width;
+  let layer, width;
   const drawn = {};
   /** Run `draw` only where something that it depends on has changed. */
   const redraw = (part, depends, draw) => {
@@ -89,18 +94,17 @@ export function mount({ element }) {
     });
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     width = large.parentElement.clientWidth || width;
-    redraw("large", [run, state.kind, state.layer, head, state.drawing, marked, width], () => {
-      const [from, at] = [word("looks from", sides[0]), word("looks at", sides[1])];
+    redraw("large", [run, state.kind, state.layer, head, state.drawing, width], () => {
       const [first, second] = state.drawing === "lines" ? ["left", "right"] : ["rows", "columns"];
-      heading.replaceChildren(`Head ${head + 1} of layer ${state.layer + 1} · ${first}: `, from, `, ${second}: `, at);
+      const [from, at] = [word(`${NAMES[sides[0]]} ↓`, sides[0]), word(`${NAMES[sides[1]]} →`, sides[1])];
+      const title = `Head ${head + 1} of layer ${state.layer + 1}`;
+      heading.replaceChildren(`${title} · ${first}: looks from `, from, ` · ${second}: looks at `, at);
       tip.hidden = true;
-      const picture = DRAW[state.drawing](state.kind, state.layer, head, { width, sides, marked });
-      picture.setAttribute("role", state.drawing === "table" ? "table" : "img");
-      large.replaceChildren(picture);
-      const read = aloud(marked, sides);
-      say.replaceChildren(...read);
-      picture.setAttribute("aria-label", say.textContent);
+      large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
     });
+    mark(large.firstChild, marked);
+    say.replaceChildren(...aloud(marked, sides));
+    large.firstChild.setAttribute("aria-label", say.textContent);
   };
   follow(element, draw);
   new ResizeObserver(() => state.run && draw()).observe(element);
@@ -115,9 +119,11 @@ export function mount({ element }) {
     tip.style.left = `${Math.max(tip.offsetWidth / 2, Math.min(left, frame.width - tip.offsetWidth / 2))}px`;
     tip.style.top = `${cell.top - frame.top}px`;
   });
-  large.addEventListener("pointerleave", () => (tip.hidden = true));
+  // A finger leaves as soon as it lifts; what it touched is read until the next touch.
+  large.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || (tip.hidden = true));
+  document.addEventListener("pointerdown", ({ target }) => large.contains(target) || (tip.hidden = true));
   large.addEventListener("click", ({ target }) => {
-    const query = target.dataset?.query;
+    const query = target.closest("[data-query]")?.dataset.query;
     if (query !== undefined && state.kind !== "encoder") update({ step: Number(query) });
   });
 }
@@ -148,7 +154,7 @@ function aloud(marked, [from, at]) {
   if (marked !== null) words.push(", about to say ", word(run.output[query], "target"));
   words.push(`, ${who} `);
   if (open === 1) words.push("can look at nothing but ", word(keys[key], at), ".");
-  else if (rows[query][key] - 1 / open < 0.03) words.push(`looks at all ${open} words almost alike.`);
+  else if (rows[query][key] - 1 / open < EVEN) words.push(`looks at all ${open} words almost alike.`);
   else words.push("looks mostly at ", word(keys[key], at), ` (${percent(rows[query][key])}; looking at all alike would be ${percent(1 / open)}).`);
   return words;
 }

@@ -7,13 +7,13 @@ const THEME = "attention-bitte-theme";
 export function mount({ element, props }) {
   const { checkpoint, sentences, device, why } = props.value;
   const asked = new URLSearchParams(location.search).get("__theme");
-  const kept = localStorage.getItem(THEME);
+  const kept = remembered();
   if (kept && !asked) document.body.classList.toggle("dark", kept === "dark");
 
   const theme = h("button", { class: "pill", type: "button", title: "Light or dark", "aria-label": "Light or dark" }, "◐");
   theme.addEventListener("click", () => {
     const dark = document.body.classList.toggle("dark");
-    localStorage.setItem(THEME, dark ? "dark" : "light");
+    remember(dark ? "dark" : "light");
   });
   const badge = h(
     "details",
@@ -32,4 +32,21 @@ export function mount({ element, props }) {
       theme,
     ),
   );
+}
+
+// A page inside another site's frame may have no storage; then the choice lasts as long as the page.
+function remembered() {
+  try {
+    return localStorage.getItem(THEME);
+  } catch {
+    return null;
+  }
+}
+
+function remember(theme) {
+  try {
+    localStorage.setItem(THEME, theme);
+  } catch {
+    // nothing to do: see above
+  }
 }

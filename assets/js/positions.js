@@ -4,13 +4,16 @@ import { floats, follow, state } from "./store.js";
 import { h, segmented } from "./dom.js";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
-const QUIET = { displaylogo: false, responsive: true, modeBarButtons: [["toImage"]] };
+const QUIET = { displaylogo: false, modeBarButtons: [["toImage"]] };
 
 let plotly = null; // 5 MB: fetched when a figure is first wanted, once
 function library(url) {
   plotly ??= new Promise((resolve, reject) => {
-    const script = h("script", { src: url, onload: () => resolve(window.Plotly), onerror: reject });
-    document.head.append(script);
+    const failed = () => {
+      plotly = null; // the next wish tries again
+      reject(new Error("Plotly could not be loaded"));
+    };
+    document.head.append(h("script", { src: url, onload: () => resolve(window.Plotly), onerror: failed }));
   });
   return plotly;
 }
@@ -29,7 +32,7 @@ export function mount({ element, props, server }) {
     });
     return { input, out, element: h("label", {}, h("span", {}, label, " ", out), input) };
   };
-  const length = number("length", "positions", longest, () => fetchSoon());
+  const length = number("length", "positions shown", longest, () => fetchSoon());
   length.input.min = 5;
   const position = number("position", "position", at.length - 1, () => cross());
   const dimension = number("dimension", "dimension", own - 1, () => cross());
@@ -49,6 +52,7 @@ export function mount({ element, props, server }) {
     ],
     (value) => {
       at.stack = value;
+      stack.set(value);
       drawSum();
     },
   );
@@ -58,8 +62,9 @@ export function mount({ element, props, server }) {
   const [map, wave, alike, sum] = ["Positional encoding", "One dimension", "Similarity", "Embedding + position = input"].map(figure);
   const [waveHeading, alikeHeading] = [h("h2"), h("h2")];
   const say = h("p", { class: "say", "aria-live": "polite" });
-  const sumSay = h("p", { class: "say" });
+  const sumSay = h("p", { class: "hint" });
   element.replaceChildren(
+    say,
     h(
       "div",
       { class: "columns" },
@@ -68,7 +73,7 @@ export function mount({ element, props, server }) {
         { class: "card" },
         h("h2", {}, "Each row is a position, written as a pattern of waves"),
         map,
-        h("div", { class: "sliders" }, length.element, h("label", {}, h("span", {}, "d_model"), size)),
+        h("div", { class: "sliders" }, length.element, h("label", {}, h("span", {}, "numbers a word (d_model)"), size)),
       ),
       h(
         "section",
@@ -81,29 +86,36 @@ export function mount({ element, props, server }) {
         h("p", { class: "hint" }, "Click the picture, or move the sliders, to choose a position and a dimension. Indigo is above 0, red below."),
       ),
     ),
-    say,
     h(
       "section",
       { class: "card below" },
       h("div", { class: "controls" }, h("h2", {}, "This sentence: embedding + position = input"), stack.element),
       sum,
+      sumSay,
     ),
-    sumSay,
   );
 
   let waiting = null;
+  let wanted = null; // only the answer to the latest question is drawn
   function fetchSoon() {
     length.out.textContent = at.length;
     clearTimeout(waiting);
     waiting = setTimeout(async () => {
-      encoding = await server.positional_encoding({ length: at.length, d_model: at.d_model });
+      const mine = (wanted = {});
+      const answer = await server.positional_encoding({ length: at.length, d_model: at.d_model });
+      if (mine !== wanted) return; // a later question was asked
+      if (!answer || answer.error) return fail(say, answer?.error);
+      encoding = answer;
       encoding.values = floats(encoding.heatmap.data[0].z.bdata);
       encoding.cosines = floats(encoding.similarity);
       drawMap();
     }, 120);
   }
+  const fail = (where, error) =>
+    (where.textContent = error ?? "The figures could not be loaded. Move a slider, or come back to this tab, to try again.");
 
-  async function drawMap() {
+  const drawMap = () => mapFigure().catch(() => fail(say));
+  async function mapFigure() {
     if (!encoding) return;
     const Plotly = await library(url);
     await Plotly.react(map, ...themed(encoding.heatmap), QUIET);
@@ -118,7 +130,8 @@ export function mount({ element, props, server }) {
   }
 
   /** Follow the crosshair: one column as a curve, one position against all others. */
-  async function cross() {
+  const cross = () => drawCross().catch(() => fail(say));
+  async function drawCross() {
     if (!encoding) return;
     const Plotly = await library(url);
     const { length: count, d_model: width } = encoding;
@@ -146,7 +159,7 @@ export function mount({ element, props, server }) {
       await Plotly.react(node, [{ ...data[0], y }], { ...layout, ...marks }, QUIET);
     }
     const value = values[at.position];
-    const next = at.position + 1 < count ? ` The next position is ${cosines[at.position + 1].toFixed(2)} alike (cosine).` : "";
+    const next = at.position + 1 < count ? ` The next position is ${cosines[at.position + 1].toFixed(2)} alike (cosine; 1 would be the same).` : "";
     say.textContent =
       `Position ${at.position}, dimension ${at.dimension} is ${value.toFixed(3)}: a ${name} of wavelength ` +
       `${short(turn)} positions. Early dimensions turn fast and tell neighbours apart, late ones turn slowly and tell far from near.${next}`;
@@ -155,10 +168,13 @@ export function mount({ element, props, server }) {
     alike.setAttribute("aria-label", alikeHeading.textContent);
   }
 
-  let asked = null; // only the answer to the latest question is drawn
-  async function drawSum() {
+  let asked = null; // likewise
+  const drawSum = () => sumFigure().catch(() => fail(sumSay));
+  async function sumFigure() {
     const mine = (asked = {});
     const drawing = await server.input_sum({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, stack: at.stack });
+    if (mine !== asked) return;
+    if (!drawing || drawing.error) return fail(sumSay, drawing?.error);
     const Plotly = await library(url);
     if (mine !== asked) return;
     const [data, layout] = themed(drawing.figure);
@@ -167,7 +183,8 @@ export function mount({ element, props, server }) {
     await Plotly.react(sum, data, layout, QUIET);
     sumSay.textContent =
       `The ${at.stack} reads ${drawing.tokens.length} vectors of ${drawing.d_model} numbers. Each is a word's embedding ` +
-      `times √${drawing.d_model} plus the pattern of its position: the same word at another place is another vector.`;
+      `times √${drawing.d_model} plus the pattern of its position: the same word at another place is another vector. ` +
+      `The strips share one scale: the strongest colours are ±${data[0].zmax.toFixed(1)}.`;
     sum.setAttribute("aria-label", sumSay.textContent);
   }
 
@@ -178,6 +195,11 @@ export function mount({ element, props, server }) {
     drawSum();
   });
   fetchSoon();
+  // Plotly minds the window's size alone, and not at all while its tab is hidden.
+  const sized = new ResizeObserver((entries) => {
+    for (const { target } of entries) if (target.data && target.clientWidth) window.Plotly.Plots.resize(target);
+  });
+  for (const each of [map, wave, alike, sum]) sized.observe(each);
   new MutationObserver(() => {
     if (!element.isConnected) return;
     drawMap();

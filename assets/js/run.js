@@ -4,6 +4,7 @@ import { h, icon, isSpecial, percent } from "./dom.js";
 import { follow, show, state, update } from "./store.js";
 
 const PLAY_MS = 1100;
+const PATIENCE_MS = 20000; // a translation takes milliseconds; after this the server is not there
 
 export function mount({ element, props, watch, trigger }) {
   const source = h("span", { class: "tokens", "aria-label": "Source words" });
@@ -11,26 +12,34 @@ export function mount({ element, props, watch, trigger }) {
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
   const examples = h("p", { class: "examples" }, "try ");
-  for (const sentence of props.value.examples) {
+  for (const sentence of props.examples) {
     examples.append(
       h("button", { type: "button", onclick: () => trigger("example", { sentence }) }, sentence), " ",
     );
   }
 
+  const legend = h(
+    "p",
+    { class: "legend" },
+    ...["S start", "E end", "P padding, an empty place"].map((text) => h("span", {}, text)),
+    h("span", { class: "keys" }, "← → step, Space plays"),
+  );
+
   let timer = null;
+  let played = null; // the step that Play is at: any other means that the visitor has moved
   const slider = h("input", { type: "range", id: "step", min: 1, step: 1, "aria-label": "Decoding step" });
   const count = h("output", { for: "step" });
-  const button = (name, label, onclick) =>
-    h("button", { type: "button", class: "round", "aria-label": label, title: label, onclick }, icon(name));
-  const play = button("play", "Play", () => (timer ? stop() : start()));
+  const button = (name, label, key, onclick) =>
+    h("button", { type: "button", class: "round", "aria-label": label, title: `${label} (${key})`, onclick }, icon(name));
+  const play = button("play", "Play", "Space", () => (timer ? stop() : start()));
   const transport = h(
     "div",
     { class: "transport", role: "group", "aria-label": "Steps" },
-    button("first", "First step", () => go(0)),
-    button("back", "Back", () => go(state.step - 1)),
+    button("first", "First step", "Home", () => go(0)),
+    button("back", "Back", "←", () => go(state.step - 1)),
     play,
-    button("next", "Next step", () => go(state.step + 1)),
-    button("last", "Last step", () => go(Infinity)),
+    button("next", "Next step", "→", () => go(state.step + 1)),
+    button("last", "Last step", "End", () => go(Infinity)),
     slider,
     count,
   );
@@ -38,19 +47,18 @@ export function mount({ element, props, watch, trigger }) {
   element.replaceChildren(
     h("div", { class: "progress", "aria-hidden": "true" }),
     h("div", { class: "run" }, h("p", {}, source, h("span", { class: "arrow" }, "→"), " ", target), transport),
-    h("div", { class: "under" }, message, note, examples),
+    h("div", { class: "under" }, message, note, examples, legend),
   );
 
-  function go(step) {
-    stop();
+  const go = (step) => update({ step });
+  function playTo(step) {
+    played = step;
     update({ step });
   }
   function start() {
-    if (state.step === state.run.steps.length - 1) update({ step: 0 });
-    timer = setInterval(() => {
-      if (state.step === state.run.steps.length - 1) stop();
-      else update({ step: state.step + 1 });
-    }, PLAY_MS);
+    const last = () => state.step === state.run.steps.length - 1;
+    timer = setInterval(() => (last() ? stop() : playTo(state.step + 1)), PLAY_MS);
+    playTo(last() ? 0 : state.step);
     label();
   }
   function stop() {
@@ -60,13 +68,15 @@ export function mount({ element, props, watch, trigger }) {
   }
   function label() {
     play.replaceChildren(icon(timer ? "pause" : "play"));
-    play.title = timer ? "Pause" : "Play";
-    play.setAttribute("aria-label", play.title);
+    const name = timer ? "Pause" : "Play";
+    play.title = `${name} (Space)`;
+    play.setAttribute("aria-label", name);
   }
 
   let drawn = null;
   follow(element, () => {
     const { run, step } = state;
+    if (timer && (step !== played || drawn !== run)) stop();
     if (drawn !== run) {
       drawn = run;
       source.replaceChildren(...run.source.flatMap((token) => [chip("span", token, "source"), " "]));
@@ -82,7 +92,7 @@ export function mount({ element, props, watch, trigger }) {
         ]),
       );
       slider.max = run.steps.length;
-      note.replaceChildren(...noteOn(run));
+      note.replaceChildren(...noteOn(run, props.examples));
       note.hidden = !note.hasChildNodes();
     }
     [...target.children].forEach((each, t) => each.setAttribute("aria-current", t === step ? "step" : "false"));
@@ -94,24 +104,37 @@ export function mount({ element, props, watch, trigger }) {
 
   function take() {
     const { run, error } = props.value;
-    message.textContent = error ?? "";
+    complain(error);
+    if (run && run !== state.run) show(run);
+  }
+  function complain(error) {
+    message.textContent = error ? `${error} Still showing “${state.run.sentence}”.` : "";
     message.hidden = !error;
-    if (run && run !== state.run) {
-      stop();
-      show(run);
-    }
   }
   take();
   watch("value", take);
 
   const card = element.closest(".card") ?? element;
-  document.addEventListener("translate:asked", () => card.classList.add("busy"));
+  let patience = null;
+  document.addEventListener("translate:asked", () => {
+    card.classList.add("busy");
+    clearTimeout(patience);
+    patience = setTimeout(() => {
+      card.classList.remove("busy");
+      complain("The server does not answer. Try again in a moment.");
+    }, PATIENCE_MS);
+  });
   document.addEventListener("translate:answered", () => {
+    clearTimeout(patience);
     card.classList.remove("busy");
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const typing = document.activeElement?.closest("#sentence");
     if (typing && !props.value.error && document.activeElement.value === state.run.sentence) slider.focus();
   });
+  // A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it.
+  let clicked = null;
+  document.addEventListener("pointerdown", ({ target }) => (clicked = target.closest("button")));
+  document.addEventListener("focusin", ({ target }) => (clicked = target === clicked ? clicked : null));
   document.addEventListener("keydown", (event) => {
     const keys = { ArrowLeft: state.step - 1, ArrowRight: state.step + 1, Home: 0, End: Infinity };
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -119,7 +142,7 @@ export function mount({ element, props, watch, trigger }) {
       if (event.target !== slider) return;
     }
     if (event.key in keys) go(keys[event.key]);
-    else if (event.key === " " && !event.target.closest("button, a")) timer ? stop() : start();
+    else if (event.key === " " && [clicked, null].includes(event.target.closest("button"))) timer ? stop() : start();
     else return;
     event.preventDefault();
   });
@@ -129,12 +152,16 @@ function chip(tag, token, side, attributes = {}) {
   return h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 }
 
-/** What a reader of German, or of a run that did not end, should know. */
-function noteOn(run) {
-  if (!run.complete) return [`The model did not say E, so decoding stopped at its limit of ${run.steps.length} words.`];
-  if (/(^|\s)mochte(\s|$)/i.test(run.sentence.normalize("NFC"))) {
-    const words = ["Without its dots ", h("i", {}, "mochte"), " is another German word, “liked”. This model reads "];
-    return [...words, h("i", {}, "möchte"), " and ", h("i", {}, "mochte"), " alike."];
+/** What a reader of German, or of a sentence that was never learned, should know. */
+function noteOn(run, learned) {
+  const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\u0308/g, "");
+  const notes = [];
+  if (!run.complete) notes.push(`The model did not say E, so decoding stopped at its limit of ${run.steps.length} words. `);
+  const words = run.source.filter((token) => !isSpecial(token)).join(" ");
+  if (!learned.some((sentence) => plain(sentence) === words)) notes.push("The model never learned this sentence; it answers with what it knows. ");
+  if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
+    notes.push("Without its dots ", h("i", {}, "mochte"), " is another German word, “liked”. This model reads ");
+    notes.push(h("i", {}, "möchte"), " and ", h("i", {}, "mochte"), " alike.");
   }
-  return [];
+  return notes;
 }

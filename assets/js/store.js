@@ -63,6 +63,9 @@ export function floats(base64) {
   return new Float32Array(bytes.buffer);
 }
 
+/** A look is called even while its largest weight is so little above an equal share. */
+export const EVEN = 0.03;
+
 export const argmax = (values) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 
 function hardestLook(run) {

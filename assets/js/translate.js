@@ -1,10 +1,13 @@
 // Translate: the decoding as a story, a step at a time.
 
-import { argmax, follow, row, state, update, weight } from "./store.js";
+import { EVEN, argmax, follow, row, state, update } from "./store.js";
 import { h, percent, segmented, word } from "./dom.js";
 
 const MOST_CANDIDATES = 8;
 
+const LOOP =
+  "The decoder scores every word it knows and says the likeliest; then it reads that word as its next input. " +
+  "It begins by reading S, and stops when it says E.";
 const TOY_LIMITS =
   "This model has learned two sentences, and only bier or cola decides anything: at the other steps a head need not " +
   "look anywhere in particular. What it looks at is what it does, not a word-by-word alignment.";
@@ -15,9 +18,11 @@ export function mount({ element }) {
   const bars = h("ol", { class: "bars" });
   const candidates = h("ol", { class: "candidates" });
   const pickers = h("div", { class: "pickers" });
+  const explained = h("p", { class: "hint" });
   const limits = h("p", { class: "hint" });
   const say = h("p", { class: "say", "aria-live": "polite" });
   element.replaceChildren(
+    say,
     h(
       "div",
       { class: "columns" },
@@ -29,23 +34,13 @@ export function mount({ element }) {
         heading,
         h("div", { class: "scroll" }, bars),
         pickers,
+        explained,
       ),
-      h(
-        "section",
-        { class: "card" },
-        h("h2", {}, "Candidates for the next word"),
-        candidates,
-        h(
-          "p",
-          { class: "hint" },
-          "The decoder scores every word it knows and says the likeliest; then it reads that word as its next input.",
-        ),
-        limits,
-      ),
+      h("section", { class: "card" }, h("h2", {}, "Candidates for the next word"), candidates, h("p", { class: "hint" }, LOOP), limits),
     ),
-    say,
   );
 
+  let drawn = null;
   let shape = null;
   let layers, heads;
   follow(element, () => {
@@ -63,21 +58,17 @@ export function mount({ element }) {
     layers.set(layer);
     heads.set(averaged ? "mean" : head);
 
-    cards.replaceChildren(
-      ...run.steps.map(({ token, probability }, t) =>
-        h(
-          "li",
-          { class: t > step ? "future" : t === step ? "now" : "" },
-          h(
-            "button",
-            { type: "button", onclick: () => update({ step: t }), "aria-current": t === step ? "step" : false },
-            h("small", {}, `step ${t + 1}`),
-            word(token, "target"),
-            h("small", {}, percent(probability)),
-          ),
-        ),
-      ),
-    );
+    if (drawn !== run) {
+      drawn = run;
+      cards.replaceChildren(...run.steps.map(card));
+      explained.textContent =
+        `A layer is one round of looking, ${cross.layers} in all. In each, ${cross.heads} heads look at the same time, ` +
+        "each in its own way. P only fills the line: it is masked, so nobody may look at it.";
+    }
+    [...cards.children].forEach((each, t) => {
+      each.className = t > step ? "future" : t === step ? "now" : "";
+      each.firstChild.setAttribute("aria-current", t === step ? "step" : "false");
+    });
 
     const look = row("cross", layer, averaged ? null : head, step);
     const who = averaged ? `mean of ${cross.heads} heads` : `head ${head + 1}`;
@@ -112,6 +103,18 @@ export function mount({ element }) {
   });
 }
 
+const card = ({ token, probability }, t) =>
+  h(
+    "li",
+    {},
+    h(
+      "button",
+      { type: "button", onclick: () => update({ step: t }) },
+      h("small", {}, `step ${t + 1}`),
+      word(token, "target"),
+      h("small", {}, percent(probability)),
+    ),
+  );
 const pair = (name, control) => h("span", { class: "pair" }, name, control);
 const range = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
@@ -124,11 +127,15 @@ function sentence(layer, look, who) {
   const { token, probability } = run.steps[step];
   const words = [`Step ${step + 1} of ${run.steps.length}: after `, word(before, "target"), " the model says "];
   words.push(word(token, "target"), ` (${percent(probability)})`, token === "E" ? ", the end of the sentence" : "");
-  words.push(", looking mostly at ", word(keys[key], "source"), ` (${percent(look[key])}; layer ${layer + 1}, ${who}`);
+  const open = run.attention.cross.allowed[step].filter(Boolean).length;
+  const even = (share) => share - 1 / open < EVEN;
+  if (even(look[key])) words.push(`, looking at all ${open} source words almost alike (layer ${layer + 1}, ${who}`);
+  else words.push(", looking mostly at ", word(keys[key], "source"), ` (${percent(look[key])}; layer ${layer + 1}, ${who}`);
   if (averaged) {
-    const alone = Array.from({ length: heads }, (_, head) => weight("cross", layer, head, step, key));
+    const alone = Array.from({ length: heads }, (_, head) => Math.max(...row("cross", layer, head, step)));
     const best = argmax(alone);
-    words.push(`; head ${best + 1} alone: ${percent(alone[best])}`);
+    const at = argmax(row("cross", layer, best, step));
+    if (!even(alone[best])) words.push(`; head ${best + 1} alone: ${percent(alone[best])} at `, word(keys[at], "source"));
   }
   return [...words, ")."];
 }

@@ -63,6 +63,14 @@ def test_a_sentence_is_typed_and_translated(visit: Visit, by: str) -> None:
     expect(page.locator(".note")).to_contain_text("another German word")
 
 
+def test_a_sentence_that_was_never_learned_is_called_that(visit: Visit) -> None:
+    page = visit.open()
+    visit.ask("ein Bier möchte ich")
+    expect(page.locator(".note")).to_contain_text("never learned this sentence")
+    visit.ask(BIER)
+    expect(page.locator(".note")).to_be_hidden()
+
+
 def test_an_example_is_one_click(visit: Visit) -> None:
     page = visit.open()
     page.get_by_role("button", name="Ich möchte ein Cola").click()
@@ -108,6 +116,26 @@ def test_the_buttons_walk_too(visit: Visit) -> None:
         assert visit.step == step, name
     page.locator("#translation button", has_text="want").click()
     assert visit.step == 1
+
+
+def test_a_clicked_button_leaves_space_to_play(visit: Visit) -> None:
+    page = visit.open()
+    visit.tab("Attention")
+    visit.press("3")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.locator("#attention rect[data-query='1']").first.click()  # a visitor who moves stops the film
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    assert visit.step == 1
+
+
+def test_a_card_keeps_the_keyboards_focus(visit: Visit) -> None:
+    page = visit.open()
+    page.locator(".cards button").nth(1).focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    assert visit.step == 2
+    expect(page.locator(".cards button").nth(1)).to_be_focused()
 
 
 def test_each_step_shows_the_models_numbers(visit: Visit, bier: Translation) -> None:
@@ -223,7 +251,8 @@ def test_positions_are_the_models_own(visit: Visit, bier: Translation) -> None:
 
     for name, read in (("encoder input", bier.source_input), ("decoder input", bier.target_input)):
         visit.press(name)
-        expect(page.locator("#positions .say").last).to_contain_text(f"reads {len(read.tokens)} vectors")
+        expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")
+        expect(page.locator("#positions .card").last).to_contain_text(f"reads {len(read.tokens)} vectors")
         page.wait_for_timeout(100)
         strips = [values(trace) for trace in figures.nth(3).evaluate("node => node.data.map(({ z }) => ({ z }))")]
         for strip, expected in zip(strips, (read.embedding, read.positions, read.input), strict=True):
@@ -286,6 +315,55 @@ def test_light_and_dark_are_chosen_and_remembered(visit: Visit) -> None:
     assert dark != light
     visit.open()
     page.wait_for_function(f"{ground} === '{dark}'")
+
+
+def test_a_page_without_storage_has_its_header(visit: Visit) -> None:
+    forbidden = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no') } })"
+    visit.page.add_init_script(forbidden)
+    page = visit.open()
+    page.get_by_role("button", name="Light or dark").click()
+    expect(page.locator("#device")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_number_in_a_cell_can_be_read(visit: Visit, theme: str) -> None:
+    page = visit.open(f"?__theme={theme}")
+    visit.tab("Attention")
+    paint = """cells => cells.map(cell => {
+        const ground = cell.previousSibling;
+        const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+        return [cell, ground].map(each => {
+            canvas.fillStyle = getComputedStyle(each).fill;
+            canvas.fillRect(0, 0, 1, 1);
+            return Array.from(canvas.getImageData(0, 0, 1, 1).data);
+        });
+    })"""
+
+    def luminance(rgba: list[int]) -> float:
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in rgba[:3])]
+        return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    seen = 0
+    for kind in ("Decoder", "Cross"):
+        visit.press(kind)
+        for head in range(8):
+            visit.press(f"head {head + 1}")
+            for pair in page.locator("#attention .heatmap text.value").evaluate_all(paint):
+                dark, bright = sorted(map(luminance, pair))
+                assert (bright + 0.05) / (dark + 0.05) >= 4.5, pair
+                seen += 1
+    assert seen == 8 * (21 + 24)
+
+
+def test_figures_fit_after_a_resize_elsewhere(visit: Visit) -> None:
+    page = visit.open()
+    visit.tab("Positions")
+    expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()
+    visit.tab("Translate")
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit.tab("Positions")
+    page.wait_for_function("""[...document.querySelectorAll('#positions .figure')].every(
+        each => each.querySelector('.main-svg').getBoundingClientRect().width <= each.clientWidth + 1)""")
 
 
 def test_the_device_is_explained(visit: Visit) -> None:

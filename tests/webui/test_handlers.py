@@ -89,7 +89,9 @@ def test_any_question_about_positions_is_answered(question: Any) -> None:
     assert handlers.input_sum(question).keys() == {"error"}
 
 
-@pytest.mark.parametrize(("length", "d_model"), [(0, 64), (201, 64), (50, 0), (50, 513), (-1, 4), (10**9, 4), (5.0, 4)])
+@pytest.mark.parametrize(
+    ("length", "d_model"), [(0, 64), (201, 64), (50, 0), (50, 513), (-1, 4), (10**9, 4), (5.0, 4), (True, 4)]
+)
 def test_the_size_of_an_encoding_is_bounded(length: Any, d_model: int) -> None:
     assert "1 to 200 positions" in handlers.positional_encoding({"length": length, "d_model": d_model})["error"]
 
@@ -108,3 +110,10 @@ def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
         assert tuple(answer["tokens"]) == read.tokens
         assert answer["d_model"] == 64
         assert [trace["z"]["shape"] for trace in answer["figure"]["data"]] == [f"{len(read.tokens)}, 64"] * 3
+
+
+@given(json_values)
+def test_any_event_is_answered(data: Any) -> None:
+    assert (handlers.show(data)["run"] is None) != (handlers.show(data)["error"] is None)
+    sentence, answer = handlers.show_example(gr.EventData(None, {"data": data}))
+    assert (answer["run"], sentence) == (None, "")

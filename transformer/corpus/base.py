@@ -1,7 +1,7 @@
 """What a corpus is: sentence pairs, their vocabularies, and the ids that a model reads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from torch import Tensor
 from ..vocabulary import END, START, Vocabulary
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Padded ids. The decoder's input is its target shifted right: row t of the input predicts id t of the target."""
 
@@ -36,6 +36,10 @@ class Corpus:
         pairs: (source, target), words separated by spaces.
         source_length: sources are padded to it, and none is longer.
         telling_words: target word -> the source word that decides it, where one does.
+
+    Raises:
+        SentenceError: a sentence has a word that its vocabulary has not.
+        ValueError: there is no pair, or a source is too long.
     """
 
     name: str
@@ -43,14 +47,23 @@ class Corpus:
     src_vocab: Vocabulary
     tgt_vocab: Vocabulary
     source_length: int
-    telling_words: dict[str, str]
+    telling_words: dict[str, str] = field(default_factory=dict)
 
-    def batch(self) -> Batch:
-        """All pairs as ids."""
+    def __post_init__(self) -> None:
+        self.batch()
+
+    def batch(self, pairs: Sequence[tuple[str, str]] | None = None) -> Batch:
+        """All pairs as ids, or any others in the same words; errors as for the corpus itself."""
+        pairs = self.pairs if pairs is None else pairs
+        if not pairs:
+            raise ValueError("there is no sentence pair")
         start, end = self.tgt_vocab.ids[START], self.tgt_vocab.ids[END]
-        targets = [self.tgt_vocab.encode(target) for _, target in self.pairs]
+        sources = [self.src_vocab.encode(source) for source, _ in pairs]
+        targets = [self.tgt_vocab.encode(target) for _, target in pairs]
+        if (longest := max(map(len, sources))) > self.source_length:
+            raise ValueError(f"a source of {longest} words is longer than source_length ({self.source_length})")
         return Batch(
-            src=_padded([self.src_vocab.encode(source) for source, _ in self.pairs], self.source_length),
+            src=_padded(sources, self.source_length),
             tgt_in=_padded([[start, *ids] for ids in targets]),
             tgt_out=_padded([[*ids, end] for ids in targets]),
         )

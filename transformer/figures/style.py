@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 
 FONT = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 
-# Two hues that colour-blind eyes tell apart, around nothing: the page shows through at 0, in both themes. The client
-# swaps the middle for its own surface colour, since a figure is drawn before it is known who looks at it.
+# Two hues that colour-blind eyes tell apart. The page puts its own colours in their place (assets/js/positions.js),
+# since a figure is made before it is known in which theme it will be seen.
 DIVERGING = [[0.0, "#b42318"], [0.5, "#ffffff"], [1.0, "#4338ca"]]
 
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import gradio as gr
 
-from ..checkpoint import CheckpointError, names
 from ..figures import positions
-from ..translator import Translation, Translator
+from ..translator import CheckpointError, SentenceError, Translation, Translator, names
 from ..translator import positional_encoding as encode_positions
-from ..vocabulary import SentenceError
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
@@ -41,6 +39,8 @@ def _page(checkpoint: str, sentence: str) -> dict[str, Any]:
 
 def show(sentence: str) -> dict[str, Any]:
     """The run of a sentence for the page, or what to do about a sentence that cannot be taken."""
+    if not isinstance(sentence, str):
+        sentence = ""
     try:
         return {"run": _page("toy", sentence), "error": None}
     except REFUSALS as error:
@@ -49,7 +49,7 @@ def show(sentence: str) -> dict[str, Any]:
 
 def show_example(event: gr.EventData) -> tuple[str, dict[str, Any]]:
     """An example that was clicked: its sentence, and its run."""
-    sentence = str(event.sentence)
+    sentence = str(getattr(event, "sentence", ""))
     return sentence, show(sentence)
 
 
@@ -75,8 +75,9 @@ def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
 def positional_encoding(question: Any) -> dict[str, Any]:
     """The encoding of `{"length", "d_model"}` as figures, or `{"error"}`; the page moves the two curves itself."""
     match question:
-        case {"length": int(length), "d_model": int(d_model)} if 1 <= length <= LONGEST and 1 <= d_model <= WIDEST:
-            return _encoding(length, d_model)
+        case {"length": length, "d_model": d_model} if type(length) is type(d_model) is int:  # not True, which is 1
+            if 1 <= length <= LONGEST and 1 <= d_model <= WIDEST:
+                return _encoding(length, d_model)
     return {"error": f"An encoding here has 1 to {LONGEST} positions of 1 to {WIDEST} dimensions."}
 
 

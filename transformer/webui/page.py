@@ -6,11 +6,10 @@ from typing import Any
 import gradio as gr
 import plotly
 
-from ..device import why_device
 from . import handlers
 from .view import ASSETS, view
 
-EXAMPLES = ("Ich möchte ein Bier", "Ich möchte ein Cola")
+EXAMPLES = ("Ich möchte ein Bier", "Ich möchte ein Cola")  # all that the toy has learned
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 LAUNCH: dict[str, Any] = {
@@ -29,11 +28,10 @@ def build() -> gr.Blocks:
     gr.set_static_paths([ASSETS, PLOTLY_JS])
     toy = handlers.translator("toy")
     model = toy.checkpoint.model
-    device = model.positions.device
     with gr.Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         view(
             "header",
-            {"checkpoint": toy.name, "sentences": "2 sentences", "device": str(device), "why": why_device(device)},
+            {"checkpoint": toy.name, "sentences": "2 sentences", "device": str(toy.device), "why": toy.why_device()},
         )
         with gr.Column(elem_classes="card", elem_id="top"):
             with gr.Row(elem_id="ask"):
@@ -42,7 +40,7 @@ def build() -> gr.Blocks:
                     elem_id="sentence", placeholder="A German sentence",
                 )  # fmt: skip
                 button = gr.Button("Translate", variant="primary", elem_id="translate", scale=0)
-            top = view("run", {**handlers.show(EXAMPLES[0]), "examples": EXAMPLES}, events=("example",))
+            top = view("run", handlers.show(EXAMPLES[0]), events=("example",), examples=EXAMPLES)
         with gr.Tabs():
             with gr.Tab("Translate", id="translate", elem_id="tab-translate"):
                 view("translate", elem_id="story")
@@ -59,8 +57,9 @@ def build() -> gr.Blocks:
         asked = "(...values) => { document.dispatchEvent(new Event('translate:asked')); return values; }"
         answered = "() => document.dispatchEvent(new Event('translate:answered'))"
         quiet = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
+        quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
         gr.on([button.click, sentence.submit], handlers.show, sentence, top, js=asked, **quiet).then(None, js=answered)
-        top.example(handlers.show_example, None, [sentence, top], **quiet)
+        top.example(handlers.show_example, None, [sentence, top], js=asked, **quiet).then(None, js=answered)
         gr.api(  # type: ignore[attr-defined]
             handlers.translate, api_name="translate", concurrency_limit=None
         )

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..maps import KINDS, AttentionMap
-from ..translator import Translation, TranslationStep
+from ..translator import KINDS, AttentionMap, Translation, TranslationStep
 
 MOST_CANDIDATES = 10
 

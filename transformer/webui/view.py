@@ -12,9 +12,10 @@ ASSETS = Path(__file__).resolve().parents[2] / "assets"
 # gets the value as data and writes it as text.
 _MOUNT = """
 import(new URL("gradio_api/file={file}", document.baseURI)).then(
-    (module) => module.mount({{ element: element.querySelector(".view"), props, watch, trigger, server }})
+    (module) => module.mount({{ element: element.querySelector(".view"), props, watch, trigger, server }}),
+    () => (element.querySelector(".view").textContent = "This part could not be loaded. Reload the page."),
 );
-/* events: {events} */
+/* Gradio makes an event of every name that stands in this script in quotes: {events} */
 """
 
 
@@ -25,6 +26,7 @@ def view(
     elem_id: str | None = None,
     events: tuple[str, ...] = (),
     server: tuple[Callable[[Any], Any], ...] = (),
+    **props: Any,
 ) -> gr.HTML:
     """Place for `assets/js/{module}.js`, whose `mount` fills it and hears of each new value.
 
@@ -35,6 +37,7 @@ def view(
         value: what it starts from (JSON).
         events: names of what it triggers.
         server: functions that it may call, `server.name(question)`.
+        props: what stays the same, `props.name`.
     """
     return gr.HTML(
         value,
@@ -43,4 +46,5 @@ def view(
         apply_default_css=False,
         elem_id=elem_id,
         server_functions=list(server),
+        **props,
     )
