@@ -129,7 +129,7 @@ def test_a_part_that_trains_alone_does_not_drop_out_either() -> None:
 
 
 def test_many_sentences_are_for_greedy_batch() -> None:
-    with pytest.raises(ValueError, match="2 sentences.*greedy_batch"):
+    with pytest.raises(ValueError, match=r"2 sentences.*greedy_batch"):
         next(greedy_decode(network(), torch.ones(2, 3, dtype=torch.long), START, END, 4))
 
 

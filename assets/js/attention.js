@@ -1,7 +1,8 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table. Rows are queries, columns are keys.
 
+import { save } from "./save.js";
 import { EVEN, argmax, follow, row, state, update } from "./store.js";
-import { h, isSpecial, percent, segmented, svg, word } from "./dom.js";
+import { h, icon, isSpecial, percent, segmented, svg, word } from "./dom.js";
 import { heatmap, lines, mark, table, thumbnail } from "./maps.js";
 
 const KINDS = [
@@ -36,6 +37,8 @@ export function mount({ element }) {
   const heading = h("h2");
   const about = h("p", { class: "hint" });
   const large = h("div", { class: "large" });
+  const keep = h("button", { type: "button", class: "save", title: "Save as picture", "aria-label": "Save as picture" }, icon("save"));
+  keep.addEventListener("click", () => save(large.firstChild, `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}`));
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
@@ -50,7 +53,7 @@ export function mount({ element }) {
       h(
         "div",
         { class: "columns" },
-        h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), tip),
+        h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), tip, keep),
         h("div", {}, gridHeading, grid, about),
       ),
     ),
@@ -102,6 +105,7 @@ export function mount({ element }) {
       tip.hidden = true;
       large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
     });
+    keep.hidden = state.drawing === "table";
     mark(large.firstChild, marked);
     say.replaceChildren(...aloud(marked, sides));
     large.firstChild.setAttribute("aria-label", say.textContent);

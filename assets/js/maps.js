@@ -43,12 +43,12 @@ export function heatmap(kind, layer, head, { width, sides }) {
   const { queries, keys } = state.run.attention[kind];
   const measure = (size) => {
     const left = Math.max(...queries.map((token) => textWidth(token, size))) + 20;
-    const cell = Math.max(SMALLEST, Math.min(LARGEST[0], Math.floor((width - left - 4) / keys.length)));
+    const cell = Math.max(SMALLEST, Math.min(LARGEST[0] * scale(), Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: Math.max(...keys.map((token) => textWidth(token, size))) <= cell + 2 };
   };
   const sizes = [15, 13].map((size) => measure(size * scale()));
   const { size, left, cell, fits } = sizes.find((each) => each.fits) ?? sizes[1];
-  const down = Math.min(LARGEST[1], cell);
+  const down = Math.min(LARGEST[1] * scale(), cell);
   const slant = fits ? 0 : Math.max(...keys.map((token) => textWidth(token, size)));
   const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.8 + 20 : 36)];
   const picture = svg("svg", { viewBox: `0 -4 ${w} ${height + 4}`, width: w, height: height + 4, class: "heatmap", role: "img" });
@@ -80,9 +80,10 @@ export function lines(kind, layer, head, { width, sides }) {
   const { queries, keys } = state.run.attention[kind];
   const size = 15 * scale();
   const [left, right] = [queries, keys].map((tokens) => Math.max(...tokens.map((token) => textWidth(token, size))) + 24);
-  const height = Math.max(queries.length, keys.length) * PITCH;
+  const pitch = PITCH * scale();
+  const height = Math.max(queries.length, keys.length) * pitch;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "lines", role: "group" });
-  const y = (i) => (i + 0.5) * PITCH;
+  const y = (i) => (i + 0.5) * pitch;
   const looks = { query: queries.map(() => []), key: keys.map(() => []) };
   each(kind, layer, head, (at) => {
     if (!at.open) return;

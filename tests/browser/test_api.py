@@ -1,5 +1,6 @@
 """The named endpoint, over HTTP, as another program calls it."""
 
+import json
 import urllib.error
 import urllib.request
 
@@ -39,6 +40,18 @@ def test_a_refusal_is_a_sentence(client: Client, arguments: tuple[str, ...], sai
 
 def test_translate_is_the_only_named_endpoint(client: Client) -> None:
     assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/translate"]
+
+
+def test_translate_answers_curl(url: str) -> None:
+    asked = urllib.request.Request(
+        f"{url}gradio_api/call/translate",
+        data=json.dumps({"data": ["Ich möchte ein Bier", "toy"]}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    event = json.load(urllib.request.urlopen(asked))["event_id"]
+    answer = urllib.request.urlopen(f"{url}gradio_api/call/translate/{event}").read().decode()
+    assert "event: complete" in answer
+    assert '"text": "i want a beer ."' in answer
 
 
 @pytest.mark.parametrize("path", ["app.py", "checkpoints/toy/config.json", "/etc/passwd", "assets/../app.py"])

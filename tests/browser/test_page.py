@@ -2,6 +2,7 @@
 
 import base64
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,19 @@ def test_hovering_says_who_looks_at_whom(visit: Visit, bier: Translation) -> Non
     expect(page.locator(".tip")).to_have_text(f"want → mochte: {bier.attention.cross[1].weights[5, 2, 1]:.2f}")
     page.locator("#attention rect[data-query='2'][data-key='4']").hover()
     expect(page.locator(".tip")).to_have_text("want → P: masked")
+
+
+def test_a_map_is_saved_as_a_picture_of_its_own(visit: Visit) -> None:
+    page = visit.open()
+    visit.tab("Attention")
+    page.locator("#attention .map").hover()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as picture").click()
+    assert download.value.suggested_filename == "cross-layer-2-head-6.svg"
+    svg = Path(download.value.path()).read_text()
+    assert "0.97" in svg
+    assert "mochte" in svg
+    assert "var(" not in svg  # it carries its own colours
 
 
 def test_a_word_isolates_its_lines(visit: Visit) -> None:

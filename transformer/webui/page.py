@@ -14,12 +14,14 @@ PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 LAUNCH: dict[str, Any] = {
     "css_paths": [ASSETS / "style.css"],
+    "head_paths": [ASSETS / "head.html"],
     "theme": gr.themes.Base(font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     "run_history": False,  # it would write every run to the visitor's disk
     "enable_monitoring": False,
     "ssr_mode": False,
     "state_session_capacity": 300,
     "footer_links": [],
+    "favicon_path": ASSETS / "favicon.png",
 }
 
 
