@@ -13,9 +13,7 @@ export function mount({ element, props, watch, trigger }) {
   const note = h("p", { class: "note", hidden: true });
   const examples = h("p", { class: "examples" }, "try ");
   for (const sentence of props.examples) {
-    examples.append(
-      h("button", { type: "button", onclick: () => trigger("example", { sentence }) }, sentence), " ",
-    );
+    examples.append(h("button", { type: "button", onclick: () => trigger("example", { sentence }) }, sentence), " ");
   }
 
   const legend = h(
@@ -98,7 +96,6 @@ export function mount({ element, props, watch, trigger }) {
     [...target.children].forEach((each, t) => each.setAttribute("aria-current", t === step ? "step" : "false"));
     slider.value = step + 1;
     slider.setAttribute("aria-valuetext", `Step ${step + 1} of ${run.steps.length}: ${run.output[step]}`);
-    slider.style.setProperty("--share", run.steps.length > 1 ? step / (run.steps.length - 1) : 1);
     count.textContent = `${step + 1} / ${run.steps.length}`;
   });
 

@@ -267,7 +267,6 @@ def test_positions_are_the_models_own(visit: Visit, bier: Translation) -> None:
         visit.press(name)
         expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")
         expect(page.locator("#positions .card").last).to_contain_text(f"reads {len(read.tokens)} vectors")
-        page.wait_for_timeout(100)
         strips = [values(trace) for trace in figures.nth(3).evaluate("node => node.data.map(({ z }) => ({ z }))")]
         for strip, expected in zip(strips, (read.embedding, read.positions, read.input), strict=True):
             np.testing.assert_array_equal(strip, expected)
