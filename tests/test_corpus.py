@@ -49,3 +49,8 @@ def test_pairs_that_cannot_be_read_are_refused(pairs: tuple[tuple[str, str], ...
         TOY.batch(pairs)
     with pytest.raises(ValueError, match=named):
         replace(TOY, pairs=pairs)
+
+
+def test_a_target_vocabulary_without_start_and_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="no E and no S"):
+        replace(TOY, tgt_vocab=TOY.src_vocab)

@@ -137,3 +137,7 @@ def test_what_was_recorded_can_be_trained_on() -> None:
     recorder = Recorder()
     list(greedy_decode(network(), torch.tensor([[3, 4, 5]]), START, END, 4, probe=recorder))
     torch.nn.Linear(16, 1)(recorder.values["encoder.output"][0]).sum().backward()
+
+
+def test_no_step_says_nothing() -> None:
+    assert greedy_batch(network(), torch.ones(2, 3, dtype=torch.long), START, END, max_steps=0) == [[], []]

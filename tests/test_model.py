@@ -390,9 +390,9 @@ def test_batches_of_two_sizes_are_refused(sources: int, targets: int) -> None:
         network()(torch.ones(sources, 4, dtype=torch.long), torch.ones(targets, 4, dtype=torch.long))
 
 
-@pytest.mark.parametrize("shape", [(2, 4), (4,), (2, 4, 4)])
+@pytest.mark.parametrize("shape", [(2, 4), (4,), (2, 4, 4), (2, 1, 7, 7)])
 @pytest.mark.parametrize("name", ["src_mask", "tgt_mask", "memory_mask"])
-def test_a_mask_that_could_be_read_in_two_ways_is_refused(name: str, shape: tuple[int, ...]) -> None:
+def test_a_mask_of_another_shape_is_refused(name: str, shape: tuple[int, ...]) -> None:
     ids = torch.ones(2, 4, dtype=torch.long)
     with pytest.raises(ValueError, match=rf"{name} has shape .*expected \(4, 4\) or four dimensions"):
         network()(ids, ids, **{name: torch.ones(shape, dtype=torch.bool)})
@@ -402,3 +402,9 @@ def test_a_square_mask_is_queries_by_keys() -> None:
     ids, model = torch.ones(2, 4, dtype=torch.long), network()
     causal = torch.ones(4, 4, dtype=torch.bool).tril()
     agree(model(ids, ids, tgt_mask=causal).logits, model(ids, ids).logits)
+
+
+def test_a_cache_is_of_as_many_sentences() -> None:
+    model, ids = network(), torch.ones(2, 4, dtype=torch.long)
+    with pytest.raises(ValueError, match="tgt holds 2 sentences, but the cache holds 1"):
+        model.decode_step(ids[:, :1], model.encode(ids), model.start_cache())

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from .config import TransformerConfig
 from .model import Transformer
-from .vocabulary import END, PAD, START, Vocabulary
+from .vocabulary import PAD, Vocabulary, check_target
 
 FOLDER = Path(__file__).resolve().parent.parent / "checkpoints"
 T = TypeVar("T")
@@ -76,8 +76,7 @@ def check_vocabularies(config: TransformerConfig, src_vocab: Vocabulary, tgt_voc
             raise ValueError(f"the {side} vocabulary has {len(vocab)} tokens, but the model has {size}")
     if config.pad_id != 0:
         raise ValueError(f"pad_id ({config.pad_id}) is not 0, the id of {PAD}")
-    if missing := {START, END} - tgt_vocab.ids.keys():
-        raise ValueError(f"the target vocabulary has no {' and no '.join(sorted(missing))}")
+    check_target(tgt_vocab)
 
 
 def names() -> list[str]:

@@ -95,5 +95,7 @@ def greedy_batch(
             ended = ended | (token == end_id)
             if ended.all():
                 break
+    if not said:
+        return [[] for _ in range(src.size(0))]
     rows = torch.cat(said, dim=1).tolist()
     return [row[: row.index(end_id) + 1] if end_id in row else row for row in rows]

@@ -162,6 +162,7 @@ class Transformer(nn.Module):
             ValueError: ids that are not (B, length), batches of two sizes, a sequence longer than max_len, a mask that
                 is not bool or has neither two nor four dimensions.
         """
+        _check_ids("tgt", tgt)
         encoded = self.encode(src, src_mask, need_weights, probe)
         if memory_mask is not None:
             encoded = replace(encoded, mask=_checked_mask("memory_mask", memory_mask, tgt.size(-1), src.size(-1)))
@@ -212,6 +213,7 @@ class Transformer(nn.Module):
         Raises:
             ValueError: as in `forward`.
         """
+        _check_ids("tgt", tgt)
         return self._decode(tgt, encoded, None, need_weights, probe, cache)
 
     def _decode(
@@ -223,9 +225,10 @@ class Transformer(nn.Module):
         probe: Probe | None,
         cache: DecoderCache | None = None,
     ) -> DecoderOutput:
-        _check_ids("tgt", tgt)
         if tgt.size(0) != encoded.memory.size(0):
             raise ValueError(f"tgt holds {tgt.size(0)} sentences, but the source holds {encoded.memory.size(0)}")
+        if cache and cache.ids.size(0) != tgt.size(0):
+            raise ValueError(f"tgt holds {tgt.size(0)} sentences, but the cache holds {cache.ids.size(0)}")
         past = cache.ids.size(1) if cache else 0
         ids = torch.cat([cache.ids, tgt], dim=1) if cache else tgt
         inner = within(probe, "decoder")
@@ -267,7 +270,8 @@ def _check_ids(name: str, ids: Tensor) -> None:
 def _checked_mask(name: str, mask: Tensor, queries: int, keys: int) -> Tensor:
     if mask.dtype != torch.bool:
         raise ValueError(f"{name} is {mask.dtype}; expected torch.bool, True = may attend")
-    if mask.shape != (queries, keys) and mask.dim() != 4:
+    fits = mask.dim() == 4 and mask.size(-2) in (1, queries) and mask.size(-1) in (1, keys)
+    if mask.shape != (queries, keys) and not fits:
         raise ValueError(
             f"{name} has shape {tuple(mask.shape)}; expected ({queries}, {keys}) or four dimensions that broadcast to "
             f"(batch, heads, {queries}, {keys}), so a padding mask is mask[:, None, None, :]"

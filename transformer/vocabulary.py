@@ -102,6 +102,12 @@ class Vocabulary:
         return ", ".join(self.words[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def check_target(vocab: Vocabulary) -> None:
+    """Raises ValueError where a vocabulary has no S to begin a sentence with, or no E to end it."""
+    if missing := {START, END} - vocab.ids.keys():
+        raise ValueError(f"the target vocabulary has no {' and no '.join(sorted(missing))}")
+
+
 def _listed(words: Sequence[str], most: int = 3, longest: int = 30) -> str:
     shown = [f"“{word if len(word) <= longest else word[:longest] + '…'}”" for word in words[:most]]
     return ", ".join(shown) + (f" and {len(words) - most} more" if len(words) > most else "")

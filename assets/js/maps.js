@@ -95,17 +95,24 @@ export function lines(kind, layer, head, { width, sides }) {
     const data = { "data-query": at.query, "data-key": at.key, "data-weight": at.value, "data-look": spoken(at) };
     picture.append(svg("path", { d, style: stroke, ...data }));
   });
+  /** Only these lines, or all (null). */
+  const keep = (wanted) => {
+    picture.classList.toggle("isolated", wanted !== null);
+    picture.querySelectorAll("path").forEach((path) => path.classList.toggle("kept", wanted !== null && path.matches(wanted)));
+  };
+  const focused = () => {
+    const word = picture.querySelector("g:focus");
+    return word && `[data-${word.dataset.query ? "query" : "key"}="${word.dataset.query ?? word.dataset.key}"]`;
+  };
   const words = (tokens, side, anchor, x, axis) =>
     tokens.forEach((token, i) => {
-      const isolate = (on) => () => {
-        picture.classList.toggle("isolated", on);
-        picture.querySelectorAll(`path[data-${axis}="${i}"]`).forEach((path) => path.classList.toggle("kept", on));
-      };
+      const isolate = () => keep(`[data-${axis}="${i}"]`);
       const read = looks[axis][i].join(", ") || `${token}: masked`;
       const data = { tabindex: 0, role: "img", "aria-label": read, [`data-${axis}`]: i };
       const text = label(token, side, { x, y: y(i), anchor, size }, data);
-      for (const enter of ["pointerenter", "focus"]) text.addEventListener(enter, isolate(true));
-      for (const leave of ["pointerleave", "blur"]) text.addEventListener(leave, isolate(false));
+      for (const enter of ["pointerenter", "focus"]) text.addEventListener(enter, isolate);
+      text.addEventListener("blur", () => keep(null));
+      text.addEventListener("pointerleave", () => keep(focused()));
       picture.append(text);
     });
   words(queries, sides[0], "end", left - 14, "query");

@@ -112,7 +112,7 @@ export function mount({ element, props, server }) {
     }, 120);
   }
   const fail = (where, error) =>
-    (where.textContent = error ?? "The figures could not be loaded. Move a slider, or come back to this tab, to try again.");
+    (where.textContent = error ?? "The figures could not be loaded. Leave this tab and come back to try again.");
 
   const drawMap = () => mapFigure().catch(() => fail(say));
   async function mapFigure() {
@@ -134,6 +134,7 @@ export function mount({ element, props, server }) {
   async function drawCross() {
     if (!encoding) return;
     const Plotly = await library(url);
+    if (!map.data) return mapFigure(); // it could not be drawn before; it ends here again
     const { length: count, d_model: width } = encoding;
     at.position = Math.min(at.position, count - 1);
     at.dimension = Math.min(at.dimension, width - 1);
@@ -197,7 +198,12 @@ export function mount({ element, props, server }) {
   fetchSoon();
   // Plotly minds the window's size alone, and not at all while its tab is hidden.
   const sized = new ResizeObserver((entries) => {
-    for (const { target } of entries) if (target.data && target.clientWidth) window.Plotly.Plots.resize(target);
+    for (const { target } of entries) {
+      if (!target.clientWidth) continue;
+      if (target.data) window.Plotly.Plots.resize(target);
+      else if (target === map && wanted) encoding ? drawMap() : fetchSoon(); // the visitor came back after a failure
+      else if (target === sum && asked) drawSum();
+    }
   });
   for (const each of [map, wave, alike, sum]) sized.observe(each);
   new MutationObserver(() => {
@@ -215,15 +221,19 @@ function colours() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** A figure from the server in the page's present colours: [data, layout]. */
+/** A figure from the server in the page's present colours and size of type: [data, layout]. */
 function themed({ data, layout }) {
   const { ink, muted, line, surface, accent, negative } = colours();
+  const grown = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  const font = { ...layout.font, size: layout.font.size * grown, color: ink };
   const scale = [[0, negative], [0.5, surface], [1, accent]];
   const traces = data.map((trace) =>
     trace.type === "heatmap" ? { ...trace, colorscale: scale } : { ...trace, line: { ...trace.line, color: accent } },
   );
+  const quiet = (axis) => ({ ...axis, color: muted, linecolor: line, title: { ...axis.title, font: { size: font.size } } });
   const axes = Object.keys(layout).filter((name) => /^[xy]axis/.test(name));
-  const quiet = Object.fromEntries(axes.map((name) => [name, { ...layout[name], color: muted, linecolor: line }]));
-  const hover = { ...layout.hoverlabel, bgcolor: surface, bordercolor: line, font: { ...layout.hoverlabel.font, color: ink } };
-  return [traces, { ...layout, ...quiet, hoverlabel: hover, font: { ...layout.font, color: ink } }];
+  const margin = Object.fromEntries(Object.entries(layout.margin).map(([side, px]) => [side, px * grown]));
+  const hoverlabel = { bgcolor: surface, bordercolor: line, font };
+  const quieted = Object.fromEntries(axes.map((name) => [name, quiet(layout[name])]));
+  return [traces, { ...layout, ...quieted, margin, height: layout.height * grown, hoverlabel, font }];
 }

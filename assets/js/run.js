@@ -124,6 +124,7 @@ export function mount({ element, props, watch, trigger }) {
   document.addEventListener("translate:answered", () => {
     clearTimeout(patience);
     card.classList.remove("busy");
+    complain(props.value.error); // an answer that equals the last one is no news to `watch`
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const typing = document.activeElement?.closest("#sentence");
     if (typing && !props.value.error && document.activeElement.value === state.run.sentence) slider.focus();

@@ -129,6 +129,7 @@ function sentence(layer, look, who) {
   words.push(word(token, "target"), ` (${percent(probability)})`, token === "E" ? ", the end of the sentence" : "");
   const open = run.attention.cross.allowed[step].filter(Boolean).length;
   const even = (share) => share - 1 / open < EVEN;
+  if (open === 1) return [...words, ", able to look at nothing but ", word(keys[key], "source"), "."];
   if (even(look[key])) words.push(`, looking at all ${open} source words almost alike (layer ${layer + 1}, ${who}`);
   else words.push(", looking mostly at ", word(keys[key], "source"), ` (${percent(look[key])}; layer ${layer + 1}, ${who}`);
   if (averaged) {

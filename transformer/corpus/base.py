@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ..vocabulary import END, START, Vocabulary
+from ..vocabulary import END, START, Vocabulary, check_target
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Corpus:
 
     Raises:
         SentenceError: a sentence has a word that its vocabulary has not.
-        ValueError: there is no pair, or a source is too long.
+        ValueError: there is no pair, a source is too long, or the target vocabulary has no S or E.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Corpus:
     telling_words: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_target(self.tgt_vocab)
         self.batch()
 
     def batch(self, pairs: Sequence[tuple[str, str]] | None = None) -> Batch:
