@@ -101,7 +101,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> No
         CARD: _digest(card.encode()),
         WEIGHTS: _digest(*map(_bytes, weights.values())),
     }
-    # One entry, because safetensors writes several in any order: the same training gives the same bytes.
+    # One entry, because safetensors writes several in any order: the same content is to give the same bytes.
     _write(folder / WEIGHTS, save(weights, metadata={"digests": json.dumps(digests)}))
     _write(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
     _write(folder / VOCABULARIES, (json.dumps(vocabularies, indent=2, ensure_ascii=False) + "\n").encode())
