@@ -287,3 +287,7 @@ def test_a_notebook_shows_a_run_in_one_line(toy: Translator) -> None:
     assert repr(toy.translate("ich mochte ein cola")) == (
         "Translation('ich mochte ein cola' -> 'i want a coke .', 6 steps, toy)"
     )
+
+
+def test_it_says_who_asked_for_its_device(toy: Translator) -> None:
+    assert toy.why_device() == "Runs on cpu, because the caller asked for it."

@@ -56,6 +56,7 @@ def write_card(checkpoint: Checkpoint, corpus: Corpus, command: str, facts: dict
     figures, config = map_figures(checkpoint, corpus), checkpoint.model.config
     weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
+    depth = max(map(len, figures.entropy.values()))
     lines = [
         f"# {corpus.name}",
         "",
@@ -71,8 +72,8 @@ def write_card(checkpoint: Checkpoint, corpus: Corpus, command: str, facts: dict
         f"source words alike would be {uniform:.2f}. *From uniform*: how far a layer's most decided head",
         "is, at most, from looking at all that it may look at alike.",
         "",
-        "| | " + " | ".join(f"layer {i}" for i in range(1, max(map(len, figures.entropy.values())) + 1)) + " |",
-        "| --- |" + " --- |" * max(map(len, figures.entropy.values())),
+        "| | " + " | ".join(f"layer {i}" for i in range(1, depth + 1)) + " |",
+        "| --- |" + " --- |" * depth,
     ]
     for kind in KINDS:
         lines.append(f"| {kind}: mean entropy | " + " | ".join(f"{v:.2f}" for v in figures.entropy[kind]) + " |")

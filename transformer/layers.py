@@ -45,15 +45,17 @@ class Layer(nn.Module):
         hidden = see(probe, "feed_forward.hidden", self.linear1(x).relu())  # (B, T, F)
         return see(probe, "feed_forward.output", self.linear2(hidden))  # (B, T, D)
 
-    def enter(self, name: str, x: Tensor, probe: Probe | None) -> Tensor:
-        """What a sublayer reads: the stream, normalised first in a pre-norm network."""
-        return see(probe, name, getattr(self, name)(x)) if self.norm_first else x
+    def enter(self, n: int, x: Tensor, probe: Probe | None) -> Tensor:
+        """What the n-th sublayer reads: the stream, normalised first in a pre-norm network."""
+        return self.normalise(n, x, probe) if self.norm_first else x
 
-    def join(self, name: str, x: Tensor, change: Tensor, probe: Probe | None) -> Tensor:
+    def join(self, n: int, x: Tensor, change: Tensor, probe: Probe | None) -> Tensor:
         """LayerNorm(x + Dropout(Sublayer(x))) (§3.1, §5.4); a pre-norm network leaves out the norm."""
-        x = see(probe, name.replace("norm", "residual"), x) + self.dropout(change)
-        x = see(probe, name.replace("norm", "sum"), x)
-        return x if self.norm_first else see(probe, name, getattr(self, name)(x))
+        x = see(probe, f"sum{n}", see(probe, f"residual{n}", x) + self.dropout(change))
+        return x if self.norm_first else self.normalise(n, x, probe)
+
+    def normalise(self, n: int, x: Tensor, probe: Probe | None) -> Tensor:
+        return see(probe, f"norm{n}", getattr(self, f"norm{n}")(x))
 
 
 class EncoderLayer(Layer):
@@ -69,10 +71,10 @@ class EncoderLayer(Layer):
         self, x: Tensor, mask: Tensor | None = None, need_weights: bool = True, probe: Probe | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """(B, S, D) -> (B, S, D) and the attention weights (B, H, S, S), or None where they are not needed."""
-        h = self.enter("norm1", x, probe)
+        h = self.enter(1, x, probe)
         attended, weights = self.self_attn(h, h, mask, need_weights, within(probe, "self_attention"))
-        x = self.join("norm1", x, attended, probe)
-        x = self.join("norm2", x, self.feed_forward(self.enter("norm2", x, probe), probe), probe)
+        x = self.join(1, x, attended, probe)
+        x = self.join(2, x, self.feed_forward(self.enter(2, x, probe), probe), probe)
         return x, weights
 
 
@@ -112,15 +114,15 @@ class DecoderLayer(Layer):
         self_cache, cross_cache = (cache.self_attention, cache.cross_attention) if cache else (None, None)
         unseen = None if cross_cache and cross_cache.k is not None else memory  # its keys never change: project it once
 
-        h = self.enter("norm1", x, probe)
+        h = self.enter(1, x, probe)
         attended, self_weights = self.self_attn(
             h, h, self_mask, need_weights, within(probe, "self_attention"), self_cache
         )
-        x = self.join("norm1", x, attended, probe)
-        h = self.enter("norm2", x, probe)
+        x = self.join(1, x, attended, probe)
+        h = self.enter(2, x, probe)
         attended, cross_weights = self.cross_attn(
             h, unseen, cross_mask, need_weights, within(probe, "cross_attention"), cross_cache
         )
-        x = self.join("norm2", x, attended, probe)
-        x = self.join("norm3", x, self.feed_forward(self.enter("norm3", x, probe), probe), probe)
+        x = self.join(2, x, attended, probe)
+        x = self.join(3, x, self.feed_forward(self.enter(3, x, probe), probe), probe)
         return x, self_weights, cross_weights

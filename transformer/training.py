@@ -120,9 +120,9 @@ def train(model: Transformer, data: Batch, config: TrainingConfig, probe: Probe 
 
 
 def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_size: int = 256) -> Evaluation:
-    """Score sentence pairs; sentences decoded freely may be as long as the longest target and half as long again."""
+    """Score sentence pairs; sentences decoded freely may be as long as `output_limit` says."""
     data, pad = data.to(model.positions.device), model.config.pad_id
-    longest = min(data.tgt_out.size(1) * 3 // 2, model.config.max_len)
+    longest = output_limit(data, model)
     loss = correct = tokens = exact = 0.0
     for index in torch.arange(len(data)).split(batch_size):
         batch = data.rows(index)
@@ -137,6 +137,11 @@ def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_
             ids == [i for i in gold if i != pad] for ids, gold in zip(said, batch.tgt_out.tolist(), strict=True)
         )
     return Evaluation(loss / tokens, correct / tokens, exact / len(data))
+
+
+def output_limit(data: Batch, model: Transformer) -> int:
+    """How many words a model may say: as many as the longest target and half as many again, if it has the positions."""
+    return min(data.tgt_out.size(1) * 3 // 2, model.config.max_len)
 
 
 def _loss(logits: Tensor, target: Tensor, pad_id: int, label_smoothing: float = 0.0) -> Tensor:
@@ -171,8 +176,7 @@ HELP = {
 }
 
 
-def main(arguments: list[str]) -> None:
-    """Train on a corpus from the command line, and save a checkpoint with its card."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m transformer.training",
         description="Train a Transformer and save it. The paper's size: --d-model 512 --d-ff 2048.",
@@ -191,6 +195,12 @@ def main(arguments: list[str]) -> None:
         flag = f"--{field.name.replace('_', '-')}"
         parser.add_argument(flag, type=kind, choices=options, default=field.default, help=HELP[field.name])
     parser.set_defaults(learning_rate=None)
+    return parser
+
+
+def main(arguments: list[str]) -> None:
+    """Train on a corpus from the command line, and save a checkpoint with its card."""
+    parser = _parser()
     args = parser.parse_args(arguments)
 
     corpus = CORPORA[args.corpus]
@@ -246,7 +256,7 @@ def main(arguments: list[str]) -> None:
         "token accuracy, teacher-forced": f"{result.token_accuracy:.1%}",
         "exact match, free-running": f"{result.exact_match:.1%}",
     }
-    limit = data.tgt_out.size(1) * 3 // 2
+    limit = output_limit(data, model)
     checkpoint = Checkpoint(model.eval(), corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, limit)
     card = write_card(checkpoint, corpus, command, facts)
     save_checkpoint(checkpoint, args.out, card)

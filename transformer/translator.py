@@ -131,11 +131,13 @@ class Translator:
     Args:
         checkpoint: what to run; its model is not changed.
         name: what the page and a Translation call it.
+        asked: the device that the caller asked for, if any.
     """
 
-    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
+    def __init__(self, checkpoint: Checkpoint, name: str, asked: str | None = None) -> None:
         self.checkpoint = checkpoint
         self.name = name
+        self.asked = asked
 
     @property
     def device(self) -> torch.device:
@@ -143,7 +145,7 @@ class Translator:
 
     def why_device(self) -> str:
         """What it runs on and why, in a sentence for people."""
-        return why_device(self.device)
+        return why_device(self.device, self.asked)
 
     @classmethod
     def load(cls, name: str | Path = "toy", device: str | None = None) -> "Translator":
@@ -156,7 +158,7 @@ class Translator:
         folder = FOLDER / name if name in names() else Path(name)
         if not str(name) or not os.path.isdir(folder):
             raise CheckpointError(f"{name}: no such checkpoint; there is {', '.join(names()) or 'none'}")
-        return cls(load_checkpoint(folder, pick_device(device)), folder.name)
+        return cls(load_checkpoint(folder, pick_device(device)), folder.name, device)
 
     def translate(self, sentence: str, probe: Probe | None = None) -> Translation:
         """Translate greedily, keeping what the model looked at.

@@ -16,6 +16,9 @@ function fill(node, attributes, children) {
 export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** How much larger than usual the page's type is: on a projector it grows. */
+export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+
 const PATHS = {
   first: "M6 5v14M18 5l-7 7 7 7",
   back: "M15 5l-7 7 7 7",

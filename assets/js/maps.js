@@ -1,7 +1,7 @@
 // One head's map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
 import { state, weight } from "./store.js";
-import { h, isSpecial, svg, word } from "./dom.js";
+import { h, isSpecial, svg, typeScale, word } from "./dom.js";
 
 const GAP = 2;
 const LARGEST = [120, 56]; // px a cell, across and down
@@ -9,8 +9,6 @@ const SMALLEST = 14;
 const VALUES_FROM = 28; // px a cell, so that a number fits
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
 
-/** Type grows with the page's (a projector's is larger), and shrinks a little where cells are small. */
-const scale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 const textWidth = (token, size) => token.length * size * 0.62;
 
 /** The scale: from the surface to the accent, the same 0 to 1 in every map. */
@@ -43,12 +41,12 @@ export function heatmap(kind, layer, head, { width, sides }) {
   const { queries, keys } = state.run.attention[kind];
   const measure = (size) => {
     const left = Math.max(...queries.map((token) => textWidth(token, size))) + 20;
-    const cell = Math.max(SMALLEST, Math.min(LARGEST[0] * scale(), Math.floor((width - left - 4) / keys.length)));
+    const cell = Math.max(SMALLEST, Math.min(LARGEST[0] * typeScale(), Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: Math.max(...keys.map((token) => textWidth(token, size))) <= cell + 2 };
   };
-  const sizes = [15, 13].map((size) => measure(size * scale()));
+  const sizes = [15, 13].map((size) => measure(size * typeScale()));
   const { size, left, cell, fits } = sizes.find((each) => each.fits) ?? sizes[1];
-  const down = Math.min(LARGEST[1] * scale(), cell);
+  const down = Math.min(LARGEST[1] * typeScale(), cell);
   const slant = fits ? 0 : Math.max(...keys.map((token) => textWidth(token, size)));
   const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.8 + 20 : 36)];
   const picture = svg("svg", { viewBox: `0 -4 ${w} ${height + 4}`, width: w, height: height + 4, class: "heatmap", role: "img" });
@@ -57,7 +55,7 @@ export function heatmap(kind, layer, head, { width, sides }) {
     const data = { "data-query": at.query, "data-key": at.key, "data-look": spoken(at) };
     const fill = at.open ? { style: colour(at.value), "data-weight": at.value } : { class: "masked" };
     picture.append(svg("rect", { x, y, width: cell - GAP, height: down - GAP, rx: Math.min(4, down / 5), ...data, ...fill }));
-    if (!at.open || cell < VALUES_FROM * scale()) return;
+    if (!at.open || cell < VALUES_FROM * typeScale()) return;
     const shade = at.value > 0.77 ? "full" : at.value > 0.6 ? "half" : "faint"; // at least 4.5 : 1, in either theme
     const middle = { x: x + (cell - GAP) / 2, y: y + (down - GAP) / 2 };
     picture.append(svg("text", { ...middle, class: `value ${shade}` }, at.value.toFixed(2)));
@@ -78,9 +76,9 @@ export function heatmap(kind, layer, head, { width, sides }) {
 
 export function lines(kind, layer, head, { width, sides }) {
   const { queries, keys } = state.run.attention[kind];
-  const size = 15 * scale();
+  const size = 15 * typeScale();
   const [left, right] = [queries, keys].map((tokens) => Math.max(...tokens.map((token) => textWidth(token, size))) + 24);
-  const pitch = PITCH * scale();
+  const pitch = PITCH * typeScale();
   const height = Math.max(queries.length, keys.length) * pitch;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "lines", role: "group" });
   const y = (i) => (i + 0.5) * pitch;

@@ -1,7 +1,7 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
 import { floats, follow, state } from "./store.js";
-import { h, segmented } from "./dom.js";
+import { h, segmented, typeScale } from "./dom.js";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const QUIET = { displaylogo: false, modeBarButtons: [["toImage"]] };
@@ -45,17 +45,15 @@ export function mount({ element, props, server }) {
     at.d_model = Number(size.value);
     fetchSoon();
   });
-  const stack = segmented("Which input",
-    [
-      ["encoder", "encoder input"],
-      ["decoder", "decoder input"],
-    ],
-    (value) => {
-      at.stack = value;
-      stack.set(value);
-      drawSum();
-    },
-  );
+  const stacks = [
+    ["encoder", "encoder input"],
+    ["decoder", "decoder input"],
+  ];
+  const stack = segmented("Which input", stacks, (value) => {
+    at.stack = value;
+    stack.set(value);
+    drawSum();
+  });
   stack.set(at.stack);
 
   const figure = (label) => h("div", { class: "figure", role: "figure", "aria-label": label });
@@ -111,8 +109,11 @@ export function mount({ element, props, server }) {
       drawMap();
     }, 120);
   }
-  const fail = (where, error) =>
-    (where.textContent = error ?? "The figures could not be loaded. Leave this tab and come back to try again.");
+  const failed = new Set(); // the sentences that say so; each is tried again when its figure is next seen
+  function fail(where, error) {
+    failed.add(where);
+    where.textContent = error ?? "The figures could not be loaded. Leave this tab and come back to try again.";
+  }
 
   const drawMap = () => mapFigure().catch(() => fail(say));
   async function mapFigure() {
@@ -201,8 +202,8 @@ export function mount({ element, props, server }) {
     for (const { target } of entries) {
       if (!target.clientWidth) continue;
       if (target.data) window.Plotly.Plots.resize(target);
-      else if (target === map && wanted) encoding ? drawMap() : fetchSoon(); // the visitor came back after a failure
-      else if (target === sum && asked) drawSum();
+      else if (target === map && failed.delete(say)) encoding ? drawMap() : fetchSoon();
+      else if (target === sum && failed.delete(sumSay)) drawSum();
     }
   });
   for (const each of [map, wave, alike, sum]) sized.observe(each);
@@ -224,7 +225,7 @@ function colours() {
 /** A figure from the server in the page's present colours and size of type: [data, layout]. */
 function themed({ data, layout }) {
   const { ink, muted, line, surface, accent, negative } = colours();
-  const grown = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  const grown = typeScale();
   const font = { ...layout.font, size: layout.font.size * grown, color: ink };
   const scale = [[0, negative], [0.5, surface], [1, accent]];
   const traces = data.map((trace) =>

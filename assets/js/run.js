@@ -111,7 +111,7 @@ export function mount({ element, props, watch, trigger }) {
   take();
   watch("value", take);
 
-  const card = element.closest(".card") ?? element;
+  const card = element.closest(".card");
   let patience = null;
   document.addEventListener("translate:asked", () => {
     card.classList.add("busy");

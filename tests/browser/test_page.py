@@ -272,6 +272,15 @@ def test_positions_are_the_models_own(visit: Visit, bier: Translation) -> None:
             np.testing.assert_array_equal(strip, expected)
 
 
+def test_opening_positions_asks_for_each_figure_once(visit: Visit) -> None:
+    page = visit.open()
+    visit.requests.clear()
+    visit.tab("Positions")
+    expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert sum("component_server" in request for request in visit.requests) == 2
+
+
 def test_positions_come_back_after_a_failure(visit: Visit) -> None:
     page = visit.open()
     page.route("**/plotly.min.js", lambda route: route.abort())

@@ -64,7 +64,7 @@ def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarra
     strips = {"embedding": embedding, "+ position": positions, "= input": total}
     largest = float(max(np.abs(strip).max() for strip in strips.values()))
     rows = len(tokens)
-    figure = styled(go.Figure(), height=3 * (rows * 18 + 34) + 44)
+    figure = go.Figure()
     gap = 0.09
     share = (1 - 2 * gap) / 3
     for i, (name, strip) in enumerate(strips.items()):
@@ -88,8 +88,9 @@ def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarra
         figure.add_annotation(
             text=name, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False
         )
+    styled(figure, height=3 * (rows * 18 + 34) + 44)  # last, so that it reaches every axis
     figure.update_layout(margin={"t": 28})
-    figure.update_xaxes(title={"text": "dimension", "font": {"size": 13}}, anchor="y3")
+    figure.update_xaxes(title_text="dimension", anchor="y3")
     return figure
 
 
@@ -99,8 +100,4 @@ def _token_axis(tokens: Sequence[str]) -> dict[str, object]:
         "tickvals": list(range(len(tokens))),
         "ticktext": [html.escape(token) for token in tokens],
         "autorange": "reversed",
-        "fixedrange": True,
-        "showgrid": False,
-        "zeroline": False,
-        "ticks": "",
     }

@@ -1,7 +1,5 @@
 """The one place for what all figures share: fonts, colours, margins, hover. Colours are those of assets/style.css."""
 
-from typing import Any
-
 import plotly.graph_objects as go
 
 FONT = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif'
@@ -11,7 +9,7 @@ FONT = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 DIVERGING = [[0.0, "#b42318"], [0.5, "#ffffff"], [1.0, "#4338ca"]]
 
 
-def styled(figure: go.Figure, height: int, **layout: Any) -> go.Figure:
+def styled(figure: go.Figure, height: int) -> go.Figure:
     """The same figure in the page's style: transparent, quiet, no title (the heading is HTML)."""
     figure.update_layout(
         template=None,
@@ -23,7 +21,6 @@ def styled(figure: go.Figure, height: int, **layout: Any) -> go.Figure:
         hoverlabel={"font": {"family": FONT, "size": 13}},
         showlegend=False,
         dragmode=False,
-        **layout,
     )
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "title": {"font": {"size": 13}}}
     figure.update_xaxes(axis)

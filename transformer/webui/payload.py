@@ -16,10 +16,7 @@ def for_page(run: Translation) -> dict[str, Any]:
         "sentence": run.sentence,
         "checkpoint": run.checkpoint,
         "complete": run.complete,
-        "source": run.source,
-        "decoder_input": run.decoder_input,
-        "output": run.output,
-        "steps": [_step(step) for step in run.steps],
+        **_words(run),
         "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
     }
 
@@ -28,12 +25,18 @@ def for_programs(run: Translation) -> dict[str, Any]:
     """The answer of /translate; attention is indexed [layer][head][query][key]."""
     return {
         "text": run.text,
+        **_words(run),
+        "attention": {kind: [layer.weights.tolist() for layer in run.attention.of(kind)] for kind in KINDS},
+        "device": run.device,
+    }
+
+
+def _words(run: Translation) -> dict[str, Any]:
+    return {
         "source": run.source,
         "decoder_input": run.decoder_input,
         "output": run.output,
         "steps": [_step(step) for step in run.steps],
-        "attention": {kind: [layer.weights.tolist() for layer in run.attention.of(kind)] for kind in KINDS},
-        "device": run.device,
     }
 
 
