@@ -1,11 +1,15 @@
-# make demo    set up and serve the page
-# make test    set up, bring a Chromium if there is none, and run everything
-# make toy     train the shipped toy checkpoint anew
+# make demo       set up and serve the page
+# make test       set up, bring a Chromium if there is none, and run everything
+# make toy        train the shipped toy checkpoint anew
+# make classroom  train the shipped classroom checkpoint anew
+# make evaluate   print the classroom card's table again, from the shipped weights
+# make tried      measure the other sizes and schedules in the classroom's card anew (minutes)
+# make sample     print 200 sentences of the classroom's grammar, to be read through
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test toy
+.PHONY: demo test toy classroom evaluate tried sample
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -19,6 +23,21 @@ test: .venv/test
 toy: .venv/demo
 	$(BIN)/python -m transformer.training --corpus toy --out checkpoints/toy
 
+CLASSROOM := --corpus classroom --layers 2 --n-heads 4 --dropout 0 --batch-size 128 --steps 1600 \
+	--schedule one-cycle --learning-rate 0.003 --label-smoothing 0.1
+
+classroom: .venv/measure
+	$(BIN)/python -m transformer.training $(CLASSROOM) --out checkpoints/classroom
+
+evaluate: .venv/measure
+	$(BIN)/python -m transformer.evaluation classroom
+
+tried: .venv/measure
+	$(BIN)/python -m tests.benchmarks.tried checkpoints/classroom/tried.md $(CLASSROOM)
+
+sample: .venv/demo
+	$(BIN)/python -m transformer.corpus.classroom
+
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=python3.11 ..."; exit 1; }
@@ -29,7 +48,10 @@ toy: .venv/demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-.venv/test: tests/requirements.txt requirements.txt | .venv/bin/python
+.venv/measure: tests/requirements.txt requirements.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
-	$(BIN)/python -m tests.browser.chromium
 	@touch $@ .venv/demo
+
+.venv/test: .venv/measure
+	$(BIN)/python -m tests.browser.chromium
+	@touch $@

@@ -13,14 +13,15 @@ PACKAGE = ROOT / "transformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = (  # from the ground up; a room may import from any floor below its own
-    {"config", "probe", "masks", "maps", "device", "vocabulary"},
+    {"config", "probe", "masks", "maps", "device", "vocabulary", "alignment"},
     {"attention", "corpus"},
     {"layers"},
     {"model"},
     {"decoding", "checkpoint"},
     {"translator"},
     {"__init__"},  # the public API
-    {"card", "experiments", "figures"},
+    {"evaluation", "experiments", "figures"},
+    {"card"},
     {"training"},
     {"webui"},
     {"app"},
@@ -30,6 +31,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 SHUT = {  # room -> what it must not import; for our own modules see also FLOORS
     "maps": {"torch", "gradio"},
     "vocabulary": {"torch"},
+    "alignment": {"torch"},
     "figures": {"torch", "gradio", "transformer.model", "transformer.checkpoint"},
     "webui": {"torch", "transformer.model", "transformer.attention", "transformer.masks", "transformer.decoding"},
 }

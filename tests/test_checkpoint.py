@@ -1,5 +1,6 @@
 """A checkpoint comes back bit for bit, or not at all: whatever is wrong with it is one line that names the file."""
 
+import hashlib
 import json
 import pickle
 import random
@@ -65,6 +66,45 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Pat
     assert not after.model.training
     assert sorted(file.name for file in (tmp_path / "new" / "folder").iterdir()) == sorted(FILES)
     assert (tmp_path / "new" / "folder" / "card.md").read_text() == "# a card that says something\n"
+
+
+@pytest.mark.parametrize("pad_source", [True, False])
+def test_whether_sources_are_padded_is_kept(tmp_path: Path, pad_source: bool) -> None:
+    save_checkpoint(Checkpoint(**(vars(small()) | {"pad_source": pad_source})), tmp_path, card="# a card\n")
+    assert json.loads((tmp_path / "config.json").read_text())["pad_source"] is pad_source
+    assert load_checkpoint(tmp_path, CPU).pad_source is pad_source
+
+
+def sign_config(folder: Path) -> None:
+    """Make a changed config.json the one that the weights were saved with."""
+    file = folder / "model.safetensors"
+    with safe_open(file, framework="pt") as stored:
+        digests = json.loads(stored.metadata()["digests"])
+    content = json.dumps(json.loads((folder / "config.json").read_text()), sort_keys=True)
+    digests["config.json"] = hashlib.sha256(content.encode()).hexdigest()
+    save_file(load_file(file), file, metadata={"digests": json.dumps(digests)})
+
+
+def test_a_checkpoint_from_before_there_was_a_choice_pads_its_sources(tmp_path: Path) -> None:
+    save_checkpoint(Checkpoint(**(vars(small()) | {"pad_source": False})), tmp_path, card="# a card\n")
+    edit_json(tmp_path / "config.json", lambda c: c.pop("pad_source"))
+    assert "config.json" in refusal(tmp_path)  # it was changed
+    sign_config(tmp_path)
+    assert load_checkpoint(tmp_path, CPU).pad_source is True
+
+
+@pytest.mark.parametrize("value", ["yes", "", 1, 0, None, [], 0.5])
+def test_padding_that_is_neither_true_nor_false_is_refused(saved: Path, value: object) -> None:
+    edit_json(saved / "config.json", lambda c: c.update(pad_source=value))
+    sign_config(saved)
+    message = refusal(saved)
+    assert "config.json: pad_source" in message
+    assert repr(value) in message
+
+
+def test_another_padding_than_was_saved_is_refused(saved: Path) -> None:
+    edit_json(saved / "config.json", lambda c: c.update(pad_source=False))
+    assert "config.json" in refusal(saved)
 
 
 def test_tied_weights_are_stored_once_and_come_back_as_one(tmp_path: Path) -> None:

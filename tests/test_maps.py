@@ -66,6 +66,33 @@ def test_a_row_that_may_look_at_nothing_is_neither() -> None:
     assert (m.entropy().tolist(), m.from_uniform().tolist()) == ([[0]], [0])
 
 
+def test_a_look_at_one_key_is_as_far_away_as_that_key() -> None:
+    m = a_map([[[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], [[0, 0, 0, 1], [0, 1, 0, 0], [0.5, 0, 0, 0.5]]])
+    assert m.distance().tolist() == [[0, 2, 0], [3, 0, 1.5]]
+
+
+def test_an_equal_look_is_as_far_away_as_the_mean_of_all() -> None:
+    assert a_map(np.full((1, 4, 4), 0.25)).distance()[0].tolist() == [1.5, 1, 1, 1.5]
+
+
+@given(
+    st.lists(
+        st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=2, max_size=2), min_size=1, max_size=3
+    )
+)
+def test_distance_is_the_weighted_mean_of_how_far_away_each_key_is(looks: list[list[list[int]]]) -> None:
+    weights = [[[look / sum(row) for look in row] for row in head] for head in looks]
+    distance = a_map(weights).distance()
+    assert distance.shape == (len(looks), 2)
+    for h, head in enumerate(weights):
+        for q, row in enumerate(head):
+            assert distance[h, q] == pytest.approx(sum(w * abs(q - k) for k, w in enumerate(row)), abs=1e-6)
+
+
+def test_a_row_that_looks_at_nothing_is_no_distance_away() -> None:
+    assert a_map([[[0, 0]]], [[False, False]]).distance().tolist() == [[0]]
+
+
 def test_maps_are_found_by_kind() -> None:
     encoder, decoder, cross = (a_map([[[1.0]]], kind=kind) for kind in ("encoder", "decoder", "cross"))
     maps = AttentionMaps((encoder,), (decoder,), (cross,))

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from transformer import Recorder, Transformer, TransformerConfig, Translator
 from transformer.corpus import Batch
 from transformer.training import Evaluation, Progress, TrainingConfig, evaluate, main, seeded_model, train
 
-from .networks import SIZES, network
+from .networks import SIZES, network, padded
 
 SIZE = SIZES | {"src_vocab_size": 6, "tgt_vocab_size": 9}
 PADDED = Batch(  # sentences of two lengths; ids as in SIZES
@@ -72,7 +74,7 @@ def test_every_step_trains_in_training_mode_whatever_the_caller_did_between(toy_
 
 
 @pytest.mark.parametrize("data", ["toy", "padded"])
-@pytest.mark.parametrize("schedule", ["constant", "warmup"])
+@pytest.mark.parametrize("schedule", ["constant", "warmup", "one-cycle"])
 def test_losses_are_those_of_a_loop_written_by_hand(toy_data: Batch, schedule: str, data: str) -> None:
     sizes, batch = (SIZE, toy_data) if data == "toy" else (SIZES, PADDED)
     config = TrainingConfig(steps=8, schedule=schedule, warmup_steps=5, label_smoothing=0.1, clip_norm=0.5)
@@ -81,6 +83,9 @@ def test_losses_are_those_of_a_loop_written_by_hand(toy_data: Batch, schedule: s
     for step in range(1, 9):
         if schedule == "warmup":
             adam.param_groups[0]["lr"] = 16**-0.5 * min(step**-0.5, step * 5**-1.5)
+        if schedule == "one-cycle":  # highest at 1.2 of 8 steps
+            fall = 1e-3 * (1 + math.cos(math.pi * (step - 1.2) / 6.8)) / 2
+            adam.param_groups[0]["lr"] = 1e-3 / 1.2 if step == 1 else fall
         log_p = model(batch.src, batch.tgt_in).logits.log_softmax(-1)
         gold = log_p.gather(-1, batch.tgt_out[..., None])[..., 0]
         loss = -(0.9 * gold + 0.1 * log_p.mean(-1))[words].mean()
@@ -98,6 +103,31 @@ def test_losses_are_those_of_a_loop_written_by_hand(toy_data: Batch, schedule: s
 def test_warm_up_rises_to_its_peak_and_falls_with_the_root(step: int, rate: float) -> None:
     assert TrainingConfig(schedule="warmup").rate(step, 512) == pytest.approx(rate)
     assert TrainingConfig().rate(step, 512) == 1e-3
+
+
+def test_one_cycle_rises_to_the_learning_rate_and_falls_to_0() -> None:
+    config = TrainingConfig(schedule="one-cycle", steps=200, learning_rate=2e-3)
+    rates = [config.rate(step, 512) for step in range(1, 201)]
+    assert rates[0] == pytest.approx(2e-3 / 30)
+    assert rates[14] == pytest.approx(1e-3)  # halfway up
+    assert rates[29] == pytest.approx(2e-3)
+    assert rates[114] == pytest.approx(1e-3)  # halfway down
+    assert rates[199] == pytest.approx(0, abs=1e-12)
+    assert rates == [config.rate(step, 64) for step in range(1, 201)]  # whatever the width
+
+
+@given(st.integers(1, 5000), st.floats(1e-6, 1))
+def test_one_cycle_is_never_above_the_learning_rate_and_has_one_peak(steps: int, learning_rate: float) -> None:
+    config = TrainingConfig(schedule="one-cycle", steps=steps, learning_rate=learning_rate)
+    rates = [config.rate(step, 64) for step in range(1, steps + 1)]
+    assert all(0 <= rate <= learning_rate * (1 + 1e-9) for rate in rates)
+    peak = rates.index(max(rates))
+    assert rates[: peak + 1] == sorted(rates[: peak + 1])
+    assert rates[peak:] == sorted(rates[peak:], reverse=True)
+    assert rates[-1] == pytest.approx(0, abs=learning_rate * 1e-9)
+    if steps >= 20:
+        assert max(rates) >= 0.9 * learning_rate
+        assert 0.1 * steps <= peak + 1 <= 0.2 * steps
 
 
 @pytest.mark.parametrize("clip_norm", [1e-3, 1e3])
@@ -126,6 +156,77 @@ def test_batches_are_shuffled_passes_over_all_pairs() -> None:
     passes = [seen[i : i + 7] for i in (0, 7, 14)]
     assert [sorted(p) for p in passes] == [[1, 2, 3, 4, 5, 6, 7]] * 3
     assert len(set(map(tuple, passes))) == 3
+
+
+def of_many_lengths(count: int) -> Batch:
+    """Pair i reads a source of i alone, over and over, and says a target of i alone; lengths vary, and are mixed."""
+    lengths = [(1 + i * 7 % 6, 1 + i * 5 % 9) for i in range(1, count + 1)]
+    return Batch(
+        src=padded([[i] * source for i, (source, _) in enumerate(lengths, 1)]),
+        tgt_in=padded([[1, *[i] * target] for i, (_, target) in enumerate(lengths, 1)]),
+        tgt_out=padded([[*[i] * target, 2] for i, (_, target) in enumerate(lengths, 1)]),
+    )
+
+
+def batches_of(data: Batch, steps: int, batch_size: int, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
+    """What a network reads in training."""
+    model = network(src_vocab_size=100, tgt_vocab_size=100)
+    read: list[tuple[Tensor, Tensor]] = []
+    model.register_forward_pre_hook(lambda _, ids: read.append((ids[0].clone(), ids[1].clone())))
+    list(train(model, data, TrainingConfig(steps=steps, batch_size=batch_size, seed=seed)))
+    return read
+
+
+@pytest.mark.parametrize(("count", "batch_size"), [(50, 8), (48, 8), (9, 8), (50, 1)])
+def test_each_pass_covers_every_pair_exactly_once_as_it_is(count: int, batch_size: int) -> None:
+    data, a_pass = of_many_lengths(count), math.ceil(count / batch_size)
+    read = batches_of(data, 2 * a_pass, batch_size)
+    for batches in (read[:a_pass], read[a_pass:]):
+        rows = [row for src, tgt_in in batches for row in zip(src.tolist(), tgt_in.tolist(), strict=True)]
+        assert sorted(src[0] for src, _ in rows) == list(range(1, count + 1))
+        for src, tgt_in in rows:
+            i = src[0] - 1
+            assert [word for word in src if word] == [word for word in data.src[i].tolist() if word]
+            assert [word for word in tgt_in if word] == [word for word in data.tgt_in[i].tolist() if word]
+    orders = [[src[:, 0].tolist() for src, _ in some] for some in (read[:a_pass], read[a_pass:])]
+    assert orders[0] != orders[1]
+
+
+def test_no_batch_of_a_big_corpus_has_a_column_of_nothing_but_padding() -> None:
+    data = of_many_lengths(50)
+    read = batches_of(data, 14, 4)
+    assert all((ids != 0).any(dim=0).all() for batch in read for ids in batch)
+    assert min(tgt_in.size(1) for _, tgt_in in read) < data.tgt_in.size(1)
+
+
+def test_a_batch_has_sentences_of_like_length() -> None:
+    """No pair outside a batch is, in words, between two that are in it."""
+    read = batches_of(of_many_lengths(50), 13, 4)
+    words = [sorted(((src != 0).sum(1) + (tgt_in != 0).sum(1)).tolist()) for src, tgt_in in read]
+    in_order = sorted(words)
+    assert all(shorter[-1] <= longer[0] for shorter, longer in itertools.pairwise(in_order))
+    assert words != in_order  # short ones do not all come first
+
+
+def test_which_sentences_of_one_length_meet_is_shuffled() -> None:
+    data = Batch(*(torch.arange(1, 21)[:, None] for _ in range(3)))
+    read = [frozenset(src[:, 0].tolist()) for src, _ in batches_of(data, 10, 4)]
+    assert set(read[:5]) != set(read[5:])
+
+
+def test_another_seed_takes_other_batches_and_the_same_seed_the_same() -> None:
+    data = of_many_lengths(30)
+    one, same, other = ([src.tolist() for src, _ in batches_of(data, 6, 8, seed)] for seed in (0, 0, 1))
+    assert one == same
+    assert one != other
+
+
+def test_a_corpus_of_one_batch_is_taken_whole_in_its_own_order_with_its_padding(toy_data: Batch) -> None:
+    model = learner()
+    read: list[list[list[int]]] = []
+    model.register_forward_pre_hook(lambda _, ids: read.append(ids[0].tolist()))
+    list(train(model, toy_data, TrainingConfig(steps=3, batch_size=2)))
+    assert read == [toy_data.src.tolist()] * 3
 
 
 def test_a_probe_watches_and_breaks_training(toy_data: Batch) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError, fields, is_dataclass
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -154,6 +154,32 @@ def test_the_table_has_every_weight_in_a_row_of_its_own(run: tuple[Translation, 
         assert m.weights[row.head, row.query, row.key] == row.weight
 
 
+def test_heads_has_every_head_in_a_row_of_its_own(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    table, config = t.heads(), translator.checkpoint.model.config
+    assert list(table.columns) == ["kind", "layer", "head", "entropy", "distance"]
+    assert [(row.kind, row.layer, row.head) for row in table.itertuples()] == [
+        (kind, layer, head)
+        for kind in KINDS
+        for layer in range(len(t.attention.of(kind)))
+        for head in range(config.n_heads)
+    ]
+    for row in table.itertuples():
+        m = t.attention.of(row.kind)[row.layer]
+        rows = range(len(m.query_tokens))
+        assert row.entropy == pytest.approx(sum(m.entropy()[row.head, q] for q in rows) / len(rows))
+        assert row.distance == pytest.approx(sum(m.distance()[row.head, q] for q in rows) / len(rows))
+    assert table["entropy"].nunique() == table["distance"].nunique() == len(table)  # no two heads are alike
+
+
+def test_a_heads_figures_can_be_computed_from_the_table_of_weights(beer: Translation) -> None:
+    weights = beer.table()
+    weights["far"] = weights["weight"] * (weights["query"] - weights["key"]).abs()
+    expected = weights.groupby(["kind", "layer", "head", "query"])["far"].sum().groupby(level=[0, 1, 2]).mean()
+    for row in beer.heads().itertuples():
+        assert row.distance == pytest.approx(expected[row.kind, row.layer, row.head], abs=1e-5)
+
+
 def test_nothing_in_it_can_be_changed(beer: Translation) -> None:
     with pytest.raises(FrozenInstanceError):
         beer.text = "i want a tea ."  # type: ignore[misc]
@@ -249,6 +275,24 @@ def test_any_text_is_translated_or_refused(babbler: Translator, text: str) -> No
     assert run.source[: len(babbler.checkpoint.src_vocab.split(text))] == tuple(
         babbler.checkpoint.src_vocab.split(text)
     )
+
+
+def test_a_source_is_padded_only_where_its_checkpoint_says_so(babbler: Translator) -> None:
+    sentence = "wort3 wort1 wort4"
+    bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare").translate(sentence)
+    padded = babbler.translate(sentence)
+    assert bare.source == ("wort3", "wort1", "wort4")
+    assert padded.source == ("wort3", "wort1", "wort4", "P", "P", "P")
+    assert bare.output == padded.output  # nobody looks at padding
+    for one, other in zip(bare.attention.cross, padded.attention.cross, strict=True):
+        assert one.weights == pytest.approx(other.weights[:, :, :3], abs=1e-6)
+        assert one.allowed.all()
+
+
+def test_too_many_words_are_refused_without_padding_too(babbler: Translator) -> None:
+    bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare")
+    with pytest.raises(SentenceError, match="7 words"):
+        bare.translate("wort1 " * 7)
 
 
 def test_as_many_words_as_fit_need_no_padding(toy: Translator) -> None:

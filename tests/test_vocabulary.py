@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transformer import SentenceError, Vocabulary
-from transformer.corpus import TOY
+from transformer.corpus import TOY, lexicon
 from transformer.vocabulary import SPECIAL, fold
 
 any_text = st.text(st.characters(exclude_categories=()))  # surrogates as well
@@ -144,3 +144,83 @@ def test_punctuation_and_any_space_between_words_do_not_matter(text: str) -> Non
 @pytest.mark.parametrize("char", ["\u3164", "\ufe0f", "\u115f"])
 def test_a_letter_that_shows_nothing_is_invisible_too(char: str) -> None:
     assert "invisible" in refusal(f"ich{char}")
+
+
+# A vocabulary that is too large to be listed names the nearest words
+
+
+def words(count: int) -> Vocabulary:
+    return Vocabulary(("P", *(f"wort{i:03}" for i in range(count))))
+
+
+GERMAN = Vocabulary(("P", *sorted({form for each in (*lexicon.NOUNS, *lexicon.VERBS) for form in each.forms})))
+
+
+def german_refusal(text: str) -> str:
+    with pytest.raises(SentenceError) as error:
+        GERMAN.encode(text)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [("hunt", "hund"), ("Kaze", "katze"), ("trinkn", "trinken"), ("zeitug", "zeitung"), ("MÄNER", "manner")],
+)
+def test_the_nearest_words_of_a_large_vocabulary_are_named(typed: str, near: str) -> None:
+    message = german_refusal(typed)
+    assert f"“{typed.lower().replace('ä', 'a')}”" in message
+    _, _, offered = message.partition("The nearest that this model knows: ")
+    assert near in offered.rstrip(".").split(", ")
+    assert set(offered.rstrip(".").split(", ")) <= set(GERMAN.words)
+    assert len(offered.split(", ")) <= 3
+
+
+def test_every_unknown_word_has_its_own_nearest_and_none_is_named_twice() -> None:
+    _, _, offered = german_refusal("kaze hunt kaze hunnd zeitug").partition(": ")
+    near = offered.rstrip(".").split(", ")
+    assert {"katze", "hund"} <= set(near)
+    assert len(near) == len(set(near))
+    assert "zeitung" not in near  # the fourth word that is not known: three are named, and three are helped
+
+
+def test_a_word_that_is_near_none_is_told_some_words() -> None:
+    message = german_refusal("qqqqqqqq")
+    assert "nearest" not in message
+    assert all(word in message for word in GERMAN.words[:10])
+    assert f"and {len(GERMAN.words) - 10} more" in message
+
+
+@pytest.mark.parametrize(("count", "lists"), [(1, True), (20, True), (21, False)])
+def test_a_vocabulary_of_twenty_words_is_listed_whole(count: int, lists: bool) -> None:
+    with pytest.raises(SentenceError) as error:
+        words(count).encode("wort0000")
+    assert ("nearest" not in str(error.value)) is lists
+    assert all(word in str(error.value) for word in words(count).words) is lists
+
+
+def test_of_a_word_however_long_only_the_beginning_is_compared() -> None:
+    """Comparing takes time with the square of the length: this is what keeps 500 characters quick."""
+    long_word = "ab" * 20
+    vocabulary = Vocabulary((*words(30).tokens, long_word))
+    for rest in ("x", "x" * 400, "x" * 100_000):
+        with pytest.raises(SentenceError, match=f"nearest that this model knows: {long_word}") as error:
+            vocabulary.encode(long_word + rest)
+        assert len(str(error.value)) < 300
+    with pytest.raises(SentenceError) as error:
+        vocabulary.encode("x" + long_word * 100)
+    assert len(str(error.value)) < 300
+
+
+@given(any_text | st.lists(st.text("abdehiknrtuz", min_size=1, max_size=9), max_size=8).map(" ".join))
+def test_any_text_becomes_ids_of_a_large_vocabulary_or_a_short_sentence(text: str) -> None:
+    outcome: list[int] | str
+    try:
+        outcome = GERMAN.encode(text)
+    except SentenceError as error:
+        outcome = str(error)
+    assert 0 < len(outcome) < 400
+    if isinstance(outcome, str):
+        assert outcome.isprintable()
+        assert outcome.endswith(".")
+    else:
+        assert all(0 < i < len(GERMAN) for i in outcome)

@@ -7,8 +7,11 @@ import numpy as np
 
 from .checkpoint import Checkpoint
 from .corpus import Corpus
+from .evaluation import Scores, scores_table
 from .maps import KINDS, AttentionMaps
 from .translator import Translator
+
+SAMPLE = 200  # sentences, where a corpus has more than one can draw maps of
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,9 @@ class MapFigures:
 
 
 def map_figures(checkpoint: Checkpoint, corpus: Corpus) -> MapFigures:
-    """Translate every sentence of `corpus` and measure the maps."""
+    """Translate every sentence of `corpus`, or a sample of its first held-out set, and measure the maps."""
     translator = Translator(checkpoint, corpus.name)
-    runs = [translator.translate(source) for source, _ in corpus.pairs]
+    runs = [translator.translate(source) for source in _sentences(corpus)]
     telling = [
         weight
         for run in runs
@@ -51,11 +54,29 @@ def strongest_look(maps: AttentionMaps, query: int, key: int) -> float:
     return float(max(layer.weights[:, query, key].max() for layer in maps.cross))
 
 
-def write_card(checkpoint: Checkpoint, corpus: Corpus, command: str, facts: dict[str, str]) -> str:
-    """The card as Markdown; `facts` are the figures of the training run."""
+def _sentences(corpus: Corpus) -> list[str]:
+    for held_out in corpus.material.held_out.values():
+        return [pair.source for pair in held_out()[:SAMPLE]]
+    return [source for source, _ in corpus.pairs]
+
+
+def write_card(
+    checkpoint: Checkpoint,
+    corpus: Corpus,
+    command: str,
+    facts: dict[str, str],
+    scores: dict[str, Scores] | None = None,
+    tried: str = "",
+) -> str:
+    """The card as Markdown.
+
+    Args:
+        facts: figures of the training run.
+        scores: on the held-out sets, if there are any.
+        tried: a table of other sizes and schedules that were measured, with its own heading.
+    """
     figures, config = map_figures(checkpoint, corpus), checkpoint.model.config
     weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
-    uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
     depth = max(map(len, figures.entropy.values()))
     lines = [
         f"# {corpus.name}",
@@ -68,8 +89,26 @@ def write_card(checkpoint: Checkpoint, corpus: Corpus, command: str, facts: dict
         "| --- | --- |",
         *(f"| {name} | {value} |" for name, value in facts.items()),
         "",
-        "Its maps, over the free-running decoding of all its sentences. Entropy in nats; spreading over all",
-        f"source words alike would be {uniform:.2f}. *From uniform*: how far a layer's most decided head",
+    ]
+    if scores:
+        lines += [
+            "On sentences that it never saw. AER is the alignment error rate of cross-attention: each target word",
+            "points at the source word that it looks at hardest while the reference is said; 0 is all right.",
+            "`make evaluate` prints this table again.",
+            "",
+            scores_table(scores),
+            "",
+            f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats;",
+            "looking at n words alike would be ln n.",
+        ]
+    else:
+        uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
+        lines += [
+            "Its maps, over the free-running decoding of all its sentences. Entropy in nats; spreading over all",
+            f"source words alike would be {uniform:.2f}.",
+        ]
+    lines[-1] += " *From uniform*: how far a layer's most decided head"
+    lines += [
         "is, at most, from looking at all that it may look at alike.",
         "",
         "| | " + " | ".join(f"layer {i}" for i in range(1, depth + 1)) + " |",
@@ -82,5 +121,7 @@ def write_card(checkpoint: Checkpoint, corpus: Corpus, command: str, facts: dict
         words = ", ".join(f"{target} → {source}" for target, source in corpus.telling_words.items())
         lines += ["", f"Largest weight of any cross-attention head on the word that decides ({words}), the smaller"]
         lines += [f"of the sentences: {figures.telling:.2f}."]
+    if tried:
+        lines += ["", tried.strip()]
     lines += ["", "Configuration: " + ", ".join(f"{k} {v}" for k, v in asdict(config).items()) + ".", ""]
     return "\n".join(lines)

@@ -41,8 +41,9 @@ class Checkpoint:
     Args:
         model: the network.
         src_vocab, tgt_vocab: the words of both sides.
-        source_length: sources are padded to it, and none is longer.
+        source_length: words in the longest source that it takes.
         output_limit: decoding stops after so many words, the end token included.
+        pad_source: whether every source is padded to source_length, so that padding is there to be seen.
 
     Raises:
         ValueError: the vocabularies are not the model's, or a length is not one that it has positions for.
@@ -53,6 +54,7 @@ class Checkpoint:
     tgt_vocab: Vocabulary
     source_length: int
     output_limit: int
+    pad_source: bool = True
 
     def __post_init__(self) -> None:
         check_vocabularies(self.model.config, self.src_vocab, self.tgt_vocab)
@@ -91,6 +93,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> No
         "model": asdict(checkpoint.model.config),
         "source_length": checkpoint.source_length,
         "output_limit": checkpoint.output_limit,
+        "pad_source": checkpoint.pad_source,
     }
     vocabularies = {"source": list(checkpoint.src_vocab.tokens), "target": list(checkpoint.tgt_vocab.tokens)}
     weights = {name: value.detach().cpu().contiguous() for name, value in checkpoint.model.named_parameters()}
@@ -122,6 +125,9 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
     shape = _believe(folder / CONFIG, lambda: TransformerConfig(**config["model"]))
     lengths = _believe(folder / CONFIG, lambda: {name: config[name] for name in ("source_length", "output_limit")})
     _believe(folder / CONFIG, lambda: check_lengths(shape, **lengths))
+    pad_source = config.get("pad_source", True)
+    if not isinstance(pad_source, bool):
+        raise CheckpointError(f"{folder / CONFIG}: pad_source ({pad_source!r}) is not true or false")
     src_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["source"])))
     tgt_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["target"])))
     _believe(folder / VOCABULARIES, lambda: check_vocabularies(shape, src_vocab, tgt_vocab))
@@ -135,7 +141,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         _fill(model, stored, folder / WEIGHTS)
     if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
         raise CheckpointError(f"{folder / WEIGHTS}: its weights are not those that were saved")
-    return Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths)
+    return Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=pad_source)
 
 
 @contextmanager

@@ -54,6 +54,11 @@ class AttentionMap:
         weights = self.weights.astype(np.float64)
         return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
 
+    def distance(self) -> np.ndarray:
+        """How far away each row looks on average, (H, Q), in words: the weighted mean of |query - key|."""
+        queries, keys = np.indices(self.allowed.shape)
+        return (self.weights.astype(np.float64) * np.abs(queries - keys)).sum(axis=-1)
+
     def from_uniform(self) -> np.ndarray:
         """Largest distance of each head, (H,), from looking at every allowed key alike."""
         uniform = self.allowed / np.maximum(self.allowed.sum(axis=-1, keepdims=True), 1)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -19,14 +20,17 @@ from tqdm import tqdm
 from .card import write_card
 from .checkpoint import Checkpoint, save_checkpoint
 from .config import TransformerConfig, check_kinds
-from .corpus import CORPORA, Batch
+from .corpus import CORPORA, MATERIALS, Batch, Corpus
 from .decoding import evaluating, greedy_batch
 from .device import pick_device
+from .evaluation import score_held_out, speed
 from .model import Transformer
 from .probe import Probe
 from .vocabulary import END, START
 
-Schedule = Literal["constant", "warmup"]
+Schedule = Literal["constant", "warmup", "one-cycle"]
+TRIED = "tried.md"  # beside a checkpoint: what else was measured; goes into its card
+RISE = 0.15  # of the steps of one cycle: until the rate is highest
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class TrainingConfig:
         steps: optimiser steps.
         batch_size: sentence pairs a step; a corpus that is smaller is taken whole.
         schedule: "constant" keeps `learning_rate`; "warmup" is the paper's
-            d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5), whatever `learning_rate` says.
+            d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5), whatever `learning_rate` says; "one-cycle" rises to
+            `learning_rate` and falls to 0 along a cosine.
         label_smoothing: share of a target's probability that is spread over all words (§5.4).
         clip_norm: gradients are scaled down to this norm.
         seed: of the weights, the batches and dropout: the same seed gives the same model on the same machine.
@@ -66,6 +71,11 @@ class TrainingConfig:
         """The learning rate of a step, counted from 1 (§5.3)."""
         if self.schedule == "constant":
             return self.learning_rate
+        if self.schedule == "one-cycle":
+            rise = RISE * self.steps
+            if step < rise:
+                return self.learning_rate * step / rise
+            return self.learning_rate * (1 + math.cos(math.pi * (step - rise) / (self.steps - rise))) / 2
         return d_model**-0.5 * min(step**-0.5, step * self.warmup_steps**-1.5)
 
 
@@ -106,7 +116,7 @@ def train(model: Transformer, data: Batch, config: TrainingConfig, probe: Probe 
     torch.manual_seed(config.seed)
     data = data.to(model.positions.device)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
-    for step, batch in zip(range(1, config.steps + 1), _batches(data, config), strict=False):
+    for step, batch in zip(range(1, config.steps + 1), _batches(data, config, model.config.pad_id), strict=False):
         for group in optimizer.param_groups:
             group["lr"] = config.rate(step, model.config.d_model)
         model.train()
@@ -154,20 +164,24 @@ def _token_accuracy(logits: Tensor, target: Tensor, pad_id: int) -> float:
     return ((logits.argmax(dim=-1) == target)[words]).float().mean().item()
 
 
-def _batches(data: Batch, config: TrainingConfig) -> Iterator[Batch]:
-    """Shuffled passes over the data, for ever; a corpus of one batch is taken in its own order."""
+def _batches(data: Batch, config: TrainingConfig, pad_id: int) -> Iterator[Batch]:
+    """Shuffled passes over the data, for ever, sentences of like length together: that halves the padding, and so the
+    time. A corpus of one batch is taken in its own order."""
     if len(data) <= config.batch_size:
         yield from itertools.repeat(data)
     generator = torch.Generator().manual_seed(config.seed)
+    words = (data.src != pad_id).sum(dim=1) + (data.tgt_out != pad_id).sum(dim=1)
     while True:
-        for index in torch.randperm(len(data), generator=generator).split(config.batch_size):
-            yield data.rows(index)
+        shuffled = torch.randperm(len(data), generator=generator)
+        batches = shuffled[words[shuffled].argsort(stable=True)].split(config.batch_size)
+        for i in torch.randperm(len(batches), generator=generator).tolist():
+            yield data.rows(batches[i]).trimmed(pad_id)
 
 
 HELP = {
     "steps": "optimiser steps",
     "batch_size": "sentence pairs a step",
-    "schedule": "of the learning rate; warmup is the paper's",
+    "schedule": "of the learning rate; warmup is the paper's, one-cycle rises and falls to 0",
     "learning_rate": "of the constant schedule; 0.064 / d-model if left out",
     "warmup_steps": "of the warmup schedule",
     "label_smoothing": "share of probability spread over all words; the paper has 0.1",
@@ -200,10 +214,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str]) -> None:
     """Train on a corpus from the command line, and save a checkpoint with its card."""
+    begin = time.perf_counter()
     parser = _parser()
     args = parser.parse_args(arguments)
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out {args.out} cannot be made: {error.strerror}")
+    if MATERIALS[args.corpus].held_out and find_spec("sacrebleu") is None:
+        parser.error("its card has a BLEU score: pip install -r tests/requirements.txt")
 
-    corpus = CORPORA[args.corpus]
+    corpus = CORPORA[args.corpus]()
     try:
         device = pick_device(args.device)
         config = TransformerConfig(
@@ -221,46 +242,69 @@ def main(arguments: list[str]) -> None:
         training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
     except ValueError as error:
         parser.error(str(error))
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        parser.error(f"--out {args.out} cannot be made: {error.strerror}")
 
-    command = shlex.join(["python", "-m", "transformer.training", *arguments])
-    data, start, end = corpus.batch(), corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
-    begin = time.perf_counter()
     model = seeded_model(config, training.seed).to(device)
-    exact_after = None
+    facts = {"seed": str(training.seed)} | _train(model, corpus, training)
+    checkpoint = Checkpoint(
+        model.eval(),
+        corpus.src_vocab,
+        corpus.tgt_vocab,
+        corpus.source_length,
+        output_limit(corpus.batch(), model),
+        corpus.pad_source,
+    )
+    scores = score_held_out(checkpoint, corpus.name)
+    if scores:
+        facts["evaluation, free-running"] = speed(scores)
+        facts["from the start of the command"] = f"{time.perf_counter() - begin:.1f} s"
+    tried = args.out / TRIED
+    card = write_card(
+        checkpoint,
+        corpus,
+        command=shlex.join(["python", "-m", "transformer.training", *arguments]),
+        facts=facts,
+        scores=scores,
+        tried=tried.read_text() if tried.exists() else "",
+    )
+    save_checkpoint(checkpoint, args.out, card)
+    print(card)
+
+
+def _train(model: Transformer, corpus: Corpus, training: TrainingConfig) -> dict[str, str]:
+    """Train with a bar that shows how it goes; what the card says of it."""
+    data, start, end = corpus.batch(), corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
+    whole = len(data) <= training.batch_size  # each step sees all there is, so its accuracy is the corpus's
+    begin = time.perf_counter()
+    exact_after = "never"
     with tqdm(train(model, data, training), total=training.steps, unit="step", file=sys.stderr) as bar:
         for progress in bar:
             if not math.isfinite(progress.loss):
                 sys.exit(f"The loss is {progress.loss} at step {progress.step}. Try a lower learning rate.")
             bar.set_postfix(loss=f"{progress.loss:.4f}", accuracy=f"{progress.token_accuracy:.0%}", refresh=False)
             if (
-                exact_after is None
+                whole
+                and exact_after == "never"
                 and progress.token_accuracy == 1
                 and evaluate(model, data, start, end).exact_match == 1
             ):
-                exact_after = (progress.step, time.perf_counter() - begin)
+                exact_after = f"after step {progress.step}, {time.perf_counter() - begin:.1f} s"
     seconds = time.perf_counter() - begin
-
+    device, threads = model.positions.device.type, torch.get_num_threads()
+    facts = {"training": f"{training.steps} steps in {seconds:.1f} s on {device} ({threads} threads)"}
+    last = {"last training loss": f"{progress.loss:.4f} nats a token"}
+    if not whole:
+        return facts | last
     result = evaluate(model, data, start, end)
-    facts = {
-        "seed": str(training.seed),
-        "training": f"{training.steps} steps in {seconds:.1f} s on {device.type} ({torch.get_num_threads()} threads)",
-        "every sentence exactly right": f"after step {exact_after[0]}, {exact_after[1]:.1f} s"
-        if exact_after
-        else "never",
-        "last training loss": f"{progress.loss:.4f} nats a token",
-        "loss without dropout": f"{result.loss:.4f} nats a token",
-        "token accuracy, teacher-forced": f"{result.token_accuracy:.1%}",
-        "exact match, free-running": f"{result.exact_match:.1%}",
-    }
-    limit = output_limit(data, model)
-    checkpoint = Checkpoint(model.eval(), corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, limit)
-    card = write_card(checkpoint, corpus, command, facts)
-    save_checkpoint(checkpoint, args.out, card)
-    print(card)
+    facts["every sentence exactly right"] = exact_after
+    return (
+        facts
+        | last
+        | {
+            "loss without dropout": f"{result.loss:.4f} nats a token",
+            "token accuracy, teacher-forced": f"{result.token_accuracy:.1%}",
+            "exact match, free-running": f"{result.exact_match:.1%}",
+        }
+    )
 
 
 if __name__ == "__main__":

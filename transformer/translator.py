@@ -124,6 +124,21 @@ class Translation:
                 parts.append(pd.DataFrame(part))
         return pd.concat(parts, ignore_index=True)
 
+    def heads(self) -> "pd.DataFrame":
+        """Every head in a row of its own: kind, layer, head (from 0), and over its rows the mean entropy (nats) and the
+        mean distance (words) of its looks."""
+        import pandas as pd
+
+        rows = [
+            {"kind": kind, "layer": m.layer, "head": head, "entropy": entropy, "distance": distance}
+            for kind in KINDS
+            for m in self.attention.of(kind)
+            for head, (entropy, distance) in enumerate(
+                zip(m.entropy().mean(axis=-1), m.distance().mean(axis=-1), strict=True)
+            )
+        ]
+        return pd.DataFrame(rows)
+
 
 class Translator:
     """A checkpoint that takes text.
@@ -211,7 +226,7 @@ class Translator:
         )
 
     def _source_ids(self, sentence: str) -> list[int]:
-        """Padded to the length that the model was trained on."""
+        """Padded as the model's own sentences are."""
         vocab, longest = self.checkpoint.src_vocab, self.checkpoint.source_length
         if len(sentence) > MAX_CHARACTERS:
             raise SentenceError(
@@ -223,7 +238,7 @@ class Translator:
                 f"That is {count} words, and this model takes at most {longest}. It knows {vocab.some_words()}."
             )
         ids = vocab.encode(sentence)
-        return ids + [vocab.ids[PAD]] * (longest - len(ids))
+        return ids + [vocab.ids[PAD]] * (longest - len(ids)) if self.checkpoint.pad_source else ids
 
 
 def positional_encoding(length: int, d_model: int) -> np.ndarray:

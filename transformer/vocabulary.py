@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
 PAD, START, END = "P", "S", "E"  # upper case: folded text never collides with them
@@ -20,6 +21,8 @@ class SentenceError(ValueError):
 
 def fold(text: str) -> str:
     """Lower case, umlauts without their dots, ß as ss: "Ich möchte" -> "ich mochte". Folding twice changes nothing."""
+    if text.isascii():  # nothing but case to fold, and corpora have thousands of sentences
+        return text.lower()
     apart = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
     return unicodedata.normalize("NFC", re.sub("([aou])\N{COMBINING DIAERESIS}", r"\1", apart))
 
@@ -73,7 +76,7 @@ class Vocabulary:
         Raises:
             SentenceError: it is empty, has characters that cannot be shown, or a word that is not known.
         """
-        for char in text:
+        for char in () if text.isascii() and text.isprintable() else text:
             if char in _BLANK or not (char.isprintable() or char in "\t\n\r" or unicodedata.category(char)[0] == "Z"):
                 raise SentenceError(
                     f"The sentence has an invisible character in it (U+{ord(char):04X}). Type it again without that."
@@ -83,7 +86,7 @@ class Vocabulary:
             raise SentenceError(f"There is no word to translate yet. Try some of these: {self.some_words()}.")
         unknown = list(dict.fromkeys(word for word in words if word not in self.ids))
         if unknown:
-            raise SentenceError(f"I don't know {_listed(unknown)}. This model knows {self.some_words()}.")
+            raise SentenceError(f"I don't know {_listed(unknown)}. {self._instead_of(unknown)}")
         return [self.ids[word] for word in words]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -95,6 +98,15 @@ class Vocabulary:
             if self.tokens[i] not in SPECIAL:
                 words.append(self.tokens[i])
         return " ".join(words)
+
+    def _instead_of(self, unknown: Sequence[str]) -> str:
+        """All words where they are few, else those nearest to the unknown ones."""
+        if len(self.words) <= 20:
+            return f"This model knows {self.some_words()}."
+        near = dict.fromkeys(word for each in unknown[:3] for word in get_close_matches(each[:40], self.words))
+        if not near:
+            return f"This model knows {self.some_words(10)}."
+        return f"The nearest that this model knows: {', '.join(near)}."
 
     def some_words(self, most: int = 20) -> str:
         """Words to tell a visitor, as one phrase."""

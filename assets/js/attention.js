@@ -27,13 +27,15 @@ const ABOUT = {
     "those cells are masked.",
   cross:
     "The English words look at the German ones. The row that reads a word decides which word is said next. " +
-    "The page opens on the head that looks hardest at one word; most others spread out.",
+    "The page opens on the head that aligns the words best or, where none does, on the one that looks hardest.",
 };
 
 export function mount({ element }) {
   const kind = segmented("Which attention", KINDS, (value) => update({ kind: value }));
   const drawing = segmented("How to draw it", DRAWINGS, (value) => update({ drawing: value }));
   const layers = h("span", { class: "pickers" });
+  const overlay = h("button", { type: "button", class: "pill toggle", id: "gold", onclick: () => update({ gold: !state.gold }) }, "gold alignment");
+  const key = h("p", { class: "hint", hidden: true }, "Ringed: the German word that the word being said stands for. Dashed: one may see it so.");
   const heading = h("h2");
   const about = h("p", { class: "hint" });
   const large = h("div", { class: "large" });
@@ -49,11 +51,11 @@ export function mount({ element }) {
     h(
       "section",
       { class: "card" },
-      h("div", { class: "controls" }, kind.element, layers, h("span", { class: "space" }), drawing.element),
+      h("div", { class: "controls" }, kind.element, layers, h("span", { class: "space" }), overlay, drawing.element),
       h(
         "div",
         { class: "columns" },
-        h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), tip, keep),
+        h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), key, tip, keep),
         h("div", {}, gridHeading, grid, about),
       ),
     ),
@@ -81,7 +83,11 @@ export function mount({ element }) {
     kind.set(state.kind);
     drawing.set(state.drawing);
     layer.set(state.layer);
-    redraw("grid", [run, state.kind, state.layer], () => {
+    const aligned = state.kind === "cross" && Boolean(run.reference?.gold);
+    overlay.hidden = !aligned;
+    overlay.setAttribute("aria-pressed", state.gold);
+    key.hidden = !(aligned && state.gold);
+    redraw("grid", [run, state.kind, state.layer, state.gold], () => {
       gridHeading.textContent = `All heads of layer ${state.layer + 1}`;
       grid.replaceChildren(
         ...Array.from({ length: map.heads }, (_, i) =>
@@ -97,7 +103,7 @@ export function mount({ element }) {
     });
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     width = large.parentElement.clientWidth || width;
-    redraw("large", [run, state.kind, state.layer, head, state.drawing, width], () => {
+    redraw("large", [run, state.kind, state.layer, head, state.drawing, state.gold, width], () => {
       const [first, second] = state.drawing === "lines" ? ["left", "right"] : ["rows", "columns"];
       const [from, at] = [word(`${NAMES[sides[0]]} ↓`, sides[0]), word(`${NAMES[sides[1]]} →`, sides[1])];
       const title = `Head ${head + 1} of layer ${state.layer + 1}`;

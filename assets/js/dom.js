@@ -34,7 +34,7 @@ export const icon = (name) =>
 /** Two or three digits: "97 %", "99.4 %", "0.03 %". Only 0 is "0 %". */
 export function percent(share) {
   const value = share * 100;
-  if (value === 0) return "0 %";
+  if (value === 0 || value === 100) return `${value} %`;
   if (value < 0.01) return "< 0.01 %";
   return `${value.toFixed(value < 1 ? 2 : value < 10 || value > 99 ? 1 : 0)} %`;
 }

@@ -1,11 +1,12 @@
 // The title line: which model, which device and why, light or dark.
 
 import { h } from "./dom.js";
+import { follow, state } from "./store.js";
 
 const THEME = "attention-bitte-theme";
 
 export function mount({ element, props }) {
-  const { checkpoint, sentences, device, why } = props.value;
+  const { device, why } = props.value;
   const asked = new URLSearchParams(location.search).get("__theme");
   const kept = remembered();
   if (kept && !asked) document.body.classList.toggle("dark", kept === "dark");
@@ -15,6 +16,14 @@ export function mount({ element, props }) {
     const dark = document.body.classList.toggle("dark");
     remember(dark ? "dark" : "light");
   });
+  const model = h(
+    "select",
+    { class: "pill", id: "checkpoint", title: "The model that is running", "aria-label": "Model" },
+    ...Object.entries(props.models).map(([name, { sentences }]) => h("option", { value: name }, `${name} · ${sentences}`)),
+  );
+  model.addEventListener("change", () => document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: model.value })));
+  follow(element, () => (model.value = state.run.checkpoint));
+  document.addEventListener("translate:answered", () => (model.value = state.run.checkpoint)); // also after a refusal
   const badge = h(
     "details",
     { class: "pill", id: "device" },
@@ -27,7 +36,7 @@ export function mount({ element, props }) {
       "header",
       {},
       h("h1", {}, "Attention, bitte", h("small", {}, "the original Transformer, live")),
-      h("span", { class: "pill", title: "The model that is running" }, h("b", {}, checkpoint), ` · ${sentences}`),
+      model,
       badge,
       theme,
     ),

@@ -1,6 +1,6 @@
 // One head's map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
-import { state, weight } from "./store.js";
+import { gold, state, weight } from "./store.js";
 import { h, isSpecial, svg, typeScale, word } from "./dom.js";
 
 const GAP = 2;
@@ -19,7 +19,8 @@ function each(kind, layer, head, visit) {
   queries.forEach((from, query) =>
     keys.forEach((to, key) => {
       const open = allowed[query][key];
-      visit({ query, key, from, to, open, value: weight(kind, layer, head, query, key) });
+      const stands = state.gold && kind === "cross" ? gold(query, key) : null; // does the key stand for what is said?
+      visit({ query, key, from, to, open, stands, value: weight(kind, layer, head, query, key) });
     }),
   );
 }
@@ -55,6 +56,11 @@ export function heatmap(kind, layer, head, { width, sides }) {
     const data = { "data-query": at.query, "data-key": at.key, "data-look": spoken(at) };
     const fill = at.open ? { style: colour(at.value), "data-weight": at.value } : { class: "masked" };
     picture.append(svg("rect", { x, y, width: cell - GAP, height: down - GAP, rx: Math.min(4, down / 5), ...data, ...fill }));
+    if (at.stands) {
+      const ring = { x: x + 2, y: y + 2, width: cell - GAP - 4, height: down - GAP - 4, rx: Math.min(4, down / 5) };
+      picture.append(svg("rect", { ...ring, class: "gold ground" })); // so that it shows on a dark cell and on a light one
+      picture.append(svg("rect", { ...ring, class: `gold ${at.stands}`, "data-gold": `${at.query} ${at.key}` }));
+    }
     if (!at.open || cell < VALUES_FROM * typeScale()) return;
     const shade = at.value > 0.77 ? "full" : at.value > 0.6 ? "half" : "faint"; // at least 4.5 : 1, in either theme
     const middle = { x: x + (cell - GAP) / 2, y: y + (down - GAP) / 2 };
@@ -92,6 +98,9 @@ export function lines(kind, layer, head, { width, sides }) {
     const stroke = `stroke-width: ${1 + 6 * at.value}; stroke-opacity: ${0.06 + 0.94 * at.value}`;
     const data = { "data-query": at.query, "data-key": at.key, "data-weight": at.value, "data-look": spoken(at) };
     picture.append(svg("path", { d, style: stroke, ...data }));
+    if (!at.stands) return;
+    const ends = { "data-query": at.query, "data-key": at.key, "data-gold": `${at.query} ${at.key}` };
+    picture.append(svg("path", { d, class: `gold ${at.stands}`, ...ends }));
   });
   /** Only these lines, or all (null). */
   const keep = (wanted) => {
@@ -123,7 +132,9 @@ export function table(kind, layer, head, { sides }) {
   const rows = queries.map((token) => h("tr", {}, h("th", { scope: "row" }, word(token, sides[0]))));
   each(kind, layer, head, (at) =>
     rows[at.query].append(
-      at.open ? h("td", { "data-weight": at.value }, at.value.toFixed(3)) : h("td", { class: "masked" }, "masked"),
+      at.open
+        ? h("td", { "data-weight": at.value, class: at.stands && `gold ${at.stands}`, "data-gold": at.stands && `${at.query} ${at.key}` }, at.value.toFixed(3))
+        : h("td", { class: "masked" }, "masked"),
     ),
   );
   const columns = keys.map((token) => h("th", { scope: "col" }, word(token, sides[1])));
@@ -148,6 +159,7 @@ export function thumbnail(kind, layer, head) {
   each(kind, layer, head, (at) => {
     const fill = at.open ? { style: colour(at.value) } : { class: "masked" };
     picture.append(svg("rect", { x: at.key * 8, y: at.query * 8, width: 7.4, height: 7.4, rx: 1, ...fill }));
+    if (at.stands) picture.append(svg("circle", { cx: at.key * 8 + 3.7, cy: at.query * 8 + 3.7, r: 1.6, class: `gold ${at.stands}` }));
   });
   return picture;
 }

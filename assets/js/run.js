@@ -1,7 +1,8 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
-import { h, icon, isSpecial, percent } from "./dom.js";
-import { follow, show, state, update } from "./store.js";
+import { h, icon, isSpecial, percent, word } from "./dom.js";
+import { offers } from "./offers.js";
+import { follow, row, show, state, update } from "./store.js";
 
 const PLAY_MS = 1100;
 const PATIENCE_MS = 20000; // a translation takes milliseconds; after this the server is not there
@@ -11,10 +12,19 @@ export function mount({ element, props, watch, trigger }) {
   const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
-  const examples = h("p", { class: "examples" }, "try ");
-  for (const sentence of props.examples) {
-    examples.append(h("button", { type: "button", onclick: () => trigger("example", { sentence }) }, sentence), " ");
-  }
+  const ask = (how, data) => trigger(how, { checkpoint: state.run.checkpoint, ...data });
+  let clicked = null; // the example that was asked for last
+  const examples = offers(props.models, {
+    example: (example) => ask("example", { sentence: (clicked = example).sentence }),
+    surprise: () => ask("surprise"),
+  });
+  const box = () => document.querySelector("#sentence input, #sentence textarea").value;
+  document.addEventListener("translate:wanted", ({ detail }) => ask("ask", { sentence: detail ?? "" }));
+  document.addEventListener("checkpoint:wanted", ({ detail }) => {
+    const known = props.models[state.run.checkpoint].examples.some(({ sentence }) => sentence === box());
+    clicked = props.models[detail].examples[0];
+    ask("choose", { checkpoint: detail, sentence: box(), example: known });
+  });
 
   const legend = h(
     "p",
@@ -90,9 +100,14 @@ export function mount({ element, props, watch, trigger }) {
         ]),
       );
       slider.max = run.steps.length;
-      note.replaceChildren(...noteOn(run, props.examples));
+      note.replaceChildren(...noteOn(run, clicked?.sentence === run.sentence ? clicked : null));
       note.hidden = !note.hasChildNodes();
     }
+    const looks = row("cross", Math.min(state.layer, run.attention.cross.layers - 1), state.averaged ? null : state.head, step);
+    [...source.children].forEach((each, s) => {
+      each.style.setProperty("--share", looks[s]);
+      each.title = `Step ${step + 1} looks at it: ${percent(looks[s])}`;
+    });
     [...target.children].forEach((each, t) => each.setAttribute("aria-current", t === step ? "step" : "false"));
     slider.value = step + 1;
     slider.setAttribute("aria-valuetext", `Step ${step + 1} of ${run.steps.length}: ${run.output[step]}`);
@@ -102,7 +117,7 @@ export function mount({ element, props, watch, trigger }) {
   function take() {
     const { run, error } = props.value;
     complain(error);
-    if (run && run !== state.run) show(run);
+    if (run && run !== state.run) show(run, clicked?.sentence === run.sentence ? plain(clicked.watch) : null);
   }
   function complain(error) {
     message.textContent = error ? `${error} Still showing “${state.run.sentence}”.` : "";
@@ -130,17 +145,17 @@ export function mount({ element, props, watch, trigger }) {
     if (typing && !props.value.error && document.activeElement.value === state.run.sentence) slider.focus();
   });
   // A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it.
-  let clicked = null;
-  document.addEventListener("pointerdown", ({ target }) => (clicked = target.closest("button")));
-  document.addEventListener("focusin", ({ target }) => (clicked = target === clicked ? clicked : null));
+  let pointed = null;
+  document.addEventListener("pointerdown", ({ target }) => (pointed = target.closest("button")));
+  document.addEventListener("focusin", ({ target }) => (pointed = target === pointed ? pointed : null));
   document.addEventListener("keydown", (event) => {
     const keys = { ArrowLeft: state.step - 1, ArrowRight: state.step + 1, Home: 0, End: Infinity };
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (event.target.closest("input, textarea, select, summary")) {
+    if (event.target.closest("input, textarea, select, summary, dialog")) {
       if (event.target !== slider) return;
     }
     if (event.key in keys) go(keys[event.key]);
-    else if (event.key === " " && [clicked, null].includes(event.target.closest("button"))) timer ? stop() : start();
+    else if (event.key === " " && [pointed, null].includes(event.target.closest("button"))) timer ? stop() : start();
     else return;
     event.preventDefault();
   });
@@ -150,13 +165,17 @@ function chip(tag, token, side, attributes = {}) {
   return h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 }
 
-/** What a reader of German, or of a sentence that was never learned, should know. */
-function noteOn(run, learned) {
-  const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\u0308/g, "");
+/** As a model reads it. */
+const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\u0308/g, "").replaceAll("ß", "ss");
+
+/** What to watch in an example; what a reader of German, or of a sentence that was never learned, should know. */
+function noteOn(run, example) {
   const notes = [];
+  if (example?.shows) notes.push(`${example.shows} Watch `, word(plain(example.watch), "source"), ". ");
   if (!run.complete) notes.push(`The model did not say E, so decoding stopped at its limit of ${run.steps.length} words. `);
-  const words = run.source.filter((token) => !isSpecial(token)).join(" ");
-  if (!learned.some((sentence) => plain(sentence) === words)) notes.push("The model never learned this sentence; it answers with what it knows. ");
+  if (!run.reference) notes.push("The model never learned this sentence; it answers with what it knows. ");
+  else if (!run.reference.gold) notes.push(`That is a mistake: “${run.reference.text}” would be right. `);
+  else if (run.reference.held_out) notes.push("Right, and training never saw this sentence. ");
   if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
     notes.push("Without its dots ", h("i", {}, "mochte"), " is another German word, “liked”. This model reads ");
     notes.push(h("i", {}, "möchte"), " and ", h("i", {}, "mochte"), " alike.");

@@ -8,6 +8,7 @@ export const state = {
   head: 0,
   averaged: true, // Translate shows the mean of a layer's heads
   drawing: "heatmap", // of a map: heatmap, lines or table
+  gold: false, // lay the gold alignment over cross-attention
 };
 
 const views = new Map(); // element -> draw
@@ -32,12 +33,32 @@ export function update(changes) {
 
 const clamp = (value, count) => Math.max(0, Math.min(value, count - 1));
 
-/** Show a run that the server sent. The visitor's place is kept; the first run opens where a head looks hardest. */
-export function show(run) {
+/**
+ * Show a run that the server sent. The visitor's place is kept, but another model's heads are other heads: its first
+ * run opens where one is worth looking at. `watch` is a source word to go to the step of.
+ */
+export function show(run, watch = null) {
   for (const map of Object.values(run.attention)) map.values = floats(map.weights);
-  const first = state.run === null;
+  const other = state.run?.checkpoint !== run.checkpoint;
   state.run = run;
-  update(first ? hardestLook(run) : {});
+  const step = watch === null ? -1 : stepOf(run, watch);
+  update({ ...(other ? opening(run) : {}), ...(step >= 0 ? { step } : {}) });
+}
+
+/** The gold source words of a step: sure, or as one may see it ("possible"); null where there is none. */
+export function gold(step, key) {
+  const links = state.run.reference?.gold;
+  if (links?.sure[step]?.includes(key)) return "sure";
+  return links?.possible[step]?.includes(key) ? "possible" : null;
+}
+
+/** The first step that says a source word's translation, -1 if none is known. */
+function stepOf(run, watch) {
+  const links = run.reference?.gold;
+  if (!links) return -1;
+  const key = run.source.indexOf(watch);
+  const named = links.sure.findIndex((keys) => keys.includes(key));
+  return named >= 0 ? named : links.possible.findIndex((keys) => keys.includes(key));
 }
 
 /** The weight of one head's look from a query to a key. */
@@ -68,10 +89,17 @@ export const EVEN = 0.03;
 
 export const argmax = (values) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 
-function hardestLook(run) {
+const ALIGNS = 0.2; // an error rate below which a head is said to align,
+const ENOUGH = 5; // over so many words at least: of many heads, one always aligns a few by chance
+
+/** The head that aligns best, if one does, else the one that looks hardest; at the step of its hardest look. */
+function opening(run) {
   const { heads, queries, keys, values } = run.attention.cross;
-  const cell = argmax(values);
-  const step = Math.floor(cell / keys.length) % queries.length;
-  const stacked = Math.floor(cell / keys.length / queries.length);
-  return { step, head: stacked % heads, layer: Math.floor(stacked / heads) };
+  const size = queries.length * keys.length;
+  const asked = run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0;
+  const rates = asked >= ENOUGH ? run.reference.error_rates.flat() : [];
+  const best = argmax(rates.map((rate) => -rate));
+  const head = rates[best] <= ALIGNS ? best : Math.floor(argmax(values) / size);
+  const cell = argmax(values.slice(head * size, (head + 1) * size));
+  return { step: Math.floor(cell / keys.length), head: head % heads, layer: Math.floor(head / heads) };
 }

@@ -1,6 +1,6 @@
 // Translate: the decoding as a story, a step at a time.
 
-import { EVEN, argmax, follow, row, state, update } from "./store.js";
+import { EVEN, argmax, follow, gold, row, state, update } from "./store.js";
 import { h, percent, segmented, word } from "./dom.js";
 
 const MOST_CANDIDATES = 8;
@@ -8,9 +8,14 @@ const MOST_CANDIDATES = 8;
 const LOOP =
   "The decoder scores every word it knows and says the likeliest; then it reads that word as its next input. " +
   "It begins by reading S, and stops when it says E.";
-const TOY_LIMITS =
-  "This model has learned two sentences, and only bier or cola decides anything: at the other steps a head need not " +
-  "look anywhere in particular. What it looks at is what it does, not a word-by-word alignment.";
+const LIMITS = {
+  toy:
+    "This model has learned two sentences, and only bier or cola decides anything: at the other steps a head need not " +
+    "look anywhere in particular. What it looks at is what it does, not a word-by-word alignment.",
+  classroom:
+    "This model has learned German that a grammar made, where word order, case and endings decide, so it has to look. " +
+    "How well each head aligns the words, and what that does not prove, stands under Attention.",
+};
 
 export function mount({ element }) {
   const cards = h("ol", { class: "cards" });
@@ -79,7 +84,7 @@ export function mount({ element }) {
         const masked = !cross.allowed[step][s];
         return h(
           "li",
-          { "data-weight": share, class: masked ? "masked" : "", title: masked ? "Padding is masked: nobody may look" : "" },
+          { "data-weight": share, class: masked ? "masked" : state.gold ? `gold ${gold(step, s)}` : "", title: masked ? "Padding is masked: nobody may look" : "" },
           h("span", { class: "bar" }, h("small", {}, masked ? "masked" : percent(share)), h("i", { style: `--share: ${share}` })),
           word(cross.keys[s], "source"),
         );
@@ -98,7 +103,7 @@ export function mount({ element }) {
         ),
       ),
     );
-    limits.textContent = run.checkpoint === "toy" ? TOY_LIMITS : "";
+    limits.textContent = LIMITS[run.checkpoint] ?? "";
     say.replaceChildren(...sentence(layer, look, who));
   });
 }

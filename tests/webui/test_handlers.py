@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Translator
+from transformer.alignment import AlignedPair, Gold
 from transformer.maps import KINDS
 from transformer.webui import handlers
 from transformer.webui.payload import for_page, for_programs
@@ -25,7 +26,7 @@ json_values = st.recursive(
 
 def test_a_run_for_the_page_carries_every_weight_of_the_run(toy: Translator) -> None:
     run = toy.translate(BIER)
-    page = json.loads(json.dumps(for_page(run)))
+    page = json.loads(json.dumps(for_page(run, None)))
     for kind in KINDS:
         maps, sent = run.attention.of(kind), page["attention"][kind]
         weights = np.frombuffer(base64.b64decode(sent["weights"]), "<f4")
@@ -112,8 +113,93 @@ def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
         assert [trace["z"]["shape"] for trace in answer["figure"]["data"]] == [f"{len(read.tokens)}, 64"] * 3
 
 
-@given(json_values)
-def test_any_event_is_answered(data: Any) -> None:
+def event(**data: Any) -> gr.EventData:
+    return gr.EventData(None, data)
+
+
+HANDLERS = (handlers.ask, handlers.example, handlers.surprise, handlers.choose)
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+@given(json_values, json_values, json_values)
+def test_any_event_is_answered(handler: Any, data: Any, sentence: Any, checkpoint: Any) -> None:
     assert (handlers.show(data)["run"] is None) != (handlers.show(data)["error"] is None)
-    sentence, answer = handlers.show_example(gr.EventData(None, {"data": data}))
-    assert (answer["run"], sentence) == (None, "")
+    for asked in (event(data=data), event(sentence=sentence, checkpoint=checkpoint)):
+        _, answer = handler(asked)
+        assert answer["run"] is None
+        assert answer["error"].endswith(".")
+
+
+def test_a_typed_sentence_stays_in_its_box_and_an_example_goes_there() -> None:
+    _, typed = handlers.ask(event(sentence=BIER, checkpoint="toy"))
+    sentence, clicked = handlers.example(event(sentence=BIER, checkpoint="toy"))
+    assert sentence == BIER
+    assert typed["run"] is clicked["run"] is not None
+
+
+def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_saw_it() -> None:
+    sentences = {handlers.surprise(event(checkpoint="classroom"))[0] for _ in range(5)}
+    assert len(sentences) > 1
+    for sentence in sentences:
+        run = handlers.show(sentence, "classroom")["run"]
+        assert run["checkpoint"] == "classroom"
+        assert run["reference"]["held_out"]
+
+
+def test_the_toy_has_no_surprise() -> None:
+    assert "no held-out sentences" in handlers.surprise(event(checkpoint="toy"))[1]["error"]
+
+
+def test_another_model_keeps_the_visitors_own_sentence_where_it_knows_the_words() -> None:
+    kept, answer = handlers.choose(event(checkpoint="classroom", sentence=BIER, example=False))
+    assert answer["run"]["sentence"] == BIER
+    assert kept == gr.skip()
+    for own, is_example in ((BIER, True), ("wasser", False), ("", False)):
+        sentence, answer = handlers.choose(event(checkpoint="classroom", sentence=own, example=is_example))
+        assert sentence == answer["run"]["sentence"] == "Heute habe ich ein kaltes Bier getrunken"
+
+
+def test_the_page_learns_what_the_corpus_says() -> None:
+    reference = handlers.show("Gestern hat sie drei Bücher gelesen", "classroom")["run"]["reference"]
+    assert reference["text"] == "yesterday she read three books ."
+    words = reference["text"].split()
+    assert reference["gold"]["sure"][words.index("read")] == (5,)
+    assert reference["gold"]["possible"][words.index("read")] == (1,)
+    assert handlers.show("cola bier")["run"]["reference"] is None
+
+
+def test_gold_belongs_to_a_run_that_says_the_reference(toy: Translator) -> None:
+    run = toy.translate(BIER)
+    other = AlignedPair("ich mochte ein bier", "i want beer .", Gold(((0,), (1,), (3,), ()), ((),) * 4), BIER)
+    assert for_page(run, other)["reference"] == {
+        "text": "i want beer .",
+        "held_out": "",
+        "gold": None,
+        "error_rates": None,
+    }
+
+
+def test_a_run_carries_what_every_head_is_like(toy: Translator) -> None:
+    run = toy.translate(BIER)
+    sent = json.loads(json.dumps(for_page(run, None)))["heads"]
+    assert sent["columns"] == ["kind", "layer", "head", "entropy", "distance"]
+    assert len(sent["data"]) == 3 * 6 * 8
+    kind, layer, head, entropy, distance = sent["data"][100]
+    m = run.attention.of(kind)[layer]
+    assert entropy == pytest.approx(m.entropy()[head].mean(), abs=1e-4)
+    assert distance == pytest.approx(m.distance()[head].mean(), abs=1e-4)
+
+
+def test_the_page_learns_what_heads_are_worth() -> None:
+    answer = json.loads(json.dumps(handlers.heads({"checkpoint": "toy", "sentence": BIER})))
+    assert answer["held_out"] is None
+    assert [(each["layer"], each["head"]) for each in answer["silenced"]] == [(n, i) for n in range(6) for i in range(8)]
+    answer = handlers.heads({"checkpoint": "classroom", "sentence": "Den Hund sieht der Lehrer"})
+    assert answer["held_out"]["sentences"] == 1000
+    assert np.array(answer["held_out"]["error_rates"]).shape == (2, 4)
+
+
+@given(json_values)
+def test_any_question_about_heads_is_answered(question: Any) -> None:
+    assert handlers.heads(question).keys() == {"error"}
+    assert handlers.heads({"checkpoint": question, "sentence": question}).keys() == {"error"}

@@ -1,8 +1,25 @@
 """Sentence pairs to learn from. Knows nothing of models."""
 
-from .base import Batch, Corpus
+from collections.abc import Callable
+
+from ..alignment import AlignedPair
+from .base import Batch, Corpus, Example, Material, encode_pairs, padded
+from .classroom import MATERIAL, classroom
 from .toy import TOY
 
-CORPORA = {TOY.name: TOY}
+CORPORA: dict[str, Callable[[], Corpus]] = {TOY.name: lambda: TOY, "classroom": classroom}  # made when asked for
+MATERIALS = {TOY.name: TOY.material, "classroom": MATERIAL}
 
-__all__ = ["CORPORA", "TOY", "Batch", "Corpus"]
+__all__ = [
+    "CORPORA",
+    "MATERIALS",
+    "TOY",
+    "AlignedPair",
+    "Batch",
+    "Corpus",
+    "Example",
+    "Material",
+    "classroom",
+    "encode_pairs",
+    "padded",
+]

@@ -1,14 +1,20 @@
 """What clicks and calls do. Pure functions of what they are asked; the same question is answered once."""
 
 import json
+import random
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
 import gradio as gr
 
+from ..corpus import MATERIALS, AlignedPair
+from ..evaluation import alignment_scores
+from ..experiments import silence_each_head
 from ..figures import positions
 from ..translator import CheckpointError, SentenceError, Translation, Translator, names
 from ..translator import positional_encoding as encode_positions
+from ..vocabulary import PAD
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
@@ -34,23 +40,88 @@ def run(checkpoint: str, sentence: str) -> Translation:
 
 @lru_cache(maxsize=256)
 def _page(checkpoint: str, sentence: str) -> dict[str, Any]:
-    return for_page(run(checkpoint, sentence))
+    translation = run(checkpoint, sentence)
+    return for_page(translation, reference(checkpoint, translation))
 
 
-def show(sentence: str) -> dict[str, Any]:
+def reference(checkpoint: str, translation: Translation) -> AlignedPair | None:
+    """The corpus's own translation of a run's sentence, if the sentence is one of the corpus's."""
+    material = MATERIALS.get(checkpoint)
+    return material and material.read(" ".join(token for token in translation.source if token != PAD))
+
+
+def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
     """The run of a sentence for the page, or what to do about a sentence that cannot be taken."""
-    if not isinstance(sentence, str):
-        sentence = ""
+    if not isinstance(sentence, str) or not isinstance(checkpoint, str):
+        sentence, checkpoint = "", "toy"
     try:
-        return {"run": _page("toy", sentence), "error": None}
+        return {"run": _page(checkpoint, sentence), "error": None}
     except REFUSALS as error:
         return {"run": None, "error": str(error)}
 
 
-def show_example(event: gr.EventData) -> tuple[str, dict[str, Any]]:
+def ask(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
+    """What the visitor typed, in the checkpoint that is shown. The box keeps what stands in it."""
+    return gr.skip(), show(_text(event, "sentence"), _text(event, "checkpoint"))
+
+
+def example(event: gr.EventData) -> tuple[str, dict[str, Any]]:
     """An example that was clicked: its sentence, and its run."""
-    sentence = str(getattr(event, "sentence", ""))
-    return sentence, show(sentence)
+    sentence = _text(event, "sentence")
+    return sentence, show(sentence, _text(event, "checkpoint"))
+
+
+def surprise(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
+    """A sentence that the checkpoint's training never saw, drawn at random."""
+    checkpoint = _text(event, "checkpoint")
+    material = MATERIALS.get(checkpoint)
+    if material is None or not material.held_out:
+        return gr.skip(), {"run": None, "error": "This model has no held-out sentences to draw from."}
+    first, *_ = material.held_out.values()
+    sentence = random.choice(first()).spelling
+    return sentence, show(sentence, checkpoint)
+
+
+def choose(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
+    """Another checkpoint: the visitor's own sentence where the new one knows its words, else its first example."""
+    sentence, checkpoint = _text(event, "sentence"), _text(event, "checkpoint")
+    answer = show(sentence, checkpoint)
+    if checkpoint not in MATERIALS or (answer["run"] and not getattr(event, "example", False)):
+        return gr.skip(), answer
+    sentence = MATERIALS[checkpoint].examples[0].sentence
+    return sentence, show(sentence, checkpoint)
+
+
+def _text(event: gr.EventData, name: str) -> str:
+    return str(getattr(event, name, ""))
+
+
+def heads(question: Any) -> dict[str, Any]:
+    """What the cross-attention heads of a run's `{"checkpoint", "sentence"}` are worth, or `{"error"}`.
+
+    Each head's alignment error rate over the held-out set (None without one), and what silencing it alone changes.
+    """
+    match question:
+        case {"checkpoint": str(checkpoint), "sentence": str(sentence)}:
+            try:
+                return {"held_out": _held_out(checkpoint), "silenced": _silenced(checkpoint, sentence)}
+            except REFUSALS as error:
+                return {"error": str(error)}
+    return {"error": "A checkpoint and a sentence are needed."}
+
+
+@lru_cache
+def _held_out(checkpoint: str) -> dict[str, Any] | None:
+    material = MATERIALS.get(checkpoint)
+    for pairs in material.held_out.values() if material else ():
+        scores = alignment_scores(translator(checkpoint).checkpoint, pairs())
+        return {"sentences": len(pairs()), "error_rates": scores.heads}
+    return None
+
+
+@lru_cache(maxsize=256)
+def _silenced(checkpoint: str, sentence: str) -> list[dict[str, Any]]:
+    return [asdict(each) for each in silence_each_head(translator(checkpoint), run(checkpoint, sentence))]
 
 
 def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:

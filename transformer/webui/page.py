@@ -1,15 +1,18 @@
 """The frame of the page: one sentence and its run at the top, every tab a view of that run."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import plotly
 
+from ..corpus import MATERIALS
+from ..translator import names
 from . import handlers
 from .view import ASSETS, view
 
-EXAMPLES = ("Ich möchte ein Bier", "Ich möchte ein Cola")  # all that the toy has learned
+EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 LAUNCH: dict[str, Any] = {
@@ -26,28 +29,32 @@ LAUNCH: dict[str, Any] = {
 
 
 def build() -> gr.Blocks:
-    """The page, opened on the finished translation of the first example. Loads the toy checkpoint."""
+    """The page, opened on the finished translation of the toy's first example. Loads the toy checkpoint."""
     gr.set_static_paths([ASSETS, PLOTLY_JS])
     toy = handlers.translator("toy")
     model = toy.checkpoint.model
+    models = {name: _about(name) for name in MATERIALS if name in names()}
+    opening = models["toy"]["examples"][0]["sentence"]
     with gr.Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         view(
             "header",
-            {"checkpoint": toy.name, "sentences": "2 sentences", "device": str(toy.device), "why": toy.why_device()},
+            {"device": str(toy.device), "why": toy.why_device()},
+            models=models,
         )
         with gr.Column(elem_classes="card", elem_id="top"):
             with gr.Row(elem_id="ask"):
                 sentence = gr.Textbox(
-                    EXAMPLES[0], label="A German sentence", show_label=False, container=False, max_lines=1,
+                    opening, label="A German sentence", show_label=False, container=False, max_lines=1,
                     elem_id="sentence", placeholder="A German sentence",
                 )  # fmt: skip
                 button = gr.Button("Translate", variant="primary", elem_id="translate", scale=0)
-            top = view("run", handlers.show(EXAMPLES[0]), events=("example",), examples=EXAMPLES)
+            top = view("run", handlers.show(opening), events=tuple(EVENTS), models=models)
         with gr.Tabs():
             with gr.Tab("Translate", id="translate", elem_id="tab-translate"):
                 view("translate", elem_id="story")
             with gr.Tab("Attention", id="attention", elem_id="tab-attention"):
                 view("attention", elem_id="attention")
+                view("heads", elem_id="heads", server=(handlers.heads,))
             with gr.Tab("Positions", id="positions", elem_id="tab-positions"):
                 start = {
                     "plotly": f"gradio_api/file={PLOTLY_JS}",
@@ -56,13 +63,26 @@ def build() -> gr.Blocks:
                 }
                 view("positions", start, elem_id="positions", server=(handlers.positional_encoding, handlers.input_sum))
 
-        asked = "(...values) => { document.dispatchEvent(new Event('translate:asked')); return values; }"
+        wanted = "(sentence) => document.dispatchEvent(new CustomEvent('translate:wanted', { detail: sentence }))"
+        gr.on([button.click, sentence.submit], None, sentence, js=wanted, api_visibility="private")
+        asked = "() => document.dispatchEvent(new Event('translate:asked'))"
         answered = "() => document.dispatchEvent(new Event('translate:answered'))"
         quiet = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
         quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
-        gr.on([button.click, sentence.submit], handlers.show, sentence, top, js=asked, **quiet).then(None, js=answered)
-        top.example(handlers.show_example, None, [sentence, top], js=asked, **quiet).then(None, js=answered)
+        for event, handler in EVENTS.items():
+            getattr(top, event)(handler, None, [sentence, top], js=asked, **quiet).then(None, js=answered)
         gr.api(  # type: ignore[attr-defined]
             handlers.translate, api_name="translate", concurrency_limit=None
         )
     return page
+
+
+def _about(checkpoint: str) -> dict[str, Any]:
+    """What the page tells of a checkpoint before it runs."""
+    material = MATERIALS[checkpoint]
+    return {
+        "sentences": material.size,
+        "examples": [asdict(example) for example in material.examples],
+        "words": material.words,
+        "surprise": bool(material.held_out),
+    }

@@ -5,19 +5,34 @@ from typing import Any
 
 import numpy as np
 
+from ..corpus import AlignedPair
+from ..evaluation import sentence_alignment
 from ..translator import KINDS, AttentionMap, Translation, TranslationStep
 
 MOST_CANDIDATES = 10
 
 
-def for_page(run: Translation) -> dict[str, Any]:
-    """What assets/js/store.js reads."""
+def for_page(run: Translation, reference: AlignedPair | None) -> dict[str, Any]:
+    """What assets/js/store.js reads; `reference` is the corpus's own translation, where it has one."""
     return {
         "sentence": run.sentence,
         "checkpoint": run.checkpoint,
         "complete": run.complete,
         **_words(run),
         "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
+        "heads": run.heads().round(4).to_dict("split", index=False),
+        "reference": reference and _reference(run, reference),
+    }
+
+
+def _reference(run: Translation, reference: AlignedPair) -> dict[str, Any]:
+    """Gold links and scores belong to the reference's words: a run that says others has none."""
+    same = run.text == reference.target
+    return {
+        "text": reference.target,
+        "held_out": reference.held_out,
+        "gold": {"sure": reference.gold.sure, "possible": reference.gold.possible} if same else None,
+        "error_rates": sentence_alignment(run, reference.gold).heads if same else None,
     }
 
 

@@ -1,0 +1,43 @@
+// What there is to try: example sentences, a surprise, and the words that the model knows.
+
+import { h } from "./dom.js";
+import { follow, state } from "./store.js";
+
+/** Returns an element that follows the model: `choose.example(example)` and `choose.surprise()` are called on a click. */
+export function offers(models, choose) {
+  const element = h("p", { class: "examples" });
+  const list = h("div", { class: "word-list" });
+  const dialog = h(
+    "dialog",
+    { "aria-label": "Word list" },
+    h("form", { method: "dialog" }, h("h2", {}, "The words that this model knows"), h("button", { class: "pill" }, "Close")),
+    list,
+  );
+  dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
+  let drawn = null;
+  follow(element, () => {
+    const { checkpoint } = state.run;
+    if (drawn === checkpoint) return;
+    drawn = checkpoint;
+    const { examples, surprise, words } = models[checkpoint];
+    const button = (text, onclick, title) => [h("button", { type: "button", onclick, title }, text), " "];
+    element.replaceChildren(
+      "try ",
+      ...examples.flatMap((each) => button(each.name, () => choose.example(each), each.sentence)),
+      ...(surprise ? button("surprise me", () => choose.surprise(), "A sentence that training never saw") : []),
+      ...button("word list", () => dialog.showModal()),
+      dialog,
+    );
+    list.replaceChildren(
+      ...Object.entries(words).map(([kind, pairs]) =>
+        h(
+          "section",
+          {},
+          Object.keys(words).length > 1 ? h("h3", {}, kind) : null,
+          h("dl", {}, ...pairs.flatMap(([german, english]) => [h("dt", { lang: "de" }, german), h("dd", {}, english)])),
+        ),
+      ),
+    );
+  });
+  return element;
+}
