@@ -235,8 +235,8 @@ PHENOMENA = {
     ),
     "a separable verb as an infinitive, and nicht": (
         "sie konnen das fenster nicht aufmachen",
-        "they can not open the window .",
-        "they=sie can=konnen not=nicht open=aufmachen the=das window=fenster",
+        "they cannot open the window .",
+        "they=sie cannot=konnen+nicht open=aufmachen the=das window=fenster",
         "",
     ),
     "kein": (
@@ -273,7 +273,7 @@ PHENOMENA = {
         "gestern hat er kein buch gelesen",
         "yesterday he did not read a book .",
         "yesterday=gestern he=er did=kein not=kein read=gelesen a=kein book=buch",
-        "read=hat",
+        "did=hat",
     ),
     "will, of a present with tomorrow": (
         "morgen rufe ich ihn an",
@@ -346,7 +346,7 @@ PHENOMENA = {
     "a place of three words that is two": (
         "ich lese das buch in der schule",
         "i read the book at school .",
-        "i=ich read=lese the=das book=buch at=in+der school=schule",
+        "i=ich read=lese the=das book=buch at=in school=der+schule",
         "",
     ),
 }

@@ -52,7 +52,8 @@ def silence_each_head(translator: Translator, run: Translation) -> list[Silenced
         logits = model(src, read, need_weights=False, probe=probe).logits  # (L·H, T, V)
     chosen = logits.log_softmax(dim=-1).gather(2, said.expand(rows, -1)[..., None])[..., 0]  # (L·H, T)
     probabilities = chosen.sum(dim=1).exp().tolist()
-    texts = [tgt_vocab.decode(ids) for ids in greedy_batch(model, src, start, end, len(said) + SLACK, probe)]
+    longest = min(len(said) + SLACK, model.config.max_len)
+    texts = [tgt_vocab.decode(ids) for ids in greedy_batch(model, src, start, end, longest, probe)]
 
     found = []
     for i in range(rows):

@@ -217,10 +217,6 @@ def main(arguments: list[str]) -> None:
     begin = time.perf_counter()
     parser = _parser()
     args = parser.parse_args(arguments)
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        parser.error(f"--out {args.out} cannot be made: {error.strerror}")
     if MATERIALS[args.corpus].held_out and find_spec("sacrebleu") is None:
         parser.error("its card has a BLEU score: pip install -r tests/requirements.txt")
 
@@ -242,6 +238,11 @@ def main(arguments: list[str]) -> None:
         training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
     except ValueError as error:
         parser.error(str(error))
+
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out {args.out} cannot be made: {error.strerror}")
 
     model = seeded_model(config, training.seed).to(device)
     facts = {"seed": str(training.seed)} | _train(model, corpus, training)

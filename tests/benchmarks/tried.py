@@ -12,25 +12,17 @@ from transformer.evaluation import score_held_out
 from transformer.training import main as train
 
 VARIATIONS = (  # what is changed against the shipped command
-    "",
+    "--n-heads 2",
+    "--seed 0",
     "--seed 2",
     "--seed 3",
-    "--dropout 0.1",
     "--label-smoothing 0",
-    "--learning-rate 0.001",
-    "--learning-rate 0.004",
-    "--batch-size 64 --steps 3200",
-    "--n-heads 2",
-    "--n-heads 8",
-    "--layers 1",
-    "--layers 3",
-    "--d-model 32 --d-ff 128",
-    "--d-model 96 --d-ff 384",
-    "--steps 800",
+    "--steps 900",
 )
 
-HEADING = """What else was tried, by `make tried` on two cores: the command above with one thing changed, each trained from
-scratch. Exact match and the best head's AER on held-out sentences / unseen combinations; the time is training alone.
+HEADING = """What else was tried, by `make tried` on two cores: the command above with one thing changed, each
+trained from scratch. Exact match and the best head's AER are on held-out sentences / unseen combinations; the
+time is training alone.
 """
 
 
@@ -50,7 +42,8 @@ def measure(command: list[str], change: str) -> str:
 
 if __name__ == "__main__":
     out, command = Path(sys.argv[1]), sys.argv[2:]
-    rows = [measure(command, change) for change in VARIATIONS]
-    header = "| changed | weights | training | exact match | best head's AER |\n| --- | --- | --- | --- | --- |"
-    out.write_text("\n".join([HEADING, header, *rows]) + "\n")
+    rows = ["| changed | weights | training | exact match | best head's AER |", "| --- | --- | --- | --- | --- |"]
+    for change in VARIATIONS:
+        rows.append(measure(command, change))
+        out.write_text("\n".join([HEADING, *rows]) + "\n")
     print(out.read_text())

@@ -112,7 +112,9 @@ def test_gold_is_laid_over_any_drawing(visit: Visit, run: Translation, drawing: 
     assert pair is not None
     links = {f"{t} {s}" for t, keys in enumerate(pair.gold.sure) for s in keys}
     links |= {f"{t} {s}" for t, keys in enumerate(pair.gold.possible) for s in keys}
-    assert set(page.locator("#attention .large [data-gold]").evaluate_all("all => all.map(e => e.dataset.gold)")) == links
+    assert (
+        set(page.locator("#attention .large [data-gold]").evaluate_all("all => all.map(e => e.dataset.gold)")) == links
+    )
     visit.press("Decoder")
     assert page.locator("#attention [data-gold]").count() == 0
     expect(page.locator("#gold")).to_be_hidden()

@@ -193,7 +193,9 @@ def test_a_run_carries_what_every_head_is_like(toy: Translator) -> None:
 def test_the_page_learns_what_heads_are_worth() -> None:
     answer = json.loads(json.dumps(handlers.heads({"checkpoint": "toy", "sentence": BIER})))
     assert answer["held_out"] is None
-    assert [(each["layer"], each["head"]) for each in answer["silenced"]] == [(n, i) for n in range(6) for i in range(8)]
+    assert [(each["layer"], each["head"]) for each in answer["silenced"]] == [
+        (n, i) for n in range(6) for i in range(8)
+    ]
     answer = handlers.heads({"checkpoint": "classroom", "sentence": "Den Hund sieht der Lehrer"})
     assert answer["held_out"]["sentences"] == 1000
     assert np.array(answer["held_out"]["error_rates"]).shape == (2, 4)

@@ -134,9 +134,8 @@ def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
     adverbs = [value for value in vars(lexicon).values() if isinstance(value, lexicon.Adverb)]
     return {
         "nouns": tuple((f"{der[n.gender]} {n.singular}, {n.plural}", n.english) for n in lexicon.NOUNS),
-        "verbs": tuple(
-            (f"{v.infinitive}, {v.participle}", v.base) for v in sorted((*lexicon.VERBS, *lexicon.THINKING), key=str)
-        ),
+        "verbs": tuple((f"{v.infinitive}, {v.participle}", v.base) for v in sorted(lexicon.VERBS, key=str))
+        + tuple((v.infinitive, v.base) for v in lexicon.THINKING),
         "modals": tuple((m.spellings()[0], m.english.split("/")[0]) for m in lexicon.MODALS),
         "adjectives": tuple((a.base, a.english) for a in lexicon.ADJECTIVES),
         "when, where, why": tuple((a.german, a.english) for a in (*adverbs, *lexicon.PLACES)),

@@ -144,6 +144,8 @@ class Listening(Way):
             raise DeadEndError
 
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
+        if weights is not None:  # what is never said is never heard
+            options = [each for each, weight in zip(options, weights, strict=True) if weight]
         lexemes = [each for each in options if isinstance(each, Lexeme)]
         open_roads = [each for each in lexemes if each.may_be_in(self.heard)] if lexemes else options
         if not open_roads and None in options:  # what may be left out is not, if it was heard
@@ -181,9 +183,11 @@ class Phrase:
         return self.noun is None
 
 
-def _noun_phrase(way: Way, kinds: str, case: Case, determiners: Mapping[str, float], described: float) -> Phrase:
-    """A determiner (a number is plural, ein is singular), perhaps an adjective, a noun."""
-    noun: Noun = way.choose([each for each in lex.NOUNS if each.kind in kinds.split()])
+def _noun_phrase(
+    way: Way, kinds: str, case: Case, determiners: Mapping[str, float], described: float, but: str | None = None
+) -> Phrase:
+    """A determiner (a number is plural, ein is singular), perhaps an adjective, a noun other than `but`."""
+    noun: Noun = way.choose([each for each in lex.NOUNS if each.kind in kinds.split() and each.singular != but])
     determiner = way.one_of({k: v for k, v in determiners.items() if k not in lex.odd_before(noun)})
     plural = determiner in lex.NUMBERS or (determiner != "ein" and case != "dat" and way.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
@@ -239,14 +243,15 @@ def _objects(way: Way, verb: Verb, subject: Phrase, negation: Negation | None) -
         others = [each for each in lex.OBJECTS[case] if lex.apart(each[2], subject.person)]
         if "person" in kinds.split() and not (case == "acc" and negation is lex.KEIN) and way.maybe(0.4):
             found.append(_pronoun(way, others))
-        elif case == "dat":
-            indefinite = {} if negation is lex.NICHT else {"ein": 1}
-            found.append(_noun_phrase(way, kinds, case, {"der": 1, "mein": 1} | indefinite, 0.2))
+            continue
+        if case == "dat":
+            determiners = {"der": 1, "mein": 1} if negation else {"der": 1, "mein": 1, "ein": 1}
         elif negation is lex.KEIN:
-            found.append(_noun_phrase(way, kinds, case, {"kein": 1}, 0.5))
+            determiners = {"kein": 1}
         else:
-            indefinite = {} if negation is lex.NICHT else {"ein": 3, "zwei": 1, "drei": 1}
-            found.append(_noun_phrase(way, kinds, case, {"der": 2, "mein": 1} | indefinite, 0.5))
+            determiners = {"der": 2, "mein": 1} | ({} if negation else {"ein": 3, "zwei": 1, "drei": 1})
+        often = 0.2 if case == "dat" else 0.5
+        found.append(_noun_phrase(way, kinds, case, determiners, often, but=subject.noun))
     return found
 
 
@@ -268,7 +273,7 @@ class Clause:
     de: list[De]
     en: list[En]
     verb: str
-    described: list[tuple[str, str | None]]  # its nouns and their adjectives
+    described: list[tuple[str | None, str | None]]  # its nouns (None is a pronoun) and their adjectives
 
 
 @dataclass
@@ -329,23 +334,32 @@ def _clause(way: Way, subordinate: bool = False, timed: float = 0.6) -> Clause:
         if len(objects) == 1 and objects[0].may_lead and (objects[0].shows_case or subject.shows_case):
             fronts["object"] = 0.5
         front = way.one_of(fronts)
-    middle = [word for each in objects if each.is_pronoun for word in each.de]  # pronouns come first
-    middle += when if front != "time" else []
-    middle += [word for each in objects if not each.is_pronoun and front != "object" for word in each.de]
-    middle += nicht + where
-    if subordinate:
-        de = [*subject.de, *middle, *verbs.end, verbs.finite]
-    elif front == "subject":
-        de = [*subject.de, verbs.finite, *middle, *verbs.end]
-    else:  # the verb stays second
-        de = [*(when if front == "time" else objects[0].de), verbs.finite, *subject.de, *middle, *verbs.end]
+    # Pronouns come first, what is known comes early, what is new comes late.
+    pronouns = [word for each in objects if each.is_pronoun for word in each.de]
+    nouns = [each for each in objects if not each.is_pronoun and front != "object"]
+    known, new = (
+        [word for each in nouns if each.may_lead is definite for word in each.de] for definite in (True, False)
+    )
+    soon = when if front != "time" else []
+    middle = [*known, *soon] if time == lex.ALREADY else [*soon, *known]
+    middle += nicht + where + new
+    if front == "subject" and not subordinate:
+        de = [*subject.de, verbs.finite, *pronouns, *middle, *verbs.end]
+    else:
+        is_known = subject.is_pronoun or subject.may_lead
+        named = [*subject.de, *pronouns] if is_known else [*pronouns, *subject.de]
+        if subordinate:
+            de = [*named, *middle, *verbs.end, verbs.finite]
+        else:  # the verb stays second
+            de = [*(when if front == "time" else objects[0].de), verbs.finite, *named, *middle, *verbs.end]
 
     first, last = (when_en, []) if front == "time" else ([], when_en)
     if time in AT_THE_VERB and last:
         verbs.en[AT_THE_VERB[time] : AT_THE_VERB[time]], last = last, []
     en = [*first, *subject.en, *verbs.en, *(word for each in objects for word in each.en), *where_en, *last]
+    described: list[tuple[str | None, str | None]]
     described = [(each.noun, each.adjective) for each in (subject, *objects) if each.noun]
-    if predicate and subject.noun:
+    if predicate:
         described = [(subject.noun, predicate.base)]
     return Clause(de, en, verb.infinitive, described)
 
@@ -368,11 +382,16 @@ def _copula(way: Way, predicate: Adjective, subject: Phrase, no: De | None) -> V
 
 def _modal(way: Way, verb: Verb, subject: Phrase, no: De | None) -> Verbs:
     """ "can drink", "does not want to drink"; without a second verb "would like"."""
-    modal: Modal = lex.WISH if verb is lex.WISHING else way.choose(lex.MODALS)
+    modal: Modal = lex.WISH if verb is lex.WISHING else way.choose((lex.WILL,) if verb.is_state else lex.MODALS)
     finite = way.word(modal.finite.split()[subject.person])
     said = (modal.negated if no else modal.english).split("/")[-1 if subject.person == ER else 0]
-    with_do = said.startswith(("do not", "does not"))
-    en = [En(w, (no,) if no and (w == "not" or (with_do and w in ("do", "does"))) else (finite,)) for w in said.split()]
+    en = [En(text, (finite,)) for text in said.split()]
+    if no:
+        for word in en:
+            if word.text == "cannot":
+                word.sure = (finite, no)
+            elif word.text == "not" or (word.text in ("do", "does") and word is en[0]):
+                word.sure = (no,)
     if verb is lex.WISHING:
         return Verbs(finite, [], en)
     last = way.word(verb.infinitive)
@@ -386,7 +405,7 @@ def _perfect(way: Way, verb: Verb, subject: Phrase, no: De | None, time: Adverb 
     finite = way.word(lex.FORMS[verb.auxiliary].split()[subject.person])
     last = way.word(verb.participle)
     if time == lex.YESTERDAY:
-        did = [En("did", (no,)), *_not(no), *_said(verb.base, [last], [finite])] if no else None
+        did = [En("did", (no,), (finite,)), *_not(no), *_said(verb.base, [last])] if no else None
         return Verbs(finite, [last], did or _said(verb.past, [last], [finite]))
     have = En("has" if subject.person == ER else "have", (finite,))
     return Verbs(finite, [last], [have, *_not(no), *_said(verb.past_participle, [last])])
@@ -444,11 +463,11 @@ def _sentence(way: Way) -> Sentence:
         gold=gold,
         spelling=(spelling[0].upper() + spelling[1:]).replace(" weil ", ", weil ").replace(" dass ", ", dass "),
         lemmas=(
-            frozenset(noun for noun, _, _ in described),
+            frozenset(noun for noun, _, _ in described if noun),
             frozenset(adjective for _, adjective, _ in described if adjective),
             frozenset(clause.verb for clause in clauses),
         ),
-        joined=frozenset((noun, adjective, verb) for noun, adjective, verb in described if adjective),
+        joined=frozenset((noun, adjective, verb) for noun, adjective, verb in described if noun and adjective),
     )
 
 
@@ -458,5 +477,5 @@ def _thinking(way: Way) -> Clause:
     subject = _subject(way, animals=False)
     nicht = [way.word("nicht")] if verb.english.startswith("think") and way.maybe(0.4) else []
     verbs = _present(way, verb, subject, next(iter(nicht), None), [], subordinate=False)
-    described = [(subject.noun, subject.adjective)] if subject.noun else []
+    described: list[tuple[str | None, str | None]] = [(subject.noun, subject.adjective)] if subject.noun else []
     return Clause([*subject.de, verbs.finite, *nicht], [*subject.en, *verbs.en], verb.infinitive, described)

@@ -1,6 +1,6 @@
 """The words of the classroom: how German bends them, and what they are in English. Knows nothing of sentences.
 
-Spelled as a German writes them. The model reads them folded (vocabulary.py), and no two fold alike.
+Spelled as a German writes them. The model reads them folded (vocabulary.py), where only Morgen and morgen meet.
 """
 
 from dataclasses import dataclass
@@ -74,6 +74,7 @@ class Verb(Lexeme):
     receiver: bool = False  # also takes somebody in the dative
     placed: bool = True  # done at some place
     goes: bool = False  # goes home, rather
+    is_state: bool = False  # nobody can or wants to: only "will" goes with it
 
     @property
     def particle(self) -> str:
@@ -189,7 +190,7 @@ ADJECTIVES = (
     Adjective("frisch", "fresh", "drink food"),
     Adjective("billig", "cheap", "drink food text news thing"),
     Adjective("gut", "good", "drink food text news person"),
-    Adjective("groß", "big", "food person animal thing opening"),
+    Adjective("groß", "big", "food animal thing opening"),
     Adjective("klein", "small", "food person animal thing opening"),
     Adjective("alt", "old", "text news person animal thing opening"),
     Adjective("neu", "new", "text news thing opening"),
@@ -209,7 +210,8 @@ VERBS = (
     Verb("schreiben", "schreibe schreibt", "geschrieben", "write writes wrote written", "text"),
     Verb("kaufen", "kaufe kauft", "gekauft", "buy buys bought bought", f"{GOODS} animal"),
     Verb("verkaufen", "verkaufe verkauft", "verkauft", "sell sells sold sold", f"{GOODS} animal"),
-    Verb("brauchen", "brauche braucht", "gebraucht", "need needs needed needed", f"{GOODS} person", placed=False),
+    Verb("brauchen", "brauche braucht", "gebraucht", "need needs needed needed", f"{GOODS} person", placed=False,
+         is_state=True),
     Verb("sehen", "sehe sieht", "gesehen", "see sees saw seen", f"{GOODS} person animal", animals=True),
     Verb("finden", "finde findet", "gefunden", "find finds found found", f"{GOODS} person animal", animals=True),
     Verb("suchen", "suche sucht", "gesucht", "look·for looks·for looked·for looked·for",
@@ -239,19 +241,18 @@ THINKING = (  # what a dass-clause follows
 
 FORMS = {"haben": "habe hat haben", "sein": "bin ist sind"}
 BEING = Verb("sein", "bin ist", "gewesen", "be is was been", placed=False)
-WISHING = Verb(
-    "möchten", "möchte möchtest möchte", "gemocht", "like likes liked liked", "drink food text thing", placed=False
-)
+WISHING = Verb("möchten", "möchte möchte", "gemocht", "like likes liked liked", "drink food text thing", placed=False)
 
+WILL = Modal("werde wird werden", "will", "will not")
 MODALS = (
-    Modal("kann kann können", "can", "can not"),
+    Modal("kann kann können", "can", "cannot"),
     Modal("soll soll sollen", "should", "should not"),
-    Modal("werde wird werden", "will", "will not"),
+    WILL,
     Modal("will will wollen", "want to/wants to", "do not want to/does not want to"),
     Modal("muss muss müssen", "have to/has to", "do not have to/does not have to"),
     Modal("möchte möchte möchten", "would like to", "would not like to"),
 )
-WISH = Modal("möchte möchte möchten", "would like", "would not like")  # with an object and no infinitive
+WISH = Modal("möchte möchte möchten", "would like", "do not want/does not want")  # with an object and no infinitive
 
 TODAY, NOW, TOMORROW = Adverb("heute", "today"), Adverb("jetzt", "now"), Adverb("morgen", "tomorrow")
 YESTERDAY, ALREADY = Adverb("gestern", "yesterday"), Adverb("schon", "already")
@@ -262,7 +263,7 @@ PLACES = (
     Adverb("im Garten", "in the garden", ((0,), (0,), (1,))),
     Adverb("im Park", "in the park", ((0,), (0,), (1,))),
     Adverb("in der Küche", "in the kitchen", ((0,), (1,), (2,))),
-    Adverb("in der Schule", "at school", ((0, 1), (2,))),
+    Adverb("in der Schule", "at school", ((0,), (1, 2))),
     Adverb("zu Hause", "at home", ((0,), (1,))),
 )
 HOME = Adverb("nach Hause", "home", ((0, 1),))
@@ -278,8 +279,8 @@ OBJECTS: dict[Case, tuple[tuple[str, str, int], ...]] = {  # sie and ihr could b
 
 
 def odd_before(noun: Noun) -> tuple[str, ...]:
-    """Determiners that do not suit it: "mein Mann" is a husband."""
-    return ("mein",) if noun.singular in ("Mann", "Frau") else ()
+    """Determiners that do not suit it: "mein Mann" is a husband, "mein Mädchen" a sweetheart."""
+    return ("mein",) if noun.singular in ("Mann", "Frau", "Mädchen") else ()
 
 
 def apart(one: int, other: int) -> bool:

@@ -47,7 +47,7 @@ def _page(checkpoint: str, sentence: str) -> dict[str, Any]:
 def reference(checkpoint: str, translation: Translation) -> AlignedPair | None:
     """The corpus's own translation of a run's sentence, if the sentence is one of the corpus's."""
     material = MATERIALS.get(checkpoint)
-    return material and material.read(" ".join(token for token in translation.source if token != PAD))
+    return material.read(" ".join(token for token in translation.source if token != PAD)) if material else None
 
 
 def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
