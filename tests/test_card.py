@@ -6,8 +6,9 @@ import pytest
 
 from transformer import Translator
 from transformer.card import MapFigures, map_figures, strongest_look, write_card
-from transformer.checkpoint import FOLDER
+from transformer.checkpoint import FOLDER, load_checkpoint
 from transformer.corpus import TOY
+from transformer.evaluation import score_held_out, scores_table
 from transformer.maps import KINDS
 
 CARD = (FOLDER / "toy" / "card.md").read_text()
@@ -75,3 +76,29 @@ def test_the_figures_are_those_of_the_translations(toy: Translator, figures: Map
     assert figures.telling == min(max(look.max() for look in looks[:6]), max(look.max() for look in looks[6:]))
     entropies = [run.attention.encoder[2].entropy().mean() for run in (beer, coke)]
     assert figures.entropy["encoder"][2] == pytest.approx(sum(entropies) / 2)
+
+
+def test_the_classrooms_card_is_what_evaluation_prints_again() -> None:
+    card = (FOLDER / "classroom" / "card.md").read_text().splitlines()
+    today = scores_table(score_held_out(load_checkpoint(FOLDER / "classroom"), "classroom")).splitlines()
+    first = card.index(today[0])
+    for printed_row, row in zip(card[first : first + len(today)], today, strict=True):
+        (name, *figures), (name_today, *figures_today) = (
+            [c.strip() for c in r.split("|")[1:-1]] for r in (printed_row, row)
+        )
+        assert name == name_today
+        for figure, figure_today in zip(figures, figures_today, strict=True):
+            if figure[-1:].isdigit() or figure.endswith("%"):
+                then, now = (float(f.rstrip("%").replace(",", "")) for f in (figure, figure_today))
+                assert now == pytest.approx(then, abs=0.11 if "AER" not in name else 0.002), name
+
+
+def test_the_shipped_classroom_has_learned_what_was_asked_of_it() -> None:
+    card = (FOLDER / "classroom" / "card.md").read_text()
+    exact = re.search(r"\| exact match, free-running \| ([\d.]+)% \| ([\d.]+)% \|", card)
+    best = re.search(r"\| AER, best head \| ([\d.]+) \|", card)
+    assert exact is not None
+    assert best is not None
+    assert float(exact[1]) == 100
+    assert float(exact[2]) >= 99
+    assert float(best[1]) <= 0.05
