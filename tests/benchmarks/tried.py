@@ -20,7 +20,8 @@ VARIATIONS = (  # what is changed against the shipped command
     "--steps 900",
 )
 
-HEADING = """What else was tried, by `make tried` on two cores: the command above with one thing changed, and seed 1 unless a
+HEADING = """\
+What else was tried, by `make tried` on two cores: the command above with one thing changed, and seed 1 unless a
 row says otherwise. Exact match and the best head's AER are on held-out sentences / unseen combinations; the time is
 training alone.
 """
