@@ -98,7 +98,7 @@ function opening(run) {
   const size = queries.length * keys.length;
   const asked = run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0;
   const rates = asked >= ENOUGH ? run.reference.error_rates.flat() : [];
-  const best = argmax(rates.map((rate) => -rate));
+  const best = rates.lastIndexOf(Math.min(...rates)); // of several the one in the highest layer, which is read last
   const head = rates[best] <= ALIGNS ? best : Math.floor(argmax(values) / size);
   const cell = argmax(values.slice(head * size, (head + 1) * size));
   return { step: Math.floor(cell / keys.length), head: head % heads, layer: Math.floor(head / heads) };
