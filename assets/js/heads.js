@@ -1,7 +1,7 @@
 // How well each cross-attention head aligns the words, what every head is like, and what a look does not prove.
 
 import { h, percent, word } from "./dom.js";
-import { argmax, follow, state, update } from "./store.js";
+import { argmax, enough, follow, state, update } from "./store.js";
 
 const HIGH = 0.5; // a weight that a map shows as a clear look
 const KINDS = { encoder: "encoder", decoder: "decoder", cross: "cross" };
@@ -16,6 +16,7 @@ const COLUMNS = [
 const ABOUT_ALIGNMENT =
   "A head aligns when, for each word being said, it looks hardest at the German word that it stands for. The score is " +
   "1 − AER, the alignment error rate: 100 % points at every gold word and at no wrong one. Click a head to open it.";
+const LUCK = "Over so few words, one of many heads aligns them all by chance.";
 const ABOUT_TABLE =
   "Entropy: 0 looks at one word, ln n at n words alike. Distance: how many places away a head looks, on average.";
 const ABOUT_SILENCE =
@@ -28,7 +29,7 @@ const LIMITS = [
 const share = (value) => (value === null || value === undefined ? "–" : percent(value));
 
 export function mount({ element, server }) {
-  const about = h("p", { class: "hint" }, ABOUT_ALIGNMENT);
+  const about = h("p", { class: "hint" });
   const here = h("div", { class: "scores" });
   const there = h("div", { class: "scores" });
   const verdict = h("p", { id: "silenced", "aria-live": "polite" });
@@ -78,6 +79,7 @@ export function mount({ element, server }) {
     const cross = run.attention.cross;
     const rates = run.reference?.error_rates ?? null;
     const held = answer?.held_out ?? null;
+    about.textContent = rates && !enough(run) ? `${ABOUT_ALIGNMENT} ${LUCK}` : ABOUT_ALIGNMENT;
     here.replaceChildren(
       h("h3", {}, "this sentence"),
       rates ? grid(cross, rate(rates)) : h("p", { class: "hint" }, missing(run)),

@@ -92,12 +92,14 @@ export const argmax = (values) => values.reduce((best, value, i) => (value > val
 const ALIGNS = 0.2; // an error rate below which a head is said to align,
 const ENOUGH = 5; // over so many words at least: of many heads, one always aligns a few by chance
 
+/** Whether a run has gold links for so many words that aligning them is no luck. */
+export const enough = (run) => run.reference?.gold?.sure.filter((keys) => keys.length).length >= ENOUGH;
+
 /** The head that aligns best, if one does, else the one that looks hardest; at the step of its hardest look. */
 function opening(run) {
   const { heads, queries, keys, values } = run.attention.cross;
   const size = queries.length * keys.length;
-  const asked = run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0;
-  const rates = asked >= ENOUGH ? run.reference.error_rates.flat() : [];
+  const rates = enough(run) ? run.reference.error_rates.flat() : [];
   const best = rates.lastIndexOf(Math.min(...rates)); // of several the one in the highest layer, which is read last
   const head = rates[best] <= ALIGNS ? best : Math.floor(argmax(values) / size);
   const cell = argmax(values.slice(head * size, (head + 1) * size));
