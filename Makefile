@@ -36,7 +36,7 @@ tried: .venv/measure
 	$(BIN)/python -m tests.benchmarks.tried checkpoints/classroom/tried.md $(CLASSROOM) --seed 1
 
 sample: .venv/demo
-	$(BIN)/python -m transformer.corpus.classroom
+	$(BIN)/python -m transformer.corpus
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,12 +1,11 @@
 """The classroom: thousands of generated German sentences with gold alignments, and two sets kept from training.
 
-`python -m transformer.corpus.classroom` prints 200 sentences with their alignments, to be read through.
+`python -m transformer.corpus` prints 200 sentences with their alignments, to be read through.
 """
 
 import argparse
 import itertools
 import random
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -163,7 +162,7 @@ MATERIAL = Material(
 
 def main(arguments: list[str]) -> None:
     """Print a sample, an alignment under each pair: every English word with the German that it stands for."""
-    parser = argparse.ArgumentParser(prog="python -m transformer.corpus.classroom", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m transformer.corpus", description=main.__doc__)
     parser.add_argument("--count", type=int, default=200, help="how many sentences")
     parser.add_argument("--seed", type=int, default=0, help="the same seed prints the same sentences")
     args = parser.parse_args(arguments)
@@ -175,7 +174,3 @@ def main(arguments: list[str]) -> None:
             for t, word in enumerate(sentence.target.split())
         )
         print(f"{sentence.spelling}\n{sentence.target}\n    {' '.join(links)}\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
