@@ -9,7 +9,6 @@ from functools import cache
 import pytest
 
 from transformer import Translator
-from transformer.checkpoint import names
 from transformer.corpus import CORPORA, MATERIALS, Example, lexicon
 from transformer.corpus.classroom import COMBINATIONS, EXAMPLES, MATERIAL, SENTENCES, draw, main, part, read
 from transformer.corpus.grammar import Sentence, listen, speak
@@ -194,17 +193,12 @@ def test_the_word_list_leaves_no_noun_adjective_verb_or_modal_out() -> None:
     assert {fold(word) for place in lexicon.PLACES for word in place.german.split()} <= listed
 
 
-shipped = pytest.mark.skipif("classroom" not in names(), reason="there is no classroom checkpoint yet")
-
-
-@shipped
 @pytest.mark.parametrize(("side", "vocabulary"), enumerate(["src_vocab", "tgt_vocab"]))
 def test_the_shipped_checkpoint_knows_every_word_of_the_word_list(side: int, vocabulary: str) -> None:
     known = getattr(Translator.load("classroom", device="cpu").checkpoint, vocabulary).words
     assert word_list(side) - set(known) == set()
 
 
-@shipped
 def test_the_shipped_checkpoint_knows_every_word_that_is_held_out_and_of_the_examples() -> None:
     checkpoint = Translator.load("classroom", device="cpu").checkpoint
     for sentence in (*drawn(SENTENCES), *drawn(COMBINATIONS)):

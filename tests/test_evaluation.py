@@ -10,7 +10,7 @@ import torch
 
 from transformer import Translation, Translator
 from transformer.alignment import AlignedPair, Counts, Gold, count
-from transformer.checkpoint import Checkpoint, names
+from transformer.checkpoint import Checkpoint
 from transformer.corpus import MATERIALS
 from transformer.corpus.classroom import COMBINATIONS, SENTENCES, draw
 from transformer.evaluation import (
@@ -184,7 +184,6 @@ def test_alignment_is_of_the_reference_whatever_the_model_would_say(babbler: Tra
 # The shipped classroom, if there is one
 
 
-@pytest.mark.skipif("classroom" not in names(), reason="there is no classroom checkpoint yet")
 @pytest.mark.parametrize("which", [SENTENCES, COMBINATIONS])
 def test_the_shipped_classroom_scores_as_sentence_by_sentence(which: str) -> None:
     classroom = Translator.load("classroom", device="cpu")

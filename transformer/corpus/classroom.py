@@ -75,24 +75,17 @@ def _set(which: str) -> Callable[[], tuple[Sentence, ...]]:
 def classroom() -> Corpus:
     """The corpus to train on. The first call takes seconds: it makes all pairs."""
     pairs = draw("", PAIRS)
-    sides = [sorted({word for pair in pairs for word in side(pair).split()}) for side in (_source, _target)]
+    german = sorted({word for pair in pairs for word in pair.source.split()})
+    english = sorted({word for pair in pairs for word in pair.target.split()})
     return Corpus(
         name="classroom",
         pairs=tuple((pair.source, pair.target) for pair in pairs),
-        src_vocab=Vocabulary((PAD, *sides[0])),
-        tgt_vocab=Vocabulary((PAD, START, END, *sides[1])),
+        src_vocab=Vocabulary((PAD, *german)),
+        tgt_vocab=Vocabulary((PAD, START, END, *english)),
         source_length=LONGEST,
         pad_source=False,
         material=MATERIAL,
     )
-
-
-def _source(pair: Sentence) -> str:
-    return pair.source
-
-
-def _target(pair: Sentence) -> str:
-    return pair.target
 
 
 EXAMPLES = (
