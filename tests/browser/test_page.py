@@ -219,7 +219,7 @@ def test_a_word_isolates_its_lines(visit: Visit) -> None:
 def test_switching_asks_nothing_of_the_server(visit: Visit) -> None:
     page = visit.open()
     visit.tab("Attention")
-    page.wait_for_load_state("networkidle")
+    expect(page.locator("#silenced")).not_to_have_text("…")  # what the tab asks for once it is seen has come
     visit.requests.clear()
     for name in ("Encoder", "Decoder", "3", "head 2", "Lines", "Table", "Heatmap"):
         visit.press(name)
