@@ -54,15 +54,13 @@ def test_a_device_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, by
 
 def test_the_sentence_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Abacus 9")
-    assert (
-        why_device(CPU)
-        == "Runs on the processor (cpu): PyTorch found no accelerator, and a model this small needs none."
-    )
-    assert why_device(CUDA) == "Runs on Abacus 9 (cuda), the accelerator that PyTorch found."
-    assert why_device(MPS) == "Runs on mps, the accelerator that PyTorch found."
-    assert why_device(CPU, "cpu") == "Runs on cpu, because the caller asked for it."
+    alone = "Runs on the processor (cpu): PyTorch found no accelerator, and a model this small needs none."
+    assert str(why_device(CPU)) == alone
+    assert str(why_device(CUDA)) == "Runs on Abacus 9 (cuda), the accelerator that PyTorch found."
+    assert str(why_device(MPS)) == "Runs on mps, the accelerator that PyTorch found."
+    assert str(why_device(CPU, "cpu")) == "Runs on cpu, because the caller asked for it."
     monkeypatch.setenv(ENVIRONMENT, "cpu")
-    assert why_device(CPU) == f"Runs on cpu, because ${ENVIRONMENT} asked for it."
+    assert str(why_device(CPU)) == f"Runs on cpu, because ${ENVIRONMENT} asked for it."
 
 
 class Dtypes(TorchDispatchMode):

@@ -4,6 +4,8 @@ import os
 
 import torch
 
+from .message import Message
+
 ENVIRONMENT = "TRANSFORMER_DEVICE"
 
 
@@ -27,15 +29,20 @@ def pick_device(name: str | None = None) -> torch.device:
     return device
 
 
-def why_device(device: torch.device, name: str | None = None) -> str:
+def why_device(device: torch.device, name: str | None = None) -> Message:
     """One sentence for people: what `device` is, and why `pick_device(name)` chose it."""
-    if name or os.environ.get(ENVIRONMENT):
-        return f"Runs on {device.type}, because {'the caller' if name else '$' + ENVIRONMENT} asked for it."
+    kind = {"device": device.type}
+    if name:
+        return Message("device.caller", "Runs on {device}, because the caller asked for it.", kind)
+    if os.environ.get(ENVIRONMENT):
+        variable = {"variable": f"${ENVIRONMENT}"}
+        return Message("device.asked", "Runs on {device}, because {variable} asked for it.", kind | variable)
+    if device.type == "cpu":
+        english = "Runs on the processor (cpu): PyTorch found no accelerator, and a model this small needs none."
+        return Message("device.cpu", english)
     if device.type == "cuda":
-        return f"Runs on {torch.cuda.get_device_name(device)} (cuda), the accelerator that PyTorch found."
-    if device.type != "cpu":
-        return f"Runs on {device.type}, the accelerator that PyTorch found."
-    return "Runs on the processor (cpu): PyTorch found no accelerator, and a model this small needs none."
+        kind = {"device": f"{torch.cuda.get_device_name(device)} (cuda)"}
+    return Message("device.accelerator", "Runs on {device}, the accelerator that PyTorch found.", kind)
 
 
 def _accelerator() -> torch.device | None:

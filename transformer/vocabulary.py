@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Any
+
+from .message import Message, Words
 
 PAD, START, END = "P", "S", "E"  # upper case: folded text never collides with them
 SPECIAL = frozenset({PAD, START, END})
@@ -17,6 +20,10 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map
 
 class SentenceError(ValueError):
     """A sentence that a model cannot take. The message tells a visitor what to do about it."""
+
+    def __init__(self, key: str, english: str, **values: Any) -> None:
+        self.message = Message(f"error.{key}", english, values)
+        super().__init__(str(self.message))
 
 
 def fold(text: str) -> str:
@@ -79,14 +86,18 @@ class Vocabulary:
         for char in () if text.isascii() and text.isprintable() else text:
             if char in _BLANK or not (char.isprintable() or char in "\t\n\r" or unicodedata.category(char)[0] == "Z"):
                 raise SentenceError(
-                    f"The sentence has an invisible character in it (U+{ord(char):04X}). Type it again without that."
+                    "invisible",
+                    "The sentence has an invisible character in it ({code}). Type it again without that.",
+                    code=f"U+{ord(char):04X}",
                 )
         words = self.split(text)
         if not words:
-            raise SentenceError(f"There is no word to translate yet. Try some of these: {self.some_words()}.")
+            raise SentenceError(
+                "empty", "There is no word to translate yet. Try some of these: {known}.", known=self.some_words()
+            )
         unknown = list(dict.fromkeys(word for word in words if word not in self.ids))
         if unknown:
-            raise SentenceError(f"I don't know {_listed(unknown)}. {self._instead_of(unknown)}")
+            raise self._unknown(unknown)
         return [self.ids[word] for word in words]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -99,19 +110,19 @@ class Vocabulary:
                 words.append(self.tokens[i])
         return " ".join(words)
 
-    def _instead_of(self, unknown: Sequence[str]) -> str:
-        """All words where they are few, else those nearest to the unknown ones."""
-        if len(self.words) <= 20:
-            return f"This model knows {self.some_words()}."
-        near = dict.fromkeys(word for each in unknown[:3] for word in get_close_matches(each[:40], self.words))
-        if not near:
-            return f"This model knows {self.some_words(10)}."
-        return f"The nearest that this model knows: {', '.join(near)}."
+    def _unknown(self, words: Sequence[str]) -> SentenceError:
+        """Names what is known instead: all words where they are few, else those nearest to the unknown ones."""
+        unknown, most = _listed(words), 20 if len(self.words) <= 20 else 10
+        near = dict.fromkeys(word for each in words[:3] for word in get_close_matches(each[:40], self.words))
+        if near and most < 20:
+            english = "I don't know {unknown}. The nearest that this model knows: {near}."
+            return SentenceError("unknown_near", english, unknown=unknown, near=Words(tuple(near)))
+        english = "I don't know {unknown}. This model knows {known}."
+        return SentenceError("unknown", english, unknown=unknown, known=self.some_words(most))
 
-    def some_words(self, most: int = 20) -> str:
-        """Words to tell a visitor, as one phrase."""
-        rest = len(self.words) - most
-        return ", ".join(self.words[:most]) + (f" and {rest} more" if rest > 0 else "")
+    def some_words(self, most: int = 20) -> Words:
+        """Words to tell a visitor."""
+        return Words(self.words[:most], max(0, len(self.words) - most))
 
 
 def check_target(vocab: Vocabulary) -> None:
@@ -120,6 +131,6 @@ def check_target(vocab: Vocabulary) -> None:
         raise ValueError(f"the target vocabulary has no {' and no '.join(sorted(missing))}")
 
 
-def _listed(words: Sequence[str], most: int = 3, longest: int = 30) -> str:
-    shown = [f"“{word if len(word) <= longest else word[:longest] + '…'}”" for word in words[:most]]
-    return ", ".join(shown) + (f" and {len(words) - most} more" if len(words) > most else "")
+def _listed(words: Sequence[str], most: int = 3, longest: int = 30) -> Words:
+    shown = (f"“{word if len(word) <= longest else word[:longest] + '…'}”" for word in words[:most])
+    return Words(tuple(shown), max(0, len(words) - most))

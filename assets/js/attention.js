@@ -2,44 +2,23 @@
 
 import { save } from "./save.js";
 import { EVEN, argmax, follow, row, state, update } from "./store.js";
-import { h, icon, isSpecial, percent, segmented, svg, word } from "./dom.js";
+import { h, icon, isSpecial, segmented, svg, word } from "./dom.js";
+import { nodes, percent, t } from "./i18n.js";
 import { heatmap, lines, mark, table, thumbnail } from "./maps.js";
 
-const KINDS = [
-  ["encoder", "Encoder"],
-  ["decoder", "Decoder"],
-  ["cross", "Cross"],
-];
-const DRAWINGS = [
-  ["heatmap", "Heatmap"],
-  ["lines", "Lines"],
-  ["table", "Table"],
-];
+const KINDS = ["encoder", "decoder", "cross"];
 const DRAW = { heatmap, lines, table };
-const NAMES = { source: "source", target: "decoder input" };
 const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
-const ABOUT = {
-  encoder:
-    "The German words look at each other, all at once and before anything is said: steps do not change this picture. " +
-    "Nobody may look at padding (P).",
-  decoder:
-    "The English words said so far look at each other. Each may look back and at itself, never at the future: " +
-    "those cells are masked.",
-  cross:
-    "The English words look at the German ones. The row that reads a word decides which word is said next. " +
-    "The page opens on the head that aligns the words best or, where none does, on the one that looks hardest.",
-};
-
-export function mount({ element }) {
-  const kind = segmented("Which attention", KINDS, (value) => update({ kind: value }));
-  const drawing = segmented("How to draw it", DRAWINGS, (value) => update({ drawing: value }));
+export function mount({ element, signal }) {
+  const kind = segmented(t("attention.which"), KINDS.map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
+  const drawing = segmented(t("attention.how"), Object.keys(DRAW).map((name) => [name, t(`attention.${name}`)]), (value) => update({ drawing: value }));
   const layers = h("span", { class: "pickers" });
-  const overlay = h("button", { type: "button", class: "pill toggle", id: "gold", onclick: () => update({ gold: !state.gold }) }, "gold alignment");
-  const key = h("p", { class: "hint", hidden: true }, "Ringed: the German word that the word being said stands for. Dashed: one may see it so.");
+  const overlay = h("button", { type: "button", class: "pill toggle", id: "gold", onclick: () => update({ gold: !state.gold }) }, t("attention.gold"));
+  const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
   const heading = h("h2");
   const about = h("p", { class: "hint" });
   const large = h("div", { class: "large" });
-  const keep = h("button", { type: "button", class: "save", title: "Save as picture", "aria-label": "Save as picture" }, icon("save"));
+  const keep = h("button", { type: "button", class: "save", title: t("save"), "aria-label": t("save") }, icon("save"));
   keep.addEventListener("click", () => save(large.firstChild, `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}`));
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   const gridHeading = h("h2");
@@ -77,8 +56,8 @@ export function mount({ element }) {
     const marked = state.kind === "encoder" ? null : step;
     redraw("layers", [map.layers], () => {
       const options = Array.from({ length: map.layers }, (_, i) => [String(i), String(i + 1)]);
-      layer = segmented("Layer", options, (value) => update({ layer: Number(value) }));
-      layers.replaceChildren(h("span", {}, "layer"), layer.element);
+      layer = segmented(t("layer"), options, (value) => update({ layer: Number(value) }));
+      layers.replaceChildren(h("span", {}, t("layer")), layer.element);
     });
     kind.set(state.kind);
     drawing.set(state.drawing);
@@ -88,26 +67,25 @@ export function mount({ element }) {
     overlay.setAttribute("aria-pressed", state.gold);
     key.hidden = !(aligned && state.gold);
     redraw("grid", [run, state.kind, state.layer, state.gold], () => {
-      gridHeading.textContent = `All heads of layer ${state.layer + 1}`;
+      gridHeading.textContent = t("attention.all_heads", { layer: state.layer + 1 });
       grid.replaceChildren(
         ...Array.from({ length: map.heads }, (_, i) =>
           h(
             "button",
             { type: "button", onclick: () => update({ head: i }) },
             thumbnail(state.kind, state.layer, i),
-            h("small", {}, `head ${i + 1}`),
+            h("small", {}, t("head_n", { head: i + 1 })),
           ),
         ),
       );
-      about.textContent = ABOUT[state.kind];
+      about.textContent = t(`attention.about.${state.kind}`);
     });
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     width = large.parentElement.clientWidth || width;
     redraw("large", [run, state.kind, state.layer, head, state.drawing, state.gold, width], () => {
-      const [first, second] = state.drawing === "lines" ? ["left", "right"] : ["rows", "columns"];
-      const [from, at] = [word(`${NAMES[sides[0]]} ↓`, sides[0]), word(`${NAMES[sides[1]]} →`, sides[1])];
-      const title = `Head ${head + 1} of layer ${state.layer + 1}`;
-      heading.replaceChildren(`${title} · ${first}: looks from `, from, ` · ${second}: looks at `, at);
+      const axis = (i, arrow) => word(`${t(`side.${sides[i]}`)} ${arrow}`, sides[i]);
+      const places = { head: head + 1, layer: state.layer + 1, from: axis(0, "↓"), at: axis(1, "→") };
+      heading.replaceChildren(...nodes(state.drawing === "lines" ? "attention.axes_lines" : "attention.axes", places));
       tip.hidden = true;
       large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
     });
@@ -117,7 +95,9 @@ export function mount({ element }) {
     large.firstChild.setAttribute("aria-label", say.textContent);
   };
   follow(element, draw);
-  new ResizeObserver(() => state.run && draw()).observe(element);
+  const sized = new ResizeObserver(() => state.run && draw());
+  sized.observe(element);
+  signal.addEventListener("abort", () => sized.disconnect());
 
   large.addEventListener("pointerover", ({ target }) => {
     const text = target.dataset?.look;
@@ -131,7 +111,7 @@ export function mount({ element }) {
   });
   // A finger leaves as soon as it lifts; what it touched is read until the next touch.
   large.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || (tip.hidden = true));
-  document.addEventListener("pointerdown", ({ target }) => large.contains(target) || (tip.hidden = true));
+  document.addEventListener("pointerdown", ({ target }) => large.contains(target) || (tip.hidden = true), { signal });
   large.addEventListener("click", ({ target }) => {
     const query = target.closest("[data-query]")?.dataset.query;
     if (query !== undefined && state.kind !== "encoder") update({ step: Number(query) });
@@ -159,12 +139,16 @@ function aloud(marked, [from, at]) {
   const query = marked ?? argmax(rows.map((look, i) => (isSpecial(queries[i]) ? 0 : Math.max(...look))));
   const key = argmax(rows[query]);
   const open = allowed[query].filter(Boolean).length;
-  const who = `head ${head + 1} of layer ${layer + 1}`;
-  const words = ["Reading ", word(queries[query], from)];
-  if (marked !== null) words.push(", about to say ", word(run.output[query], "target"));
-  words.push(`, ${who} `);
-  if (open === 1) words.push("can look at nothing but ", word(keys[key], at), ".");
-  else if (rows[query][key] - 1 / open < EVEN) words.push(`looks at all ${open} words almost alike.`);
-  else words.push("looks mostly at ", word(keys[key], at), ` (${percent(rows[query][key])}; looking at all alike would be ${percent(1 / open)}).`);
-  return words;
+  const said = marked !== null && word(run.output[query], "target");
+  const places = {
+    reading: nodes(said ? "aloud.reading_and_saying" : "aloud.reading", { word: word(queries[query], from), said }),
+    head: head + 1,
+    layer: layer + 1,
+    count: open,
+    word: word(keys[key], at),
+    share: percent(rows[query][key]),
+    equal: percent(1 / open),
+  };
+  if (open === 1) return nodes("aloud.only", places);
+  return nodes(rows[query][key] - 1 / open < EVEN ? "aloud.evenly" : "aloud.mostly", places);
 }

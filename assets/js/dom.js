@@ -31,14 +31,6 @@ const PATHS = {
 export const icon = (name) =>
   svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: PATHS[name], fill: name === "play" ? "currentColor" : "none" }));
 
-/** Two or three digits: "97 %", "99.4 %", "0.03 %". Only 0 is "0 %". */
-export function percent(share) {
-  const value = share * 100;
-  if (value === 0 || value === 100) return `${value} %`;
-  if (value < 0.01) return "< 0.01 %";
-  return `${value.toFixed(value < 1 ? 2 : value < 10 || value > 99 ? 1 : 0)} %`;
-}
-
 const SPECIAL = new Set(["S", "E", "P"]);
 export const isSpecial = (token) => SPECIAL.has(token);
 

@@ -2,6 +2,7 @@
 
 import { gold, state, weight } from "./store.js";
 import { h, isSpecial, svg, typeScale, word } from "./dom.js";
+import { t } from "./i18n.js";
 
 const GAP = 2;
 const LARGEST = [120, 56]; // px a cell, across and down
@@ -25,7 +26,7 @@ function each(kind, layer, head, visit) {
   );
 }
 
-const spoken = ({ from, to, open, value }) => `${from} → ${to}: ${open ? value.toFixed(2) : "masked"}`;
+const spoken = ({ from, to, open, value }) => `${from} → ${to}: ${open ? value.toFixed(2) : t("masked")}`;
 
 /** A token on an axis, in its side's colour; `anchor` is where x lies. Special tokens are outlined. */
 function label(token, side, { x, y, anchor, size }, attributes = {}) {
@@ -114,7 +115,7 @@ export function lines(kind, layer, head, { width, sides }) {
   const words = (tokens, side, anchor, x, axis) =>
     tokens.forEach((token, i) => {
       const isolate = () => keep(`[data-${axis}="${i}"]`);
-      const read = looks[axis][i].join(", ") || `${token}: masked`;
+      const read = looks[axis][i].join(", ") || `${token}: ${t("masked")}`;
       const data = { tabindex: 0, role: "img", "aria-label": read, [`data-${axis}`]: i };
       const text = label(token, side, { x, y: y(i), anchor, size }, data);
       for (const enter of ["pointerenter", "focus"]) text.addEventListener(enter, isolate);
@@ -134,7 +135,7 @@ export function table(kind, layer, head, { sides }) {
     rows[at.query].append(
       at.open
         ? h("td", { "data-weight": at.value, class: at.stands && `gold ${at.stands}`, "data-gold": at.stands && `${at.query} ${at.key}` }, at.value.toFixed(3))
-        : h("td", { class: "masked" }, "masked"),
+        : h("td", { class: "masked" }, t("masked")),
     ),
   );
   const columns = keys.map((token) => h("th", { scope: "col" }, word(token, sides[1])));

@@ -1,6 +1,7 @@
 // What there is to try: example sentences, a surprise, and the words that the model knows.
 
 import { h } from "./dom.js";
+import { t } from "./i18n.js";
 import { follow, state } from "./store.js";
 
 /** Returns an element that follows the model: `choose.example(example)` and `choose.surprise()` are called on a click. */
@@ -9,8 +10,8 @@ export function offers(models, choose) {
   const list = h("div", { class: "word-list" });
   const dialog = h(
     "dialog",
-    { "aria-label": "Word list" },
-    h("form", { method: "dialog" }, h("h2", {}, "The words that this model knows"), h("button", { class: "pill" }, "Close")),
+    { "aria-label": t("words.title") },
+    h("form", { method: "dialog" }, h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))),
     list,
   );
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
@@ -22,10 +23,11 @@ export function offers(models, choose) {
     const { examples, surprise, words } = models[checkpoint];
     const button = (text, onclick, title) => [h("button", { type: "button", onclick, title }, text), " "];
     element.replaceChildren(
-      "try ",
-      ...examples.flatMap((each) => button(each.name, () => choose.example(each), each.sentence)),
-      ...(surprise ? button("surprise me", () => choose.surprise(), "A sentence that training never saw") : []),
-      ...button("word list", () => dialog.showModal()),
+      t("offers.try"),
+      " ",
+      ...examples.flatMap((each) => button(each.name ? t(`example.${each.name}`) : each.sentence, () => choose.example(each), each.sentence)),
+      ...(surprise ? button(t("offers.surprise"), () => choose.surprise(), t("offers.surprise_hint")) : []),
+      ...button(t("offers.words"), () => dialog.showModal()),
       dialog,
     );
     list.replaceChildren(
@@ -33,7 +35,7 @@ export function offers(models, choose) {
         h(
           "section",
           {},
-          Object.keys(words).length > 1 ? h("h3", {}, kind) : null,
+          Object.keys(words).length > 1 ? h("h3", {}, t(`words.${kind}`)) : null,
           h("dl", {}, ...pairs.flatMap(([german, english]) => [h("dt", { lang: "de" }, german), h("dd", {}, english)])),
         ),
       ),

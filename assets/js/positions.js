@@ -2,6 +2,7 @@
 
 import { floats, follow, state } from "./store.js";
 import { h, segmented, typeScale } from "./dom.js";
+import { number as counted, has, t } from "./i18n.js";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const QUIET = { displaylogo: false, modeBarButtons: [["toImage"]] };
@@ -18,10 +19,12 @@ function library(url) {
   return plotly;
 }
 
-export function mount({ element, props, server }) {
+let at = null; // what is looked at
+let encoding = null; // what the server last sent
+
+export function mount({ element, props, server, signal }) {
   const { plotly: url, d_model: own, longest } = props.value;
-  const at = { length: 50, d_model: own, position: 10, dimension: 4, stack: "encoder" };
-  let encoding = null; // what the server last sent
+  at ??= { length: 50, d_model: own, position: 10, dimension: 4, stack: "encoder" };
 
   const number = (name, label, max, change) => {
     const input = h("input", { type: "range", name, min: 0, max, value: at[name] });
@@ -32,24 +35,21 @@ export function mount({ element, props, server }) {
     });
     return { input, out, element: h("label", {}, h("span", {}, label, " ", out), input) };
   };
-  const length = number("length", "positions shown", longest, () => fetchSoon());
+  const length = number("length", t("positions.shown"), longest, () => fetchSoon());
   length.input.min = 5;
-  const position = number("position", "position", at.length - 1, () => cross());
-  const dimension = number("dimension", "dimension", own - 1, () => cross());
+  const position = number("position", t("figure.position"), at.length - 1, () => cross());
+  const dimension = number("dimension", t("figure.dimension"), at.d_model - 1, () => cross());
   const size = h(
     "select",
     { name: "d_model" },
-    [...new Set([own, ...SIZES])].sort((a, b) => a - b).map((d) => h("option", { value: d, selected: d === own }, String(d))),
+    [...new Set([own, ...SIZES])].sort((a, b) => a - b).map((d) => h("option", { value: d, selected: d === at.d_model }, String(d))),
   );
   size.addEventListener("change", () => {
     at.d_model = Number(size.value);
     fetchSoon();
   });
-  const stacks = [
-    ["encoder", "encoder input"],
-    ["decoder", "decoder input"],
-  ];
-  const stack = segmented("Which input", stacks, (value) => {
+  const stacks = ["encoder", "decoder"].map((name) => [name, t(`positions.${name}`)]);
+  const stack = segmented(t("positions.which"), stacks, (value) => {
     at.stack = value;
     stack.set(value);
     drawSum();
@@ -57,7 +57,7 @@ export function mount({ element, props, server }) {
   stack.set(at.stack);
 
   const figure = (label) => h("div", { class: "figure", role: "figure", "aria-label": label });
-  const [map, wave, alike, sum] = ["Positional encoding", "One dimension", "Similarity", "Embedding + position = input"].map(figure);
+  const [map, wave, alike, sum] = ["map", "wave", "alike", "sum"].map((name) => figure(t(`positions.figure.${name}`)));
   const [waveHeading, alikeHeading] = [h("h2"), h("h2")];
   const say = h("p", { class: "say", "aria-live": "polite" });
   const sumSay = h("p", { class: "hint" });
@@ -69,9 +69,9 @@ export function mount({ element, props, server }) {
       h(
         "section",
         { class: "card" },
-        h("h2", {}, "Each row is a position, written as a pattern of waves"),
+        h("h2", {}, t("positions.rows")),
         map,
-        h("div", { class: "sliders" }, length.element, h("label", {}, h("span", {}, "numbers a word (d_model)"), size)),
+        h("div", { class: "sliders" }, length.element, h("label", {}, h("span", {}, t("positions.width")), size)),
       ),
       h(
         "section",
@@ -81,13 +81,13 @@ export function mount({ element, props, server }) {
         wave,
         alikeHeading,
         alike,
-        h("p", { class: "hint" }, "Click the picture, or move the sliders, to choose a position and a dimension. Indigo is above 0, red below."),
+        h("p", { class: "hint" }, t("positions.hint")),
       ),
     ),
     h(
       "section",
       { class: "card below" },
-      h("div", { class: "controls" }, h("h2", {}, "This sentence: embedding + position = input"), stack.element),
+      h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element),
       sum,
       sumSay,
     ),
@@ -112,14 +112,14 @@ export function mount({ element, props, server }) {
   const failed = new Set(); // the sentences that say so; each is tried again when its figure is next seen
   function fail(where, error) {
     failed.add(where);
-    where.textContent = error ?? "The figures could not be loaded. Leave this tab and come back to try again.";
+    where.textContent = error ?? t("positions.failed");
   }
 
   const drawMap = () => mapFigure().catch(() => fail(say));
   async function mapFigure() {
     if (!encoding) return;
     const Plotly = await library(url);
-    await Plotly.react(map, ...themed(encoding.heatmap), QUIET);
+    await Plotly.react(map, ...themed(encoding.heatmap, "map"), QUIET);
     if (!map.dataset.clickable) {
       map.dataset.clickable = "yes";
       map.on("plotly_click", ({ points: [point] }) => {
@@ -149,22 +149,19 @@ export function mount({ element, props, server }) {
     const horizontal = (y) => ({ type: "line", y0: y, y1: y, x0: 0, x1: 1, xref: "paper", ...line });
     Plotly.relayout(map, { shapes: [vertical(at.dimension), horizontal(at.position)] });
 
-    const name = at.dimension % 2 ? "cosine" : "sine";
-    const turn = encoding.wavelengths[at.dimension];
-    waveHeading.textContent = `Dimension ${at.dimension} is a ${name}, one turn every ${short(turn)} positions`;
+    const wavelength = short(encoding.wavelengths[at.dimension]);
+    const wavy = { position: at.position, dimension: at.dimension, wave: t(at.dimension % 2 ? "positions.cosine" : "positions.sine"), wavelength };
+    waveHeading.textContent = t("positions.turn", wavy);
     const values = Array.from({ length: count }, (_, p) => encoding.values[p * width + at.dimension]);
     const cosines = Array.from(encoding.cosines.subarray(at.position * count, (at.position + 1) * count));
-    alikeHeading.textContent = `How similar position ${at.position} is to every position`;
+    alikeHeading.textContent = t("positions.similar", wavy);
     const marks = { shapes: [vertical(at.position)] };
-    for (const [node, skeleton, y] of [[wave, encoding.curve, values], [alike, encoding.similar, cosines]]) {
-      const [data, layout] = themed(skeleton);
+    for (const [node, skeleton, y, name] of [[wave, encoding.curve, values, "curve"], [alike, encoding.similar, cosines, "similar"]]) {
+      const [data, layout] = themed(skeleton, name);
       await Plotly.react(node, [{ ...data[0], y }], { ...layout, ...marks }, QUIET);
     }
-    const value = values[at.position];
-    const next = at.position + 1 < count ? ` The next position is ${cosines[at.position + 1].toFixed(2)} alike (cosine; 1 would be the same).` : "";
-    say.textContent =
-      `Position ${at.position}, dimension ${at.dimension} is ${value.toFixed(3)}: a ${name} of wavelength ` +
-      `${short(turn)} positions. Early dimensions turn fast and tell neighbours apart, late ones turn slowly and tell far from near.${next}`;
+    const next = at.position + 1 < count ? t("positions.next", { cosine: cosines[at.position + 1].toFixed(2) }) : "";
+    say.textContent = t("positions.say", { ...wavy, value: values[at.position].toFixed(3), next });
     map.setAttribute("aria-label", say.textContent);
     wave.setAttribute("aria-label", waveHeading.textContent);
     alike.setAttribute("aria-label", alikeHeading.textContent);
@@ -179,14 +176,12 @@ export function mount({ element, props, server }) {
     if (!drawing || drawing.error) return fail(sumSay, drawing?.error);
     const Plotly = await library(url);
     if (mine !== asked) return;
-    const [data, layout] = themed(drawing.figure);
+    const [data, layout] = themed(drawing.figure, "sum");
     const color = colours()[at.stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
     for (const axis of Object.keys(layout).filter((name) => name.startsWith("yaxis"))) layout[axis].tickfont = { color };
     await Plotly.react(sum, data, layout, QUIET);
-    sumSay.textContent =
-      `The ${at.stack} reads ${drawing.tokens.length} vectors of ${drawing.d_model} numbers. Each is a word's embedding ` +
-      `times √${drawing.d_model} plus the pattern of its position: the same word at another place is another vector. ` +
-      `The strips share one scale: the strongest colours are ±${data[0].zmax.toFixed(1)}.`;
+    const places = { count: drawing.tokens.length, d_model: drawing.d_model, largest: data[0].zmax.toFixed(1) };
+    sumSay.textContent = t(`positions.sum.${at.stack}`, places);
     sum.setAttribute("aria-label", sumSay.textContent);
   }
 
@@ -196,7 +191,7 @@ export function mount({ element, props, server }) {
     shown = state.run;
     drawSum();
   });
-  fetchSoon();
+  encoding ? drawMap() : fetchSoon();
   // Plotly minds the window's size alone, and not at all while its tab is hidden.
   const sized = new ResizeObserver((entries) => {
     for (const { target } of entries) {
@@ -207,14 +202,15 @@ export function mount({ element, props, server }) {
     }
   });
   for (const each of [map, wave, alike, sum]) sized.observe(each);
-  new MutationObserver(() => {
-    if (!element.isConnected) return;
+  const theme = new MutationObserver(() => {
     drawMap();
     drawSum();
-  }).observe(document.body, { attributeFilter: ["class"] });
+  });
+  theme.observe(document.body, { attributeFilter: ["class"] });
+  signal.addEventListener("abort", () => [sized, theme].forEach((each) => each.disconnect()));
 }
 
-const short = (value) => (value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString("en"));
+const short = (value) => (value < 100 ? value.toFixed(1) : counted(Math.round(value)));
 
 function colours() {
   const style = getComputedStyle(document.body);
@@ -222,19 +218,23 @@ function colours() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** A figure from the server in the page's present colours and size of type: [data, layout]. */
-function themed({ data, layout }) {
+/** A figure from the server in the page's present colours, size of type and language: [data, layout]. */
+function themed({ data, layout }, name) {
   const { ink, muted, line, surface, accent, negative } = colours();
   const grown = typeScale();
   const font = { ...layout.font, size: layout.font.size * grown, color: ink };
   const scale = [[0, negative], [0.5, surface], [1, accent]];
-  const traces = data.map((trace) =>
-    trace.type === "heatmap" ? { ...trace, colorscale: scale } : { ...trace, line: { ...trace.line, color: accent } },
-  );
-  const quiet = (axis) => ({ ...axis, color: muted, linecolor: line, title: { ...axis.title, font: { size: font.size } } });
-  const axes = Object.keys(layout).filter((name) => /^[xy]axis/.test(name));
+  const spoken = (text) => (has(`figure.${text}`) ? t(`figure.${text}`) : text);
+  const traces = data.map((trace) => {
+    const places = { x: "%{x}", y: "%{y}", z: "%{z:.3f}", value: "%{y:.3f}", token: "%{customdata}" };
+    const hovertemplate = `${t(`positions.hover.${name}`, places)}<extra></extra>`;
+    return { ...trace, hovertemplate, ...(trace.type === "heatmap" ? { colorscale: scale } : { line: { ...trace.line, color: accent } }) };
+  });
+  const quiet = (axis) => ({ ...axis, color: muted, linecolor: line, title: { text: spoken(axis.title.text), font: { size: font.size } } });
+  const axes = Object.keys(layout).filter((key) => /^[xy]axis/.test(key));
   const margin = Object.fromEntries(Object.entries(layout.margin).map(([side, px]) => [side, px * grown]));
   const hoverlabel = { bgcolor: surface, bordercolor: line, font };
-  const quieted = Object.fromEntries(axes.map((name) => [name, quiet(layout[name])]));
-  return [traces, { ...layout, ...quieted, margin, height: layout.height * grown, hoverlabel, font }];
+  const quieted = Object.fromEntries(axes.map((key) => [key, quiet(layout[key])]));
+  const annotations = layout.annotations?.map((each) => ({ ...each, text: spoken(each.text) }));
+  return [traces, { ...layout, ...quieted, annotations, margin, height: layout.height * grown, hoverlabel, font }];
 }

@@ -1,26 +1,30 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
-import { h, icon, isSpecial, percent, word } from "./dom.js";
+import { h, icon, isSpecial, word } from "./dom.js";
+import { nodes, percent, t, told } from "./i18n.js";
 import { offers } from "./offers.js";
 import { follow, row, show, state, update } from "./store.js";
 
+const KEYS = { first: "Home", back: "←", next: "→", last: "End" };
 const PLAY_MS = 1100;
 const PATIENCE_MS = 20000; // a translation takes milliseconds; after this the server is not there
 
-export function mount({ element, props, watch, trigger }) {
-  const source = h("span", { class: "tokens", "aria-label": "Source words" });
+let clicked = null; // the example that was asked for last
+
+export function mount({ element, props, watch, trigger, signal }) {
+  const source = h("span", { class: "tokens", "aria-label": t("run.source") });
   const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
   const ask = (how, data) => trigger(how, { checkpoint: state.run.checkpoint, ...data });
-  let clicked = null; // the example that was asked for last
   const examples = offers(props.models, {
     example: (example) => ask("example", { sentence: (clicked = example).sentence }),
     surprise: () => ask("surprise"),
   });
   const box = () => document.querySelector("#sentence input, #sentence textarea").value;
-  document.addEventListener("translate:wanted", ({ detail }) => ask("ask", { sentence: detail ?? "" }));
-  document.addEventListener("checkpoint:wanted", ({ detail }) => {
+  const on = (event, listener) => document.addEventListener(event, listener, { signal });
+  on("translate:wanted", ({ detail }) => ask("ask", { sentence: detail ?? "" }));
+  on("checkpoint:wanted", ({ detail }) => {
     const known = props.models[state.run.checkpoint].examples.some(({ sentence }) => sentence === box());
     clicked = props.models[detail].examples[0];
     ask("choose", { checkpoint: detail, sentence: box(), example: known });
@@ -29,25 +33,26 @@ export function mount({ element, props, watch, trigger }) {
   const legend = h(
     "p",
     { class: "legend" },
-    ...["S start", "E end", "P padding, an empty place"].map((text) => h("span", {}, text)),
-    h("span", { class: "keys" }, "← → step, Space plays"),
+    ...["S", "E", "P"].map((token) => h("span", {}, t(`legend.${token}`))),
+    h("span", { class: "keys" }, t("legend.keys")),
   );
 
   let timer = null;
   let played = null; // the step that Play is at: any other means that the visitor has moved
-  const slider = h("input", { type: "range", id: "step", min: 1, step: 1, "aria-label": "Decoding step" });
+  const slider = h("input", { type: "range", id: "step", min: 1, step: 1, "aria-label": t("run.step") });
   const count = h("output", { for: "step" });
-  const button = (name, label, key, onclick) =>
-    h("button", { type: "button", class: "round", "aria-label": label, title: `${label} (${key})`, onclick }, icon(name));
-  const play = button("play", "Play", "Space", () => (timer ? stop() : start()));
+  const titled = (name) => t("run.key", { name: t(`run.${name}`), key: KEYS[name] ?? t("run.space") });
+  const button = (name, onclick) =>
+    h("button", { type: "button", class: "round", "aria-label": t(`run.${name}`), title: titled(name), onclick }, icon(name));
+  const play = button("play", () => (timer ? stop() : start()));
   const transport = h(
     "div",
-    { class: "transport", role: "group", "aria-label": "Steps" },
-    button("first", "First step", "Home", () => go(0)),
-    button("back", "Back", "←", () => go(state.step - 1)),
+    { class: "transport", role: "group", "aria-label": t("run.steps") },
+    button("first", () => go(0)),
+    button("back", () => go(state.step - 1)),
     play,
-    button("next", "Next step", "→", () => go(state.step + 1)),
-    button("last", "Last step", "End", () => go(Infinity)),
+    button("next", () => go(state.step + 1)),
+    button("last", () => go(Infinity)),
     slider,
     count,
   );
@@ -75,10 +80,10 @@ export function mount({ element, props, watch, trigger }) {
     label();
   }
   function label() {
-    play.replaceChildren(icon(timer ? "pause" : "play"));
-    const name = timer ? "Pause" : "Play";
-    play.title = `${name} (Space)`;
-    play.setAttribute("aria-label", name);
+    const name = timer ? "pause" : "play";
+    play.replaceChildren(icon(name));
+    play.title = titled(name);
+    play.setAttribute("aria-label", t(`run.${name}`));
   }
 
   let drawn = null;
@@ -89,12 +94,12 @@ export function mount({ element, props, watch, trigger }) {
       drawn = run;
       source.replaceChildren(...run.source.flatMap((token) => [chip("span", token, "source"), " "]));
       target.replaceChildren(
-        ...run.output.flatMap((token, t) => [
+        ...run.output.flatMap((token, i) => [
           chip("button", token, "target", {
             type: "button",
-            title: `Step ${t + 1}: ${percent(run.steps[t].probability)}`,
-            style: `--share: ${run.steps[t].probability}`,
-            onclick: () => go(t),
+            title: t("run.chip", { step: i + 1, share: percent(run.steps[i].probability) }),
+            style: `--share: ${run.steps[i].probability}`,
+            onclick: () => go(i),
           }),
           " ",
         ]),
@@ -106,11 +111,11 @@ export function mount({ element, props, watch, trigger }) {
     const looks = row("cross", Math.min(state.layer, run.attention.cross.layers - 1), state.averaged ? null : state.head, step);
     [...source.children].forEach((each, s) => {
       each.style.setProperty("--share", looks[s]);
-      each.title = `Step ${step + 1} looks at it: ${percent(looks[s])}`;
+      each.title = t("run.look", { step: step + 1, share: percent(looks[s]) });
     });
-    [...target.children].forEach((each, t) => each.setAttribute("aria-current", t === step ? "step" : "false"));
+    [...target.children].forEach((each, i) => each.setAttribute("aria-current", i === step ? "step" : "false"));
     slider.value = step + 1;
-    slider.setAttribute("aria-valuetext", `Step ${step + 1} of ${run.steps.length}: ${run.output[step]}`);
+    slider.setAttribute("aria-valuetext", t("run.at", { step: step + 1, steps: run.steps.length, token: run.output[step] }));
     count.textContent = `${step + 1} / ${run.steps.length}`;
   });
 
@@ -120,23 +125,24 @@ export function mount({ element, props, watch, trigger }) {
     if (run && run !== state.run) show(run, clicked?.sentence === run.sentence ? plain(clicked.watch) : null);
   }
   function complain(error) {
-    message.textContent = error ? `${error} Still showing “${state.run.sentence}”.` : "";
+    message.textContent = error ? t("run.refused", { error: told(error), sentence: state.run.sentence }) : "";
     message.hidden = !error;
   }
+  signal.addEventListener("abort", stop);
   take();
   watch("value", take);
 
   const card = element.closest(".card");
   let patience = null;
-  document.addEventListener("translate:asked", () => {
+  on("translate:asked", () => {
     card.classList.add("busy");
     clearTimeout(patience);
     patience = setTimeout(() => {
       card.classList.remove("busy");
-      complain("The server does not answer. Try again in a moment.");
+      complain({ key: "error.no_answer", values: {} });
     }, PATIENCE_MS);
   });
-  document.addEventListener("translate:answered", () => {
+  on("translate:answered", () => {
     clearTimeout(patience);
     card.classList.remove("busy");
     complain(props.value.error); // an answer that equals the last one is no news to `watch`
@@ -146,9 +152,9 @@ export function mount({ element, props, watch, trigger }) {
   });
   // A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it.
   let pointed = null;
-  document.addEventListener("pointerdown", ({ target }) => (pointed = target.closest("button")));
-  document.addEventListener("focusin", ({ target }) => (pointed = target === pointed ? pointed : null));
-  document.addEventListener("keydown", (event) => {
+  on("pointerdown", ({ target }) => (pointed = target.closest("button")));
+  on("focusin", ({ target }) => (pointed = target === pointed ? pointed : null));
+  on("keydown", (event) => {
     const keys = { ArrowLeft: state.step - 1, ArrowRight: state.step + 1, Home: 0, End: Infinity };
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (event.target.closest("input, textarea, select, summary, dialog")) {
@@ -171,14 +177,14 @@ const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\u0308/g, "
 /** What to watch in an example; what a reader of German, or of a sentence that was never learned, should know. */
 function noteOn(run, example) {
   const notes = [];
-  if (example?.shows) notes.push(`${example.shows} Watch `, word(plain(example.watch), "source"), ". ");
-  if (!run.complete) notes.push(`The model did not say E, so decoding stopped at its limit of ${run.steps.length} words. `);
-  if (!run.reference) notes.push("The model never learned this sentence; it answers with what it knows. ");
-  else if (!run.reference.gold) notes.push(`That is a mistake: “${run.reference.text}” would be right. `);
-  else if (run.reference.held_out) notes.push("Right, and training never saw this sentence. ");
+  const add = (key, places) => notes.push(...nodes(key, places), " ");
+  if (example?.name) add("note.watch", { shows: t(`example.${example.name}.shows`), word: word(plain(example.watch), "source") });
+  if (!run.complete) add("note.endless", { steps: run.steps.length });
+  if (!run.reference) add("note.unlearned");
+  else if (!run.reference.gold) add("note.mistake", { right: run.reference.text });
+  else if (run.reference.held_out) add("note.held_out");
   if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
-    notes.push("Without its dots ", h("i", {}, "mochte"), " is another German word, “liked”. This model reads ");
-    notes.push(h("i", {}, "möchte"), " and ", h("i", {}, "mochte"), " alike.");
+    add("note.mochte", { without: h("i", {}, "mochte"), dotted: h("i", {}, "möchte"), plain: h("i", {}, "mochte") });
   }
   return notes;
 }

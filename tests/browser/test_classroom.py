@@ -1,5 +1,7 @@
 """The classroom's model as a visitor meets it: examples, surprises, gold alignments, scores, silenced heads."""
 
+import json
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -9,8 +11,9 @@ from transformer.corpus import MATERIALS
 from transformer.corpus.classroom import read
 from transformer.evaluation import sentence_alignment
 
-from .conftest import Visit
+from .conftest import ROOT, Visit
 
+ENGLISH = json.loads((ROOT / "assets/locales/en.json").read_text())
 FLAGSHIP = "Heute habe ich ein kaltes Bier getrunken"
 DRUNK, GETRUNKEN = 3, 6  # the step that says it; the source word
 
@@ -66,14 +69,13 @@ def test_every_example_is_one_click_and_right(visit: Visit) -> None:
     open_classroom(visit)
     page = visit.page
     for example in MATERIALS["classroom"].examples:
-        page.locator(".examples button", has_text=example.name).filter(
-            has=page.locator(f"xpath=self::*[normalize-space()='{example.name}']")
-        ).click()
+        name = ENGLISH[f"example.{example.name}"]
+        page.locator(".examples").get_by_role("button", name=name, exact=True).click()
         expect(page.locator("#sentence input")).to_have_value(example.sentence)
         pair = read(" ".join(Translator.load("classroom").translate(example.sentence).source))
         assert pair is not None
         expect(page.locator("#translation")).to_have_text(f"{pair.target} E")
-        expect(page.locator(".note")).to_contain_text(example.shows)
+        expect(page.locator(".note")).to_contain_text(ENGLISH[f"example.{example.name}.shows"])
 
 
 def test_a_surprise_is_translated(visit: Visit) -> None:

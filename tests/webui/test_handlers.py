@@ -60,7 +60,14 @@ def test_the_same_question_is_answered_once() -> None:
 def test_a_refused_sentence_has_an_error_and_no_run() -> None:
     assert handlers.show("wasser") == {
         "run": None,
-        "error": "I don't know “wasser”. This model knows ich, mochte, ein, bier, cola.",
+        "error": {
+            "key": "error.unknown",
+            "english": "I don't know “wasser”. This model knows ich, mochte, ein, bier, cola.",
+            "values": {
+                "unknown": {"shown": ("“wasser”",), "rest": 0},
+                "known": {"shown": ("ich", "mochte", "ein", "bier", "cola"), "rest": 0},
+            },
+        },
     }
 
 
@@ -127,7 +134,7 @@ def test_any_event_is_answered(handler: Any, data: Any, sentence: Any, checkpoin
     for asked in (event(data=data), event(sentence=sentence, checkpoint=checkpoint)):
         _, answer = handler(asked)
         assert answer["run"] is None
-        assert answer["error"].endswith(".")
+        assert answer["error"]["english"].endswith(".")
 
 
 def test_a_typed_sentence_stays_in_its_box_and_an_example_goes_there() -> None:
@@ -147,7 +154,7 @@ def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_sa
 
 
 def test_the_toy_has_no_surprise() -> None:
-    assert "no held-out sentences" in handlers.surprise(event(checkpoint="toy"))[1]["error"]
+    assert "no held-out sentences" in handlers.surprise(event(checkpoint="toy"))[1]["error"]["english"]
 
 
 def test_another_model_keeps_the_visitors_own_sentence_where_it_knows_the_words() -> None:

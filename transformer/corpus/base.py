@@ -36,10 +36,13 @@ class Batch:
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence worth a click: a name for what it shows, what that is, and the German word to watch."""
+    """A sentence worth a click, and the German word to watch.
+
+    Attributes:
+        name: of what it shows, as the page's catalogues have it; "" where the sentence speaks for itself.
+    """
 
     name: str
-    shows: str
     sentence: str
     watch: str
 
@@ -49,14 +52,14 @@ class Material:
     """What there is of a corpus besides its training pairs.
 
     Attributes:
-        size: how many training pairs, in words.
+        size: how many training pairs.
         examples: one a phenomenon.
         words: by kind of word, German and what it means.
         read: folded source words -> the pair with its gold alignment, None if the corpus has no such sentence.
         held_out: sets that training never sees; each is made when it is first asked for.
     """
 
-    size: str
+    size: int
     examples: tuple[Example, ...]
     words: Mapping[str, tuple[tuple[str, str], ...]]
     read: Callable[[str], AlignedPair | None]

@@ -21,10 +21,10 @@ TOY = Corpus(
     tgt_vocab=Vocabulary(("P", "i", "want", "a", "beer", "coke", "S", "E", ".")),
     source_length=5,  # one more than the words, so that a padding column is there to be seen
     material=Material(
-        size="2 sentences",
+        size=2,
         examples=(
-            Example("Ich möchte ein Bier", "", "Ich möchte ein Bier", "bier"),
-            Example("Ich möchte ein Cola", "", "Ich möchte ein Cola", "cola"),
+            Example("", "Ich möchte ein Bier", "bier"),
+            Example("", "Ich möchte ein Cola", "cola"),
         ),
         words={"all": (("ich", "i"), ("möchte", "want"), ("ein", "a"), ("Bier", "beer"), ("Cola", "coke"))},
         read=_ALIGNED.get,

@@ -12,6 +12,7 @@ from ..corpus import MATERIALS, AlignedPair
 from ..evaluation import alignment_scores
 from ..experiments import silence_each_head
 from ..figures import positions
+from ..message import Message, Words
 from ..translator import CheckpointError, SentenceError, Translation, Translator, names
 from ..translator import positional_encoding as encode_positions
 from ..vocabulary import PAD
@@ -56,8 +57,15 @@ def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
         sentence, checkpoint = "", "toy"
     try:
         return {"run": _page(checkpoint, sentence), "error": None}
-    except REFUSALS as error:
-        return {"run": None, "error": str(error)}
+    except SentenceError as error:
+        return _refused(error.message)
+    except CheckpointError:
+        english = "There is no such checkpoint. There is: {names}."
+        return _refused(Message("error.no_checkpoint", english, {"names": Words(tuple(names()))}))
+
+
+def _refused(message: Message) -> dict[str, Any]:
+    return {"run": None, "error": message.for_page()}
 
 
 def ask(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
@@ -76,7 +84,7 @@ def surprise(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
     checkpoint = _text(event, "checkpoint")
     material = MATERIALS.get(checkpoint)
     if material is None or not material.held_out:
-        return gr.skip(), {"run": None, "error": "This model has no held-out sentences to draw from."}
+        return gr.skip(), _refused(Message("error.no_held_out", "This model has no held-out sentences to draw from."))
     first, *_ = material.held_out.values()
     sentence = random.choice(first()).spelling
     return sentence, show(sentence, checkpoint)

@@ -38,7 +38,7 @@ def build() -> gr.Blocks:
     with gr.Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         view(
             "header",
-            {"device": str(toy.device), "why": toy.why_device()},
+            {"device": str(toy.device), "why": toy.why_device().for_page()},
             models=models,
         )
         with gr.Column(elem_classes="card", elem_id="top"):

@@ -11,10 +11,11 @@ ASSETS = Path(__file__).resolve().parents[2] / "assets"
 # The template is empty and stays so: Gradio would run what a visitor typed if it ever stood in a template. The module
 # gets the value as data and writes it as text.
 _MOUNT = """
-import(new URL("gradio_api/file={file}", document.baseURI)).then(
-    (module) => module.mount({{ element: element.querySelector(".view"), props, watch, trigger, server }}),
-    () => (element.querySelector(".view").textContent = "This part could not be loaded. Reload the page."),
-);
+const at = (name) => new URL(`gradio_api/file={js}/${{name}}.js`, document.baseURI).href;
+const view = element.querySelector(`.view`);
+import(at(`mount`))
+    .then(({{ mount }}) => mount(at(`{module}`), {{ element: view, props, watch, trigger, server }}))
+    .catch((error) => {{ view.textContent = `This part could not be loaded. Reload the page.`; throw error; }});
 /* Gradio makes an event of every name that stands in this script in quotes: {events} */
 """
 
@@ -42,7 +43,7 @@ def view(
     return gr.HTML(
         value,
         html_template='<div class="view"></div>',
-        js_on_load=_MOUNT.format(file=ASSETS / "js" / f"{module}.js", events=", ".join(map(repr, events))),
+        js_on_load=_MOUNT.format(js=ASSETS / "js", module=module, events=", ".join(map(repr, events))),
         apply_default_css=False,
         elem_id=elem_id,
         server_functions=list(server),

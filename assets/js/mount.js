@@ -1,0 +1,16 @@
+// Fills a place on the page with a module, and again whenever another language is spoken.
+
+/** `gradio` is what Gradio hands a component: element, props, trigger, server and watch. */
+export async function mount(file, gradio) {
+  const [module] = await Promise.all([import(file), import("./i18n.js")]);
+  let heard = () => {};
+  gradio.watch("value", () => heard());
+  let mounted = null;
+  const start = () => {
+    mounted?.abort(); // ends the listeners of the mounting before
+    mounted = new AbortController();
+    module.mount({ ...gradio, watch: (name, listener) => (heard = listener), signal: mounted.signal });
+  };
+  start();
+  document.addEventListener("language:spoken", start);
+}
