@@ -13,15 +13,16 @@ PACKAGE = ROOT / "transformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = (  # from the ground up; a room may import from any floor below its own
-    {"config", "probe", "masks", "maps", "device", "vocabulary", "alignment"},
-    {"attention", "corpus"},
+    {"config", "probe", "masks", "maps", "message", "alignment"},
+    {"attention", "device", "vocabulary", "shapes"},
+    {"corpus"},
     {"layers"},
     {"model"},
     {"decoding", "checkpoint"},
     {"translator"},
     {"__init__"},  # the public API
-    {"evaluation", "experiments", "figures"},
-    {"card"},
+    {"evaluation", "experiments", "figures", "inside", "notebook"},
+    {"card", "correctness"},
     {"training"},
     {"webui"},
     {"app"},
@@ -32,6 +33,8 @@ SHUT = {  # room -> what it must not import; for our own modules see also FLOORS
     "maps": {"torch", "gradio"},
     "vocabulary": {"torch"},
     "alignment": {"torch"},
+    "shapes": {"torch"},
+    "notebook": {"torch", "gradio"},
     "figures": {"torch", "gradio", "transformer.model", "transformer.checkpoint"},
     "webui": {"torch", "transformer.model", "transformer.attention", "transformer.masks", "transformer.decoding"},
 }

@@ -71,6 +71,41 @@ def test_it_stops_at_the_limit(limit: int) -> None:
     assert len(list(greedy_decode(network(), SRC, START, NEVER, limit))) == limit
 
 
+@given(
+    source=st.lists(st.integers(0, SIZES["src_vocab_size"] - 1), min_size=1, max_size=6),
+    forced=st.lists(st.integers(0, SIZES["tgt_vocab_size"] - 1).filter(lambda i: i != END), max_size=6),
+    seed=st.integers(0, 99),
+)
+def test_forced_words_are_said_and_the_rest_is_the_models_own(source: list[int], forced: list[int], seed: int) -> None:
+    model, src = network(seed), torch.tensor([source])
+    steps = list(greedy_decode(model, src, START, END, max_steps=6, forced=forced))
+    said = [step.token for step in steps]
+    assert said[: len(forced)] == forced
+    whole = model(src, torch.tensor([[START, *said[:-1]]])).logits[0].softmax(-1)  # teacher forcing, in one pass
+    for t, (step, distribution) in enumerate(zip(steps, whole, strict=True)):
+        agree(step.distribution, distribution)
+        assert step.probability == float(step.distribution[step.token])
+        if t >= len(forced):
+            assert step.token == int(step.distribution.argmax())
+    assert len(steps) == 6 or said[-1] == END
+
+
+def test_forcing_what_the_model_says_anyway_changes_nothing() -> None:
+    own = list(greedy_decode(network(), SRC, START, END, max_steps=6))
+    for many in range(len(own) + 1):
+        forced = [step.token for step in own[:many]]
+        for one, two in zip(own, greedy_decode(network(), SRC, START, END, 6, forced=forced), strict=True):
+            assert (one.token, one.probability) == (two.token, two.probability)
+            for part in ("distribution", "self_attention", "cross_attention"):
+                assert torch.equal(getattr(one, part), getattr(two, part))
+
+
+@pytest.mark.parametrize(("forced", "steps"), [([END], 1), ([1, END, 2], 2), ([1, 2, 3, 4], 3)])
+def test_forcing_the_end_ends_it_and_the_limit_stays(forced: list[int], steps: int) -> None:
+    said = [step.token for step in greedy_decode(network(), SRC, START, END, max_steps=3, forced=forced)]
+    assert said == forced[:steps]
+
+
 @given(pairs=sentence_pairs(), seed=st.integers(0, 99))
 def test_a_batch_says_what_each_sentence_says_alone(pairs: list[tuple[list[int], list[int]]], seed: int) -> None:
     model, sources = network(seed), [source for source, _ in pairs]

@@ -229,6 +229,42 @@ def test_a_probe_sees_inputs_that_the_run_then_shows(toy: Translator) -> None:
         assert np.array_equal(part.embedding, part.input)
 
 
+# Forced words
+
+
+def test_with_a_whole_reference_forced_the_steps_tell_what_the_model_would_have_said(toy: Translator) -> None:
+    teacher = ("i", "want", "a", "coke", ".", "E")
+    run = toy.translate(BEER[0], forced=teacher)
+    assert (run.output, run.text) == (teacher, COLA[1])
+    assert run.decoder_input == ("S", *teacher[:-1])
+    assert [step.candidates[0].token for step in run.steps] == ["i", "want", "a", "beer", ".", "E"]
+    for step in run.steps:
+        assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
+
+
+def test_the_model_goes_on_from_what_was_forced(toy: Translator, beer: Translation) -> None:
+    assert toy.translate(BEER[0], forced=("i", "want", "a", "coke")).text == COLA[1]
+    for many in range(len(beer.output) + 1):  # what it says anyway
+        assert same(toy.translate(BEER[0], forced=beer.output[:many]), beer)
+
+
+@pytest.mark.parametrize(
+    ("forced", "message"),
+    [
+        (["i", "tea"], "'tea' is not a word that this model can say"),
+        (["P"], "'P' is not"),
+        (["i", "S"], "'S' is not"),
+        (["\ud800"], r"'\\ud800' is not"),
+        (["x" * 500], "'x{40}' is not"),
+        (["i"] * 10, "10 words to say, and this model says at most 9"),
+    ],
+)
+def test_what_cannot_be_said_cannot_be_forced(toy: Translator, forced: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        toy.translate(BEER[0], forced=forced)
+    assert str(error.value).endswith(".")
+
+
 # What it refuses
 
 

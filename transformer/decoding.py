@@ -3,7 +3,7 @@
 S source, t decoder inputs so far, L layers, H heads, V target vocabulary.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from .probe import Probe
 class Step:
     """One turn of the greedy loop: the decoder read its t-th input, and this is what it said."""
 
-    token: int  # id of the chosen word
+    token: int  # id of the word that was said
     probability: float
     distribution: Tensor  # (V,), sums to 1
     self_attention: Tensor  # (L, H, t), the newest row of every decoder self-attention
@@ -40,7 +40,13 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
 
 
 def greedy_decode(
-    model: Transformer, src: Tensor, start_id: int, end_id: int, max_steps: int, probe: Probe | None = None
+    model: Transformer,
+    src: Tensor,
+    start_id: int,
+    end_id: int,
+    max_steps: int,
+    probe: Probe | None = None,
+    forced: Sequence[int] = (),
 ) -> Iterator[Step]:
     """Say the likeliest next word until it is `end_id`, or `max_steps` words were said.
 
@@ -48,9 +54,10 @@ def greedy_decode(
         src: source ids of one sentence, (1, S).
         start_id: what the decoder reads first.
         probe: sees a pass over the source, then one new row a step.
+        forced: ids that are said first, whatever the model would say; a whole reference is teacher forcing.
 
     Yields:
-        Step by step, what was chosen and what it was chosen from.
+        Step by step, what was said and what the model made of it: the distribution is always its own.
 
     Raises:
         ValueError: there is not exactly one sentence, or positions run out (see `Transformer.forward`).
@@ -60,13 +67,13 @@ def greedy_decode(
     with evaluating(model):
         encoded, cache = model.encode(src, need_weights=False, probe=probe), model.start_cache()
     token = start_id
-    for _ in range(max_steps):
+    for t in range(max_steps):
         with evaluating(model):  # entered anew each step, so that the caller's own code runs outside it
             out = model.decode_step(src.new_tensor([[token]]), encoded, cache, probe=probe)
             assert out.self_attention is not None
             assert out.cross_attention is not None
             distribution = out.logits[0, -1].softmax(dim=-1)
-            token = int(distribution.argmax())
+            token = forced[t] if t < len(forced) else int(distribution.argmax())
             step = Step(
                 token=token,
                 probability=float(distribution[token]),

@@ -4,7 +4,7 @@ S source, T target, D model width, H heads, V target vocabulary.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from .device import pick_device, why_device
 from .layers import sinusoidal_positions
 from .maps import KINDS, AttentionMap, AttentionMaps, Kind
 from .masks import causal_mask, padding_mask
+from .message import Message
 from .probe import Probe, Recorder
 from .vocabulary import END, PAD, START, SentenceError
 
@@ -52,7 +53,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class TranslationStep:
-    """One turn of the greedy loop: what was said, and what could have been (all of V, likeliest first)."""
+    """One turn of the greedy loop: what was said, and what could have been (all of V, likeliest first).
+
+    Where the caller forced a word, `token` is that word and the first candidate is what the model would have said.
+    """
 
     token: str
     probability: float
@@ -158,7 +162,7 @@ class Translator:
     def device(self) -> torch.device:
         return self.checkpoint.model.positions.device
 
-    def why_device(self) -> str:
+    def why_device(self) -> Message:
         """What it runs on and why, in a sentence for people."""
         return why_device(self.device, self.asked)
 
@@ -175,20 +179,23 @@ class Translator:
             raise CheckpointError(f"{name}: no such checkpoint; there is {', '.join(names()) or 'none'}")
         return cls(load_checkpoint(folder, pick_device(device)), folder.name, device)
 
-    def translate(self, sentence: str, probe: Probe | None = None) -> Translation:
+    def translate(self, sentence: str, probe: Probe | None = None, forced: Sequence[str] = ()) -> Translation:
         """Translate greedily, keeping what the model looked at.
 
         Args:
             sentence: words of the source vocabulary; case, umlauts and punctuation at the edges do not matter.
             probe: watches or replaces intermediates of this run.
+            forced: words that are said first, whatever the model would say; it goes on from there. A whole
+                reference with its E is teacher forcing.
 
         Raises:
             SentenceError: a sentence that this model cannot take (a ValueError; its message is for visitors).
+            ValueError: a forced word that this model cannot say, or more of them than it may say.
             TypeError: it is not text.
         """
         if not isinstance(sentence, str):
             raise TypeError(f"a sentence is a str, not a {type(sentence).__name__}; translate one at a time")
-        source = self._source_ids(sentence)
+        source, forced_ids = self._source_ids(sentence), self._forced_ids(forced)
         checkpoint, model = self.checkpoint, self.checkpoint.model
         target_ids = checkpoint.tgt_vocab.ids
         recorder = Recorder(lambda name: name in _INPUTS or (name.startswith("encoder") and name.endswith("weights")))
@@ -201,6 +208,7 @@ class Translator:
                 target_ids[END],
                 checkpoint.output_limit,
                 probe=recorder if probe is None else _both(probe, recorder),
+                forced=forced_ids,
             )
         )
         said = [step.token for step in steps]
@@ -230,20 +238,36 @@ class Translator:
         vocab, longest = self.checkpoint.src_vocab, self.checkpoint.source_length
         if len(sentence) > MAX_CHARACTERS:
             raise SentenceError(
-                f"That is {len(sentence):,} characters. At most {MAX_CHARACTERS} fit: try a shorter sentence."
+                "too_long",
+                "That is {characters} characters. At most {most} fit: try a shorter sentence.",
+                characters=len(sentence),
+                most=MAX_CHARACTERS,
             )
         count = len(vocab.split(sentence))
         if count > longest:
             raise SentenceError(
-                f"That is {count} words, and this model takes at most {longest}. It knows {vocab.some_words()}."
+                "too_many_words",
+                "That is {count} words, and this model takes at most {most}. It knows {known}.",
+                count=count,
+                most=longest,
+                known=vocab.some_words(),
             )
         ids = vocab.encode(sentence)
         return ids + [vocab.ids[PAD]] * (longest - len(ids)) if self.checkpoint.pad_source else ids
 
+    def _forced_ids(self, forced: Sequence[str]) -> list[int]:
+        ids, limit = self.checkpoint.tgt_vocab.ids, self.checkpoint.output_limit
+        if len(forced) > limit:
+            raise ValueError(f"That is {len(forced)} words to say, and this model says at most {limit}.")
+        for word in forced:
+            if word not in ids or word in (PAD, START):
+                raise ValueError(f"{word[:40]!r} is not a word that this model can say.")
+        return [ids[word] for word in forced]
+
 
 def positional_encoding(length: int, d_model: int) -> np.ndarray:
     """What a network of this width adds to its embeddings, (length, d_model), read-only."""
-    return _array(sinusoidal_positions(length, d_model))
+    return read_only(sinusoidal_positions(length, d_model))
 
 
 _INPUTS = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in ("embedding", "positions", "input")}
@@ -276,7 +300,7 @@ def _maps(
 
     def layers(kind: Kind, weights: Iterable[Tensor], rows: Tokens, columns: Tokens, mask: Tensor) -> Layers:
         allowed = mask.expand(len(rows), len(columns)).cpu().numpy().copy()
-        return tuple(AttentionMap(kind, i, rows, columns, _array(w), allowed) for i, w in enumerate(weights))
+        return tuple(AttentionMap(kind, i, rows, columns, read_only(w), allowed) for i, w in enumerate(weights))
 
     return AttentionMaps(
         encoder=layers("encoder", encoder, source, source, is_word),
@@ -290,12 +314,13 @@ def _input_sum(recorder: Recorder, stack: str, tokens: Tokens) -> InputSum:
 
     def rows(part: str) -> np.ndarray:
         seen = recorder.values[f"{stack}.{part}"]
-        return _array(torch.cat([value.reshape(-1, value.size(-1)) for value in seen])[: len(tokens)])
+        return read_only(torch.cat([value.reshape(-1, value.size(-1)) for value in seen])[: len(tokens)])
 
     return InputSum(tokens, rows("embedding"), rows("positions"), rows("input"))
 
 
-def _array(values: Tensor) -> np.ndarray:
+def read_only(values: Tensor) -> np.ndarray:
+    """A copy in float32 that nobody can change."""
     array = values.float().cpu().numpy().copy()
     array.flags.writeable = False
     return array

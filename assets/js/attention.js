@@ -1,8 +1,8 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table. Rows are queries, columns are keys.
 
-import { save } from "./save.js";
+import { pictureButtons } from "./save.js";
 import { EVEN, argmax, follow, row, state, update } from "./store.js";
-import { h, icon, isSpecial, segmented, svg, word } from "./dom.js";
+import { h, isSpecial, segmented, svg, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { heatmap, lines, mark, table, thumbnail } from "./maps.js";
 
@@ -18,8 +18,8 @@ export function mount({ element, signal }) {
   const heading = h("h2");
   const about = h("p", { class: "hint" });
   const large = h("div", { class: "large" });
-  const keep = h("button", { type: "button", class: "save", title: t("save"), "aria-label": t("save") }, icon("save"));
-  keep.addEventListener("click", () => save(large.firstChild, `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}`));
+  const file = (what) => () => `${state.kind}-layer-${state.layer + 1}${what}`;
+  const keep = pictureButtons(large, () => file(`-head-${state.head + 1}`)());
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
@@ -35,7 +35,7 @@ export function mount({ element, signal }) {
         "div",
         { class: "columns" },
         h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), key, tip, keep),
-        h("div", {}, gridHeading, grid, about),
+        h("div", { class: "kept" }, gridHeading, grid, about, pictureButtons(grid, file("-heads"))),
       ),
     ),
   );
@@ -89,7 +89,6 @@ export function mount({ element, signal }) {
       tip.hidden = true;
       large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
     });
-    keep.hidden = state.drawing === "table";
     mark(large.firstChild, marked);
     say.replaceChildren(...aloud(marked, sides));
     large.firstChild.setAttribute("aria-label", say.textContent);

@@ -2,7 +2,8 @@
 
 import { h } from "./dom.js";
 import { LANGUAGES, choose, language, remember, remembered, t, told } from "./i18n.js";
-import { follow, state } from "./store.js";
+import { address, presents } from "./link.js";
+import { follow, state, update } from "./store.js";
 
 const THEME = "attention-bitte-theme";
 
@@ -35,9 +36,40 @@ export function mount({ element, props, signal }) {
   );
   document.addEventListener("click", ({ target }) => badge.contains(target) || badge.removeAttribute("open"), { signal });
   element.replaceChildren(
-    h("header", {}, h("h1", {}, "Attention, bitte", h("small", {}, t("header.subtitle"))), model, badge, tongue, theme),
+    h("header", {}, h("h1", {}, "Attention, bitte", h("small", {}, t("header.subtitle"))), model, badge, tongue, theme, share(signal)),
   );
   name();
+  document.body.classList.toggle("presenting", presents());
+  followTabs(signal);
+}
+
+/** Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need. */
+function share(signal) {
+  const link = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => link.select() });
+  const said = h("p", { role: "status" });
+  const copy = async (presenting) => {
+    link.value = address(presenting);
+    popover.hidden = false;
+    try {
+      await navigator.clipboard.writeText(link.value);
+      said.textContent = t(presenting ? "share.copied_presenter" : "share.copied");
+    } catch {
+      link.select(); // a page without that right: the visitor copies it
+      said.textContent = t("share.copy_it");
+    }
+  };
+  const presenter = h("button", { type: "button", class: "link", id: "share-presenter", onclick: () => copy(true) }, t("share.presenter"));
+  const popover = h("div", { class: "popover", hidden: true }, said, link, h("p", {}, presenter, " ", t("share.presenter_about")));
+  const button = h("button", { type: "button", class: "pill", id: "share", onclick: () => copy(presents()) }, t("share"));
+  const leave = h("button", { type: "button", class: "pill", id: "leave" }, t("share.leave"));
+  leave.addEventListener("click", () => {
+    history.replaceState(history.state, "", address(false));
+    document.body.classList.remove("presenting");
+  });
+  const place = h("span", { class: "share" }, leave, button, popover);
+  document.addEventListener("click", ({ target }) => place.contains(target) || (popover.hidden = true), { signal });
+  document.addEventListener("keydown", ({ key }) => key === "Escape" && (popover.hidden = true), { signal });
+  return place;
 }
 
 /** Gradio's own labels were written before anyone knew the visitor's language. */
@@ -46,4 +78,19 @@ function name() {
   box.placeholder = t("sentence.label");
   box.setAttribute("aria-label", t("sentence.label"));
   document.querySelector("#translate").textContent = t("sentence.translate");
+  for (const tab of tabs()) tab.textContent = t(`tab.${tab.dataset.tabId}`);
+}
+
+const tabs = () => document.querySelectorAll("[role=tab][data-tab-id]");
+
+/** The open tab is part of the visitor's place: what is clicked is kept, and what is wanted is opened. */
+function followTabs(signal) {
+  const list = document.querySelector("[role=tablist]");
+  const opened = () => [...tabs()].find((tab) => tab.getAttribute("aria-selected") === "true")?.dataset.tabId;
+  const heard = new MutationObserver(() => opened() && opened() !== state.tab && update({ tab: opened() }));
+  heard.observe(list, { subtree: true, attributeFilter: ["aria-selected"] });
+  signal.addEventListener("abort", () => heard.disconnect());
+  follow(list, () => {
+    if (opened() !== state.tab) document.querySelector(`[data-tab-id="${state.tab}"]`)?.click();
+  });
 }

@@ -2,6 +2,7 @@
 
 import { h, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
+import { pictureButtons } from "./save.js";
 import { argmax, enough, follow, state, update } from "./store.js";
 
 const HIGH = 0.5; // a weight that a map shows as a clear look
@@ -24,6 +25,7 @@ export function mount({ element, server, signal }) {
   const about = h("p", { class: "hint" });
   const here = h("div", { class: "scores" });
   const there = h("div", { class: "scores" });
+  const scores = h("div", { class: "pair-of-scores" }, here, there);
   const verdict = h("p", { id: "silenced", "aria-live": "polite" });
   const tableHeading = h("h2");
   const tableHolder = h("div", { class: "scroll" });
@@ -38,13 +40,13 @@ export function mount({ element, server, signal }) {
         "div",
         {},
         h("h2", {}, t("heads.title")),
-        h("div", { class: "pair-of-scores" }, here, there),
+        h("div", { class: "kept" }, scores, pictureButtons(scores, () => "alignment-of-heads")),
         about,
         h("h2", { class: "later" }, t("heads.proof")),
         h("p", {}, t("heads.limits")),
         verdict,
       ),
-      h("div", {}, tableHeading, tableHolder, aboutTable),
+      h("div", { class: "kept" }, tableHeading, tableHolder, aboutTable, pictureButtons(tableHolder, () => `${state.kind}-heads`)),
     ),
   );
   element.replaceChildren(section);

@@ -5,7 +5,13 @@ import { h, segmented, typeScale } from "./dom.js";
 import { number as counted, has, t } from "./i18n.js";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
-const QUIET = { displaylogo: false, modeBarButtons: [["toImage"]] };
+const quiet = () => ({ displaylogo: false, modeBarButtons: [[imageButton("png"), imageButton("svg")]] });
+const imageButton = (format) => ({
+  name: format,
+  title: t(`save.${format}`),
+  icon: { width: 24, height: 24, path: "M11 4h2v8l3-3 1.4 1.4L12 16l-5.4-5.600L8 9l3 3zM5 19h14v2H5z" },
+  click: (figure) => window.Plotly.downloadImage(figure, { format, filename: "positions" }),
+});
 
 let plotly = null; // 5 MB: fetched when a figure is first wanted, once
 function library(url) {
@@ -119,7 +125,7 @@ export function mount({ element, props, server, signal }) {
   async function mapFigure() {
     if (!encoding) return;
     const Plotly = await library(url);
-    await Plotly.react(map, ...themed(encoding.heatmap, "map"), QUIET);
+    await Plotly.react(map, ...themed(encoding.heatmap, "map"), quiet());
     if (!map.dataset.clickable) {
       map.dataset.clickable = "yes";
       map.on("plotly_click", ({ points: [point] }) => {
@@ -158,7 +164,7 @@ export function mount({ element, props, server, signal }) {
     const marks = { shapes: [vertical(at.position)] };
     for (const [node, skeleton, y, name] of [[wave, encoding.curve, values, "curve"], [alike, encoding.similar, cosines, "similar"]]) {
       const [data, layout] = themed(skeleton, name);
-      await Plotly.react(node, [{ ...data[0], y }], { ...layout, ...marks }, QUIET);
+      await Plotly.react(node, [{ ...data[0], y }], { ...layout, ...marks }, quiet());
     }
     const next = at.position + 1 < count ? t("positions.next", { cosine: cosines[at.position + 1].toFixed(2) }) : "";
     say.textContent = t("positions.say", { ...wavy, value: values[at.position].toFixed(3), next });
@@ -179,7 +185,7 @@ export function mount({ element, props, server, signal }) {
     const [data, layout] = themed(drawing.figure, "sum");
     const color = colours()[at.stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
     for (const axis of Object.keys(layout).filter((name) => name.startsWith("yaxis"))) layout[axis].tickfont = { color };
-    await Plotly.react(sum, data, layout, QUIET);
+    await Plotly.react(sum, data, layout, quiet());
     const places = { count: drawing.tokens.length, d_model: drawing.d_model, largest: data[0].zmax.toFixed(1) };
     sumSay.textContent = t(`positions.sum.${at.stack}`, places);
     sum.setAttribute("aria-label", sumSay.textContent);

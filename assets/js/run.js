@@ -2,6 +2,7 @@
 
 import { h, icon, isSpecial, word } from "./dom.js";
 import { nodes, percent, t, told } from "./i18n.js";
+import { keep, read, restore } from "./link.js";
 import { offers } from "./offers.js";
 import { follow, row, show, state, update } from "./store.js";
 
@@ -9,6 +10,7 @@ const KEYS = { first: "Home", back: "←", next: "→", last: "End" };
 const PLAY_MS = 1100;
 const PATIENCE_MS = 20000; // a translation takes milliseconds; after this the server is not there
 
+let opened = false; // the address that the page was opened with has been followed
 let clicked = null; // the example that was asked for last
 
 export function mount({ element, props, watch, trigger, signal }) {
@@ -89,6 +91,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   let drawn = null;
   follow(element, () => {
     const { run, step } = state;
+    keep();
     if (timer && (step !== played || drawn !== run)) stop();
     if (drawn !== run) {
       drawn = run;
@@ -124,13 +127,29 @@ export function mount({ element, props, watch, trigger, signal }) {
     complain(error);
     if (run && run !== state.run) show(run, clicked?.sentence === run.sentence ? plain(clicked.watch) : null);
   }
-  function complain(error) {
-    message.textContent = error ? t("run.refused", { error: told(error), sentence: state.run.sentence }) : "";
-    message.hidden = !error;
+  function complain(error, link = "") {
+    const refused = error ? t("run.refused", { error: told(error), sentence: state.run.sentence }) : "";
+    message.textContent = [link, refused].filter(Boolean).join(" ");
+    message.hidden = !message.textContent;
   }
   signal.addEventListener("abort", stop);
   take();
   watch("value", take);
+
+  // Where the address leads; once, and not again when another language is spoken.
+  let arrive = null;
+  if (!opened) {
+    opened = true;
+    const { run, place, wrong } = read(location.search, props.models);
+    arrive = () => {
+      arrive = null;
+      const missing = [...wrong, ...restore(place)].map((name) => t(`link.${name}`));
+      if (missing.length) complain(props.value.error, t("link.wrong", { what: missing.join(t("list.comma")) }));
+    };
+    const here = run && run.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence;
+    if (!run || here) arrive();
+    else setTimeout(() => ask("example", run)); // Gradio listens by then
+  }
 
   const card = element.closest(".card");
   let patience = null;
@@ -146,6 +165,7 @@ export function mount({ element, props, watch, trigger, signal }) {
     clearTimeout(patience);
     card.classList.remove("busy");
     complain(props.value.error); // an answer that equals the last one is no news to `watch`
+    arrive?.();
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const typing = document.activeElement?.closest("#sentence");
     if (typing && !props.value.error && document.activeElement.value === state.run.sentence) slider.focus();

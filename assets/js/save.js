@@ -1,33 +1,93 @@
-// A drawn map as a file: an SVG that carries its own colours and type, for a slide or a handout.
+// Any figure of the page as a file: an SVG that carries its own colours and type, or a PNG of it, for a slide or a handout.
 
-const PAINT = ["fill", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-weight", "font-family", "text-anchor", "text-decoration", "dominant-baseline", "visibility"];
+import { h, svg } from "./dom.js";
+import { t } from "./i18n.js";
 
-export function save(picture, name) {
-  const copy = picture.cloneNode(true);
-  paint(picture, copy);
-  const hatch = document.querySelector("#hatch");
-  const pattern = hatch.cloneNode(true);
-  paint(hatch, pattern);
-  const [x, y, width, height] = picture.getAttribute("viewBox").split(" ");
-  const ground = document.createElementNS(picture.namespaceURI, "rect"); // the theme's own, so that its type can be read
-  const surface = getComputedStyle(picture).getPropertyValue("--surface");
-  for (const [key, value] of Object.entries({ x, y, width, height, fill: surface.trim() })) ground.setAttribute(key, value);
-  copy.prepend(pattern, ground);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
-  link.download = `${name}.svg`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+const PAINT = ["fill", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-weight", "font-family", "text-anchor", "text-decoration", "dominant-baseline", "visibility", "opacity"];
+const SHARP = 2; // pixels of the PNG a pixel of the page
+
+/** Two buttons that save `figure`, seen when it is pointed at. `name` is called for the file's name. */
+export function pictureButtons(figure, name) {
+  const button = (format, make) =>
+    h("button", { type: "button", class: "save", title: t(`save.${format}`), "aria-label": t(`save.${format}`), onclick: async () => download(await make(draw(figure)), `${name()}.${format}`) }, format.toUpperCase());
+  return h("span", { class: "saves" }, button("svg", svgFile), button("png", pngFile));
 }
 
-/** Write what the page's style says about every element into its copy. */
-function paint(original, copy) {
+export function download(blob, name) {
+  const link = h("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+const text = (picture) => new XMLSerializer().serializeToString(picture);
+const svgFile = (picture) => new Blob([text(picture)], { type: "image/svg+xml" });
+
+async function pngFile(picture) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text(picture))}`;
+  await image.decode();
+  const canvas = h("canvas", { width: image.width * SHARP, height: image.height * SHARP });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+/** What an element looks like now, as one SVG: its pictures, its boxes and every word where it stands. */
+export function draw(element) {
+  const frame = element.getBoundingClientRect();
+  const inner = { width: Math.max(frame.width, element.scrollWidth), height: Math.max(frame.height, element.scrollHeight) };
+  const picture = svg("svg", { viewBox: `0 0 ${inner.width} ${inner.height}`, ...inner });
+  const hatch = document.querySelector("#hatch");
+  if (hatch) picture.append(painted(hatch));
+  // The theme's own ground, so that its type can be read.
+  picture.append(svg("rect", { ...inner, fill: getComputedStyle(element).getPropertyValue("--surface").trim() }));
+  add(element, picture, frame);
+  return picture;
+}
+
+function add(element, picture, frame) {
+  const style = getComputedStyle(element);
+  if (style.visibility === "hidden" || !element.getClientRects().length || element.matches(".visually-hidden, .saves")) return;
+  const box = element.getBoundingClientRect();
+  const at = { x: box.x - frame.x, y: box.y - frame.y, width: box.width, height: box.height };
+  if (element instanceof SVGElement) {
+    const copy = painted(element);
+    for (const [name, value] of Object.entries(at)) copy.setAttribute(name, value);
+    picture.append(copy);
+    return;
+  }
+  const [fill, line] = [rgb(style.backgroundColor), parseFloat(style.borderTopWidth)];
+  if (line || !/, 0\)$|transparent/.test(fill)) {
+    const stroke = line ? { stroke: rgb(style.borderTopColor), "stroke-width": line, "stroke-dasharray": style.borderTopStyle === "dashed" ? "3 2" : null } : {};
+    picture.append(svg("rect", { ...at, rx: parseFloat(style.borderTopLeftRadius), fill: /, 0\)$/.test(fill) ? "none" : fill, opacity: style.opacity, ...stroke }));
+  }
+  for (const child of element.childNodes) {
+    if (child.nodeType === Node.TEXT_NODE) write(child, picture, frame, style);
+    else if (child.nodeType === Node.ELEMENT_NODE) add(child, picture, frame);
+  }
+}
+
+/** Every word where the page put it: SVG breaks no lines. */
+function write(node, picture, frame, style) {
+  const range = document.createRange();
+  for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
+    range.setStart(node, index);
+    range.setEnd(node, index + word.length);
+    const box = range.getBoundingClientRect();
+    const type = { fill: rgb(style.color), "font-size": style.fontSize, "font-weight": style.fontWeight, "font-family": style.fontFamily };
+    picture.append(svg("text", { x: box.x - frame.x, y: box.y - frame.y + box.height / 2, "dominant-baseline": "central", ...type }, word));
+  }
+}
+
+/** A copy of an SVG element with what the page's style says about every part of it written into it. */
+function painted(original) {
+  const copy = original.cloneNode(true);
   const [from, to] = [original, copy].map((root) => [root, ...root.querySelectorAll("*")]);
   from.forEach((element, i) => {
     const style = getComputedStyle(element);
     const value = (property) => (["fill", "stroke"].includes(property) ? rgb : String)(style.getPropertyValue(property));
     to[i].setAttribute("style", PAINT.map((property) => `${property}: ${value(property)}`).join("; "));
   });
+  return copy;
 }
 
 /** A mixed colour as every program reads it; `none` and `url(…)` stay. */

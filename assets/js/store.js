@@ -2,14 +2,19 @@
 
 export const state = {
   run: null, // the latest good run
+  tab: "translate",
   step: 0, // decoding step, from 0
+  query: 0, // the row that Inside a head follows; in decoder and cross it moves with the step
   kind: "cross",
   layer: 0,
   head: 0,
   averaged: true, // Translate shows the mean of a layer's heads
   drawing: "heatmap", // of a map: heatmap, lines or table
   gold: false, // lay the gold alignment over cross-attention
+  stop: 0, // of the lesson
 };
+
+export const STOPS = 14; // of the lesson, in lesson.js
 
 const views = new Map(); // element -> draw
 
@@ -22,14 +27,21 @@ export function follow(element, draw) {
 export function update(changes) {
   Object.assign(state, changes);
   if (!state.run) return;
+  const { layers, heads, queries } = state.run.attention[state.kind];
   state.step = clamp(state.step, state.run.steps.length);
-  state.layer = clamp(state.layer, state.run.attention[state.kind].layers);
-  state.head = clamp(state.head, state.run.attention[state.kind].heads);
+  if (state.kind !== "encoder" && "step" in changes && !("query" in changes)) state.query = state.step;
+  state.query = clamp(state.query, queries.length);
+  state.stop = clamp(state.stop, STOPS);
+  state.layer = clamp(state.layer, layers);
+  state.head = clamp(state.head, heads);
   for (const [element, draw] of views) {
     if (element.isConnected) draw();
     else views.delete(element);
   }
 }
+
+/** Follow another row: of the decoder, that is another step. */
+export const go = (query) => update(state.kind === "encoder" ? { query } : { query, step: query });
 
 const clamp = (value, count) => Math.max(0, Math.min(value, count - 1));
 

@@ -3,10 +3,12 @@
 import { EVEN, argmax, follow, gold, row, state, update } from "./store.js";
 import { h, segmented, word } from "./dom.js";
 import { has, nodes, percent, t } from "./i18n.js";
+import { pictureButtons } from "./save.js";
 
 const MOST_CANDIDATES = 8;
 
 export function mount({ element }) {
+  const file = (what) => () => `step-${state.step + 1}-${what}`;
   const cards = h("ol", { class: "cards" });
   const heading = h("h2");
   const bars = h("ol", { class: "bars" });
@@ -26,11 +28,11 @@ export function mount({ element }) {
         h("h2", {}, t("translate.said")),
         cards,
         heading,
-        h("div", { class: "scroll" }, bars),
+        h("div", { class: "kept" }, h("div", { class: "scroll" }, bars), pictureButtons(bars, file("looks"))),
         pickers,
         explained,
       ),
-      h("section", { class: "card" }, h("h2", {}, t("translate.candidates")), candidates, h("p", { class: "hint" }, t("translate.loop")), limits),
+      h("section", { class: "card kept" }, pictureButtons(candidates, file("candidates")), h("h2", {}, t("translate.candidates")), candidates, h("p", { class: "hint" }, t("translate.loop")), limits),
     ),
   );
 

@@ -42,7 +42,7 @@ def run(checkpoint: str, sentence: str) -> Translation:
 @lru_cache(maxsize=256)
 def _page(checkpoint: str, sentence: str) -> dict[str, Any]:
     translation = run(checkpoint, sentence)
-    return for_page(translation, reference(checkpoint, translation))
+    return for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
 
 
 def reference(checkpoint: str, translation: Translation) -> AlignedPair | None:

@@ -9,7 +9,7 @@ import plotly
 
 from ..corpus import MATERIALS
 from ..translator import names
-from . import handlers
+from . import handlers, lesson
 from .view import ASSETS, view
 
 EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
@@ -62,6 +62,11 @@ def build() -> gr.Blocks:
                     "longest": handlers.LONGEST,
                 }
                 view("positions", start, elem_id="positions", server=(handlers.positional_encoding, handlers.input_sum))
+            with gr.Tab("Inside a head", id="inside", elem_id="tab-inside"):
+                view("inside", elem_id="inside", server=(lesson.inside, lesson.parameters, lesson.shapes))
+            with gr.Tab("Lesson", id="lesson", elem_id="tab-lesson"):
+                shown = (lesson.inside, lesson.parameters, lesson.stack, lesson.two_ways, handlers.input_sum)
+                view("lesson", elem_id="lesson", server=shown)
 
         wanted = "(sentence) => document.dispatchEvent(new CustomEvent('translate:wanted', { detail: sentence }))"
         gr.on([button.click, sentence.submit], None, sentence, js=wanted, api_visibility="private")

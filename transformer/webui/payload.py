@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checkpoint import Checkpoint
 from ..corpus import AlignedPair
 from ..evaluation import sentence_alignment
 from ..translator import KINDS, AttentionMap, Translation, TranslationStep
@@ -12,13 +13,24 @@ from ..translator import KINDS, AttentionMap, Translation, TranslationStep
 MOST_CANDIDATES = 10
 
 
-def for_page(run: Translation, reference: AlignedPair | None) -> dict[str, Any]:
+def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkpoint) -> dict[str, Any]:
     """What assets/js/store.js reads; `reference` is the corpus's own translation, where it has one."""
+    source, target, config = checkpoint.src_vocab, checkpoint.tgt_vocab, checkpoint.model.config
     return {
         "sentence": run.sentence,
         "checkpoint": run.checkpoint,
         "complete": run.complete,
         **_words(run),
+        "ids": {
+            "source": [source.ids[token] for token in run.source],
+            "decoder_input": [target.ids[token] for token in run.decoder_input],
+        },
+        "model": {
+            "d_model": config.d_model,
+            "heads": config.n_heads,
+            "source_words": len(source),
+            "target_words": len(target),
+        },
         "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
         "heads": run.heads().round(4).to_dict("split", index=False),
         "reference": reference and _reference(run, reference),

@@ -1,0 +1,421 @@
+// The lesson: from words to translation in 14 stops, each with a text, the live figure of the sentence at the top, and a
+// question whose answer is computed from this run.
+
+import { h, word } from "./dom.js";
+import { nodes, number, percent, t } from "./i18n.js";
+import { about, inside } from "./insides.js";
+import { heatmap, mark, thumbnail } from "./maps.js";
+import { dot, fixed, products, sum } from "./numbers.js";
+import { pictureButtons } from "./save.js";
+import { formula, stage } from "./stages.js";
+import { STOPS, argmax, floats, follow, row, state, update } from "./store.js";
+import { fluid, strips } from "./strips.js";
+
+const UNLIKELY = 4; // choices of a question about one of many, at most
+
+// Every stop: its name in the catalogue, its formula and what to draw; `asks` gives {choices, right, places}, with
+// `right` the index of the right choice. The figure of a stop that `hides` would give the answer away.
+const LESSON = [
+  {
+    name: "tokens",
+    draw: ({ run }) => [ids("source", run.source, run.ids.source), ids("target", run.decoder_input, run.ids.decoder_input)],
+    asks({ run }) {
+      const count = run.source.length;
+      const words = run.source.filter((token) => token !== "P").length;
+      return counted([count, words, run.model.source_words, run.output.length, count + 1], count, { count, words, last: run.ids.source.at(-1) });
+    },
+  },
+  {
+    name: "embeddings",
+    formula: "x = √d_model · E[id]",
+    async draw(look) {
+      const { embedding, tokens } = await look.input();
+      return picture(look, tokens.map((token, i) => ({ label: token, side: "source", values: embedding[i] })), t("lesson.embeddings.figure"));
+    },
+    async asks(look) {
+      const { embedding, d_model } = await look.input();
+      const factor = Math.sqrt(d_model);
+      const length = Math.sqrt(dot(embedding[look.query], embedding[look.query]));
+      const shown = products([length / factor], [factor], null, length);
+      return counted([factor, d_model, d_model / 2, 1], factor, {
+        ...look.words,
+        d_model,
+        factor: round(factor),
+        sum: `${shown.terms[0][0]} × ${shown.terms[0][1]} = ${shown.result}`,
+      });
+    },
+  },
+  {
+    name: "positions",
+    formula: "PE(pos, 2i) = sin(pos ÷ 10000^2i/d)    PE(pos, 2i + 1) = cos(pos ÷ 10000^2i/d)",
+    async draw(look) {
+      const { embedding, positions, input } = await look.input();
+      const rows = [
+        ["embedding", embedding],
+        ["+ position", positions],
+        ["= input", input],
+      ].map(([name, values]) => ({ label: t(`figure.${name}`), name, values: values[look.query] }));
+      const choose = (_, i) => {
+        const shown = sum(...[embedding, positions, input].map((values) => values[look.query][i]));
+        look.tell(t("cell.input", { n: i + 1 }), [h("p", { class: "arithmetic" }, `${shown.terms[0]} + ${bracketed(shown.terms[1])} = `, h("b", { class: "result" }, shown.result))]);
+      };
+      return picture(look, rows, t("lesson.positions.figure"), choose);
+    },
+    async asks(look) {
+      const { positions } = await look.input();
+      const last = positions.length - 1;
+      const alike = (i) => cosine(positions[0], positions[i]);
+      const pair = (i) => t("lesson.positions.pair", { a: 1, b: i + 1 });
+      const places = { near: alike(1).toFixed(2), far: alike(last).toFixed(2), last: last + 1 };
+      return { choices: [pair(1), pair(last)], right: alike(1) >= alike(last) ? 0 : 1, places };
+    },
+  },
+  {
+    name: "qkv",
+    draw: async (look) => stage("qkv", await look.head()),
+    async asks(look) {
+      const { heads, d_model } = look.run.model;
+      return counted([d_model, d_model / heads, heads, 2 * d_model], d_model / heads, { d_model, heads, width: d_model / heads });
+    },
+  },
+  {
+    name: "scores",
+    hides: true,
+    draw: async (look) => stage("scores", { ...(await look.head()), columns: ["dot", "scaled"] }),
+    async asks(look) {
+      const { data, head, query } = await look.head();
+      const scores = data.at("scores", head, query);
+      const right = argmax(scores);
+      return { choices: named(data.keys), right, places: { ...look.words, key: word(data.keys[right], "source"), score: fixed(scores[right], 2), padding: data.allowed[query][right] ? "" : t("lesson.scores.padding") } };
+    },
+  },
+  {
+    name: "softmax",
+    hides: true,
+    draw: async (look) => stage("scores", await look.head()),
+    async asks(look) {
+      const { data, head, query } = await look.head();
+      const weights = data.at("weights", head, query);
+      const key = argmax(weights);
+      const open = data.allowed[query].filter(Boolean).length;
+      const masked = data.allowed[query].length - open;
+      const places = { ...look.words, key: word(data.keys[key], "source"), share: percent(weights[key]), equal: percent(1 / open), masked, open };
+      return choice([weights[key], 1 / open, 1, weights[key] / 2].map((share) => [percent(share), share]), percent(weights[key]), places);
+    },
+  },
+  {
+    name: "heads",
+    hides: true,
+    draw: ({ run, layer }) =>
+      h("div", { class: "heads" }, Array.from({ length: run.attention.encoder.heads }, (_, head) => h("figure", { "data-head": head }, thumbnail("encoder", layer, head), h("small", {}, t("head_n", { head: head + 1 }))))),
+    asks({ run, layer }) {
+      const { heads, queries } = run.attention.encoder;
+      const hardest = Array.from({ length: heads }, (_, head) => Math.max(...queries.flatMap((token, q) => (token === "P" ? [] : row("encoder", layer, head, q)))));
+      const right = argmax(hardest);
+      const offered = few(hardest.map((_, head) => head), right);
+      return { choices: offered.map((head) => t("head_n", { head: head + 1 })), right: offered.indexOf(right), places: { heads, layer: layer + 1, head: right + 1, share: percent(hardest[right]) } };
+    },
+  },
+  {
+    name: "residual",
+    hides: true,
+    draw: async (look) => stage("residual", await look.head()),
+    async asks(look) {
+      const { data, query } = await look.head();
+      const [own, change] = ["residual", "output"].map((name) => Math.sqrt(dot(data.at(name, query), data.at(name, query))));
+      const places = { ...look.words, own: fixed(own, 2), change: fixed(change, 2) };
+      return { choices: [t("lesson.residual.own"), t("lesson.residual.change")], right: own >= change ? 0 : 1, places };
+    },
+  },
+  {
+    name: "ffn",
+    hides: true,
+    draw: async (look) => stage("ffn", await look.head()),
+    async asks(look) {
+      const { data, query } = await look.head();
+      const hidden = data.at("ff_hidden", query);
+      const firing = hidden.filter((value) => value > 0).length;
+      const quarter = Math.min(3, Math.floor((4 * firing) / hidden.length));
+      return { choices: [0, 1, 2, 3].map((n) => t(`lesson.ffn.quarter${n + 1}`)), right: quarter, places: { ...look.words, firing, of: hidden.length, share: percent(firing / hidden.length) } };
+    },
+  },
+  {
+    name: "stack",
+    hides: true,
+    async draw(look) {
+      const layers = await look.stream();
+      const rows = layers.map((values, layer) => ({ label: layer ? t("layer_n", { layer }) : t("lesson.stack.input"), values }));
+      return picture(look, rows, t("lesson.stack.figure"));
+    },
+    async asks(look) {
+      const layers = await look.stream();
+      const moves = layers.slice(1).map((values, i) => Math.sqrt(values.reduce((total, value, n) => total + (value - layers[i][n]) ** 2, 0)));
+      const right = argmax(moves);
+      const offered = few(moves.map((_, layer) => layer), right);
+      return { choices: offered.map((layer) => t("layer_n", { layer: layer + 1 })), right: offered.indexOf(right), places: { ...look.words, layers: moves.length, layer: right + 1, distance: fixed(moves[right], 2) } };
+    },
+  },
+  {
+    name: "masked",
+    draw: (look) => map(look, "decoder"),
+    asks({ run }) {
+      const { allowed, queries } = run.attention.decoder;
+      const masked = allowed.flat().filter((open) => !open).length;
+      const count = queries.length;
+      return counted([masked, count, count * count, count * count - masked], masked, { masked, count, cells: count * count, first: word(run.decoder_input[0], "target") });
+    },
+  },
+  {
+    name: "cross",
+    hides: true,
+    draw: (look) => map(look, "cross", look.hardest()),
+    asks(look) {
+      const { run, crossLayer: layer, crossHead: head } = look;
+      const query = look.hardest();
+      const looks = row("cross", layer, head, query);
+      const right = argmax(looks);
+      const places = { said: word(run.output[query], "target"), read: word(run.decoder_input[query], "target"), layer: layer + 1, head: head + 1, key: word(run.source[right], "source"), share: percent(looks[right]), step: query + 1 };
+      return { choices: named(run.source), right, places };
+    },
+  },
+  {
+    name: "logits",
+    hides: true,
+    formula: "p = softmax(x W + b)",
+    draw: ({ run }) =>
+      h(
+        "ol",
+        { class: "candidates" },
+        run.steps[state.step].candidates.slice(0, 8).map(({ token, probability }, i) =>
+          h("li", { class: i ? "" : "chosen", "data-probability": probability }, word(token, "target"), h("i", { style: `--share: ${probability}` }), h("small", {}, percent(probability))),
+        ),
+      ),
+    asks({ run }) {
+      const { candidates } = run.steps[state.step];
+      const [first, second] = candidates;
+      const offered = candidates.slice(1, 1 + UNLIKELY).map(({ token }) => token).sort();
+      const read = word(run.decoder_input.slice(0, state.step + 1).join(" "), "target");
+      const places = { words: run.model.target_words, read, first: word(first.token, "target"), share: percent(first.probability), second: word(second.token, "target"), second_share: percent(second.probability) };
+      return { choices: offered, right: offered.indexOf(second.token), places };
+    },
+  },
+  {
+    name: "loop",
+    hides: true,
+    async draw(look) {
+      const { teacher, free, slip } = await look.ways();
+      const cells = (at, given) => (at ? [h("td", {}, word(at.read, "target")), h("td", { "data-said": at.said }, word(at.said, "target"), " ", h("small", {}, percent(at.probability)), given ? h("small", {}, ` ${t("lesson.loop.slip")}`) : null)] : [h("td"), h("td")]);
+      const column = (name, span) => h("th", { scope: "col", colspan: span }, t(`lesson.loop.${name}`));
+      return h(
+        "div",
+        { class: "scroll" },
+        h(
+          "table",
+          { class: "ways" },
+          h("thead", {}, h("tr", {}, h("td"), column("teacher", 2), column("free", 2)), h("tr", {}, h("td"), ...["reads", "says", "reads", "says"].map((name) => column(name, 1)))),
+          h(
+            "tbody",
+            {},
+            Array.from({ length: Math.max(teacher.length, free.length) }, (_, i) =>
+              h("tr", { class: i === slip ? "marked" : "" }, h("th", { scope: "row" }, number(i + 1)), cells(teacher[i], i === slip), cells(free[i], i === slip)),
+            ),
+          ),
+        ),
+      );
+    },
+    async asks(look) {
+      const { teacher, free, slip, word: slipped } = await look.ways();
+      const wanted = teacher.slice(slip + 1).map((step) => step.wanted).join(" ");
+      const got = free.slice(slip + 1).map((step) => step.said).join(" ");
+      const same = wanted === got;
+      const places = { step: slip + 1, slipped: word(slipped, "target"), right_word: word(teacher[slip].wanted, "target"), free: word(free.map((step) => step.said).join(" "), "target"), chance: percent(free[slip].probability) };
+      return { choices: [t("lesson.loop.yes"), t("lesson.loop.no")], right: same ? 0 : 1, places };
+    },
+  },
+];
+
+const bracketed = (text) => (text.startsWith("−") ? `(${text})` : text);
+const round = (value) => number(Math.round(value * 100) / 100);
+const cosine = (a, b) => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+
+/** Words as choices; of several alike each says its place. */
+const named = (tokens) => tokens.map((token, i) => (tokens.filter((each) => each === token).length > 1 ? `${token} (${i + 1})` : token));
+
+/** The right one of a list and so many of the others that few are to choose from, in order. */
+const few = (all, right) => [right, ...all.filter((each) => each !== right)].slice(0, UNLIKELY).sort((a, b) => a - b);
+
+/** [text, value] as choices in the order of their values, each text once. */
+function choice(options, right, places) {
+  const ordered = [...new Map(options)].sort((a, b) => a[1] - b[1]).map(([text]) => text).slice(0, UNLIKELY + 1);
+  return { choices: ordered, right: ordered.indexOf(right), places };
+}
+const counted = (values, right, places) => choice(values.map((value) => [round(value), value]), round(right), places);
+
+const picture = (look, rows, label, choose) => fluid((width) => strips(rows, { width, label, choose }), look.signal);
+
+const ids = (side, tokens, numbers) =>
+  h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, tokens.map((token, i) => h("li", { "data-id": numbers[i] }, h("span", { class: `chip ${side}${"SEP".includes(token) ? " special" : ""}` }, token), h("small", {}, String(numbers[i]))))));
+
+function map(look, kind, query = null) {
+  const [layer, head] = kind === "cross" ? [look.crossLayer, look.crossHead] : [look.layer, look.headIndex];
+  const sides = { decoder: ["target", "target"], cross: ["target", "source"] }[kind];
+  const heading = nodes("attention.axes", { head: head + 1, layer: layer + 1, from: word(`${t(`side.${sides[0]}`)} ↓`, sides[0]), at: word(`${t(`side.${sides[1]}`)} →`, sides[1]) });
+  const figure = fluid((width) => {
+    const drawn = heatmap(kind, layer, head, { width, sides });
+    mark(drawn, query);
+    return drawn;
+  }, look.signal);
+  return [h("h4", {}, heading), figure];
+}
+
+/** What a stop looks at: the run, and the layer, head and word that the visitor has chosen, as far as the encoder has them. */
+function looking(server, signal, tell) {
+  const { run, kind, layer, head } = state;
+  const { encoder, cross } = run.attention;
+  const query = kind === "encoder" ? state.query : run.source.findLastIndex((token) => token !== "P");
+  const at = { layer: Math.min(layer, encoder.layers - 1), headIndex: Math.min(head, encoder.heads - 1) };
+  const look = { run, server, signal, tell, query, ...at, crossLayer: Math.min(layer, cross.layers - 1), crossHead: Math.min(head, cross.heads - 1) };
+  look.words = { word: word(run.source[query], "source") };
+  look.head = async () => ({ data: await inside(server, "encoder", at.layer), kind: "encoder", layer: at.layer, head: at.headIndex, query, server, signal, tell });
+  look.input = async () => {
+    const { figure, tokens, d_model } = await about("input_sum", server, { stack: "encoder" });
+    const strip = (i) => rows(floats(figure.data[i].z.bdata), d_model);
+    return { tokens, d_model, embedding: strip(0), positions: strip(1), input: strip(2) };
+  };
+  look.stream = async () => {
+    const { encoder: streams } = await about("stack", server);
+    const [layers, tokens, width] = streams.shape;
+    const values = rows(floats(streams.data), width);
+    return Array.from({ length: layers }, (_, l) => values[l * tokens + query]);
+  };
+  look.hardest = () => argmax(run.steps.map((_, step) => Math.max(...row("cross", look.crossLayer, look.crossHead, step))));
+  look.ways = () => {
+    const step = Math.max(0, Math.min(state.step, run.steps.length - 2)); // after the slip there must be something to say
+    return about("two_ways", server, { step, word: run.steps[step].candidates[1].token });
+  };
+  return look;
+}
+
+const rows = (values, width) => Array.from({ length: values.length / width }, (_, i) => Array.from(values.subarray(i * width, (i + 1) * width)));
+
+const answered = new WeakMap(); // run -> stop -> the choice that was made, -1 for none
+
+export function mount({ element, server, signal }) {
+  const dots = h("ol", { class: "stops" }, LESSON.map(({ name }, i) => h("li", {}, h("button", { type: "button", title: `${i + 1}. ${t(`lesson.${name}`)}`, "aria-label": `${i + 1}. ${t(`lesson.${name}`)}`, onclick: () => open(i) }))));
+  const title = h("h2", { id: "stop-title", tabindex: -1 });
+  const text = h("div", { class: "lesson-text" });
+  const question = h("section", { class: "question", "aria-live": "polite" });
+  const figure = h("div", { class: "lesson-figure" });
+  const told = h("div", { class: "told", "aria-live": "polite", hidden: true });
+  const back = h("button", { type: "button", class: "pill", id: "stop-back", onclick: () => open(state.stop - 1) }, t("lesson.back"));
+  const next = h("button", { type: "button", class: "pill primary", id: "stop-next", onclick: () => open(state.stop + 1) }, t("lesson.next"));
+  element.replaceChildren(
+    h(
+      "section",
+      { class: "card lesson" },
+      h("div", { class: "lesson-head" }, dots, h("span", { class: "space" }), h("span", { class: "keys hint" }, t("lesson.keys")), back, next),
+      h("div", { class: "columns" }, h("div", {}, h("div", { class: "kept" }, figure, pictureButtons(figure, () => `lesson-${state.stop + 1}`)), told), h("div", {}, title, text, question)),
+    ),
+  );
+
+  const open = (stop) => {
+    update({ stop });
+    title.focus({ preventScroll: true });
+  };
+  const tell = (heading, body) => {
+    told.hidden = false;
+    told.replaceChildren(h("h4", {}, heading), ...body);
+  };
+
+  let lifetime = null;
+  let shown = [];
+  let asked = null; // {quiz, choose}
+  async function draw() {
+    const depends = [state.run, state.stop, state.kind, state.layer, state.head, state.query, state.step];
+    if (!element.offsetParent || depends.every((value, i) => value === shown[i])) return;
+    shown = depends;
+    lifetime?.abort();
+    const mine = (lifetime = new AbortController());
+    const stop = LESSON[state.stop];
+    const look = looking(server, mine.signal, tell);
+    [...dots.querySelectorAll("button")].forEach((button, i) => button.setAttribute("aria-current", i === state.stop ? "step" : "false"));
+    back.disabled = state.stop === 0;
+    next.disabled = state.stop === STOPS - 1;
+    let drawing, quiz;
+    try {
+      [drawing, quiz] = [await stop.draw(look), await stop.asks(look)];
+    } catch {
+      if (mine !== lifetime) return;
+      shown = []; // the next look asks again
+      figure.replaceChildren(h("p", { class: "hint" }, t("positions.failed")));
+      return;
+    }
+    if (mine !== lifetime) return; // something else is wanted by now
+    title.textContent = t("lesson.title", { n: state.stop + 1, of: STOPS, name: t(`lesson.${stop.name}`) });
+    text.replaceChildren(stop.formula ? formula(stop.formula) : "", h("p", {}, nodes(`lesson.${stop.name}.text`, quiz.places)));
+    figure.replaceChildren(...[drawing].flat());
+    told.hidden = true;
+    asked = ask(stop, quiz);
+  }
+
+  /** The question; the figure stays veiled until somebody has guessed or wants to see it. */
+  function ask(stop, quiz) {
+    const made = () => answered.get(state.run)?.get(stop.name);
+    const choose = (i) => {
+      if (made() !== undefined || i >= quiz.choices.length) return;
+      const of = answered.get(state.run) ?? new Map();
+      answered.set(state.run, of.set(stop.name, i));
+      draw();
+    };
+    const look = h("button", { type: "button", class: "link", onclick: () => choose(-1) }, t("lesson.show"));
+    const veil = h("div", { class: "veil" }, h("p", {}, t("lesson.predict"), " ", look));
+    const buttons = quiz.choices.map((text, i) => h("button", { type: "button", class: "choice", onclick: () => choose(i) }, h("small", {}, String(i + 1)), " ", text));
+    const reveal = h("p", { class: "reveal", hidden: true });
+    question.replaceChildren(h("h3", {}, nodes(`lesson.${stop.name}.question`, quiz.places)), h("div", { class: "choices" }, buttons), reveal);
+    function draw() {
+      const choice = made();
+      const open = choice !== undefined;
+      figure.inert = Boolean(stop.hides) && !open;
+      figure.classList.toggle("veiled", figure.inert);
+      veil.remove();
+      if (figure.inert) figure.after(veil);
+      if (!open) return;
+      question.dataset.right = quiz.right;
+      buttons.forEach((button, i) => {
+        button.disabled = true;
+        button.classList.toggle("right", i === quiz.right);
+        button.classList.toggle("wrong", i === choice && choice !== quiz.right);
+      });
+      reveal.hidden = false;
+      const verdict = choice === -1 ? "" : `${t(choice === quiz.right ? "lesson.right" : "lesson.wrong")} `;
+      reveal.replaceChildren(h("b", {}, verdict), ...nodes(`lesson.${stop.name}.reveal`, quiz.places));
+    }
+    delete question.dataset.right;
+    draw();
+    return choose;
+  }
+
+  follow(element, draw);
+  const seen = new IntersectionObserver(() => state.run && draw());
+  seen.observe(element);
+  signal.addEventListener("abort", () => {
+    seen.disconnect();
+    lifetime?.abort();
+  });
+
+  // Keys that neither typing nor the steps need; PageUp and PageDown are what a presenter's remote sends.
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (!element.offsetParent || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
+      if (event.target.closest("input:not([type=range]), textarea, select, dialog")) return;
+      const to = { PageDown: state.stop + 1, n: state.stop + 1, PageUp: state.stop - 1, b: state.stop - 1 }[event.key];
+      if (to !== undefined) open(to);
+      else if (/^[1-9]$/.test(event.key)) asked?.(Number(event.key) - 1);
+      else if (event.key === "r") asked?.(-1);
+      else return;
+      event.preventDefault();
+    },
+    { signal },
+  );
+}

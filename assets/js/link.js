@@ -1,0 +1,81 @@
+// The page's place as an address, and back. Whatever an address asks for that is not there falls back to the default.
+
+import { LANGUAGES, language } from "./i18n.js";
+import { state, update } from "./store.js";
+
+const LONGEST = 500; // characters of a sentence
+const COUNTED = ["layer", "head", "query", "step", "stop"]; // from 1 in the address, as on the page
+const CHOICES = {
+  tab: ["translate", "attention", "positions", "inside", "lesson"],
+  kind: ["encoder", "decoder", "cross"],
+  drawing: ["heatmap", "lines", "table"],
+};
+const OURS = ["checkpoint", "sentence", ...Object.keys(CHOICES), ...COUNTED, "mean", "gold", "language", "present"];
+
+/** The address of what is looked at now; as a presenter's, without the controls that a lesson does not need. */
+export function address(presenting = presents()) {
+  const url = new URL(location.href);
+  for (const name of OURS) url.searchParams.delete(name);
+  const set = (name, value) => url.searchParams.set(name, value);
+  set("checkpoint", state.run.checkpoint);
+  set("sentence", state.run.sentence);
+  for (const name of Object.keys(CHOICES)) set(name, state[name]);
+  for (const name of COUNTED) set(name, state[name] + 1);
+  if (!state.averaged) set("mean", "no");
+  if (state.gold) set("gold", "yes");
+  set("language", language);
+  if (presenting) set("present", "yes");
+  return url.href;
+}
+
+export const presents = () => new URLSearchParams(location.search).get("present") === "yes";
+
+/** What an address asks for: {run: {checkpoint, sentence} or null, place, wrong: names of what cannot be}. */
+export function read(search, models) {
+  const asked = new URLSearchParams(search);
+  const place = {};
+  const wrong = [];
+  for (const [name, choices] of Object.entries(CHOICES)) {
+    const value = asked.get(name);
+    if (value === null) continue;
+    if (choices.includes(value)) place[name] = value;
+    else wrong.push(name);
+  }
+  for (const name of COUNTED) {
+    const value = asked.get(name);
+    if (value === null) continue;
+    if (/^[1-9]\d{0,3}$/.test(value)) place[name] = Number(value) - 1;
+    else wrong.push(name);
+  }
+  for (const [name, key] of [["mean", "averaged"], ["gold", "gold"]]) {
+    const value = asked.get(name);
+    if (["yes", "no"].includes(value)) place[key] = value === "yes";
+    else if (value !== null) wrong.push(name);
+  }
+  if (asked.has("language") && !Object.hasOwn(LANGUAGES, asked.get("language"))) wrong.push("language");
+  if (asked.has("present") && asked.get("present") !== "yes") wrong.push("present");
+  const checkpoint = asked.get("checkpoint") ?? "toy";
+  if (!Object.hasOwn(models, checkpoint)) return { run: null, place: { tab: place.tab ?? "translate" }, wrong: [...wrong, "checkpoint"] };
+  const sentence = asked.get("sentence") ?? (asked.has("checkpoint") ? models[checkpoint].examples[0].sentence : null);
+  if (sentence !== null && sentence.length > LONGEST) return { run: null, place, wrong: [...wrong, "sentence"] };
+  return { run: sentence === null ? null : { checkpoint, sentence }, place, wrong };
+}
+
+/** Go where an address asks; returns the names of what this run does not have. */
+export function restore(place) {
+  update(place);
+  return COUNTED.filter((name) => name in place && place[name] !== state[name]);
+}
+
+let last = null;
+let waiting = null;
+
+/** Keep the address bar at the visitor's place, so that a reload and a bookmark find it again. */
+export function keep() {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    const now = address();
+    if (last !== null && now !== last) history.replaceState(history.state, "", now); // an untouched page keeps its address
+    last = now;
+  }, 300);
+}

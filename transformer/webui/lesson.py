@@ -1,0 +1,236 @@
+"""What the lesson asks about a run. Pure functions of one question; what takes long is answered once.
+
+Every question is a dict that anybody may have written; what cannot be answered is refused with {"error": a sentence}.
+"""
+
+import platform
+import re
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from ..checkpoint import CARD, FOLDER
+from ..config import TransformerConfig
+from ..correctness import check
+from ..inside import look_inside, vectors
+from ..inside import parameters as row_of_parameters
+from ..maps import Kind
+from ..notebook import notebook as notebook_of
+from ..shapes import shapes as shapes_of
+from ..translator import Translation
+from ..vocabulary import END
+from .handlers import reference, run, translator
+from .payload import floats
+
+PACKAGES = ("torch", "gradio", "plotly", "pandas", "numpy")
+
+
+def inside(question: Any) -> dict[str, Any]:
+    """Every number of one attention sublayer: `{"checkpoint", "sentence", "kind", "layer"}`."""
+    match question:
+        case {
+            "checkpoint": str(checkpoint),
+            "sentence": str(sentence),
+            "kind": "encoder" | "decoder" | "cross" as kind,
+            "layer": layer,
+        } if type(layer) is int:  # not True, which is 1
+            return _answer(_inside, checkpoint, sentence, kind, layer)
+    return _refuse("A checkpoint, a sentence, a kind (encoder, decoder or cross) and a layer are needed.")
+
+
+@lru_cache(maxsize=64)
+def _inside(checkpoint: str, sentence: str, kind: Kind, layer: int) -> dict[str, Any]:
+    seen = look_inside(translator(checkpoint), run(checkpoint, sentence), kind, layer)
+    values = {field.name: getattr(seen, field.name) for field in fields(seen)}
+    return {
+        **{name: values[name] for name in ("kind", "layer", "queries", "keys", "norm_first", "head_dim")},
+        "eps": seen.norm_eps,
+        "allowed": seen.allowed.tolist(),
+        "arrays": {
+            name: _array(value)
+            for name, value in values.items()
+            if isinstance(value, np.ndarray) and value is not seen.allowed
+        },
+    }
+
+
+def stack(question: Any) -> dict[str, Any]:
+    """Every token's vector before the first layer and after each, of both stacks: `{"checkpoint", "sentence"}`."""
+    return _about_a_run(_stack, question)
+
+
+@lru_cache(maxsize=64)
+def _stack(checkpoint: str, sentence: str) -> dict[str, Any]:
+    found = vectors(translator(checkpoint), run(checkpoint, sentence))
+    return {name: _array(value) for name, value in found.items()}
+
+
+def parameters(question: Any) -> dict[str, Any]:
+    """One row of a matrix and its bias: `{"checkpoint", "kind", "layer", "part", "row"}`."""
+    match question:
+        case {
+            "checkpoint": str(checkpoint),
+            "kind": "encoder" | "decoder" | "cross" as kind,
+            "layer": layer,
+            "part": str(part),
+            "row": row,
+        } if type(layer) is type(row) is int:
+            return _answer(_parameters, checkpoint, kind, layer, part, row)
+    return _refuse("A checkpoint, a kind (encoder, decoder or cross), a layer, a part and a row are needed.")
+
+
+def _parameters(checkpoint: str, kind: Kind, layer: int, part: str, row: int) -> dict[str, Any]:
+    weights, bias = row_of_parameters(translator(checkpoint), kind, layer, part, row)
+    return {"weights": floats(weights), "bias": bias}
+
+
+def checks(question: Any) -> dict[str, Any]:
+    """Four measurements of whether what is shown is true: `{"checkpoint", "sentence"}`."""
+    return _about_a_run(_checks, question)
+
+
+@lru_cache(maxsize=256)
+def _checks(checkpoint: str, sentence: str) -> dict[str, Any]:
+    found = check(translator(checkpoint), run(checkpoint, sentence))
+    return {"checks": [asdict(each) | {"ok": each.ok} for each in found]}
+
+
+def shapes(question: Any) -> dict[str, Any]:
+    """The shape of every tensor here, and in a network of the paper's size: `{"checkpoint", "sentence"}`."""
+    return _about_a_run(_shapes, question)
+
+
+def _shapes(checkpoint: str, sentence: str) -> dict[str, Any]:
+    config, translation = translator(checkpoint).checkpoint.model.config, run(checkpoint, sentence)
+    papers = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
+    lengths = len(translation.source), len(translation.decoder_input)
+    return {
+        "rows": [
+            {"stage": here.stage, "layers": here.layers, "here": here.shape, "paper": paper.shape}
+            for here, paper in zip(shapes_of(config, *lengths), shapes_of(papers, *lengths), strict=True)
+        ],
+        "facts": {
+            "d_model": config.d_model,
+            "n_heads": config.n_heads,
+            "d_ff": config.d_ff,
+            "layers": config.num_encoder_layers,
+        },
+    }
+
+
+def two_ways(question: Any) -> dict[str, Any]:
+    """Teacher forcing beside free running, after a slip: `{"checkpoint", "sentence", "step", "word"}`.
+
+    At `step` (from 0) the model is taken to say `word`. With a teacher it reads the teacher's word next all the same;
+    free, it reads its own.
+    """
+    match question:
+        case {"checkpoint": str(checkpoint), "sentence": str(sentence), "step": step, "word": str(word)} if (
+            type(step) is int
+        ):
+            return _answer(_two_ways, checkpoint, sentence, step, word)
+    return _refuse("A checkpoint, a sentence, a step and a word are needed.")
+
+
+@lru_cache(maxsize=256)
+def _two_ways(checkpoint: str, sentence: str, step: int, word: str) -> dict[str, Any]:
+    own = run(checkpoint, sentence)
+    pair = reference(checkpoint, own)
+    wanted = (*pair.target.split(), END) if pair else own.output
+    last = min(len(wanted), len(own.output)) - 1
+    if not 0 <= step <= last:
+        raise ValueError(f"A slip happens at a step from 0 to {last}.")
+    model = translator(checkpoint)
+    free = model.translate(sentence, forced=(*own.output[:step], word))
+    taught = model.translate(sentence, forced=wanted)
+    teacher = [
+        {"read": read, "said": each.candidates[0].token, "probability": each.candidates[0].probability, "wanted": want}
+        for read, each, want in zip(taught.decoder_input, taught.steps, wanted, strict=True)
+    ]
+    teacher[step] |= {"said": word, "probability": _probability(taught, step, word)}
+    return {
+        "teacher": teacher,
+        "free": [
+            {"read": read, "said": each.token, "probability": each.probability}
+            for read, each in zip(free.decoder_input, free.steps, strict=True)
+        ],
+        "slip": step,
+        "word": word,
+        "reference": pair is not None,
+    }
+
+
+def weights_csv(question: Any) -> dict[str, Any]:
+    """Every attention weight as a table: `{"checkpoint", "sentence"}`."""
+    return _about_a_run(_weights_csv, question)
+
+
+def _weights_csv(checkpoint: str, sentence: str) -> dict[str, Any]:
+    text = run(checkpoint, sentence).table().to_csv(index=False)
+    return {"name": f"{checkpoint}-attention.csv", "text": text}
+
+
+def notebook(question: Any) -> dict[str, Any]:
+    """A notebook that makes the run again: `{"checkpoint", "sentence"}`."""
+    return _about_a_run(_notebook, question)
+
+
+def _notebook(checkpoint: str, sentence: str) -> dict[str, Any]:
+    return {"name": f"{checkpoint}-attention.ipynb", "text": notebook_of(run(checkpoint, sentence))}
+
+
+def provenance(question: Any) -> dict[str, Any]:
+    """Where the numbers of `{"checkpoint"}` come from: the command that made it, and what runs it here."""
+    match question:
+        case {"checkpoint": str(checkpoint)}:
+            return _answer(_provenance, checkpoint)
+    return _refuse("A checkpoint is needed.")
+
+
+@lru_cache
+def _provenance(checkpoint: str) -> dict[str, Any]:
+    made = translator(checkpoint)  # refuses any but a shipped name, before that becomes a path
+    card = (FOLDER / checkpoint / CARD).read_text("utf-8")
+    return {
+        "checkpoint": checkpoint,
+        "command": _found(r"^    (.+)$", card),
+        "seed": _found(r"^\| seed \| (.+) \|$", card),
+        "weights": sum(weights.numel() for weights in made.checkpoint.model.parameters()),
+        "device": str(made.device),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+    }
+
+
+def _found(pattern: str, text: str) -> str | None:
+    found = re.search(pattern, text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _probability(translation: Translation, step: int, word: str) -> float:
+    return next(c.probability for c in translation.steps[step].candidates if c.token == word)
+
+
+def _array(values: np.ndarray) -> dict[str, Any]:
+    return {"shape": values.shape, "data": floats(values)}
+
+
+def _about_a_run(answer: Callable[[str, str], dict[str, Any]], question: Any) -> dict[str, Any]:
+    match question:
+        case {"checkpoint": str(checkpoint), "sentence": str(sentence)}:
+            return _answer(answer, checkpoint, sentence)
+    return _refuse("A checkpoint and a sentence are needed.")
+
+
+def _answer(answer: Callable[..., dict[str, Any]], *asked: Any) -> dict[str, Any]:
+    try:
+        return answer(*asked)
+    except ValueError as error:  # SentenceError, CheckpointError, and those below of a layer, a row or a word
+        return _refuse(str(error))
+
+
+def _refuse(sentence: str) -> dict[str, Any]:
+    return {"error": sentence}
