@@ -2,7 +2,7 @@
 
 import { pictureButtons } from "./save.js";
 import { EVEN, argmax, follow, row, state, update } from "./store.js";
-import { h, isSpecial, segmented, svg, word } from "./dom.js";
+import { h, isSpecial, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { heatmap, lines, mark, table, thumbnail } from "./maps.js";
 
@@ -25,7 +25,6 @@ export function mount({ element, signal }) {
   const grid = h("div", { class: "heads" });
   const say = h("p", { class: "say", "aria-live": "polite" });
   element.replaceChildren(
-    hatching(),
     say,
     h(
       "section",
@@ -116,19 +115,6 @@ export function mount({ element, signal }) {
     if (query !== undefined && state.kind !== "encoder") update({ step: Number(query) });
   });
 }
-
-/** Masked cells are hatched, so that none is taken for a zero. */
-const hatching = () =>
-  svg(
-    "svg",
-    { class: "visually-hidden", "aria-hidden": "true" },
-    svg(
-      "pattern",
-      { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-      svg("rect", { width: 6, height: 6, class: "hatch-ground" }),
-      svg("line", { y2: 6, class: "hatch-line" }),
-    ),
-  );
 
 /** The picture read aloud: the row of this step, or in the encoder the row that looks hardest. */
 function aloud(marked, [from, at]) {

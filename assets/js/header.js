@@ -2,12 +2,17 @@
 
 import { h } from "./dom.js";
 import { LANGUAGES, choose, language, remember, remembered, t, told } from "./i18n.js";
+import { badge as checks } from "./checks.js";
+import { handout } from "./handout.js";
+import { about } from "./insides.js";
 import { address, presents } from "./link.js";
+import { hatching } from "./maps.js";
+import { download } from "./save.js";
 import { follow, state, update } from "./store.js";
 
 const THEME = "attention-bitte-theme";
 
-export function mount({ element, props, signal }) {
+export function mount({ element, props, server, signal }) {
   const { device, why } = props.value;
   const asked = new URLSearchParams(location.search).get("__theme");
   const kept = remembered(THEME);
@@ -34,13 +39,40 @@ export function mount({ element, props, signal }) {
     h("summary", {}, h("span", { class: "dot" }), device),
     h("p", { class: "popover" }, told(why)),
   );
-  document.addEventListener("click", ({ target }) => badge.contains(target) || badge.removeAttribute("open"), { signal });
+  document.addEventListener("click", ({ target }) => element.querySelectorAll("details").forEach((each) => each.contains(target) || each.removeAttribute("open")), { signal });
   element.replaceChildren(
-    h("header", {}, h("h1", {}, "Attention, bitte", h("small", {}, t("header.subtitle"))), model, badge, tongue, theme, share(signal)),
+    hatching(),
+    h("header", {}, h("h1", {}, "Attention, bitte", h("small", {}, t("header.subtitle"))), model, badge, checks(server, signal), tongue, theme, takeHome(server), share(signal)),
   );
   name();
   document.body.classList.toggle("presenting", presents());
   followTabs(signal);
+}
+
+/** A handout, a notebook and the weights of this run, as files. */
+function takeHome(server) {
+  const failed = h("p", { role: "alert", hidden: true }, t("home.failed"));
+  const file = (what, make) => {
+    const button = h("button", { type: "button", class: "link", "data-file": what }, t(`home.${what}`));
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      failed.hidden = true;
+      try {
+        const { name, text, type } = await make();
+        download(new Blob([text], { type }), name);
+      } catch {
+        failed.hidden = false;
+      }
+      button.disabled = false;
+    });
+    return h("p", {}, button, " ", h("small", {}, t(`home.${what}.about`)));
+  };
+  const html = async () => ({ name: `${state.run.checkpoint}-handout.html`, text: await handout(server), type: "text/html" });
+  const csv = async () => ({ ...(await about("weights_csv", server)), type: "text/csv" });
+  const notebook = async () => ({ ...(await about("notebook", server)), type: "application/x-ipynb+json" });
+  const list = h("div", { class: "popover" }, file("handout", html), file("notebook", notebook), file("csv", csv), failed);
+  const menu = h("details", { class: "pill", id: "home" }, h("summary", {}, t("home")), list);
+  return menu;
 }
 
 /** Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need. */

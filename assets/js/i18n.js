@@ -1,7 +1,5 @@
 // What the page says, in the visitor's language. Every text is in assets/locales, one file a language.
 
-import { h } from "./dom.js";
-
 export const LANGUAGES = { en: "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文" };
 const KEPT = "attention-bitte-language";
 
@@ -22,15 +20,22 @@ export const has = (key) => key in catalogue;
 
 /** A text with its {places} filled, as nodes and strings in the order that this language puts them in. */
 export function nodes(key, places = {}) {
+  const placed = new Set(); // a node stands in one place: a text that names it twice gets a copy
+  const place = (name) => {
+    const value = filled(places[name]);
+    const again = placed.has(name);
+    placed.add(name);
+    return again && value instanceof Node ? value.cloneNode(true) : value;
+  };
   return catalogue[key]
     .split(/\{(\w+)\}/)
-    .map((part, i) => (i % 2 ? filled(places[part]) : part))
+    .map((part, i) => (i % 2 ? place(part) : part))
     .flat()
     .filter((part) => part !== "");
 }
 
 /** The same as one string. */
-export const t = (key, places) => nodes(key, places).join("");
+export const t = (key, places) => nodes(key, places).map((part) => part.textContent ?? part).join("");
 
 const filled = (value) => (typeof value === "number" ? number(value) : Array.isArray(value) || value instanceof Node ? value : String(value));
 
@@ -45,9 +50,6 @@ function listed({ shown, rest }) {
   const list = shown.join(t("list.comma"));
   return rest ? t("list.more", { list, rest }) : list;
 }
-
-/** Paragraphs of a longer text: a blank line parts them. */
-export const paragraphs = (key, places) => t(key, places).split("\n\n").map((text) => h("p", {}, text));
 
 export const number = (value) => value.toLocaleString(language);
 

@@ -1,6 +1,6 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
-import { h, segmented, word } from "./dom.js";
+import { h, isSpecial, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { about, inside } from "./insides.js";
 import { STAGES, stage } from "./stages.js";
@@ -64,7 +64,7 @@ export function mount({ element, server, signal }) {
     }
     queries.replaceChildren(
       ...data.queries.map((token, i) =>
-        h("button", { type: "button", class: `chip ${data.from}${"SEP".includes(token) ? " special" : ""}`, "aria-pressed": i === state.query, onclick: () => go(i) }, token),
+        h("button", { type: "button", class: `chip ${data.from}${isSpecial(token) ? " special" : ""}`, "aria-pressed": i === state.query, onclick: () => go(i) }, token),
       ),
     );
     lifetime?.abort();
@@ -128,7 +128,7 @@ const PLACES = {
   loss_logits: { tab: "lesson", stop: 13 },
 };
 
-function shapeTable({ rows }) {
+export function shapeTable({ rows }) {
   const show = (shape) => `(${shape.join(", ")})`;
   const open = ({ stage: name, ...place }) => {
     update(place);

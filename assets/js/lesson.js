@@ -1,16 +1,17 @@
 // The lesson: from words to translation in 14 stops, each with a text, the live figure of the sentence at the top, and a
 // question whose answer is computed from this run.
 
-import { h, word } from "./dom.js";
+import { h, isSpecial, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
-import { about, inside } from "./insides.js";
+import { about, inside, once } from "./insides.js";
 import { heatmap, mark, thumbnail } from "./maps.js";
-import { dot, fixed, products, sum } from "./numbers.js";
+import { dot, fixed, products, sum, together } from "./numbers.js";
 import { pictureButtons } from "./save.js";
 import { formula, stage } from "./stages.js";
 import { STOPS, argmax, floats, follow, row, state, update } from "./store.js";
 import { fluid, strips } from "./strips.js";
 
+const FAR = 5; // places, at least, to tell near from far
 const UNLIKELY = 4; // choices of a question about one of many, at most
 
 // Every stop: its name in the catalogue, its formula and what to draw; `asks` gives {choices, right, places}, with
@@ -55,6 +56,8 @@ const LESSON = [
         ["+ position", positions],
         ["= input", input],
       ].map(([name, values]) => ({ label: t(`figure.${name}`), name, values: values[look.query] }));
+      const digits = together(rows.slice(0, 2).map((row) => row.values), rows[2].values);
+      rows.forEach((row, i) => (row.digits = i < 2 || digits === null ? digits : 2));
       const choose = (_, i) => {
         const shown = sum(...[embedding, positions, input].map((values) => values[look.query][i]));
         look.tell(t("cell.input", { n: i + 1 }), [h("p", { class: "arithmetic" }, `${shown.terms[0]} + ${bracketed(shown.terms[1])} = `, h("b", { class: "result" }, shown.result))]);
@@ -62,12 +65,12 @@ const LESSON = [
       return picture(look, rows, t("lesson.positions.figure"), choose);
     },
     async asks(look) {
-      const { positions } = await look.input();
-      const last = positions.length - 1;
-      const alike = (i) => cosine(positions[0], positions[i]);
-      const pair = (i) => t("lesson.positions.pair", { a: 1, b: i + 1 });
-      const places = { near: alike(1).toFixed(2), far: alike(last).toFixed(2), last: last + 1 };
-      return { choices: [pair(1), pair(last)], right: alike(1) >= alike(last) ? 0 : 1, places };
+      const count = Math.max(FAR, look.run.source.length);
+      const { similarity } = await once("positional_encoding", { length: count, d_model: look.run.model.d_model }, look.server.positional_encoding);
+      const alike = floats(similarity); // of place 1 to place i
+      const pair = (place) => t("lesson.positions.pair", { a: 1, b: place });
+      const places = { near: alike[1].toFixed(2), far: alike[count - 1].toFixed(2), last: count };
+      return { choices: [pair(2), pair(count)], right: alike[1] >= alike[count - 1] ? 0 : 1, places };
     },
   },
   {
@@ -236,7 +239,6 @@ const LESSON = [
 
 const bracketed = (text) => (text.startsWith("−") ? `(${text})` : text);
 const round = (value) => number(Math.round(value * 100) / 100);
-const cosine = (a, b) => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
 
 /** Words as choices; of several alike each says its place. */
 const named = (tokens) => tokens.map((token, i) => (tokens.filter((each) => each === token).length > 1 ? `${token} (${i + 1})` : token));
@@ -254,7 +256,7 @@ const counted = (values, right, places) => choice(values.map((value) => [round(v
 const picture = (look, rows, label, choose) => fluid((width) => strips(rows, { width, label, choose }), look.signal);
 
 const ids = (side, tokens, numbers) =>
-  h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, tokens.map((token, i) => h("li", { "data-id": numbers[i] }, h("span", { class: `chip ${side}${"SEP".includes(token) ? " special" : ""}` }, token), h("small", {}, String(numbers[i]))))));
+  h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, tokens.map((token, i) => h("li", { "data-id": numbers[i] }, h("span", { class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token), h("small", {}, String(numbers[i]))))));
 
 function map(look, kind, query = null) {
   const [layer, head] = kind === "cross" ? [look.crossLayer, look.crossHead] : [look.layer, look.headIndex];
@@ -291,7 +293,9 @@ function looking(server, signal, tell) {
   look.hardest = () => argmax(run.steps.map((_, step) => Math.max(...row("cross", look.crossLayer, look.crossHead, step))));
   look.ways = () => {
     const step = Math.max(0, Math.min(state.step, run.steps.length - 2)); // after the slip there must be something to say
-    return about("two_ways", server, { step, word: run.steps[step].candidates[1].token });
+    const [, ...others] = run.steps[step].candidates;
+    const { token } = others.find((each) => !isSpecial(each.token)) ?? others[0];
+    return about("two_ways", server, { step, word: token });
   };
   return look;
 }

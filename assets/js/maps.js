@@ -164,3 +164,16 @@ export function thumbnail(kind, layer, head) {
   });
   return picture;
 }
+
+/** Masked cells are hatched, so that none is taken for a zero; the page has this once. */
+export const hatching = () =>
+  svg(
+    "svg",
+    { class: "visually-hidden", "aria-hidden": "true" },
+    svg(
+      "pattern",
+      { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+      svg("rect", { width: 6, height: 6, class: "hatch-ground" }),
+      svg("line", { y2: 6, class: "hatch-line" }),
+    ),
+  );

@@ -30,6 +30,12 @@ function fewest(shown, result, least) {
 
 const seen = (value, digits) => Number(plain(value, digits)); // as the reader sees it
 
+/** So many digits for `parts` that every column's shown sum is, rounded to two digits, the total's; null if none are enough. */
+export function together(parts, total) {
+  const right = (digits) => total.every((value, i) => plain(parts.reduce((all, part) => all + seen(part[i], digits), 0), 2) === plain(value, 2));
+  return [2, 3, 4, 5].find(right) ?? null;
+}
+
 /** Σ aᵢ bᵢ (+ bias): {terms: [[a, b]], bias, result, sum}, all as text; `sum` is the result with as many digits as asked. */
 export function products(a, b, bias, result, least = 2) {
   const shown = (digits) => a.reduce((sum, value, i) => sum + seen(value, digits) * seen(b[i], digits), bias === null ? 0 : seen(bias, digits));

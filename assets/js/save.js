@@ -3,7 +3,9 @@
 import { h, svg } from "./dom.js";
 import { t } from "./i18n.js";
 
-const PAINT = ["fill", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-weight", "font-family", "text-anchor", "text-decoration", "dominant-baseline", "visibility", "opacity"];
+// What a style says where it says nothing. Type is written on words only.
+const PAINT = { fill: "rgb(0, 0, 0)", stroke: "none", "stroke-width": "1px", "stroke-opacity": "1", "stroke-dasharray": "none", visibility: "visible", opacity: "1" };
+const TYPE = { "font-size": "", "font-weight": "", "font-family": "", "text-anchor": "start", "text-decoration": "none", "dominant-baseline": "auto" };
 const SHARP = 2; // pixels of the PNG a pixel of the page
 
 /** Two buttons that save `figure`, seen when it is pointed at. `name` is called for the file's name. */
@@ -79,13 +81,16 @@ function write(node, picture, frame, style) {
 }
 
 /** A copy of an SVG element with what the page's style says about every part of it written into it. */
-function painted(original) {
+export function painted(original) {
   const copy = original.cloneNode(true);
   const [from, to] = [original, copy].map((root) => [root, ...root.querySelectorAll("*")]);
   from.forEach((element, i) => {
     const style = getComputedStyle(element);
     const value = (property) => (["fill", "stroke"].includes(property) ? rgb : String)(style.getPropertyValue(property));
-    to[i].setAttribute("style", PAINT.map((property) => `${property}: ${value(property)}`).join("; "));
+    const properties = Object.entries(element.matches("text") ? { ...PAINT, ...TYPE } : PAINT);
+    const told = properties.map(([property, usual]) => [property, value(property), usual]).filter(([, now, usual]) => now !== usual);
+    for (const name of to[i].getAttributeNames()) if (/^(class|tabindex|role|data-|aria-)/.test(name)) to[i].removeAttribute(name);
+    to[i].setAttribute("style", told.map(([property, now]) => `${property}: ${now}`).join("; "));
   });
   return copy;
 }

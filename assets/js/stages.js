@@ -6,17 +6,17 @@
 import { h, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
 import { parameters } from "./insides.js";
-import { dot, fixed, look as columns, mean, normalised, products, scaled, softmax, sum, variance } from "./numbers.js";
+import { dot, fixed, look as columns, mean, normalised, products, scaled, softmax, sum, together, variance } from "./numbers.js";
 import { pictureButtons } from "./save.js";
 import { fluid, strips } from "./strips.js";
 
 export const STAGES = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];
 
 const FORMULAS = {
-  qkv: "q = x W_Q + b_Q    K = X W_K + b_K    V = X W_V + b_V",
+  qkv: "q = x W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V",
   scores: "w = softmax(q K^T ÷ √d_k)",
   values: "z = Σ_j w_j v_j",
-  concat: "o = [z_1 … z_h] W_O + b_O",
+  concat: "o = [z_1 … z_h] W^O + b^O",
   residual: "y = LayerNorm(x + o)",
   residual_first: "y = x + o,  x̂ = LayerNorm(x)",
   ffn: "FFN(y) = max(0, y W_1 + b_1) W_2 + b_2",
@@ -135,12 +135,13 @@ const DRAW = {
     const weights = data.at("weights", head, query);
     const parts = data.keys.map((key, j) => ({ label: key, side: data.to, name: `part:${j}`, values: data.at("v", head, j).map((v) => weights[j] * v) }));
     const mixed = data.at("mixed", head, query);
+    const digits = together(parts.map((row) => row.values), mixed);
     const largest = Math.max(...[...parts.flatMap((row) => row.values), ...mixed].map(Math.abs));
     return [
       h("h4", {}, t("inside.parts")),
-      picture(look, parts, { label: t("inside.parts"), largest }),
+      picture(look, parts.map((row) => ({ ...row, digits })), { label: t("inside.parts"), largest }),
       h("h4", {}, t("inside.mixed")),
-      picture(look, [{ label: "Σ", name: "mixed", values: mixed }], { label: t("inside.mixed"), largest }),
+      picture(look, [{ label: "Σ", name: "mixed", values: mixed }], { label: t("inside.mixed"), largest, labels: data.keys }),
     ];
   },
 
@@ -180,13 +181,15 @@ const joined = ({ data, query }) => Array.from({ length: data.arrays.mixed.shape
 function added(look, part) {
   const { data, query } = look;
   const rows = ["residual", "output", "sum"].map((name) => ({ label: t(`inside.row.${part}${name}`), name: `${part}${name}`, values: data.at(`${part}${name}`, query) }));
+  const digits = together([rows[0].values, rows[1].values], rows[2].values);
+  const labels = [...rows.map((row) => row.label), t("inside.row.norm")];
   const normed = data.norm_first ? data.at(`${part}residual`, query) : data.at(`${part}sum`, query);
   const norm = data.at(`${part}norm`, query);
   const facts = { before: fixed(mean(normed), 2), spread: fixed(variance(normed), 2), after: fixed(mean(norm), 2), kept: fixed(variance(norm), 2) };
   const bare = normed.map((value) => (value - mean(normed)) / Math.sqrt(variance(normed) + data.eps));
   return [
-    picture(look, rows),
-    picture(look, [{ label: t("inside.row.norm"), name: `${part}norm`, values: norm }]),
+    picture(look, rows.map((row, i) => ({ ...row, digits: i < 2 || digits === null ? digits : 2 })), { labels }),
+    picture(look, [{ label: t("inside.row.norm"), name: `${part}norm`, values: norm }], { labels }),
     h(
       "p",
       { class: "fact", "data-mean": mean(normed), "data-variance": variance(normed), "data-after": mean(norm), "data-kept": variance(norm) },

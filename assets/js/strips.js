@@ -5,7 +5,8 @@ import { fixed } from "./numbers.js";
 
 const ROW = 26; // px a row
 const NUMBERS_FROM = 42; // px a cell, so that a number with two digits fits
-const WIDEST = 56;
+const DIGIT = 8; // px more for each further digit
+const WIDEST = 64;
 const SMALLEST = 3;
 
 /** The scale: from one hue over the surface to the other. `largest` is the strongest colour. */
@@ -15,12 +16,13 @@ function colour(value, largest) {
 }
 
 /**
- * `rows`: [{label, side, values, name, note}]; all have one length and one scale. `choose(name, index)` is called on a
+ * `rows`: [{label, side, values, name, digits}]; all have one length and one scale, and 2 digits unless they say
+ * otherwise (null: no numbers). `labels`: make room for these as well. `choose(name, index)` is called on a
  * cell that was clicked or that the arrow keys moved to. `mark` outlines the cells [from, to) of every row.
  */
-export function strips(rows, { width, choose, label, largest, mark, fold = Infinity }) {
+export function strips(rows, { width, choose, label, largest, mark, fold = Infinity, labels = [] }) {
   const size = 13 * typeScale();
-  const left = Math.max(0, ...rows.map((row) => (row.label ?? "").length * size * 0.62 + 24));
+  const left = Math.max(0, ...[...labels, ...rows.map((row) => row.label ?? "")].filter(Boolean).map((text) => text.length * size * 0.62 + 24));
   const across = Math.min(fold, rows[0].values.length);
   const cell = Math.max(SMALLEST, Math.min(WIDEST * typeScale(), (width - left - 4) / across));
   const lines = Math.ceil(rows[0].values.length / across);
@@ -28,7 +30,8 @@ export function strips(rows, { width, choose, label, largest, mark, fold = Infin
   const most = largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs)));
   const [w, height] = [left + across * cell + 4, rows.length * lines * pitch + 2];
   const picture = svg("svg", { viewBox: `0 0 ${w} ${height}`, width: w, height, class: "strips", role: "group", tabindex: 0, "aria-label": label });
-  const numbered = cell >= NUMBERS_FROM * typeScale();
+  const fits = ({ digits = 2 }) => digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
+  const numbered = rows.every(fits);
   const gap = cell > 8 ? 1.5 : 0;
   rows.forEach((row, r) => {
     const y = r * lines * pitch + 1;
@@ -49,7 +52,7 @@ export function strips(rows, { width, choose, label, largest, mark, fold = Infin
       if (!numbered) return;
       const strong = most && Math.abs(value) / most > 0.6;
       const middle = { x: at.x + (cell - gap) / 2, y: at.y + (pitch - 3) / 2 };
-      picture.append(svg("text", { ...middle, class: `value ${strong ? "full" : "faint"}` }, fixed(value, 2)));
+      picture.append(svg("text", { ...middle, class: `value ${strong ? "full" : "faint"}` }, fixed(value, row.digits ?? 2)));
     });
     if (mark) {
       const [from, to] = mark;

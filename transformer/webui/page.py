@@ -35,10 +35,12 @@ def build() -> gr.Blocks:
     model = toy.checkpoint.model
     models = {name: _about(name) for name in MATERIALS if name in names()}
     opening = models["toy"]["examples"][0]["sentence"]
+    inside = (lesson.inside, lesson.parameters, lesson.shapes)
     with gr.Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         view(
             "header",
             {"device": str(toy.device), "why": toy.why_device().for_page()},
+            server=(lesson.checks, *inside, lesson.provenance, lesson.weights_csv, lesson.notebook),
             models=models,
         )
         with gr.Column(elem_classes="card", elem_id="top"):
@@ -63,10 +65,10 @@ def build() -> gr.Blocks:
                 }
                 view("positions", start, elem_id="positions", server=(handlers.positional_encoding, handlers.input_sum))
             with gr.Tab("Inside a head", id="inside", elem_id="tab-inside"):
-                view("inside", elem_id="inside", server=(lesson.inside, lesson.parameters, lesson.shapes))
+                view("inside", elem_id="inside", server=inside)
             with gr.Tab("Lesson", id="lesson", elem_id="tab-lesson"):
-                shown = (lesson.inside, lesson.parameters, lesson.stack, lesson.two_ways, handlers.input_sum)
-                view("lesson", elem_id="lesson", server=shown)
+                drawn = (lesson.inside, lesson.parameters, lesson.stack, lesson.two_ways)
+                view("lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))
 
         wanted = "(sentence) => document.dispatchEvent(new CustomEvent('translate:wanted', { detail: sentence }))"
         gr.on([button.click, sentence.submit], None, sentence, js=wanted, api_visibility="private")
