@@ -7,18 +7,20 @@ import { about, inside, once } from "./insides.js";
 import { heatmap, mark, thumbnail } from "./maps.js";
 import { dot, fixed, products, sum, together } from "./numbers.js";
 import { pictureButtons } from "./save.js";
-import { formula, stage } from "./stages.js";
+import { chain, headline, stageFigure, stageHeadline } from "./stages.js";
 import { STOPS, argmax, floats, follow, row, state, update } from "./store.js";
 import { fluid, strips } from "./strips.js";
 
 const FAR = 5; // places, at least, to tell near from far
 const UNLIKELY = 4; // choices of a question about one of many, at most
 
-// Every stop: its name in the catalogue, its formula and what to draw; `asks` gives {choices, right, places}, with
-// `right` the index of the right choice. The figure of a stop that `hides` would give the answer away.
+// Every stop: its name in the catalogue, its headline (a formula and its shapes) and what to draw, or the stage of a head
+// that is both; `asks` gives {choices, right, places}, with `right` the index of the right choice. The figure of a stop
+// that `hides` would give the answer away.
 const LESSON = [
   {
     name: "tokens",
+    headline: ({ run }) => ["word → id", chain([1, run.source.length])],
     draw: ({ run }) => [ids("source", run.source, run.ids.source), ids("target", run.decoder_input, run.ids.decoder_input)],
     asks({ run }) {
       const count = run.source.length;
@@ -28,7 +30,7 @@ const LESSON = [
   },
   {
     name: "embeddings",
-    formula: "x = √d_model · E[id]",
+    headline: ({ run }) => ["x = √d_model · E[id]", chain([1, run.source.length], [1, run.source.length, run.model.d_model])],
     async draw(look) {
       const { embedding, tokens } = await look.input();
       return picture(look, tokens.map((token, i) => ({ label: token, side: "source", values: embedding[i] })), t("lesson.embeddings.figure"));
@@ -48,7 +50,7 @@ const LESSON = [
   },
   {
     name: "positions",
-    formula: "PE(pos, 2i) = sin(pos ÷ 10000^2i/d)    PE(pos, 2i + 1) = cos(pos ÷ 10000^2i/d)",
+    headline: ({ run }) => ["PE(pos, 2i) = sin(pos ÷ 10000^{2i/d})    PE(pos, 2i + 1) = cos(pos ÷ 10000^{2i/d})", chain([1, run.source.length, run.model.d_model])],
     async draw(look) {
       const { embedding, positions, input } = await look.input();
       const rows = [
@@ -75,7 +77,7 @@ const LESSON = [
   },
   {
     name: "qkv",
-    draw: async (look) => stage("qkv", await look.head()),
+    stage: "qkv",
     async asks(look) {
       const { heads, d_model } = look.run.model;
       return counted([d_model, d_model / heads, heads, 2 * d_model], d_model / heads, { d_model, heads, width: d_model / heads });
@@ -84,7 +86,8 @@ const LESSON = [
   {
     name: "scores",
     hides: true,
-    draw: async (look) => stage("scores", { ...(await look.head()), columns: ["dot", "scaled"] }),
+    stage: "scores",
+    columns: ["dot", "scaled"],
     async asks(look) {
       const { data, head, query } = await look.head();
       const scores = data.at("scores", head, query);
@@ -95,7 +98,7 @@ const LESSON = [
   {
     name: "softmax",
     hides: true,
-    draw: async (look) => stage("scores", await look.head()),
+    stage: "scores",
     async asks(look) {
       const { data, head, query } = await look.head();
       const weights = data.at("weights", head, query);
@@ -108,6 +111,7 @@ const LESSON = [
   },
   {
     name: "heads",
+    headline: ({ run }) => ["head_i = softmax(Q_i K_i^T ÷ √d_k) V_i", chain([1, run.model.heads, run.source.length, run.source.length])],
     hides: true,
     draw: ({ run, layer }) =>
       h("div", { class: "heads" }, Array.from({ length: run.attention.encoder.heads }, (_, head) => h("figure", { "data-head": head }, thumbnail("encoder", layer, head), h("small", {}, t("head_n", { head: head + 1 }))))),
@@ -122,7 +126,7 @@ const LESSON = [
   {
     name: "residual",
     hides: true,
-    draw: async (look) => stage("residual", await look.head()),
+    stage: "residual",
     async asks(look) {
       const { data, query } = await look.head();
       const [own, change] = ["residual", "output"].map((name) => Math.sqrt(dot(data.at(name, query), data.at(name, query))));
@@ -133,7 +137,7 @@ const LESSON = [
   {
     name: "ffn",
     hides: true,
-    draw: async (look) => stage("ffn", await look.head()),
+    stage: "ffn",
     async asks(look) {
       const { data, query } = await look.head();
       const hidden = data.at("ff_hidden", query);
@@ -144,6 +148,7 @@ const LESSON = [
   },
   {
     name: "stack",
+    headline: ({ run }) => ["x ← layer_n(x), n = 1 … N", `${chain([1, run.source.length, run.model.d_model])} × ${run.attention.encoder.layers}`],
     hides: true,
     async draw(look) {
       const layers = await look.stream();
@@ -160,6 +165,7 @@ const LESSON = [
   },
   {
     name: "masked",
+    headline: ({ run }) => ["softmax(Q K^T ÷ √d_k + M),  M = 0, −∞", chain([1, run.model.heads, run.output.length, run.output.length])],
     draw: (look) => map(look, "decoder"),
     asks({ run }) {
       const { allowed, queries } = run.attention.decoder;
@@ -170,6 +176,7 @@ const LESSON = [
   },
   {
     name: "cross",
+    headline: ({ run }) => ["softmax(Q_dec K_enc^T ÷ √d_k) V_enc", chain([1, run.model.heads, run.output.length, run.source.length])],
     hides: true,
     draw: (look) => map(look, "cross", look.hardest()),
     asks(look) {
@@ -184,7 +191,7 @@ const LESSON = [
   {
     name: "logits",
     hides: true,
-    formula: "p = softmax(x W + b)",
+    headline: ({ run }) => ["p = softmax(x W + b)", chain([1, run.output.length, run.model.d_model], [1, run.output.length, run.model.target_words])],
     draw: ({ run }) =>
       h(
         "ol",
@@ -204,6 +211,7 @@ const LESSON = [
   },
   {
     name: "loop",
+    headline: ({ run }) => ["y_t = argmax p(y | S, y_1 … y_{t−1})", chain([1, "t"], [1, "t", run.model.target_words], [1, 1])],
     hides: true,
     async draw(look) {
       const { teacher, free, slip } = await look.ways();
@@ -345,9 +353,12 @@ export function mount({ element, server, signal }) {
     [...dots.querySelectorAll("button")].forEach((button, i) => button.setAttribute("aria-current", i === state.stop ? "step" : "false"));
     back.disabled = state.stop === 0;
     next.disabled = state.stop === STOPS - 1;
-    let drawing, quiz;
+    let drawing, top, quiz;
     try {
-      [drawing, quiz] = [await stop.draw(look), await stop.asks(look)];
+      const head = stop.stage && { ...(await look.head()), columns: stop.columns };
+      top = head ? stageHeadline(stop.stage, head) : headline(...stop.headline(look));
+      drawing = head ? stageFigure(stop.stage, head) : await stop.draw(look);
+      quiz = await stop.asks(look);
     } catch {
       if (mine !== lifetime) return;
       shown = []; // the next look asks again
@@ -356,7 +367,7 @@ export function mount({ element, server, signal }) {
     }
     if (mine !== lifetime) return; // something else is wanted by now
     title.textContent = t("lesson.title", { n: state.stop + 1, of: STOPS, name: t(`lesson.${stop.name}`) });
-    text.replaceChildren(stop.formula ? formula(stop.formula) : "", h("p", {}, nodes(`lesson.${stop.name}.text`, quiz.places)));
+    text.replaceChildren(top, h("p", {}, nodes(`lesson.${stop.name}.text`, quiz.places)));
     figure.replaceChildren(...[drawing].flat());
     told.hidden = true;
     asked = ask(stop, quiz);

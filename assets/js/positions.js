@@ -108,7 +108,7 @@ export function mount({ element, props, server, signal }) {
       const mine = (wanted = {});
       const answer = await server.positional_encoding({ length: at.length, d_model: at.d_model });
       if (mine !== wanted) return; // a later question was asked
-      if (!answer || answer.error) return fail(say, answer?.error);
+      if (!answer || answer.error) return fail(say);
       encoding = answer;
       encoding.values = floats(encoding.heatmap.data[0].z.bdata);
       encoding.cosines = floats(encoding.similarity);
@@ -116,9 +116,9 @@ export function mount({ element, props, server, signal }) {
     }, 120);
   }
   const failed = new Set(); // the sentences that say so; each is tried again when its figure is next seen
-  function fail(where, error) {
+  function fail(where) {
     failed.add(where);
-    where.textContent = error ?? t("positions.failed");
+    where.textContent = t("positions.failed");
   }
 
   const drawMap = () => mapFigure().catch(() => fail(say));
@@ -179,7 +179,7 @@ export function mount({ element, props, server, signal }) {
     const mine = (asked = {});
     const drawing = await server.input_sum({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, stack: at.stack });
     if (mine !== asked) return;
-    if (!drawing || drawing.error) return fail(sumSay, drawing?.error);
+    if (!drawing || drawing.error) return fail(sumSay);
     const Plotly = await library(url);
     if (mine !== asked) return;
     const [data, layout] = themed(drawing.figure, "sum");

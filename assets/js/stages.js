@@ -24,25 +24,35 @@ const FORMULAS = {
   ffn_residual_first: "y + FFN(LayerNorm(y))",
 };
 
-/** W_Q with a small Q below, K^T with a small T above. */
-export function formula(text) {
-  const parts = text.split(/([_^]\w+)/).map((part) => {
-    if (part[0] === "_") return h("sub", {}, part.slice(1));
-    return part[0] === "^" ? h("sup", {}, part.slice(1)) : part;
+/** W_1 with a small 1 below, K^T with a small T above, e^{a + b} with all of it above. */
+function formula(text) {
+  const parts = text.split(/([_^](?:\w+|\{[^}]*\}))/).map((part) => {
+    const tag = { _: "sub", "^": "sup" }[part[0]];
+    return tag ? h(tag, {}, part.slice(1).replace(/[{}]/g, "")) : part;
   });
   return h("p", { class: "formula", lang: "zxx" }, parts);
 }
 
+/** A formula, and the shapes on the way through it. */
+export const headline = (text, shapes) => h("div", { class: "formula-row" }, formula(text), h("p", { class: "shape" }, shapes));
+
+/** The headline of a stage. */
+export function stageHeadline(name, { data }) {
+  const first = data.norm_first && `${name}_first` in FORMULAS ? `${name}_first` : name;
+  return headline(FORMULAS[first], `${t("inside.of_queries", { count: data.queries.length })} ${shapes(name, data)}`);
+}
+
+/** What a stage draws. */
+export const stageFigure = (name, look) => DRAW[name](look);
+
 /** One stage as a section. */
 export function stage(name, look) {
-  const { data } = look;
-  const first = data.norm_first && `${name}_first` in FORMULAS ? `${name}_first` : name;
   const figure = h("div", { class: "stage-figure" }, DRAW[name](look));
   return h(
     "section",
     { class: "stage", id: `stage-${name}` },
     h("h3", {}, t(`inside.${name}`)),
-    h("div", { class: "formula-row" }, formula(FORMULAS[first]), h("p", { class: "shape" }, shape(name, data))),
+    stageHeadline(name, look),
     h("p", { class: "hint" }, nodes(`inside.${name}.about`, places(look))),
     figure,
     pictureButtons(figure, () => `${look.kind}-layer-${look.layer + 1}-head-${look.head + 1}-${name}`),
@@ -54,9 +64,11 @@ function places({ data, head, layer, query }) {
   return { word: word(data.queries[query], data.from), heads: data.arrays.q.shape[0], width, head: head + 1, layer: layer + 1 };
 }
 
-function shape(name, { arrays, head_dim: d, queries, keys }) {
+export const chain = (...shapes) => shapes.map((each) => `(${each.join(", ")})`).join(" → ");
+
+function shapes(name, { arrays, head_dim: d, keys }) {
   const [heads, width, hidden] = [arrays.q.shape[0], arrays.x.shape[1], arrays.ff_hidden.shape[1]];
-  const shapes = {
+  const all = {
     qkv: [[1, width], [1, d]],
     scores: [[1, d], [keys.length, d], [1, keys.length]],
     values: [[1, keys.length], [keys.length, d], [1, d]],
@@ -65,7 +77,7 @@ function shape(name, { arrays, head_dim: d, queries, keys }) {
     ffn: [[1, width], [1, hidden], [1, width]],
     ffn_residual: [[1, width], [1, width]],
   };
-  return `${t("inside.of_queries", { count: queries.length })} ${shapes[name].map((each) => `(${each.join(", ")})`).join(" → ")}`;
+  return chain(...all[name]);
 }
 
 const picture = (look, rows, options = {}) =>
