@@ -142,6 +142,11 @@ export function mount({ element, props, watch, trigger, signal }) {
     opened = true;
     const { run, place, wrong } = read(location.search, props.models);
     arrive = () => {
+      if (run && props.value.error && run.checkpoint !== state.run.checkpoint) {
+        wrong.push("sentence"); // the model that was asked for can be had without it
+        run.sentence = props.models[run.checkpoint].examples[0].sentence;
+        return ask("example", run);
+      }
       arrive = null;
       const missing = [...wrong, ...restore(place)].map((name) => t(`link.${name}`));
       if (missing.length) complain(props.value.error, t("link.wrong", { what: missing.join(t("list.comma")) }));

@@ -96,6 +96,11 @@ class Visit:
         self.page.locator("#translate").click()
         self.page.evaluate("window.answered")
 
+    def settle(self) -> None:
+        """Until the page has asked what it asks by itself: the checks of the run, and what the open tab needs."""
+        self.page.locator("#checks:not([data-state='…'])").wait_for()
+        self.page.wait_for_load_state("networkidle")
+
     @property
     def step(self) -> int:
         """From 0."""

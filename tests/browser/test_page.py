@@ -200,7 +200,7 @@ def test_a_map_is_saved_as_a_picture_of_its_own(visit: Visit) -> None:
     visit.tab("Attention")
     page.locator("#attention .map").hover()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save as picture").click()
+        page.locator("#attention .map").get_by_role("button", name="Save as SVG").click()
     assert download.value.suggested_filename == "cross-layer-2-head-6.svg"
     svg = Path(download.value.path()).read_text()
     assert "0.97" in svg
@@ -219,7 +219,8 @@ def test_a_word_isolates_its_lines(visit: Visit) -> None:
 def test_switching_asks_nothing_of_the_server(visit: Visit) -> None:
     page = visit.open()
     visit.tab("Attention")
-    expect(page.locator("#silenced")).not_to_have_text("…")  # what the tab asks for once it is seen has come
+    expect(page.locator("#silenced")).not_to_have_text("…")
+    visit.settle()
     visit.requests.clear()
     for name in ("Encoder", "Decoder", "3", "head 2", "Lines", "Table", "Heatmap"):
         visit.press(name)
@@ -274,6 +275,7 @@ def test_positions_are_the_models_own(visit: Visit, bier: Translation) -> None:
 
 def test_opening_positions_asks_for_each_figure_once(visit: Visit) -> None:
     page = visit.open()
+    visit.settle()
     visit.requests.clear()
     visit.tab("Positions")
     expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()

@@ -26,7 +26,7 @@ json_values = st.recursive(
 
 def test_a_run_for_the_page_carries_every_weight_of_the_run(toy: Translator) -> None:
     run = toy.translate(BIER)
-    page = json.loads(json.dumps(for_page(run, None)))
+    page = json.loads(json.dumps(for_page(run, None, toy.checkpoint)))
     for kind in KINDS:
         maps, sent = run.attention.of(kind), page["attention"][kind]
         weights = np.frombuffer(base64.b64decode(sent["weights"]), "<f4")
@@ -178,7 +178,7 @@ def test_the_page_learns_what_the_corpus_says() -> None:
 def test_gold_belongs_to_a_run_that_says_the_reference(toy: Translator) -> None:
     run = toy.translate(BIER)
     other = AlignedPair("ich mochte ein bier", "i want beer .", Gold(((0,), (1,), (3,), ()), ((),) * 4), BIER)
-    assert for_page(run, other)["reference"] == {
+    assert for_page(run, other, toy.checkpoint)["reference"] == {
         "text": "i want beer .",
         "held_out": "",
         "gold": None,
@@ -188,7 +188,7 @@ def test_gold_belongs_to_a_run_that_says_the_reference(toy: Translator) -> None:
 
 def test_a_run_carries_what_every_head_is_like(toy: Translator) -> None:
     run = toy.translate(BIER)
-    sent = json.loads(json.dumps(for_page(run, None)))["heads"]
+    sent = json.loads(json.dumps(for_page(run, None, toy.checkpoint)))["heads"]
     assert sent["columns"] == ["kind", "layer", "head", "entropy", "distance"]
     assert len(sent["data"]) == 3 * 6 * 8
     kind, layer, head, entropy, distance = sent["data"][100]

@@ -1,5 +1,6 @@
 """The frame of the page: one sentence and its run at the top, every tab a view of that run."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from . import handlers, lesson
 from .view import ASSETS, view
 
 EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
+ENGLISH = json.loads((ASSETS / "locales" / "en.json").read_text("utf-8"))  # until the page knows the visitor's language
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 LAUNCH: dict[str, Any] = {
@@ -46,27 +48,27 @@ def build() -> gr.Blocks:
         with gr.Column(elem_classes="card", elem_id="top"):
             with gr.Row(elem_id="ask"):
                 sentence = gr.Textbox(
-                    opening, label="A German sentence", show_label=False, container=False, max_lines=1,
-                    elem_id="sentence", placeholder="A German sentence",
+                    opening, label=ENGLISH["sentence.label"], show_label=False, container=False, max_lines=1,
+                    elem_id="sentence", placeholder=ENGLISH["sentence.label"],
                 )  # fmt: skip
-                button = gr.Button("Translate", variant="primary", elem_id="translate", scale=0)
+                button = gr.Button(ENGLISH["sentence.translate"], variant="primary", elem_id="translate", scale=0)
             top = view("run", handlers.show(opening), events=tuple(EVENTS), models=models)
         with gr.Tabs():
-            with gr.Tab("Translate", id="translate", elem_id="tab-translate"):
+            with gr.Tab(ENGLISH["tab.translate"], id="translate", elem_id="tab-translate"):
                 view("translate", elem_id="story")
-            with gr.Tab("Attention", id="attention", elem_id="tab-attention"):
+            with gr.Tab(ENGLISH["tab.attention"], id="attention", elem_id="tab-attention"):
                 view("attention", elem_id="attention")
                 view("heads", elem_id="heads", server=(handlers.heads,))
-            with gr.Tab("Positions", id="positions", elem_id="tab-positions"):
+            with gr.Tab(ENGLISH["tab.positions"], id="positions", elem_id="tab-positions"):
                 start = {
                     "plotly": f"gradio_api/file={PLOTLY_JS}",
                     "d_model": model.config.d_model,
                     "longest": handlers.LONGEST,
                 }
                 view("positions", start, elem_id="positions", server=(handlers.positional_encoding, handlers.input_sum))
-            with gr.Tab("Inside a head", id="inside", elem_id="tab-inside"):
+            with gr.Tab(ENGLISH["tab.inside"], id="inside", elem_id="tab-inside"):
                 view("inside", elem_id="inside", server=inside)
-            with gr.Tab("Lesson", id="lesson", elem_id="tab-lesson"):
+            with gr.Tab(ENGLISH["tab.lesson"], id="lesson", elem_id="tab-lesson"):
                 drawn = (lesson.inside, lesson.parameters, lesson.stack, lesson.two_ways)
                 view("lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))
 
