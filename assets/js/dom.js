@@ -19,6 +19,14 @@ export const svg = (tag, attributes = {}, ...children) => fill(document.createEl
 /** How much larger than usual the page's type is: on a projector it grows. */
 export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** How wide a label is, px: letters of some scripts are twice as wide as others. */
+export function textWidth(text, size) {
+  ruler.font = `600 ${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return ruler.measureText(text).width;
+}
+
 const PATHS = {
   first: "M6 5v14M18 5l-7 7 7 7",
   back: "M15 5l-7 7 7 7",

@@ -29,7 +29,7 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0;
 .word { font-weight: 600; } .word.source { color: #a34a08; } .word.target { color: #1d4ed8; } .word.special { border: 1px dashed; border-radius: 4px; padding: 0 4px; }
 .hint, .shape, small { color: #5b6576; font-size: 12px; } .formula { font-family: ui-serif, "Cambria Math", Georgia, serif; white-space: pre-wrap; }
 .heads { display: grid; grid-template-columns: repeat(8, 1fr); gap: 6px; } .heads figure { margin: 0; }
-.arithmetic { line-height: 1.8; } .result { color: #4338ca; } .masked { color: #5b6576; font-style: italic; }
+.arithmetic { line-height: 1.8; } .result { color: #4338ca; } .masked { color: #5b6576; }
 @media (width < 480px) { .heads { grid-template-columns: repeat(4, 1fr); } }
 `;
 

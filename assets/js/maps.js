@@ -1,7 +1,7 @@
 // One head's map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
 import { gold, state, weight } from "./store.js";
-import { h, isSpecial, svg, typeScale, word } from "./dom.js";
+import { h, isSpecial, svg, textWidth, typeScale, word } from "./dom.js";
 import { t } from "./i18n.js";
 
 const GAP = 2;
@@ -9,8 +9,6 @@ const LARGEST = [120, 56]; // px a cell, across and down
 const SMALLEST = 14;
 const VALUES_FROM = 28; // px a cell, so that a number fits
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
-
-const textWidth = (token, size) => token.length * size * 0.62;
 
 /** The scale: from the surface to the accent, the same 0 to 1 in every map. */
 const colour = (value) => `fill: color-mix(in oklab, var(--accent) ${(4 + 96 * value).toFixed(1)}%, var(--surface))`;

@@ -68,10 +68,10 @@ function add(element, picture, frame) {
   }
 }
 
-/** Every word where the page put it: SVG breaks no lines. */
+/** Every word where the page put it, of Chinese every character: SVG breaks no lines. */
 function write(node, picture, frame, style) {
   const range = document.createRange();
-  for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
+  for (const { 0: word, index } of node.data.matchAll(/[\u2e80-\uffef]|[^\s\u2e80-\uffef]+/g)) {
     range.setStart(node, index);
     range.setEnd(node, index + word.length);
     const box = range.getBoundingClientRect();

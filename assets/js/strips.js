@@ -1,6 +1,6 @@
 // Vectors as rows of coloured cells: indigo above 0, red below, the surface colour at 0. A cell can be chosen.
 
-import { h, isSpecial, svg, typeScale } from "./dom.js";
+import { h, isSpecial, svg, textWidth, typeScale } from "./dom.js";
 import { fixed } from "./numbers.js";
 
 const ROW = 26; // px a row
@@ -22,7 +22,7 @@ function colour(value, largest) {
  */
 export function strips(rows, { width, choose, label, largest, mark, fold = Infinity, labels = [] }) {
   const size = 13 * typeScale();
-  const left = Math.max(0, ...[...labels, ...rows.map((row) => row.label ?? "")].filter(Boolean).map((text) => text.length * size * 0.62 + 24));
+  const left = Math.max(0, ...[...labels, ...rows.map((row) => row.label ?? "")].filter(Boolean).map((text) => textWidth(text, size) + 24));
   const across = Math.min(fold, rows[0].values.length);
   const cell = Math.max(SMALLEST, Math.min(WIDEST * typeScale(), (width - left - 4) / across));
   const lines = Math.ceil(rows[0].values.length / across);
@@ -40,7 +40,7 @@ export function strips(rows, { width, choose, label, largest, mark, fold = Infin
       const text = svg("text", { x: left - 14, y: y + pitch / 2, "text-anchor": "end", class: `label ${side}`, style: `font-size: ${size}px` }, row.label);
       picture.append(text);
       if (row.side && isSpecial(row.label)) {
-        const wide = row.label.length * size * 0.62 + 10;
+        const wide = textWidth(row.label, size) + 10;
         picture.append(svg("rect", { x: left - 9 - wide, y: y + 3, width: wide, height: pitch - 6, rx: 4, class: `outline ${side}` }));
       }
     }
