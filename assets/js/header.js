@@ -32,7 +32,12 @@ export function mount({ element, props, server, signal }) {
   document.addEventListener("translate:answered", () => (model.value = state.run.checkpoint), { signal }); // also after a refusal
   const tongue = select("language", t("header.language"), Object.entries(LANGUAGES));
   tongue.value = language;
-  tongue.addEventListener("change", () => choose(tongue.value).then(() => document.querySelector("#language").focus()));
+  tongue.addEventListener("change", () =>
+    choose(tongue.value).then(
+      () => document.querySelector("#language").focus(),
+      () => (tongue.value = language), // its catalogue cannot be had: the page stays as it is
+    ),
+  );
   const badge = h(
     "details",
     { class: "pill", id: "device" },
@@ -109,6 +114,7 @@ function name() {
   const box = document.querySelector("#sentence input, #sentence textarea");
   box.placeholder = t("sentence.label");
   box.setAttribute("aria-label", t("sentence.label"));
+  document.querySelector("#sentence [data-testid=block-info]").textContent = t("sentence.label");
   document.querySelector("#translate").textContent = t("sentence.translate");
   for (const tab of tabs()) tab.textContent = t(`tab.${tab.dataset.tabId}`);
 }

@@ -16,7 +16,7 @@ export async function speak(name) {
   document.dispatchEvent(new Event("language:spoken"));
 }
 
-export const has = (key) => key in catalogue;
+export const has = (key) => Object.hasOwn(catalogue, key);
 
 /** A text with its {places} filled, as nodes and strings in the order that this language puts them in. */
 export function nodes(key, places = {}) {
@@ -87,7 +87,7 @@ function first() {
   const traditional = (tag) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
   const spoken = navigator.languages.map((tag) => (traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2)));
   const wishes = [new URLSearchParams(location.search).get("language"), remembered(KEPT), ...spoken];
-  return wishes.find((wish) => wish in LANGUAGES) ?? "en";
+  return wishes.find((wish) => wish && Object.hasOwn(LANGUAGES, wish)) ?? "en";
 }
 
 await speak(first()); // every module that imports this one waits for it

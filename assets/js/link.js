@@ -5,6 +5,7 @@ import { state, update } from "./store.js";
 
 const LONGEST = 500; // characters of a sentence
 const COUNTED = ["layer", "head", "query", "step", "stop"]; // from 1 in the address, as on the page
+const OF_A_RUN = ["layer", "head", "query", "step"];
 const CHOICES = {
   tab: ["translate", "attention", "positions", "inside", "lesson"],
   kind: ["encoder", "decoder", "cross"],
@@ -55,9 +56,16 @@ export function read(search, models) {
   if (asked.has("language") && !Object.hasOwn(LANGUAGES, asked.get("language"))) wrong.push("language");
   if (asked.has("present") && asked.get("present") !== "yes") wrong.push("present");
   const checkpoint = asked.get("checkpoint") ?? "toy";
-  if (!Object.hasOwn(models, checkpoint)) return { run: null, place: { tab: place.tab ?? "translate" }, wrong: [...wrong, "checkpoint"] };
-  const sentence = asked.get("sentence") ?? (asked.has("checkpoint") ? models[checkpoint].examples[0].sentence : null);
-  if (sentence !== null && sentence.length > LONGEST) return { run: null, place, wrong: [...wrong, "sentence"] };
+  if (!Object.hasOwn(models, checkpoint)) {
+    for (const name of OF_A_RUN) delete place[name]; // they were another model's
+    return { run: null, place, wrong: [...wrong, "checkpoint"] };
+  }
+  let sentence = asked.get("sentence");
+  if (sentence?.length > LONGEST) {
+    wrong.push("sentence");
+    sentence = null;
+  }
+  if (asked.has("checkpoint")) sentence ??= models[checkpoint].examples[0].sentence;
   return { run: sentence === null ? null : { checkpoint, sentence }, place, wrong };
 }
 
@@ -72,10 +80,11 @@ let waiting = null;
 
 /** Keep the address bar at the visitor's place, so that a reload and a bookmark find it again. */
 export function keep() {
+  last ??= address(); // an untouched page keeps the address that it was opened with
   clearTimeout(waiting);
   waiting = setTimeout(() => {
     const now = address();
-    if (last !== null && now !== last) history.replaceState(history.state, "", now); // an untouched page keeps its address
+    if (now !== last) history.replaceState(history.state, "", now);
     last = now;
   }, 300);
 }
