@@ -13,6 +13,9 @@ export function plain(value, digits) {
   return /[1-9]/.test(text) ? text : text.replace("-", "");
 }
 
+/** Whether a value rounds to a text, and is not so near a half that a pencil could round it the other way. */
+const rounds = (value, digits, text) => [value - HAIR, value + HAIR].every((each) => plain(each, digits) === text);
+
 /**
  * The fewest digits, `least` or more, with which the terms give the result.
  * `shown(digits)` is the result computed from terms of so many digits.
@@ -21,8 +24,7 @@ function fewest(shown, result, least) {
   for (let rounded = least; rounded < MOST; rounded++) {
     const wanted = plain(result, rounded);
     for (let digits = rounded; digits <= MOST; digits++) {
-      const value = shown(digits); // never so near a half that a pencil could round it the other way
-      if (plain(value - HAIR, rounded) === wanted && plain(value + HAIR, rounded) === wanted) return { digits, rounded };
+      if (rounds(shown(digits), rounded, wanted)) return { digits, rounded };
     }
   }
   throw new Error(`${result} is not what its terms give`);
@@ -32,7 +34,7 @@ const seen = (value, digits) => Number(plain(value, digits)); // as the reader s
 
 /** So many digits for `parts` that every column's shown sum is, rounded to two digits, the total's; null if none are enough. */
 export function together(parts, total) {
-  const right = (digits) => total.every((value, i) => plain(parts.reduce((all, part) => all + seen(part[i], digits), 0), 2) === plain(value, 2));
+  const right = (digits) => total.every((value, i) => rounds(parts.reduce((all, part) => all + seen(part[i], digits), 0), 2, plain(value, 2)));
   return [2, 3, 4, 5].find(right) ?? null;
 }
 
@@ -91,15 +93,15 @@ export function look(dots, d, scores, open, weights) {
     for (let digits = from; digits <= MOST; digits++) if (right(digits)) return digits;
     return MOST;
   };
-  const whole = (n) => kept.length === 0 || plain(kept.reduce((total, weight) => total + seen(weight, n), 0), n - 1) === plain(1, n - 1);
+  const whole = (n) => kept.length === 0 || rounds(kept.reduce((total, weight) => total + seen(weight, n), 0), n - 1, plain(1, n - 1));
   const share = (n, digits) => {
     const powers = heard.map((score) => Math.exp(seen(score, digits)));
     const total = powers.reduce((x, y) => x + y, 0);
-    return kept.every((weight, i) => plain(powers[i] / total, n) === plain(weight, n));
+    return kept.every((weight, i) => rounds(powers[i] / total, n, plain(weight, n)));
   };
   const w = least((n) => whole(n) && Array.from({ length: MOST }, (_, i) => i).some((digits) => digits >= n && share(n, digits)), 2);
   const s = least((n) => share(w, n), w);
-  const q = least((n) => dots.every((dot, i) => plain(seen(dot, n) / Math.sqrt(d), s) === plain(scores[i], s)), s);
+  const q = least((n) => dots.every((dot, i) => rounds(seen(dot, n) / Math.sqrt(d), s, plain(scores[i], s))), s);
   return {
     dots: dots.map((dot) => fixed(dot, q)),
     scores: scores.map((score) => fixed(score, s)),

@@ -1,6 +1,6 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
-import { floats, follow, state } from "./store.js";
+import { floats, follow, state, update } from "./store.js";
 import { h, segmented, typeScale } from "./dom.js";
 import { number as counted, has, t } from "./i18n.js";
 
@@ -30,7 +30,7 @@ let encoding = null; // what the server last sent
 
 export function mount({ element, props, server, signal }) {
   const { plotly: url, d_model: own, longest } = props.value;
-  at ??= { length: 50, d_model: own, position: 10, dimension: 4, stack: "encoder" };
+  at ??= { length: 50, d_model: own, position: 10, dimension: 4 };
 
   const number = (name, label, max, change) => {
     const input = h("input", { type: "range", name, min: 0, max, value: at[name] });
@@ -55,12 +55,7 @@ export function mount({ element, props, server, signal }) {
     fetchSoon();
   });
   const stacks = ["encoder", "decoder"].map((name) => [name, t(`positions.${name}`)]);
-  const stack = segmented(t("positions.which"), stacks, (value) => {
-    at.stack = value;
-    stack.set(value);
-    drawSum();
-  });
-  stack.set(at.stack);
+  const stack = segmented(t("positions.which"), stacks, (value) => update({ stack: value }));
 
   const figure = (label) => h("div", { class: "figure", role: "figure", "aria-label": label });
   const [map, wave, alike, sum] = ["map", "wave", "alike", "sum"].map((name) => figure(t(`positions.figure.${name}`)));
@@ -177,24 +172,25 @@ export function mount({ element, props, server, signal }) {
   const drawSum = () => sumFigure().catch(() => fail(sumSay));
   async function sumFigure() {
     const mine = (asked = {});
-    const drawing = await server.input_sum({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, stack: at.stack });
+    const drawing = await server.input_sum({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, stack: state.stack });
     if (mine !== asked) return;
     if (!drawing || drawing.error) return fail(sumSay);
     const Plotly = await library(url);
     if (mine !== asked) return;
     const [data, layout] = themed(drawing.figure, "sum");
-    const color = colours()[at.stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
+    const color = colours()[state.stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
     for (const axis of Object.keys(layout).filter((name) => name.startsWith("yaxis"))) layout[axis].tickfont = { color };
     await Plotly.react(sum, data, layout, quiet());
     const places = { count: drawing.tokens.length, d_model: drawing.d_model, largest: data[0].zmax.toFixed(1) };
-    sumSay.textContent = t(`positions.sum.${at.stack}`, places);
+    sumSay.textContent = t(`positions.sum.${state.stack}`, places);
     sum.setAttribute("aria-label", sumSay.textContent);
   }
 
-  let shown = null;
+  let shown = [];
   follow(element, () => {
-    if (shown === state.run) return;
-    shown = state.run;
+    stack.set(state.stack);
+    if (shown[0] === state.run && shown[1] === state.stack) return;
+    shown = [state.run, state.stack];
     drawSum();
   });
   encoding ? drawMap() : fetchSoon();

@@ -12,6 +12,7 @@ export const state = {
   drawing: "heatmap", // of a map: heatmap, lines or table
   gold: false, // lay the gold alignment over cross-attention
   stop: 0, // of the lesson
+  stack: "encoder", // whose input Positions adds up
 };
 
 export const STOPS = 14; // of the lesson, in lesson.js
