@@ -128,7 +128,7 @@ function followTabs(signal) {
   const heard = new MutationObserver(() => opened() && opened() !== state.tab && update({ tab: opened() }));
   heard.observe(list, { subtree: true, attributeFilter: ["aria-selected"] });
   signal.addEventListener("abort", () => heard.disconnect());
-  state.tab = opened() ?? state.tab; // somebody was quicker than this module
+  if (state.tab === "translate") state.tab = opened() ?? state.tab; // somebody was quicker than this module, and no link
   follow(list, () => {
     if (opened() !== state.tab) document.querySelector(`[data-tab-id="${state.tab}"]`)?.click();
   });

@@ -20,12 +20,12 @@ export const has = (key) => Object.hasOwn(catalogue, key);
 
 /** A text with its {places} filled, as nodes and strings in the order that this language puts them in. */
 export function nodes(key, places = {}) {
-  const placed = new Set(); // a node stands in one place: a text that names it twice gets a copy
+  const placed = new Set(); // a node stands in one place: where it is named again, a copy does
   const place = (name) => {
     const value = filled(places[name]);
-    const again = placed.has(name);
-    placed.add(name);
-    return again && value instanceof Node ? value.cloneNode(true) : value;
+    const taken = placed.has(value) || value.parentNode;
+    placed.add(value);
+    return taken && value instanceof Node ? value.cloneNode(true) : value;
   };
   return catalogue[key]
     .split(/\{(\w+)\}/)

@@ -302,7 +302,8 @@ function looking(server, signal, tell) {
   look.ways = () => {
     const step = Math.max(0, Math.min(state.step, run.steps.length - 2)); // after the slip there must be something to say
     const [, ...others] = run.steps[step].candidates;
-    const { token } = others.find((each) => !isSpecial(each.token)) ?? others[0];
+    const right = run.reference?.text.split(" ")[step];
+    const { token } = others.find((each) => !isSpecial(each.token) && each.token !== right) ?? others[0];
     return about("two_ways", server, { step, word: token });
   };
   return look;
@@ -310,7 +311,7 @@ function looking(server, signal, tell) {
 
 const rows = (values, width) => Array.from({ length: values.length / width }, (_, i) => Array.from(values.subarray(i * width, (i + 1) * width)));
 
-const answered = new WeakMap(); // run -> stop -> the choice that was made, -1 for none
+const answered = new WeakMap(); // run -> question -> the choice that was made, -1 for none
 
 export function mount({ element, server, signal }) {
   const dots = h("ol", { class: "stops" }, LESSON.map(({ name }, i) => h("li", {}, h("button", { type: "button", title: `${i + 1}. ${t(`lesson.${name}`)}`, "aria-label": `${i + 1}. ${t(`lesson.${name}`)}`, onclick: () => open(i) }))));
@@ -341,13 +342,14 @@ export function mount({ element, server, signal }) {
 
   let lifetime = null;
   let shown = [];
-  let asked = null; // {quiz, choose}
+  let asked = null; // answers the question that is shown
   async function draw() {
     const depends = [state.run, state.stop, state.kind, state.layer, state.head, state.query, state.step];
     if (!element.offsetParent || depends.every((value, i) => value === shown[i])) return;
     shown = depends;
     lifetime?.abort();
     const mine = (lifetime = new AbortController());
+    asked = null; // until its question is there, a key answers nothing
     const stop = LESSON[state.stop];
     const look = looking(server, mine.signal, tell);
     [...dots.querySelectorAll("button")].forEach((button, i) => button.setAttribute("aria-current", i === state.stop ? "step" : "false"));
@@ -370,16 +372,17 @@ export function mount({ element, server, signal }) {
     text.replaceChildren(top, h("p", {}, nodes(`lesson.${stop.name}.text`, quiz.places)));
     figure.replaceChildren(...[drawing].flat());
     told.hidden = true;
-    asked = ask(stop, quiz);
+    asked = ask(look.run, stop, quiz);
   }
 
   /** The question; the figure stays veiled until somebody has guessed or wants to see it. */
-  function ask(stop, quiz) {
-    const made = () => answered.get(state.run)?.get(stop.name);
+  function ask(run, stop, quiz) {
+    const key = JSON.stringify([stop.name, quiz.choices, quiz.right]); // another step or head asks another question
+    const made = () => answered.get(run)?.get(key);
     const choose = (i) => {
       if (made() !== undefined || i >= quiz.choices.length) return;
-      const of = answered.get(state.run) ?? new Map();
-      answered.set(state.run, of.set(stop.name, i));
+      const of = answered.get(run) ?? new Map();
+      answered.set(run, of.set(key, i));
       draw();
     };
     const look = h("button", { type: "button", class: "link", onclick: () => choose(-1) }, t("lesson.show"));
