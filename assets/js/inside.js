@@ -78,7 +78,7 @@ export function mount({ element, server, signal }) {
 
   async function drawShapes() {
     const said = await about("shapes", server).catch(() => null);
-    if (said) shapes.replaceChildren(...shapeTable(said));
+    if (said) shapes.replaceChildren(...shapeTable(said), h("p", { class: "hint" }, t("shapes.click")));
   }
 
   follow(element, draw);
