@@ -1,0 +1,494 @@
+"""What a class takes home: a handout that needs nothing else, a notebook, all weights, and any figure as a picture."""
+
+import base64
+import io
+import json
+import platform
+import re
+import struct
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from transformer import Translation, Translator
+from transformer.maps import KINDS, Kind
+from transformer.webui import lesson
+
+from .conftest import Visit
+from .test_languages import LOCALES, visiting
+
+EN = LOCALES["en"]
+A4, PRINTED = 794, 680  # px: the sheet, and what is left between margins of 15 mm
+
+
+class Case(NamedTuple):
+    """A run, and where its visitor is when the handout is made."""
+
+    checkpoint: str
+    sentence: str
+    kind: Kind
+    layer: int
+    head: int
+    query: int
+    language: str
+    theme: str
+
+    @property
+    def address(self) -> str:
+        place = f"kind={self.kind}&layer={self.layer + 1}&head={self.head + 1}&query={self.query + 1}"
+        asked = f"checkpoint={self.checkpoint}&sentence={self.sentence}&language={self.language}"
+        return f"?{asked}&{place}&__theme={self.theme}"
+
+    def translate(self) -> Translation:
+        return Translator.load(self.checkpoint, device="cpu").translate(self.sentence)
+
+
+CASES = [
+    Case("toy", "  „Ich“   'möchte' \"ein\" BIER!! ", "cross", 1, 5, 2, "en", "dark"),
+    Case("classroom", "Heute habe ich ein kaltes Bier getrunken", "decoder", 1, 3, 4, "zh-Hans", "light"),
+]
+
+
+class Handout(NamedTuple):
+    case: Case
+    path: Path
+    run: Translation
+
+
+def downloaded(visit: Visit, what: str, name: str) -> bytes:
+    """What a button of Take home gives."""
+    home = visit.page.locator("#home")
+    if home.get_attribute("open") is None:
+        home.locator("summary").click()
+    with visit.page.expect_download() as download:
+        home.locator(f"[data-file={what}]").click()
+    assert download.value.suggested_filename == name
+    return Path(download.value.path()).read_bytes()
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.checkpoint)
+def handout(
+    browser: Browser, url: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Handout:
+    case = request.param
+    with visiting(browser, url) as visit:
+        page = visit.open(case.address)
+        expect(page.locator("#checkpoint")).to_have_value(case.checkpoint)
+        expect(page.locator("#sentence input")).to_have_value(case.sentence)
+        visit.settle()
+        dark = page.evaluate("document.body.className")
+        parts = page.evaluate("document.querySelectorAll('.gradio-container > *').length")
+        path = tmp_path_factory.mktemp("handout") / "handout.html"
+        path.write_bytes(downloaded(visit, "handout", f"{case.checkpoint}-handout.html"))
+        assert page.evaluate("document.body.className") == dark  # nothing of the making is left in the page
+        assert page.evaluate("document.querySelectorAll('.gradio-container > *').length") == parts
+    return Handout(case, path, case.translate())
+
+
+@pytest.fixture(scope="module")
+def sheet(browser: Browser, handout: Handout) -> Iterator[Page]:
+    """The handout, opened from disk by a browser that is offline."""
+    context = browser.new_context(viewport={"width": A4, "height": 1123}, offline=True)
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("request", lambda request: request.url == handout.path.as_uri() or faults.append(request.url))
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and faults.append(message.text))
+    page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+    page.goto(handout.path.as_uri())
+    yield page
+    context.close()
+    assert faults == []
+
+
+def percent(share: float, language: str) -> str:
+    """As assets/js/i18n.js writes it."""
+    value = share * 100
+    digits = 0 if value in (0, 100) else 2 if value < 1 else 1 if value < 10 or value > 99 else 0
+    shown = "< 0.01" if 0 < value < 0.01 else f"{value:.{digits}f}"
+    return LOCALES[language]["percent"].format(value=shown)
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+# ---- the handout ----
+
+
+def test_the_handout_needs_nothing_else(handout: Handout, sheet: Page) -> None:
+    html = handout.path.read_text("utf-8")
+    assert html.startswith("<!doctype html>")
+    assert re.findall(r"<(?:script|link|iframe|img|object|embed|base|form|input|button|a)\b", html) == []
+    assert re.findall(r"""\s(?:src|href|srcset|action|on\w+)\s*=""", re.sub(r">[^<]*<", "><", html)) == []
+    assert set(re.findall(r"url\((.*?)\)", html)) == {"&quot;#hatch&quot;"}
+    assert re.findall(r"@import|@font-face|var\(|color-mix|oklab", html) == []
+    expect(sheet.locator("html")).to_have_attribute("lang", handout.case.language)
+    assert sheet.locator("#hatch").count() == 1
+
+
+def test_the_handout_holds_the_run(handout: Handout, sheet: Page) -> None:
+    case, _, run = handout
+    said = LOCALES[case.language]
+    source, target = sheet.locator("h1 .word").all_text_contents()
+    assert (source, target) == (case.sentence, run.text)
+    assert sheet.title() == " ".join(f"{case.sentence} → {' '.join(run.output)}".split())
+    shown = [
+        [words(cell) for cell in row.locator("td").all_inner_texts()] for row in sheet.locator(".steps tbody tr").all()
+    ]
+    assert len(shown) == len(run.steps)
+    looks = run.attention.cross[case.layer].weights.mean(axis=0)
+    for i, (cells, step) in enumerate(zip(shown, run.steps, strict=True)):
+        key = int(looks[i].argmax())
+        others = ", ".join(f"{each.token} {percent(each.probability, case.language)}" for each in step.candidates[1:3])
+        assert cells == [
+            str(i + 1),
+            run.decoder_input[i],
+            f"{step.token} {percent(step.probability, case.language)}",
+            others,
+            f"{run.source[key]} {percent(float(looks[i, key]), case.language)}",
+        ]
+    headings = sheet.locator("h2").all_inner_texts()
+    for key in ("handout.steps", "checks.title", "shapes.title"):
+        assert said[key] in headings
+    assert said["handout.worked"].format(
+        layer=case.layer + 1, head=case.head + 1, kind=said[f"kind.{case.kind}"]
+    ) in headings  # fmt: skip
+
+
+def test_the_handout_says_where_its_numbers_come_from(handout: Handout, sheet: Page) -> None:
+    case = handout.case
+    said = LOCALES[case.language]
+    names = sheet.locator(".facts th").all_inner_texts()
+    facts = dict(zip(names, sheet.locator(".facts td").all_inner_texts(), strict=True))
+    made = Translator.load(case.checkpoint, device="cpu").checkpoint
+    weights = sum(each.numel() for each in made.model.parameters())
+    card = lesson.provenance({"checkpoint": case.checkpoint})
+    assert facts[said["handout.checkpoint"]] == said["handout.checkpoint_of"].format(
+        checkpoint=case.checkpoint, weights=f"{weights:,}"
+    )
+    assert facts[said["handout.seed"]] == card["seed"]
+    assert card["seed"].isdecimal()
+    assert facts[said["handout.command"]] == card["command"]
+    assert f"--out checkpoints/{case.checkpoint}" in card["command"]
+    assert facts[said["handout.device"]] == "cpu"
+    packages = [f"{name} {version(name)}" for name in ("torch", "gradio", "plotly", "pandas", "numpy")]
+    assert facts[said["handout.versions"]] == ", ".join([f"python {platform.python_version()}", *packages])
+    shapes = lesson.shapes({"checkpoint": case.checkpoint, "sentence": case.sentence})["rows"]
+    rows = sheet.locator(".shapes tbody tr")
+    assert rows.evaluate_all("all => all.map(row => row.dataset.stage)") == [row["stage"] for row in shapes]
+    expected = [f"({', '.join(map(str, row['here']))})" for row in shapes]
+    assert [row.locator("td").first.inner_text() for row in rows.all()] == expected
+    assert sheet.locator(".checks [data-check]").count() == 4
+    assert sheet.locator(".checks tbody th", has_text="✓").count() == 4
+
+
+# Per picture: how dark every cell is (0 to 1), None where it is hatched; and the digits in it.
+CELLS = """pictures => pictures.map(picture => {
+    const cells = [...picture.querySelectorAll("rect")].filter(rect => rect.style.fill && rect.style.fill !== "none");
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+    const dark = (fill) => {
+        if (fill.startsWith("url")) return null;
+        canvas.fillStyle = fill;
+        canvas.fillRect(0, 0, 1, 1);
+        return 1 - canvas.getImageData(0, 0, 1, 1).data[0] / 255;
+    };
+    const texts = [...picture.querySelectorAll("text")].map(each => each.textContent);
+    return { cells: cells.map(rect => dark(rect.style.fill)), digits: texts.filter(text => /^[01][.]/.test(text)) };
+})"""
+
+
+DARKEST = 1 - 0x43 / 255  # of the accent's red
+
+
+def test_the_handout_has_every_head_of_every_kind(handout: Handout, sheet: Page) -> None:
+    case, _, run = handout
+    small = sheet.locator(".heads figure svg").evaluate_all(CELLS)
+    large = sheet.locator("body > svg:not([width='0'])").evaluate_all(CELLS)
+    assert len(large) == len(KINDS)
+    for kind, picture in zip(KINDS, large, strict=True):
+        maps = run.attention.of(kind)
+        chosen = maps[case.layer]
+        allowed = chosen.allowed
+        assert [cell is None for cell in picture["cells"]] == (~allowed).ravel().tolist()
+        assert picture["digits"] in (
+            [f"{w:.2f}" for w in chosen.weights[case.head][allowed]],
+            [],
+        )  # none where they do not fit
+        for layer in maps:
+            for head in range(layer.n_heads):
+                cells = small.pop(0)["cells"]
+                assert [cell is None for cell in cells] == (~allowed).ravel().tolist()
+                dark = np.array([cell for cell in cells if cell is not None]) / DARKEST
+                weights = layer.weights[head][allowed]
+                # one hue from the surface to the accent: as dark as the weight is large
+                np.testing.assert_allclose(dark, 0.04 + 0.96 * weights, atol=0.1)
+                assert (np.diff(dark[np.argsort(weights)]) > -0.01).all()
+    assert small == []
+
+
+def test_the_arithmetic_of_the_handout_adds_up(handout: Handout, sheet: Page) -> None:
+    case, _, run = handout
+
+    def value(text: str | None) -> float:
+        return float((text or "").replace("−", "-"))
+
+    lines = sheet.locator(".arithmetic", has=sheet.locator(".term"))
+    assert lines.count() == 3  # q · k, the head's sum, and what comes after Wᴼ
+    for line in lines.all():
+        terms = line.locator(".term").evaluate_all(
+            "all => all.map(each => [each.dataset.a, each.dataset.b, each.innerText])"
+        )
+        total = sum(value(a) * value(b) for a, b, _ in terms)
+        for a, b, shown in terms:
+            assert [value(each.strip("()")) for each in shown.split(" × ")] == [value(a), value(b)]
+        for bias in line.locator(".bias").all():
+            total += value(bias.get_attribute("data-bias"))
+        result = line.locator(".result").inner_text()
+        assert f"{total:.{len(result.partition('.')[2])}f}".replace("-0.00", "0.00") == result.replace("−", "-")
+    row = run.attention.of(case.kind)[case.layer].weights[case.head, case.query]
+    weight = sheet.locator(".arithmetic", has_text="softmax").last.locator("xpath=following-sibling::p[1]")
+    assert value(weight.locator(".result").inner_text()) == pytest.approx(row.max(), abs=0.006)
+    stages = sheet.locator(".stage").evaluate_all("all => all.map(each => each.id)")
+    assert stages == [
+        f"stage-{name}" for name in ("qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual")
+    ]
+    strips = sheet.locator(".stage svg").evaluate_all("all => all.map(each => each.querySelectorAll('rect').length)")
+    assert len(strips) >= 12
+    assert min(strips) > 0  # every picture had been drawn when it was taken
+
+
+def test_the_handout_asks_for_nothing_that_paper_cannot_do(handout: Handout, sheet: Page) -> None:
+    text = sheet.locator("body").inner_text()
+    assert re.findall(r".{0,40}(?:\b[Cc]lick\b|[点點][一任击擊]).{0,40}", text) == []
+    assert re.findall(r"undefined|NaN|\[object|\{\w+\}", text) == []
+
+
+@pytest.mark.parametrize("width", [A4, PRINTED, 390])
+def test_the_handout_fits_its_paper(sheet: Page, width: int) -> None:
+    sheet.emulate_media(media="print" if width != 390 else "screen")
+    sheet.set_viewport_size({"width": width, "height": 1123})
+    wide = sheet.evaluate(
+        """() => [...document.querySelectorAll("body *")]
+        .filter(each => each.getBoundingClientRect().right > innerWidth + 1)
+        .map(each => `${each.tagName} ${each.getAttribute("class")}: ${each.getBoundingClientRect().right}`)"""
+    )
+    assert wide == []
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_handout_prints(sheet: Page) -> None:
+    pdf = sheet.pdf(format="A4", prefer_css_page_size=True)
+    assert pdf.startswith(b"%PDF")
+    boxes = {tuple(map(float, box)) for box in re.findall(rb"/MediaBox \[([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+)\]", pdf)}
+    assert all(box == pytest.approx((0, 0, 595, 842), abs=1.5) for box in boxes)
+    assert boxes
+    assert 3 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 30
+
+
+def test_the_handout_is_dark_ink_on_white_paper(handout: Handout, sheet: Page) -> None:
+    """Whatever the theme that it was made in."""
+    assert handout.case.theme in ("dark", "light")
+    assert sheet.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    inks = sheet.evaluate(
+        """() => {
+        const seen = new Map();
+        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {
+            const element = walker.currentNode.parentElement;
+            if (!walker.currentNode.data.trim() || element.tagName === "title") continue;
+            const drawn = element.namespaceURI.endsWith("svg");
+            if (drawn && /^[−0-9.]+$/.test(element.textContent)) continue; // on a cell, in a colour to go with it
+            const style = getComputedStyle(element);
+            seen.set(drawn ? style.fill : style.color, element.textContent);
+        }
+        return [...seen];
+    }"""
+    )
+    assert len(inks) >= 4
+    for ink, text in inks:
+        red, green, blue = (float(value) / 255 for value in re.findall(r"[\d.]+", ink)[:3])
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+        light = sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+        assert 1.05 / (light + 0.05) >= 4.5, (ink, text)
+
+
+# ---- weights and notebook ----
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.checkpoint)
+def test_weights_and_notebook_are_those_of_the_run(visit: Visit, case: Case) -> None:
+    page = visit.open(case.address)
+    expect(page.locator("#sentence input")).to_have_value(case.sentence)
+    table = pd.read_csv(io.BytesIO(downloaded(visit, "csv", f"{case.checkpoint}-attention.csv")), keep_default_na=False)
+    expected = case.translate().table()
+    assert list(table.columns) == list(expected.columns)
+    np.testing.assert_allclose(table.pop("weight"), expected.pop("weight"), atol=1e-6)
+    assert (table == expected).all(axis=None)
+    book = json.loads(downloaded(visit, "notebook", f"{case.checkpoint}-attention.ipynb"))
+    assert book["nbformat"] == 4
+    code = "".join(cell["source"] for cell in book["cells"] if cell["cell_type"] == "code")
+    assert f"SENTENCE = {case.sentence!r}" in code
+    assert f"Translator.load({case.checkpoint!r}" in code
+
+
+def test_a_file_that_cannot_be_made_is_said_so(visit: Visit) -> None:
+    page = visit.open()
+    visit.settle()
+    page.route("**/component_server/", lambda route: route.abort())
+    page.locator("#home summary").click()
+    for what in ("handout", "notebook", "csv"):
+        page.locator(f"[data-file={what}]").click()
+        expect(page.locator("#home [role=alert]")).to_have_text(EN["home.failed"])
+        expect(page.locator(f"[data-file={what}]")).to_be_enabled()
+    page.unroute_all()
+    downloaded(visit, "csv", "toy-attention.csv")
+    expect(page.locator("#home [role=alert]")).to_be_hidden()
+
+
+# ---- any figure as a picture ----
+
+WORDS = """figure => {
+    const walker = document.createTreeWalker(figure, NodeFilter.SHOW_TEXT);
+    const words = [];
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        const seen = element.checkVisibility({ visibilityProperty: true });
+        if (!seen || element.closest(".saves, .visually-hidden, title")) continue;
+        words.push(...walker.currentNode.data.split(/\\s+/).filter(Boolean));
+    }
+    return words;
+}"""
+COLOURS = """async (data) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${data}`;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    canvas.drawImage(image, 0, 0);
+    return new Set(new Uint32Array(canvas.getImageData(0, 0, image.width, image.height).data.buffer)).size;
+}"""
+
+
+# What a button hands to the browser to be saved: Chromium itself saves no more than ten files a second.
+HANDED = """button => new Promise((done) => {
+    HTMLAnchorElement.prototype.click = function () {
+        const reader = new FileReader();
+        reader.onload = () => done([this.download, reader.result.split(",")[1]]);
+        fetch(this.href).then((answer) => answer.blob()).then((blob) => reader.readAsDataURL(blob));
+    };
+    button.click();
+})"""
+
+
+def handed(button: Locator, ending: str) -> bytes:
+    name, data = button.evaluate(HANDED)
+    assert re.fullmatch(rf"[\w-]+\.{ending}", name)
+    return base64.b64decode(data)
+
+
+def saved(button: Locator, page: Page, name: str) -> bytes:
+    with page.expect_download() as download:
+        button.dispatch_event("click")
+    assert download.value.suggested_filename == name
+    return Path(download.value.path()).read_bytes()
+
+
+def expect_svg(svg: bytes, seen: list[str]) -> tuple[float, float]:
+    """An SVG that any program reads, with every word that is seen in the figure; its size."""
+    assert not re.search(rb"var\(|color-mix|oklab|NaN|undefined", svg)
+    picture = ElementTree.fromstring(svg)
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    drawn = [each.text or "" for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    missing = set(seen) - set(" ".join(drawn).split())
+    assert not missing
+    width, height = (float(picture.attrib[name]) for name in ("width", "height"))
+    assert min(width, height) > 10
+    return width, height
+
+
+def expect_png(page: Page, png: bytes, width: float, height: float) -> None:
+    """A PNG of that figure, sharp enough for a slide, with something on it."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", png[16:24]) == pytest.approx((2 * width, 2 * height), abs=2)
+    assert page.evaluate(COLOURS, base64.b64encode(png).decode()) > 3
+
+
+def expect_saved(page: Page, figures: list[Locator], png: bool = True) -> None:
+    """Each figure by its own pair of buttons, in their order on the page."""
+    pairs = [each for each in page.locator(".saves").all() if each.is_visible()]
+    assert len(pairs) == len(figures)
+    for pair, figure in zip(pairs, figures, strict=True):
+        seen = figure.evaluate(WORDS)
+        size = expect_svg(handed(pair.locator("button").first, "svg"), seen)
+        if png:
+            expect_png(page, handed(pair.locator("button").last, "png"), *size)
+
+
+def test_the_figures_of_translate_and_attention_are_saved(visit: Visit) -> None:
+    page = visit.open("?checkpoint=toy&__theme=dark")
+    expect_saved(page, [page.locator("#story .bars"), page.locator("#story .candidates")])
+    visit.tab("Attention")
+    expect(page.locator("#silenced")).not_to_have_text("…")
+    large, heads = page.locator("#attention .large"), page.locator("#attention .heads")
+    scores, table = page.locator("#heads .pair-of-scores"), page.locator("#heads .scroll").last
+    expect_saved(page, [large, heads, scores, table])
+    for drawing in ("lines", "table"):
+        page.locator(f"#attention button[value={drawing}]").click()
+        expect_saved(page, [large, heads, scores, table], png=False)
+
+
+def test_the_figures_of_the_classroom_are_saved_in_chinese(visit: Visit) -> None:
+    """Longer sentences, gold links, and words that are not set apart by spaces."""
+    page = visit.open("?checkpoint=classroom&language=zh-Hant&tab=attention&gold=yes")
+    expect(page.locator("#translation")).to_contain_text("drunk")
+    expect(page.locator("#silenced")).not_to_have_text("…")
+    pair = page.locator(".map .saves button").first
+    svg = saved(pair, page, "cross-layer-2-head-4.svg")
+    expect_svg(svg, page.locator("#attention .large").evaluate(WORDS))
+    heads = handed(page.locator("#attention .kept .saves button").first, "svg")
+    characters = set("".join(page.locator("#attention .heads").evaluate(WORDS)))
+    picture = ElementTree.fromstring(heads)
+    assert characters <= set("".join(picture.itertext()))
+
+
+def test_the_figures_inside_a_head_are_saved(visit: Visit) -> None:
+    page = visit.open("?checkpoint=toy&tab=inside&kind=decoder")
+    figures = page.locator("#inside .stage-figure")
+    expect(figures).to_have_count(7)
+    page.locator("#inside .strips").nth(9).wait_for()
+    expect_saved(page, figures.all())
+
+
+def test_the_figure_of_every_stop_is_saved(visit: Visit) -> None:
+    page = visit.open("?checkpoint=toy&tab=lesson")
+    for stop in range(1, 15):
+        expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
+        page.keyboard.press("r")  # what gives the answer away is veiled until then
+        expect(page.locator("#lesson .reveal")).to_be_visible()
+        figure = page.locator(".lesson-figure")
+        expect(figure.locator("svg, li, td").first).to_be_visible()
+        expect_saved(page, [figure], png=stop == 1)
+        page.keyboard.press("PageDown")
+
+
+def test_the_figures_of_positions_are_saved(visit: Visit) -> None:
+    page = visit.open("?checkpoint=toy&tab=positions")
+    figures = page.locator("#positions .figure")
+    for i in range(4):
+        figure = figures.nth(i)
+        figure.locator(".modebar-btn").first.wait_for(state="attached")
+        svg = saved(figure.locator(f"[data-title='{EN['save.svg']}']"), page, "positions.svg")
+        texts = {"".join(each.itertext()) for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("}text")}
+        titles = figure.locator(".xtitle, .ytitle, .annotation-text, .ytick text").all_text_contents()
+        assert titles
+        assert set(titles) <= texts
+    png = saved(figures.first.locator(f"[data-title='{EN['save.png']}']"), page, "positions.png")
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert page.evaluate(COLOURS, base64.b64encode(png).decode()) > 3

@@ -1,0 +1,410 @@
+"""Three languages: every text comes from a catalogue, and choosing another one loses nothing of the visitor's place."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from transformer.checkpoint import names
+from transformer.translator import Translator
+
+from .conftest import ROOT, Visit
+
+LOCALES = {path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "assets/locales").glob("*.json")}
+NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
+STORE = f"new URL('gradio_api/file={ROOT}/assets/js/store.js', document.baseURI).href"
+BIER = "Ich möchte ein Bier"
+
+
+@contextmanager
+def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
+    """A visitor with another browser."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options)
+    context.set_default_timeout(10_000)
+    visit = Visit(context.new_page(), url)
+    yield visit
+    context.close()
+    assert visit.faults == []
+
+
+# ---- text that is in no catalogue ----
+
+# Everything that a visitor can see or hear, less what stands in ⟦ ⟧, which may open in one node and close in another.
+STRAYS = r"""({ tokens, names, said }) => {
+    const [words, usual, either] = [new Set(tokens), new Set(names), new Set(said)];
+    const own = ".word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
+        "#sentence input, #sentence textarea, .share input";
+    const spoken = ".choice, .tip, .lines, .ytick, .figure"; // where tokens of either language stand among other text
+    const never = "script, style, noscript, .visually-hidden[aria-hidden=true]";
+    const told = ["aria-label", "aria-valuetext", "title", "placeholder", "alt", "data-title"];
+    const plain = (word) => word.toLowerCase().normalize("NFD").replace(/\u0308/g, "").replaceAll("ß", "ss");
+    const seen = (element) => element.tagName === "OPTION" ? seen(element.parentElement)
+        : element.checkVisibility({ visibilityProperty: true }) && element.getClientRects().length > 0;
+    const strange = (text, element) => (text.match(/\p{L}[\p{L}\p{N}_]*/gu) ?? []).some((word) =>
+        !usual.has(word) && !words.has(plain(word)) && !(either.has(word) && element.closest(spoken)));
+    const found = [];
+    const note = (how, text, element) => {
+        const [room, kind] = [element.closest("[id]")?.id, element.getAttribute("class")];
+        found.push(`${how} in #${room} ${element.tagName.toLowerCase()}.${kind}: ${text.trim()}`);
+    };
+    const broken = (text) => /undefined|NaN|\[object|\{\w+\}/.test(text);
+    let depth = 0;
+    const outside = (text) => {
+        let left = "";
+        for (const char of text) {
+            if (char === "⟦") depth++;
+            else if (char === "⟧") depth--;
+            else if (depth === 0) left += char;
+        }
+        return left;
+    };
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const [text, element] = [walker.currentNode.data, walker.currentNode.parentElement];
+        if (!/[\p{L}⟦⟧]/u.test(text) || element.closest(never)) continue;
+        const left = outside(text);
+        if (broken(text) && seen(element)) note("text", text, element);
+        else if (!element.closest(own) && strange(left, element) && seen(element)) note("text", left, element);
+    }
+    if (depth) found.push(`brackets do not match: ${depth}`);
+    for (const element of document.body.querySelectorAll(told.map((name) => `[${name}]`).join())) {
+        for (const name of told) {
+            const text = element.getAttribute(name);
+            depth = 0;
+            if (text && (broken(text) || strange(outside(text), element)) && seen(element)) note(name, text, element);
+        }
+    }
+    return found;
+}"""
+
+NAMES = ["S", "E", "P", "Q", "K", "V", "SVG", "PNG", "cpu", "Attention", "bitte", *names(), *NATIVE.values()]
+SYMBOLS = ["softmax", "max", "e", "z", "t", "Σ"]  # in arithmetic and shapes: mathematics has one language
+
+
+HOVER = "node => Plotly.Fx.hover(node, { xval: 3, yval: node.data[0].z ? 2 : node.data[0].y[3] }, 'xy')"
+
+
+class Reader:
+    """A visitor to a page whose English catalogue says everything in ⟦ ⟧, who collects what is said without."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit, self.page = visit, visit.page
+        self.found: set[str] = set()
+        translators = [Translator.load(name, device="cpu").checkpoint for name in names()]
+        self.words = {
+            "tokens": [word for each in translators for word in each.src_vocab.words],
+            "said": [word for each in translators for word in each.tgt_vocab.words],
+            "names": [*NAMES, *SYMBOLS],
+        }
+        self.page.route("**/locales/en.json", self.wrap)
+
+    @staticmethod
+    def wrap(route: Route) -> None:
+        route.fulfill(json={key: f"⟦{text}⟧" for key, text in LOCALES["en"].items()})
+
+    def look(self) -> None:
+        self.found |= set(self.page.evaluate(STRAYS, self.words))
+
+    def read_translate(self) -> None:
+        self.visit.tab("Translate")
+        self.look()
+        self.page.locator("#story [role=group]").last.get_by_role("button", name="2").click()
+        self.page.keyboard.press("End")
+        self.look()
+
+    def read_attention(self) -> None:
+        page = self.page
+        self.visit.tab("Attention")
+        expect(page.locator("#silenced")).not_to_have_text("…")
+        for kind in ("encoder", "decoder", "cross"):
+            page.locator(f"#attention button[value={kind}]").click()
+            for drawing in ("table", "lines", "heatmap"):
+                page.locator(f"#attention button[value={drawing}]").click()
+                self.look()
+            for cell in (".large rect[data-weight]", ".large rect.masked[data-look]"):
+                if page.locator(cell).count():  # nobody is masked in a sentence without padding
+                    page.locator(cell).first.hover()
+                    expect(page.locator("#attention .tip")).to_be_visible()
+                    self.look()
+        if page.locator("#gold").is_visible():
+            page.locator("#gold").click()
+            self.look()
+
+    def read_positions(self) -> None:
+        page = self.page
+        self.visit.tab("Positions")
+        figures = page.locator("#positions .figure")
+        for stack in ("decoder", "encoder"):
+            page.locator(f"#positions button[value={stack}]").click()
+            count = len(page.evaluate(f"import({STORE}).then(({{ state }}) => state.run.source)"))
+            if stack == "encoder":
+                expect(page.locator("#positions .card").last).to_contain_text(f"reads {count} vectors")
+            expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible()
+            self.look()
+        for i in range(4):
+            figures.nth(i).evaluate(HOVER)
+            expect(figures.nth(i).locator(".hoverlayer text").first).to_be_visible()
+            self.look()
+        titles = figures.locator(".xtitle, .ytitle, .annotation-text").all_text_contents()
+        assert len(titles) >= 6
+        assert [title for title in titles if not title.startswith("⟦")] == []
+
+    def read_inside(self) -> None:
+        page = self.page
+        self.visit.tab("Inside a head")
+        for kind in ("encoder", "decoder", "cross"):
+            page.locator(f"#inside button[value={kind}]").click()
+            heading = page.locator("#inside .say")
+            expect(heading).to_contain_text(LOCALES["en"][f"inside.kind.{kind}"])
+            page.locator("#inside .strips").nth(9).wait_for()
+            page.locator("#shapes tbody tr").first.wait_for()
+            self.look()
+        cells = page.locator("#inside .cell")
+        kinds = cells.evaluate_all("all => [...new Set(all.map(cell => cell.dataset.name.split(':')[0]))]")
+        assert len(kinds) == 20
+        title = page.locator("#inside .panel-title h3")
+        for name in kinds:
+            before = title.inner_text()
+            page.locator(f"#inside .cell[data-name^='{name}']").last.dispatch_event("click")  # the last key is padding
+            expect(title).not_to_have_text(before)
+            self.look()
+
+    def read_lesson(self) -> None:
+        page = self.page
+        self.visit.tab("Lesson")
+        page.locator("#lesson .stops button").first.click()
+        for stop in range(1, 15):
+            expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
+            page.locator(".lesson-figure > *").first.wait_for()
+            self.look()
+            page.keyboard.press("1" if stop % 2 else "r")
+            expect(page.locator("#lesson .reveal")).to_be_visible()
+            self.look()
+            if stop == 3:
+                page.locator(".lesson-figure .cell").first.dispatch_event("click")
+                expect(page.locator("#lesson .told")).to_be_visible()
+                self.look()
+            page.keyboard.press("PageDown")
+
+    def read_header(self) -> None:
+        page = self.page
+        for popover in ("#device", "#checks", "#home"):
+            page.locator(f"{popover} summary").click()
+            expect(page.locator(f"{popover} .popover")).to_be_visible()
+            self.look()
+        page.locator("#checks[data-state='✓']").wait_for()
+        page.locator("#share").click()
+        self.look()
+        page.locator("#share-presenter").click()
+        self.look()
+        page.locator(".examples button", has_text="word list").click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        self.look()
+        page.keyboard.press("Escape")
+
+
+@pytest.fixture
+def reader(visit: Visit) -> Reader:
+    return Reader(visit)
+
+
+def test_every_text_of_the_toys_page_is_in_the_catalogue(reader: Reader) -> None:
+    reader.visit.open("?layer=99&tab=nope")
+    expect(reader.page.locator(".message")).to_contain_text("⟦layer⟧")
+    reader.look()
+    for sentence in ("ich trinke wasser", "", "x" * 600, "ein Bier möchte ich", "ich mochte ein cola", BIER):
+        reader.visit.ask(sentence)
+        reader.look()
+    reader.read_header()
+    reader.read_translate()
+    reader.read_attention()
+    reader.read_positions()
+    reader.read_inside()
+    reader.read_lesson()
+    assert not reader.found, "\n".join(sorted(reader.found))
+
+
+def test_every_text_of_the_classrooms_page_is_in_the_catalogue(reader: Reader) -> None:
+    """Where it differs from the toy's: there are gold links, held-out sentences, named examples and a longer list."""
+    reader.visit.open("?checkpoint=classroom&language=xx")
+    expect(reader.page.locator("#translation")).to_contain_text("drunk")
+    reader.visit.ask("Heute habe ich ein Bier getrunkn")
+    reader.look()
+    example = reader.page.locator(".examples button").nth(2)
+    example.click()
+    expect(reader.page.locator("#sentence input")).to_have_value(example.get_attribute("title") or "")
+    reader.look()
+    reader.read_header()
+    reader.read_translate()
+    reader.read_attention()
+    reader.read_lesson()
+    assert not reader.found, "\n".join(sorted(reader.found))
+
+
+def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader) -> None:
+    """Its refusals are for programs, in English; the page has words of its own for them."""
+    page = reader.page
+    page.route("**/component_server/", lambda route: route.fulfill(json={"error": "No such thing, said the server."}))
+    reader.visit.open()
+    page.locator("#checks[data-state='–']").wait_for()
+    page.locator("#checks summary").click()
+    reader.look()
+    page.locator("#home summary").click()
+    page.locator("[data-file=csv]").click()
+    expect(page.locator("#home [role=alert]")).to_be_visible()
+    reader.look()
+    reader.visit.tab("Positions")
+    expect(page.locator("#positions .hint").last).not_to_be_empty()
+    reader.look()
+    reader.visit.tab("Inside a head")
+    expect(page.locator("#inside .say")).not_to_be_empty()
+    reader.look()
+    reader.visit.tab("Lesson")
+    page.locator("#lesson .stops button").nth(3).click()
+    expect(page.locator(".lesson-figure .hint")).to_be_visible()
+    reader.look()
+    assert not reader.found, "\n".join(sorted(reader.found))
+
+
+def test_on_a_phone_the_tabs_are_in_the_visitors_language_too(reader: Reader) -> None:
+    """Those that do not fit as well, which Gradio puts into a menu of its own."""
+    reader.page.set_viewport_size({"width": 390, "height": 844})
+    reader.visit.open()
+    buttons = reader.page.locator(".tab-wrapper > :not([aria-hidden]) button:visible")  # the others are for measuring
+    assert {"⟦Translate⟧", "⟦Inside a head⟧"} <= set(buttons.all_inner_texts())
+    assert buttons.count() >= 5
+    named = "all => all.map(each => each.getAttribute('aria-label') ?? each.innerText)"
+    assert [name for name in buttons.evaluate_all(named) if not name.startswith("⟦")] == []
+
+
+# ---- choosing a language ----
+
+
+def place(page: Page) -> dict[str, Any]:
+    """What the visitor looks at."""
+    read = "({ state }) => ({ ...state, run: [state.run.checkpoint, state.run.sentence] })"
+    return page.evaluate(f"import({STORE}).then({read})")
+
+
+def choose(page: Page, language: str) -> None:
+    page.locator("#language").select_option(language)
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    expect(page.get_by_role("tab").first).to_have_text(LOCALES[language]["tab.translate"])
+
+
+def said(language: str, key: str) -> re.Pattern[str]:
+    """A text with anything in its places."""
+    return re.compile(".*".join(map(re.escape, re.split(r"\{\w+\}", LOCALES[language][key]))), re.DOTALL)
+
+
+# In every tab some texts, and where they stand.
+IN_TABS = {
+    "translate": {"#story h2": "translate.said", "#story .hint": "translate.explained", "#story .pair": "layer"},
+    "attention": {"#attention h2": "attention.axes", "#heads h2": "heads.title", "#silenced": "silenced.all"},
+    "positions": {"#positions h2": "positions.rows", "#positions .xtitle": "figure.dimension"},
+    "inside": {"#inside h3": "inside.qkv", "#inside .say": "inside.say", "#shapes h2": "shapes.title"},
+    "lesson": {
+        "#stop-title": "lesson.cross",
+        "#lesson h3": "lesson.cross.question",
+        "#lesson .reveal": "lesson.cross.reveal",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "sentence"), [("toy", "ich möchte ein Cola"), ("classroom", "Der Hund sieht den Mann")]
+)
+def test_another_language_is_chosen_at_once_and_remembered(visit: Visit, checkpoint: str, sentence: str) -> None:
+    page = visit.open(f"?checkpoint={checkpoint}&sentence={sentence}&tab=lesson&stop=12&kind=decoder&layer=2&head=3")
+    expect(page.locator("#sentence input")).to_have_value(sentence)
+    expect(page.locator("#stop-title")).to_contain_text("12 of 14")
+    page.locator("#translation button").nth(1).click()
+    page.keyboard.press("r")
+    expect(page.locator("#lesson .reveal")).to_be_visible()
+    page.locator("#sentence input").fill("ich")  # not asked for yet
+    before = place(page)
+    assert (before["run"], before["tab"], before["stop"]) == ([checkpoint, sentence], "lesson", 11)
+    assert (before["kind"], before["layer"], before["head"], before["step"]) == ("decoder", 1, 2, 1)
+    page.evaluate("window.stayed = true")
+
+    for language in ("zh-Hant", "zh-Hans"):
+        choose(page, language)
+        assert place(page) == before
+        assert page.get_by_role("tab").all_inner_texts() == [LOCALES[language][f"tab.{name}"] for name in IN_TABS]
+        expect(page.locator("#sentence input")).to_have_attribute("placeholder", LOCALES[language]["sentence.label"])
+        expect(page.locator("#sentence input")).to_have_value("ich")
+    for tab in IN_TABS if checkpoint == "classroom" else ("lesson",):
+        page.locator(f"[role=tab][data-tab-id={tab}]").click()
+        for where, key in IN_TABS[tab].items():
+            expect(page.locator(where).filter(has_text=said(language, key)).first).to_be_visible()
+    assert place(page) == before
+    assert page.evaluate("window.stayed")
+
+    visit.open()
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    expect(page.locator("#language")).to_have_value(language)
+    expect(page.get_by_role("tab").last).to_have_text(LOCALES[language]["tab.lesson"])
+
+
+def test_an_error_is_told_again_in_the_language_that_is_chosen(visit: Visit) -> None:
+    page = visit.open()
+    visit.ask("ich trinke wasser")
+    expect(page.locator(".message")).to_have_text(said("en", "error.unknown"))
+    choose(page, "zh-Hans")
+    expect(page.locator(".message")).to_have_text(said("zh-Hans", "error.unknown"))
+    expect(page.locator("#translation")).to_have_text("i want a beer . E")
+
+
+def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
+    page = visit.open()
+    for language in ("zh-Hans", "zh-Hant", "en"):
+        choose(page, language)
+    page.locator("body").click(position={"x": 2, "y": 2})
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+        page.keyboard.press(key)
+        assert visit.step == step
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    visit.tab("Lesson")
+    for stop in (1, 2, 3):
+        expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
+        page.keyboard.press("PageDown")
+    visit.tab("Positions")
+    expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()
+    visit.settle()
+    visit.requests.clear()
+    visit.ask("ich möchte ein Cola")
+    expect(page.locator("#translation")).to_contain_text("coke")
+    expect(page.locator("#positions .card").last).to_contain_text("reads 5 vectors")
+    visit.settle()
+    asked = [request.rsplit("/gradio_api/")[-1].split("?")[0] for request in visit.requests]
+    assert asked.count("queue/join") == 1
+    assert asked.count("component_server/") == 2  # the checks, and the input of the new sentence
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"),
+    [("zh-TW", "zh-Hant"), ("zh-HK", "zh-Hant"), ("zh-CN", "zh-Hans"), ("de-DE", "en")],
+)
+def test_a_browser_is_answered_in_its_own_language(browser: Browser, url: str, locale: str, language: str) -> None:
+    with visiting(browser, url, locale=locale) as visit:
+        page = visit.open()
+        expect(page.locator("html")).to_have_attribute("lang", language)
+        expect(page.locator("#language")).to_have_value(language)
+        expect(page.locator("#language option:checked")).to_have_text(NATIVE[language])
+        expect(page.get_by_role("tab").last).to_have_text(LOCALES[language]["tab.lesson"])
+
+
+def test_a_catalogue_that_does_not_come_leaves_the_page_as_it_is(visit: Visit) -> None:
+    page = visit.open()
+    page.route("**/locales/zh-Hans.json", lambda route: route.abort())
+    page.locator("#language").select_option("zh-Hans")
+    expect(page.locator("#language")).to_have_value("en")
+    expect(page.get_by_role("tab").first).to_have_text("Translate")
+    choose(page, "zh-Hant")

@@ -1,0 +1,416 @@
+"""The page's words: three catalogues that say the same, nothing in them that nobody says, nothing said beside them."""
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from transformer import SentenceError, Translator, Vocabulary
+from transformer.checkpoint import names
+from transformer.config import TransformerConfig
+from transformer.corpus import MATERIALS
+from transformer.correctness import check
+from transformer.device import ENVIRONMENT, why_device
+from transformer.maps import KINDS
+from transformer.message import Message, Words
+from transformer.shapes import shapes
+from transformer.webui import handlers
+from transformer.webui.page import build
+
+ROOT = Path(__file__).parent.parent
+LOCALES = ROOT / "assets/locales"
+LANGUAGES = ("en", "zh-Hans", "zh-Hant")
+PLACE = re.compile(r"\{(\w+)\}")
+HAN = re.compile("[\u3400-\u9fff]")
+
+
+def catalogue(language: str) -> dict[str, str]:
+    return json.loads((LOCALES / f"{language}.json").read_text("utf-8"))
+
+
+EN = catalogue("en")
+OTHERS = LANGUAGES[1:]
+
+
+# ---- three catalogues that say the same ----
+
+
+def test_the_page_offers_the_catalogues_that_there_are() -> None:
+    offered = re.search(r"LANGUAGES = \{(.+?)\}", (ROOT / "assets/js/i18n.js").read_text("utf-8"))
+    assert offered is not None
+    assert re.findall(r'([\w-]+)"?: "', offered[1]) == list(LANGUAGES)
+    assert {path.stem for path in LOCALES.glob("*.json")} == set(LANGUAGES)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_key_is_said_twice_and_no_text_is_empty(language: str) -> None:
+    pairs = json.loads((LOCALES / f"{language}.json").read_text("utf-8"), object_pairs_hook=list)
+    keys = [key for key, _ in pairs]
+    assert [key for key in keys if keys.count(key) > 1] == []
+    assert [key for key, text in pairs if not isinstance(text, str) or not text.strip()] == []
+    assert [key for key, text in pairs if re.search("[{}]", PLACE.sub("", text))] == []  # a place that is no place
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_catalogue_has_the_same_keys_in_the_same_order(language: str) -> None:
+    assert list(catalogue(language)) == list(EN)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_text_has_the_same_places(language: str) -> None:
+    theirs = catalogue(language)
+    places = {key: (set(PLACE.findall(text)), set(PLACE.findall(theirs.get(key, "")))) for key, text in EN.items()}
+    assert {key: both for key, both in places.items() if both[0] != both[1]} == {}
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_spaces_at_the_ends_of_a_text_are_meant(language: str) -> None:
+    """Chinese puts none between sentences, so there may be fewer than in English, never more."""
+    for key, text in catalogue(language).items():
+        assert text == text.strip() or EN[key] != EN[key].strip(), key
+
+
+# What Chinese writes as it is: names of functions, of variables and of the paper's matrices, German words, file types.
+INTERNATIONAL = re.compile(
+    "softmax|FFN|LayerNorm|ReLU|AER|ln|[a-zA-Z]|d_model|d_k|SVG|PNG|CSV|HTML|Jupyter|logits?|torch|nn|Transformer"
+    "|weil|dass|kein|nicht|sie"
+)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_text_is_in_its_own_language(language: str) -> None:
+    """A text without a Chinese character has no word that a Chinese reader would have to translate."""
+    english = {}
+    for key, text in catalogue(language).items():
+        words = re.findall(r"[^\W\d]\w*", PLACE.sub("", text))
+        if not HAN.search(text) and not all(map(INTERNATIONAL.fullmatch, words)):
+            english[key] = text
+    assert english == {}
+
+
+@pytest.mark.parametrize(("language", "script"), [("zh-Hans", "gb2312"), ("zh-Hant", "big5")])
+def test_every_character_belongs_to_its_script(language: str, script: str) -> None:
+    """GB 2312 has the simplified characters, Big5 the traditional ones; what both write alike is in both."""
+    foreign: dict[str, str] = {}
+    for key, text in catalogue(language).items():
+        for char in HAN.findall(text):
+            try:
+                char.encode(script)
+            except UnicodeEncodeError:
+                foreign[key] = foreign.get(key, "") + char
+    assert foreign == {}
+
+
+# ---- what the library says ----
+
+
+def of_a_device(monkeypatch: pytest.MonkeyPatch, device: str, asked: str | None, variable: str | None) -> Message:
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    if variable:
+        monkeypatch.setenv(ENVIRONMENT, variable)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Abacus 9")
+    return why_device(torch.device(device), asked)
+
+
+def refusal(checkpoint: str, sentence: str) -> Callable[[], Message]:
+    def refuse() -> Message:
+        with pytest.raises(SentenceError) as error:
+            Translator.load(checkpoint, device="cpu").translate(sentence)
+        assert str(error.value) == str(error.value.message)
+        return error.value.message
+
+    return refuse
+
+
+def answered(answer: dict[str, Any]) -> Message:
+    """A message as the page gets it, read back."""
+    told = answer["error"]
+    values = {name: Words(**each) if isinstance(each, dict) else each for name, each in told["values"].items()}
+    message = Message(told["key"], EN[told["key"]], values)
+    assert str(message) == told["english"]
+    return message
+
+
+SAID: dict[str, Callable[[], Message]] = {
+    "error.invisible": refusal("toy", "ich \u202emöchte"),
+    "error.empty": refusal("classroom", " ... "),
+    "error.unknown": refusal("toy", "ich trinke wasser"),
+    "error.unknown_near": refusal("classroom", "Heute habe ich ein Bier getrunkn"),
+    "error.too_long": refusal("toy", "x" * 10_000),
+    "error.too_many_words": refusal("toy", "ein " * 50),
+    "error.no_held_out": lambda: answered(handlers.surprise(event(checkpoint="toy"))[1]),
+    "error.no_checkpoint": lambda: answered(handlers.show("ich", "nonesuch")),
+}
+DEVICES = {
+    "device.caller": ("cpu", "cpu", None),
+    "device.asked": ("cpu", None, "cpu"),
+    "device.cpu": ("cpu", None, None),
+    "device.accelerator": ("cuda", None, None),
+}
+
+
+def event(**data: str) -> Any:
+    return type("Event", (), data)()
+
+
+def in_english(message: Message) -> str:
+    """As assets/js/i18n.js fills it in, with English's own words for a list."""
+
+    def filled(value: Any) -> str:
+        if not isinstance(value, Words):
+            return str(value)
+        shown = EN["list.comma"].join(value.shown)
+        return EN["list.more"].format(list=shown, rest=value.rest) if value.rest else shown
+
+    return EN[message.key].format(**{name: filled(value) for name, value in message.values.items()})
+
+
+@pytest.mark.parametrize("key", SAID)
+def test_a_sentence_of_the_library_is_in_the_catalogue(key: str) -> None:
+    message = SAID[key]()
+    assert message.key == key
+    assert in_english(message) == str(message)
+    assert set(message.values) == set(PLACE.findall(EN[key]))
+
+
+@pytest.mark.parametrize("key", DEVICES)
+def test_what_is_said_of_a_device_is_in_the_catalogue(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    message = of_a_device(monkeypatch, *DEVICES[key])
+    assert message.key == key
+    assert in_english(message) == str(message)
+    assert set(PLACE.findall(EN[key])) <= set(message.values)
+
+
+def test_a_list_that_is_cut_short_says_so_alike() -> None:
+    known = Vocabulary(("P", *(f"w{i}" for i in range(30)))).some_words(3)
+    assert in_english(Message("error.empty", EN["error.empty"], {"known": known})).endswith("w0, w1, w2 and 27 more.")
+
+
+def messages() -> Iterator[str]:
+    """The keys of every Message and SentenceError that the package can make."""
+    for path in ROOT.glob("transformer/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                key = node.args[0]
+                if node.func.id in ("Message", "SentenceError") and isinstance(key, ast.Constant):
+                    yield f"error.{key.value}" if node.func.id == "SentenceError" else key.value
+
+
+def test_no_sentence_of_the_library_was_forgotten_here() -> None:
+    assert set(messages()) == {*SAID, *DEVICES}
+
+
+# ---- what the page says ----
+
+JS = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "assets/js").glob("*.js"))}
+TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*|/\*.*?\*/)
+      | (?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+      | (?P<regex>(?<=[(,=:\[!&|?{};])\s*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*)
+      | (?P<template>`)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def scan(source: str) -> Iterator[tuple[str, str, int]]:
+    """Every string and template of a piece of JavaScript: (kind, text, where); of a template, ${…} is written as *.
+
+    What stands inside of ${…} is scanned as well.
+    """
+    at = 0
+    while found := TOKEN.search(source, at):
+        at = found.end()
+        if found["string"]:
+            yield "string", found["string"][1:-1], found.start()
+        if not found["template"]:
+            continue
+        text, start = "", found.start()
+        while source[at] != "`":
+            if source[at] == "\\":
+                text, at = text + source[at : at + 2], at + 2
+            elif source.startswith("${", at):
+                depth, begin = 1, at + 2
+                at = begin
+                while depth:
+                    depth += {"{": 1, "}": -1}.get(source[at], 0)
+                    at += 1
+                for kind, inner, where in scan(source[begin : at - 1]):
+                    yield kind, inner, begin + where
+                text += "*"
+            else:
+                text, at = text + source[at], at + 1
+        at += 1
+        yield "template", text, start
+
+
+STOPS = re.findall(r'^    name: "(\w+)"', JS["lesson.js"], re.MULTILINE)
+STAGES = re.findall(r'"(\w+)"', re.search(r"STAGES = \[(.+?)\]", JS["stages.js"])[1])  # type: ignore[index]
+TABS = ("translate", "attention", "positions", "inside", "lesson")
+
+
+def figure_words() -> set[str]:
+    """What the figures' axes and headings are called."""
+    answers = [handlers.positional_encoding({"length": 5, "d_model": 16})]
+    for checkpoint, stack in product(names(), ("encoder", "decoder")):
+        sentence = MATERIALS[checkpoint].examples[0].sentence
+        answers.append(handlers.input_sum({"checkpoint": checkpoint, "sentence": sentence, "stack": stack}))
+    layouts = [figure["layout"] for answer in answers for figure in answer.values() if "layout" in dict_of(figure)]
+    assert len(layouts) == 3 + 2 * len(names())
+    said = [each["text"] for layout in layouts for each in layout.get("annotations", ())]
+    for layout in layouts:
+        said += [dict_of(axis).get("title", {}).get("text") for name, axis in layout.items() if "axis" in name]
+    return set(filter(None, said))
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def checks() -> list[str]:
+    translator = Translator.load("toy", device="cpu")
+    return [each.name for each in check(translator, translator.translate(MATERIALS["toy"].examples[0].sentence))]
+
+
+EXAMPLES = [example.name for material in MATERIALS.values() for example in material.examples if example.name]
+CHOSEN = ("checkpoint", "sentence", "tab", "kind", "drawing", "mean", "gold", "language", "present")
+LINKED = (*CHOSEN, "layer", "head", "query", "step", "stop")
+
+# Keys that are put together from parts: what the part in the middle can be.
+FAMILIES: dict[str, Callable[[], Any]] = {
+    "attention.*": lambda: ("heatmap", "lines", "table"),
+    "attention.about.*": lambda: KINDS,
+    "cell.*": lambda: ("q", "k", "v", "dot", "score", "mask", "weight"),
+    "checks.*": lambda: [*checks(), "what", "error", "limit"],
+    "example.*": lambda: EXAMPLES,
+    "example.*.shows": lambda: EXAMPLES,
+    "figure.*": figure_words,
+    "handout.step.*": lambda: ("step", "reads", "says", "next", "looks"),
+    "heads.column.*": lambda: ("layer", "head", "entropy", "distance", "aligned", "silenced"),
+    "heads.every.*": lambda: KINDS,
+    "home.*": lambda: ("handout", "notebook", "csv"),
+    "home.*.about": lambda: ("handout", "notebook", "csv"),
+    "inside.*": lambda: STAGES,
+    "inside.*.about": lambda: STAGES,
+    "inside.column.*": lambda: ("key", "dot", "scaled", "mask", "softmax"),
+    "inside.kind.*": lambda: KINDS,
+    "inside.row.*": lambda: [f"{part}{name}" for part in ("", "ff_") for name in ("residual", "output", "sum")],
+    "kind.*": lambda: KINDS,
+    "legend.*": lambda: ("S", "E", "P"),
+    "lesson.*": lambda: STOPS,
+    "lesson.*.question": lambda: STOPS,
+    "lesson.*.reveal": lambda: STOPS,
+    "lesson.*.text": lambda: STOPS,
+    "lesson.ffn.quarter*": lambda: range(1, 5),
+    "lesson.loop.*": lambda: ("teacher", "free", "reads", "says"),
+    "limits.*": names,
+    "link.*": lambda: LINKED,
+    "positions.*": lambda: ("encoder", "decoder"),
+    "positions.figure.*": lambda: ("map", "wave", "alike", "sum"),
+    "positions.hover.*": lambda: ("map", "curve", "similar", "sum"),
+    "positions.sum.*": lambda: ("encoder", "decoder"),
+    "run.*": lambda: ("first", "back", "play", "pause", "next", "last"),
+    "save.*": lambda: ("svg", "png"),
+    "shapes.*": lambda: ["stage", "here", "paper", *(row.stage for row in shapes(TransformerConfig(9, 9), 5, 6))],
+    "side.*": lambda: ("source", "target"),
+    "tab.*": lambda: TABS,
+    "words.*": lambda: [kind for material in MATERIALS.values() for kind in material.words],
+}
+
+
+def used(pattern: str) -> set[str]:
+    """The keys that JavaScript puts together as `pattern`."""
+    return {pattern.replace("*", str(part)) for part in FAMILIES[pattern]()}
+
+
+ROOMS = {key.split(".")[0] for key in EN if "." in key}
+
+
+def named() -> Iterator[tuple[str, str]]:
+    """(kind, key) of every string and template that is a key: what t or nodes is given, and what looks like one."""
+    for source in JS.values():
+        for kind, text, where in scan(source):
+            given = re.search(r"(?<!\w)(?:t|nodes)\($", source[max(0, where - 9) : where])
+            if given or (text.split(".")[0] in ROOMS and re.fullmatch(r"\w+(?:\.[\w*]+)+", text)):
+                yield kind, re.sub(r"\*+", "*", text)
+
+
+def test_every_key_that_the_page_names_is_in_the_catalogue() -> None:
+    keys = {key for kind, key in named() if kind == "string"}
+    assert len(keys) > 150
+    assert keys - EN.keys() == set()
+
+
+def test_every_key_that_the_page_puts_together_is_in_the_catalogue() -> None:
+    patterns = {key for kind, key in named() if kind == "template"}
+    assert patterns == set(FAMILIES)  # a new one wants its parts said above
+    assert {key for pattern in patterns for key in used(pattern)} - EN.keys() == set()
+
+
+def test_no_text_of_the_catalogue_is_said_by_nobody() -> None:
+    said = {key for kind, key in named() if kind == "string"}
+    said |= {key for pattern in FAMILIES for key in used(pattern)} | set(messages())
+    assert [key for key in EN if key not in said] == []
+
+
+# ---- what is in no catalogue ----
+
+PROSE = re.compile(r"[^\W\d_]{2,}[,.;:!?’']*\s+[^\W\d_]{2,}")
+# Strings of two words that nobody reads: what stands before them tells.
+UNREAD = re.compile(
+    r"""\b(?:class(?:Name)?|style|content|PAINT|STYLE)(?::|\s=)\s*$  # CSS, and the handout's viewport
+      | (?:querySelector(?:All)?|closest|matches)\(\s*$              # selectors
+      | \bnew\ Error\(\s*(?:[\w.?]+\s\?\?\s)?$                      # for the console: what catches it has its own words
+    """,
+    re.VERBOSE,
+)
+UNREAD_TEXT = re.compile("fill: color-mix|<!doctype html>|<div class=")  # CSS and markup
+PROPER = {"Attention, bitte"}  # the page's name, in every language
+
+
+@pytest.mark.parametrize("name", JS)
+def test_no_module_says_anything_of_its_own(name: str) -> None:
+    source = JS[name]
+    prose = [
+        text
+        for _, text, where in scan(source)
+        if PROSE.search(text) and not UNREAD.search(source[max(0, where - 200) : where])
+    ]
+    assert [text for text in prose if text not in PROPER and not UNREAD_TEXT.match(text)] == []
+
+
+def test_the_frame_says_what_the_catalogue_says() -> None:
+    """Gradio's own labels stand in English until the page speaks: they are the catalogue's English."""
+    labels = set()
+    for component in build().config["components"]:
+        kind, props = component["type"], component["props"]
+        if kind in ("textbox", "button", "tabitem") and props["elem_id"]:  # the others are those of the API
+            labels |= {props.get("label"), props.get("placeholder"), props.get("value") if kind == "button" else None}
+    labels.remove(None)
+    assert labels == {EN["sentence.label"], EN["sentence.translate"], *(EN[f"tab.{tab}"] for tab in TABS)}
+
+
+# What a visitor reads before or without any catalogue, or never.
+WITHOUT = {
+    "This part could not be loaded. Reload the page.": "no module came, so no catalogue can have come either",
+}
+
+
+@pytest.mark.parametrize("name", ["page", "view"])
+def test_the_frame_says_nothing_else(name: str) -> None:
+    tree = ast.parse((ROOT / f"transformer/webui/{name}.py").read_text("utf-8"))
+    docstrings = {
+        ast.get_docstring(node, clean=False)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+    }
+    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    said = {text for text in strings - docstrings if PROSE.search(text) and not UNREAD_TEXT.match(text)}
+    scripts = {text for text in said if "=>" in text}  # whose own strings are said, like a module's
+    said |= {inner for text in scripts for _, inner, _ in scan(text) if PROSE.search(inner)}
+    assert said - scripts - PROPER - WITHOUT.keys() - set(EN.values()) == set()
