@@ -109,21 +109,32 @@ function share(signal) {
   return place;
 }
 
+/** An element that Gradio may not have made yet. */
+async function there(selector) {
+  for (;;) {
+    const element = document.querySelector(selector);
+    if (element) return element;
+    await new Promise(requestAnimationFrame);
+  }
+}
+
 /** Gradio's own labels were written before anyone knew the visitor's language. */
-function name() {
-  const box = document.querySelector("#sentence input, #sentence textarea");
+async function name() {
+  const box = await there("#sentence input, #sentence textarea");
   box.placeholder = t("sentence.label");
   box.setAttribute("aria-label", t("sentence.label"));
-  document.querySelector("#sentence [data-testid=block-info]").textContent = t("sentence.label");
-  document.querySelector("#translate").textContent = t("sentence.translate");
+  (await there("#sentence [data-testid=block-info]")).textContent = t("sentence.label");
+  (await there("#translate")).textContent = t("sentence.translate");
+  await there("[role=tab][data-tab-id]");
   for (const tab of tabs()) tab.textContent = t(`tab.${tab.dataset.tabId}`);
 }
 
 const tabs = () => document.querySelectorAll("[role=tab][data-tab-id]");
 
 /** The open tab is part of the visitor's place: what is clicked is kept, and what is wanted is opened. */
-function followTabs(signal) {
-  const list = document.querySelector("[role=tablist]");
+async function followTabs(signal) {
+  const list = await there("[role=tablist]");
+  if (signal.aborted) return;
   const opened = () => [...tabs()].find((tab) => tab.getAttribute("aria-selected") === "true")?.dataset.tabId;
   const heard = new MutationObserver(() => opened() && opened() !== state.tab && update({ tab: opened() }));
   heard.observe(list, { subtree: true, attributeFilter: ["aria-selected"] });

@@ -61,8 +61,16 @@ export function scaled(dot, d, score, least = 2) {
   return { dot: fixed(dot, digits), digits, result: fixed(score, rounded) };
 }
 
-/** e^s ÷ Σ e^s: {scores, powers, total, result}, of the open cells; `index` is the one that is asked for. */
-export function softmax(scores, index, weight, least = 2) {
+const PLAIN = [-5, 10]; // a largest score in here makes powers that a pencil can handle
+
+/**
+ * e^s ÷ Σ e^s: {scores, powers, total, result, shifted}, of the open cells; `index` is the one that is asked for. Where
+ * the powers would be too large or too small, the largest score is taken from each first, which changes no share.
+ */
+export function softmax(all, index, weight, least = 2) {
+  const most = Math.max(...all);
+  const shifted = most < PLAIN[0] || most > PLAIN[1];
+  const scores = shifted ? all.map((score) => score - most) : all;
   const powers = (n) => scores.map((score) => seen(Math.exp(seen(score, n)), n));
   const total = (n) => seen(powers(n).reduce((x, y) => x + y, 0), n);
   const { digits, rounded } = fewest((n) => powers(n)[index] / total(n), weight, least);
@@ -70,6 +78,7 @@ export function softmax(scores, index, weight, least = 2) {
     scores: scores.map((score) => fixed(score, digits)),
     powers: powers(digits).map((power) => fixed(power, digits)),
     total: fixed(total(digits), digits),
+    shifted,
     result: fixed(weight, rounded),
   };
 }

@@ -330,6 +330,7 @@ function scored({ data, head, query }, j, asked) {
     const shown = softmax(heard.map((n) => scores[n]), heard.indexOf(j), weights[j]);
     const mine = heard.indexOf(j);
     const terms = shown.powers.flatMap((power, n) => [n ? " + " : "", h("span", { class: "power", "data-power": power, "data-score": shown.scores[n] }, "e", h("sup", {}, shown.scores[n]))]);
+    if (shown.shifted) line(t("cell.shifted"));
     line("softmax: e", h("sup", {}, shown.scores[mine]), " ÷ (", terms, ")");
     line(`= ${shown.powers[mine]} ÷ (${shown.powers.join(" + ")}) = ${shown.powers[mine]} ÷ ${shown.total} = `, result(shown.result));
   } else if (asked === "weight") line("softmax: e", h("sup", {}, "−∞"), " = 0 → ", result("0"));

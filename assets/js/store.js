@@ -30,7 +30,7 @@ export function update(changes) {
   if (!state.run) return;
   const { layers, heads, queries } = state.run.attention[state.kind];
   state.step = clamp(state.step, state.run.steps.length);
-  if (state.kind !== "encoder" && "step" in changes && !("query" in changes)) state.query = state.step;
+  if (state.kind !== "encoder" && ("step" in changes || "kind" in changes) && !("query" in changes)) state.query = state.step;
   state.query = clamp(state.query, queries.length);
   state.stop = clamp(state.stop, STOPS);
   state.layer = clamp(state.layer, layers);

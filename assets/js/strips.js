@@ -76,12 +76,13 @@ function selectable(picture, choose, names, across) {
   };
   picture.addEventListener("click", ({ target }) => target.matches(".cell") && pick(target));
   picture.addEventListener("keydown", (event) => {
-    const now = Math.max(0, cells.findIndex((cell) => cell.matches(".chosen")));
+    const now = cells.findIndex((cell) => cell.matches(".chosen"));
     const down = count > across ? across : count;
     const to = { ArrowLeft: now - 1, ArrowRight: now + 1, ArrowUp: now - down, ArrowDown: now + down, Enter: now, Home: now - (now % count), End: now - (now % count) + count - 1 }[event.key];
     if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    if (cells[to]) pick(cells[to]);
+    if (now < 0) pick(cells[0]);
+    else if (cells[to]) pick(cells[to]);
   });
 }
 

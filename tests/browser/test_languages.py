@@ -106,6 +106,10 @@ class Reader:
     def wrap(route: Route) -> None:
         route.fulfill(json={key: f"⟦{text}⟧" for key, text in LOCALES["en"].items()})
 
+    def open(self, query: str = "") -> None:
+        self.visit.open(query)
+        expect(self.page.locator("#translate")).to_have_text("⟦Translate⟧")  # the header speaks for Gradio's own parts
+
     def look(self) -> None:
         self.found |= set(self.page.evaluate(STRAYS, self.words))
 
@@ -213,7 +217,7 @@ def reader(visit: Visit) -> Reader:
 
 
 def test_every_text_of_the_toys_page_is_in_the_catalogue(reader: Reader) -> None:
-    reader.visit.open("?layer=99&tab=nope")
+    reader.open("?layer=99&tab=nope")
     expect(reader.page.locator(".message")).to_contain_text("⟦layer⟧")
     reader.look()
     for sentence in ("ich trinke wasser", "", "x" * 600, "ein Bier möchte ich", "ich mochte ein cola", BIER):
@@ -230,7 +234,7 @@ def test_every_text_of_the_toys_page_is_in_the_catalogue(reader: Reader) -> None
 
 def test_every_text_of_the_classrooms_page_is_in_the_catalogue(reader: Reader) -> None:
     """Where it differs from the toy's: there are gold links, held-out sentences, named examples and a longer list."""
-    reader.visit.open("?checkpoint=classroom&language=xx")
+    reader.open("?checkpoint=classroom&language=xx")
     expect(reader.page.locator("#translation")).to_contain_text("drunk")
     reader.visit.ask("Heute habe ich ein Bier getrunkn")
     reader.look()
@@ -249,7 +253,7 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader
     """Its refusals are for programs, in English; the page has words of its own for them."""
     page = reader.page
     page.route("**/component_server/", lambda route: route.fulfill(json={"error": "No such thing, said the server."}))
-    reader.visit.open()
+    reader.open()
     page.locator("#checks[data-state='–']").wait_for()
     page.locator("#checks summary").click()
     reader.look()
@@ -273,7 +277,7 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader
 def test_on_a_phone_the_tabs_are_in_the_visitors_language_too(reader: Reader) -> None:
     """Those that do not fit as well, which Gradio puts into a menu of its own."""
     reader.page.set_viewport_size({"width": 390, "height": 844})
-    reader.visit.open()
+    reader.open()
     buttons = reader.page.locator(".tab-wrapper > :not([aria-hidden]) button:visible")  # the others are for measuring
     assert {"⟦Translate⟧", "⟦Inside a head⟧"} <= set(buttons.all_inner_texts())
     assert buttons.count() >= 5
