@@ -18,6 +18,7 @@ LOCALES = {path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "a
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
 STORE = f"new URL('gradio_api/file={ROOT}/assets/js/store.js', document.baseURI).href"
 BIER = "Ich möchte ein Bier"
+PATIENCE = 20_000  # ms: Plotly is 5 MB to read, and the machine may be busy
 
 
 @contextmanager
@@ -147,7 +148,7 @@ class Reader:
             count = len(page.evaluate(f"import({STORE}).then(({{ state }}) => state.run.source)"))
             if stack == "encoder":
                 expect(page.locator("#positions .card").last).to_contain_text(f"reads {count} vectors")
-            expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible()
+            expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible(timeout=PATIENCE)
             self.look()
         for i in range(4):
             figures.nth(i).evaluate(HOVER)
@@ -344,7 +345,7 @@ def test_another_language_is_chosen_at_once_and_remembered(visit: Visit, checkpo
     for tab in IN_TABS if checkpoint == "classroom" else ("lesson",):
         page.locator(f"[role=tab][data-tab-id={tab}]").click()
         for where, key in IN_TABS[tab].items():
-            expect(page.locator(where).filter(has_text=said(language, key)).first).to_be_visible()
+            expect(page.locator(where).filter(has_text=said(language, key)).first).to_be_visible(timeout=PATIENCE)
     assert place(page) == before
     assert page.evaluate("window.stayed")
 
@@ -380,7 +381,8 @@ def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
         expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
         page.keyboard.press("PageDown")
     visit.tab("Positions")
-    expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()
+    figure = page.locator("#positions .figure").nth(3)
+    expect(figure.locator(".heatmaplayer").first).to_be_visible(timeout=PATIENCE)
     visit.settle()
     visit.requests.clear()
     visit.ask("ich möchte ein Cola")
