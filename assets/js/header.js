@@ -120,7 +120,7 @@ async function there(selector) {
 
 /** Gradio's own labels were written before anyone knew the visitor's language. */
 async function name() {
-  const box = await there("#sentence input, #sentence textarea");
+  const box = await there("#sentence input");
   box.placeholder = t("sentence.label");
   box.setAttribute("aria-label", t("sentence.label"));
   (await there("#sentence [data-testid=block-info]")).textContent = t("sentence.label");
