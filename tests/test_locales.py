@@ -364,7 +364,7 @@ PROSE = re.compile(r"[^\W\d_]{2,}[,.;:!?’']*\s+[^\W\d_]{2,}")
 # Strings of two words that nobody reads: what stands before them tells.
 UNREAD = re.compile(
     r"""\b(?:class(?:Name)?|style|content|PAINT|STYLE)(?::|\s=)\s*$  # CSS, and the handout's viewport
-      | (?:querySelector(?:All)?|closest|matches)\(\s*$              # selectors
+      | (?:querySelector(?:All)?|closest|matches|there)\(\s*$        # selectors
       | \bnew\ Error\(\s*(?:[\w.?]+\s\?\?\s)?$                      # for the console: what catches it has its own words
     """,
     re.VERBOSE,

@@ -355,7 +355,7 @@ export function mount({ element, server, signal }) {
     [...dots.querySelectorAll("button")].forEach((button, i) => button.setAttribute("aria-current", i === state.stop ? "step" : "false"));
     back.disabled = state.stop === 0;
     next.disabled = state.stop === STOPS - 1;
-    title.textContent = t("lesson.title", { n: state.stop + 1, of: STOPS, name: t(`lesson.${stop.name}`) });
+    const heading = t("lesson.title", { n: state.stop + 1, of: STOPS, name: t(`lesson.${stop.name}`) });
     let drawing, top, quiz;
     try {
       const head = stop.stage && { ...(await look.head()), columns: stop.columns };
@@ -366,10 +366,12 @@ export function mount({ element, server, signal }) {
       if (mine !== lifetime) return;
       shown = []; // the next look asks again
       figure.replaceChildren(h("p", { class: "hint" }, t("positions.failed")));
+      title.textContent = heading;
       [text, question].forEach((each) => each.replaceChildren()); // of the stop before
       return;
     }
     if (mine !== lifetime) return; // something else is wanted by now
+    title.textContent = heading;
     text.replaceChildren(top, h("p", {}, nodes(`lesson.${stop.name}.text`, quiz.places)));
     figure.replaceChildren(...[drawing].flat());
     told.hidden = true;
