@@ -11,11 +11,13 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from .chromium import find
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 30_000  # ms: what comes comes soon, but a machine may be busy with other tests
+expect.set_options(timeout=PATIENCE)
 QUIET = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
     "--no-first-run --enable-precise-memory-info"
@@ -110,7 +112,7 @@ class Visit:
 @pytest.fixture
 def visit(browser: Browser, url: str) -> Iterator[Visit]:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     visit = Visit(context.new_page(), url)
     yield visit
     context.close()
