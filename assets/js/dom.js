@@ -33,7 +33,6 @@ const PATHS = {
   play: "M8 5l10 7-10 7z",
   pause: "M8 5v14M16 5v14",
   next: "M9 5l7 7-7 7",
-  save: "M12 4v11m-5-5 5 5 5-5M5 20h14",
   last: "M18 5v14M6 5l7 7-7 7",
 };
 export const icon = (name) =>

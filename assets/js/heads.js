@@ -1,7 +1,7 @@
 // How well each cross-attention head aligns the words, what every head is like, and what a look does not prove.
 
 import { h, word } from "./dom.js";
-import { nodes, number, percent, t } from "./i18n.js";
+import { nodes, percent, t } from "./i18n.js";
 import { pictureButtons } from "./save.js";
 import { argmax, enough, follow, state, update } from "./store.js";
 

@@ -7,7 +7,7 @@ let catalogue = {};
 export let language = null;
 
 /** Speak another language from now on: every part of the page is mounted anew (see mount.js). */
-export async function speak(name) {
+async function speak(name) {
   const answer = await fetch(new URL(`../locales/${name}.json`, import.meta.url));
   if (!answer.ok) throw new Error(`no catalogue of ${name}`);
   catalogue = await answer.json();

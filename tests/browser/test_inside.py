@@ -768,12 +768,12 @@ def expect_place(page: Head, name: str) -> None:
     tab = page.page.locator("[role=tab][aria-selected=true]")
     if name in LESSONS:
         expect(tab).to_have_text("Lesson")
-        expect(page.page.locator("#stop-title")).to_contain_text(LESSONS[name], timeout=2000)
+        expect(page.page.locator("#stop-title")).to_contain_text(LESSONS[name], timeout=15_000)
     elif name in STAGE_OF:
         kind, stage = STAGE_OF[name]
         look = Look("toy", kind, 1, 1, 1)
         page.drawn(of(look).queries, look)
-        expect(page.view.locator(f"#stage-{stage} h3")).to_be_in_viewport(timeout=2000)
+        expect(page.view.locator(f"#stage-{stage} h3")).to_be_in_viewport(timeout=15_000)
     elif name.endswith("_attention"):
         expect(tab).to_have_text("Attention")
         kind_shown = name.removesuffix("_attention").capitalize()
@@ -782,7 +782,7 @@ def expect_place(page: Head, name: str) -> None:
         expect(tab).to_have_text("Positions")
         stack = "encoder" if name == "source_input" else "decoder"
         shown = page.page.locator("#positions [aria-pressed=true]", has_text=f"{stack} input")
-        expect(shown).to_be_visible(timeout=2000)
+        expect(shown).to_be_visible(timeout=15_000)
 
 
 def test_a_tab_that_was_clicked_early_stays_open(visit: Visit) -> None:

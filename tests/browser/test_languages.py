@@ -25,7 +25,7 @@ PATIENCE = 20_000  # ms: Plotly is 5 MB to read, and the machine may be busy
 def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     """A visitor with another browser."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     visit = Visit(context.new_page(), url)
     yield visit
     context.close()

@@ -561,7 +561,7 @@ def test_a_cell_of_the_lesson_opens_its_arithmetic(visit: Visit) -> None:
     expect(told).to_be_hidden()
     read = run("toy", BIER).source_input
     for i in (0, 7, 63):
-        page.locator("#lesson .lesson-figure .cell").nth(i).click(timeout=3000)
+        page.locator("#lesson .lesson-figure .cell").nth(i).click(timeout=15_000)
         expect(told.locator("h4")).to_contain_text(f"number {i + 1}")
         a, b, total = numbers(told.locator(".arithmetic").inner_text())
         assert gives(a + b, told.locator(".result").inner_text())
