@@ -2,7 +2,7 @@
 
 import { pictureButtons } from "./save.js";
 import { EVEN, argmax, follow, row, state, update } from "./store.js";
-import { h, isSpecial, segmented, word } from "./dom.js";
+import { h, isSpecial, numbered, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { heatmap, lines, mark, table, thumbnail } from "./maps.js";
 
@@ -18,8 +18,8 @@ export function mount({ element, signal }) {
   const heading = h("h2");
   const about = h("p", { class: "hint" });
   const large = h("div", { class: "large" });
-  const file = (what) => () => `${state.kind}-layer-${state.layer + 1}${what}`;
-  const keep = pictureButtons(large, () => file(`-head-${state.head + 1}`)());
+  const file = (what) => `${state.kind}-layer-${state.layer + 1}-${what}`;
+  const keep = pictureButtons(large, () => file(`head-${state.head + 1}`));
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
@@ -34,7 +34,7 @@ export function mount({ element, signal }) {
         "div",
         { class: "columns" },
         h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), key, tip, keep),
-        h("div", { class: "kept" }, gridHeading, grid, about, pictureButtons(grid, file("-heads"))),
+        h("div", { class: "kept" }, gridHeading, grid, about, pictureButtons(grid, () => file("heads"))),
       ),
     ),
   );
@@ -54,8 +54,7 @@ export function mount({ element, signal }) {
     const sides = SIDES[state.kind];
     const marked = state.kind === "encoder" ? null : step;
     redraw("layers", [map.layers], () => {
-      const options = Array.from({ length: map.layers }, (_, i) => [String(i), String(i + 1)]);
-      layer = segmented(t("layer"), options, (value) => update({ layer: Number(value) }));
+      layer = segmented(t("layer"), numbered(map.layers), (value) => update({ layer: Number(value) }));
       layers.replaceChildren(h("span", {}, t("layer")), layer.element);
     });
     kind.set(state.kind);

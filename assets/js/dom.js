@@ -44,6 +44,13 @@ export const isSpecial = (token) => SPECIAL.has(token);
 /** A token in its side's colour; special tokens are outlined. */
 export const word = (token, side) => h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
+/** A token as a chip in its side's colour. */
+export const chip = (tag, token, side, attributes = {}) =>
+  h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
+
+/** So many choices for `segmented`: counted from 0, shown from 1. */
+export const numbered = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
+
 /** One choice of a few, as buttons in a row. Returns its element, and a setter that does not call `choose`. */
 export function segmented(label, options, choose) {
   const buttons = options.map(([value, text]) => h("button", { type: "button", value, onclick: () => choose(value) }, text));

@@ -1,6 +1,6 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
-import { h, isSpecial, segmented, word } from "./dom.js";
+import { chip, h, numbered, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { about, inside } from "./insides.js";
 import { STAGES, stage } from "./stages.js";
@@ -44,9 +44,8 @@ export function mount({ element, server, signal }) {
     const map = run.attention[state.kind];
     if (shape !== `${map.layers} ${map.heads}`) {
       shape = `${map.layers} ${map.heads}`;
-      const range = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
-      layer = segmented(t("layer"), range(map.layers), (value) => update({ layer: Number(value) }));
-      head = segmented(t("head"), range(map.heads), (value) => update({ head: Number(value) }));
+      layer = segmented(t("layer"), numbered(map.layers), (value) => update({ layer: Number(value) }));
+      head = segmented(t("head"), numbered(map.heads), (value) => update({ head: Number(value) }));
       pickers.replaceChildren(h("span", { class: "pair" }, t("layer"), layer.element), h("span", { class: "pair" }, t("head"), head.element));
     }
     kind.set(state.kind);
@@ -64,7 +63,7 @@ export function mount({ element, server, signal }) {
     }
     queries.replaceChildren(
       ...data.queries.map((token, i) =>
-        h("button", { type: "button", class: `chip ${data.from}${isSpecial(token) ? " special" : ""}`, "aria-pressed": i === state.query, onclick: () => go(i) }, token),
+        chip("button", token, data.from, { type: "button", "aria-pressed": i === state.query, onclick: () => go(i) }),
       ),
     );
     lifetime?.abort();
@@ -76,15 +75,23 @@ export function mount({ element, server, signal }) {
     drawShapes();
   }
 
+  let shaped = null; // the run whose shapes are shown
   async function drawShapes() {
+    const { run } = state;
+    if (shaped === run) return;
     const said = await about("shapes", server).catch(() => null);
-    if (said) shapes.replaceChildren(...shapeTable(said), h("p", { class: "hint" }, t("shapes.click")));
+    if (!said || run !== state.run) return;
+    shaped = run;
+    shapes.replaceChildren(...shapeTable(said), h("p", { class: "hint" }, t("shapes.click")));
   }
 
   follow(element, draw);
   const seen = new IntersectionObserver(() => state.run && draw());
   seen.observe(element);
-  signal.addEventListener("abort", () => [lifetime, { abort: () => seen.disconnect() }].forEach((each) => each?.abort()));
+  signal.addEventListener("abort", () => {
+    seen.disconnect();
+    lifetime?.abort();
+  });
 }
 
 /** The whole way in one sentence. */

@@ -1,7 +1,7 @@
 // The lesson: from words to translation in 14 stops, each with a text, the live figure of the sentence at the top, and a
 // question whose answer is computed from this run.
 
-import { h, isSpecial, word } from "./dom.js";
+import { chip, h, isSpecial, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
 import { about, inside, once } from "./insides.js";
 import { heatmap, mark, thumbnail } from "./maps.js";
@@ -10,6 +10,7 @@ import { pictureButtons } from "./save.js";
 import { chain, headline, stageFigure, stageHeadline } from "./stages.js";
 import { STOPS, argmax, floats, follow, row, state, update } from "./store.js";
 import { fluid, strips } from "./strips.js";
+import { MOST_CANDIDATES, candidate } from "./translate.js";
 
 const FAR = 5; // places, at least, to tell near from far
 const UNLIKELY = 4; // choices of a question about one of many, at most
@@ -196,9 +197,7 @@ const LESSON = [
       h(
         "ol",
         { class: "candidates" },
-        run.steps[state.step].candidates.slice(0, 8).map(({ token, probability }, i) =>
-          h("li", { class: i ? "" : "chosen", "data-probability": probability }, word(token, "target"), h("i", { style: `--share: ${probability}` }), h("small", {}, percent(probability))),
-        ),
+        run.steps[state.step].candidates.slice(0, MOST_CANDIDATES).map(candidate),
       ),
     asks({ run }) {
       const { candidates } = run.steps[state.step];
@@ -264,7 +263,7 @@ const counted = (values, right, places) => choice(values.map((value) => [round(v
 const picture = (look, rows, label, choose) => fluid((width) => strips(rows, { width, label, choose }), look.signal);
 
 const ids = (side, tokens, numbers) =>
-  h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, tokens.map((token, i) => h("li", { "data-id": numbers[i] }, h("span", { class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token), h("small", {}, String(numbers[i]))))));
+  h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, tokens.map((token, i) => h("li", { "data-id": numbers[i] }, chip("span", token, side), h("small", {}, String(numbers[i]))))));
 
 function map(look, kind, query = null) {
   const [layer, head] = kind === "cross" ? [look.crossLayer, look.crossHead] : [look.layer, look.headIndex];

@@ -1,6 +1,6 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
-import { h, icon, isSpecial, word } from "./dom.js";
+import { chip, h, icon, word } from "./dom.js";
 import { nodes, percent, t, told } from "./i18n.js";
 import { keep, read, restore } from "./link.js";
 import { offers } from "./offers.js";
@@ -190,10 +190,6 @@ export function mount({ element, props, watch, trigger, signal }) {
     else return;
     event.preventDefault();
   });
-}
-
-function chip(tag, token, side, attributes = {}) {
-  return h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 }
 
 /** As a model reads it. */

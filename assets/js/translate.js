@@ -1,11 +1,11 @@
 // Translate: the decoding as a story, a step at a time.
 
 import { EVEN, argmax, follow, gold, row, state, update } from "./store.js";
-import { h, segmented, word } from "./dom.js";
+import { h, numbered, segmented, word } from "./dom.js";
 import { has, nodes, percent, t } from "./i18n.js";
 import { pictureButtons } from "./save.js";
 
-const MOST_CANDIDATES = 8;
+export const MOST_CANDIDATES = 8;
 
 export function mount({ element }) {
   const file = (what) => () => `step-${state.step + 1}-${what}`;
@@ -45,8 +45,8 @@ export function mount({ element }) {
     const layer = Math.min(state.layer, cross.layers - 1);
     if (shape !== `${cross.layers} ${cross.heads}`) {
       shape = `${cross.layers} ${cross.heads}`;
-      layers = segmented(t("layer"), range(cross.layers), (value) => update({ layer: Number(value) }));
-      heads = segmented(t("head"), [["mean", t("mean")], ...range(cross.heads)], (value) =>
+      layers = segmented(t("layer"), numbered(cross.layers), (value) => update({ layer: Number(value) }));
+      heads = segmented(t("head"), [["mean", t("mean")], ...numbered(cross.heads)], (value) =>
         update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
       );
       pickers.replaceChildren(pair(t("layer"), layers.element), pair(t("head"), heads.element));
@@ -82,21 +82,23 @@ export function mount({ element }) {
 
     const chosen = run.steps[step];
     candidates.replaceChildren(
-      ...chosen.candidates.slice(0, MOST_CANDIDATES).map(({ token, probability }, i) =>
-        h(
-          "li",
-          { class: i === 0 ? "chosen" : "", "data-probability": probability },
-          word(token, "target"),
-          h("i", { style: `--share: ${probability}` }),
-          h("small", {}, percent(probability)),
-        ),
-      ),
+      ...chosen.candidates.slice(0, MOST_CANDIDATES).map(candidate),
     );
     const known = `limits.${run.checkpoint}`;
     limits.textContent = has(known) ? t(known) : "";
     say.replaceChildren(...sentence(layer, look, who));
   });
 }
+
+/** A word that could come next, the likeliest first. */
+export const candidate = ({ token, probability }, i) =>
+  h(
+    "li",
+    { class: i === 0 ? "chosen" : "", "data-probability": probability },
+    word(token, "target"),
+    h("i", { style: `--share: ${probability}` }),
+    h("small", {}, percent(probability)),
+  );
 
 const card = ({ token, probability }, i) =>
   h(
@@ -111,7 +113,6 @@ const card = ({ token, probability }, i) =>
     ),
   );
 const pair = (name, control) => h("span", { class: "pair" }, name, control);
-const range = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
 /** The picture read aloud. */
 function sentence(layer, look, who) {
