@@ -115,9 +115,8 @@ def _lines(path: Path) -> Iterator[tuple[bytes, Pair]]:
                 except UnicodeDecodeError as error:
                     raise PairsError(f"{path}: line {number} is not UTF-8") from error
                 if len(columns) != 2:
-                    raise PairsError(
-                        f"{path}: line {number} has {len(columns)} columns, not a source, a tab and a target"
-                    )
+                    tabs = len(columns) - 1
+                    raise PairsError(f"{path}: line {number} has {tabs} tabs, not one between source and target")
                 yield line, (columns[0], columns[1])
     except OSError as error:
         raise PairsError(f"{path} cannot be read: {error.strerror}") from error
