@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from transformer import TransformerConfig
+from transformer import Transformer, TransformerConfig
 from transformer.corpus import TOY, Batch, PairFile
 from transformer.corpus.classroom import draw
 from transformer.parallel import Processes, together
@@ -41,7 +41,12 @@ def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
         sizes = SIZES
     model = seeded_model(TransformerConfig(*map(len, vocabularies), **sizes, dropout=0.0), 0)
     read: list[list[list[int]]] = []
-    model.register_forward_pre_hook(lambda _, ids: read.append([[i for i in row if i] for row in ids[0].tolist()]))
+
+    def watch(network: Transformer, ids: tuple[torch.Tensor, ...]) -> None:
+        if network.training:  # a step, and not what goes before them
+            read.append([[i for i in row if i] for row in ids[0].tolist()])
+
+    model.register_forward_pre_hook(watch)
     config = TrainingConfig(**CASES[name], learning_rate=1e-3)
     progress = [dataclasses.astuple(each) for each in train(model, data, config, processes=processes)]
     return {"progress": progress, "read": read, "weights": model.state_dict()}

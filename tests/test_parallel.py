@@ -1,7 +1,6 @@
 """Two processes are one: the same losses, the same weights, each pair read once. On the CPU, started by torchrun."""
 
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,24 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from transformer import Translator
 from transformer.parallel import ALONE, device_of_process
 
 from .parallel_worker import CASES, seen, write_pairs
 
-QUICK = shlex.split("--d-model 32 --n-heads 4 --d-ff 64 --layers 2 --steps 60 --learning-rate 3e-3")
 ROOT = Path(__file__).parent.parent
-
-
-def torchrun(count: int, *arguments: str, timeout: float = 120) -> str:
-    """What the processes print."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", *arguments]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "TRANSFORMER_DEVICE": "cpu"}
-    run = subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False, timeout=timeout
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +21,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two processes saw of every case."""
     folder = tmp_path_factory.mktemp("parallel")
     write_pairs(folder / "pairs.tsv")
-    torchrun(2, "-m", "tests.parallel_worker", str(folder))
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "tests.parallel_worker"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *launch, str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
     return folder
 
 
@@ -69,13 +59,6 @@ def test_each_pair_of_a_batch_is_read_by_one_of_them(case: tuple[dict[str, Any],
         else:
             assert sorted(one + other) == sorted(whole)
             assert 0 <= len(one) - len(other) <= 1
-
-
-def test_more_processes_than_pairs_train_too_and_the_first_alone_speaks(tmp_path: Path) -> None:
-    said = torchrun(3, "-m", "transformer.training", *QUICK, "--out", str(tmp_path / "toy"))
-    assert said == (tmp_path / "toy" / "card.md").read_text() + "\n"
-    assert "(1 threads), 3 processes" in said
-    assert Translator.load(tmp_path / "toy", device="cpu").translate("Ich möchte ein Cola").text == "i want a coke ."
 
 
 @pytest.mark.parametrize(("number", "accelerators"), [(0, 0), (2, 2), (5, 2)])

@@ -143,6 +143,12 @@ def train(
     device, pad = model.positions.device, model.config.pad_id
     optimizer = optimizer or adam(model)
     network = processes.synchronized(model)
+    if network is not model:
+        # In its first backward pass it learns in which order to add gradients up. Were that a step, a resumed run would
+        # round otherwise than an unbroken one. Without dropout, so that no random number is drawn.
+        word = torch.ones(1, 1, dtype=torch.long, device=device)
+        model.eval()
+        network(word, word, need_weights=False).logits.sum().backward()
     steps = range(after + 1, config.steps + 1)
     for step, (batch, words) in zip(steps, _batches(data, config, device, pad, processes, after), strict=False):
         for group in optimizer.param_groups:
