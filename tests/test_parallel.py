@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "tests.parallel_worker"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, *launch, str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False, timeout=300)
     assert run.returncode == 0, run.stderr
     return folder
 

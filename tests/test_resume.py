@@ -28,6 +28,7 @@ from .parallel_worker import write_pairs
 from .test_training import of_many_lengths
 
 ROOT = Path(__file__).parent.parent
+PATIENCE = 300  # seconds, for a machine that is busy with other things
 CONFIG = TrainingConfig(steps=13, batch_size=8, schedule="one-cycle")
 
 
@@ -178,7 +179,7 @@ def test_a_killed_run_resumes_to_the_weights_of_an_unbroken_one(moment: str, pai
         wait_for(state)
         time.sleep(0.3)
         process.kill()
-    assert process.wait(60) == -signal.SIGKILL
+    assert process.wait(PATIENCE) == -signal.SIGKILL
     assert state.exists()
     assert state.with_name(f"{STATE}.part").exists() or not writing
     main([*broken, "--resume"])
@@ -197,9 +198,9 @@ def test_of_three_processes_one_is_killed_and_all_go_on(pairs: Path, tmp_path: P
     wait_for(tmp_path / "broken" / STATE)
     children = Path(f"/proc/{broken.pid}/task/{broken.pid}/children").read_text().split()
     os.kill(int(children[-1]), signal.SIGKILL)
-    assert broken.wait(60) == 1
-    assert start([*command, str(tmp_path / "broken")], processes=3).wait(60) == 0
-    said, _ = unbroken.communicate(timeout=60)
+    assert broken.wait(PATIENCE) == 1
+    assert start([*command, str(tmp_path / "broken")], processes=3).wait(PATIENCE) == 0
+    said, _ = unbroken.communicate(timeout=PATIENCE)
     assert unbroken.returncode == 0
     assert said.decode() == (tmp_path / "unbroken" / "card.md").read_text() + "\n"  # one of them alone speaks
     assert "60 steps in " in said.decode()
@@ -209,7 +210,7 @@ def test_of_three_processes_one_is_killed_and_all_go_on(pairs: Path, tmp_path: P
 
 
 def wait_for(file: Path) -> None:
-    for _ in range(600):
+    for _ in range(10 * PATIENCE):
         if file.exists():
             return
         time.sleep(0.1)

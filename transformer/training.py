@@ -127,7 +127,7 @@ def train(
 ) -> Iterator[Progress]:
     """Train `model` in place, on the device it is on; stop asking to stop training.
 
-    Seeds PyTorch's global generator (dropout draws from it).
+    Seeds PyTorch's global generator (dropout draws from it), unless it goes on.
 
     Args:
         processes: who shares the work of each step. All call this with the same arguments, and without dropout the
