@@ -15,11 +15,11 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FLOORS = (  # from the ground up; a room may import from any floor below its own
     {"config", "probe", "masks", "maps", "message", "alignment"},
     {"attention", "device", "vocabulary", "shapes"},
-    {"corpus"},
+    {"corpus", "parallel"},
     {"layers"},
     {"model"},
     {"decoding", "checkpoint"},
-    {"translator"},
+    {"translator", "resume"},
     {"__init__"},  # the public API
     {"evaluation", "experiments", "figures", "inside", "notebook"},
     {"card", "correctness"},

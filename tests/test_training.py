@@ -251,11 +251,28 @@ def test_what_must_be_above_0_is_refused_by_name(name: str, value: float) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("label_smoothing", 1.0), ("label_smoothing", -0.1), ("schedule", "cosine")]
+    ("name", "value"),
+    [("label_smoothing", 1.0), ("label_smoothing", -0.1), ("schedule", "cosine"), ("precision", "int8")],
 )
 def test_other_bad_values_are_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=rf"{name} \({value!r}\)"):
         TrainingConfig(**{name: value})
+
+
+def test_half_the_bits_train_as_well_and_the_weights_keep_all_of_theirs(toy_data: Batch) -> None:
+    model, dtypes = learner(), set()
+
+    def watch(name: str, value: Tensor) -> Tensor:
+        dtypes.add((name.split(".")[-1], value.dtype))
+        return value
+
+    config = TrainingConfig(steps=60, learning_rate=3e-3, precision="bfloat16")
+    progress = list(train(model, toy_data, config, probe=watch))
+    assert {("logits", torch.bfloat16), ("q", torch.bfloat16), ("norm1", torch.float32)} <= dtypes
+    assert {p.dtype for p in model.parameters()} == {p.grad.dtype for p in model.parameters()} == {torch.float32}
+    assert progress[0].loss == pytest.approx(trained(toy_data)[1][0].loss, abs=0.1)
+    assert progress[0].loss != trained(toy_data)[1][0].loss
+    assert evaluate(model, toy_data, start_id=6, end_id=7).exact_match == 1
 
 
 # Scores
@@ -334,6 +351,7 @@ def test_the_command_writes_a_checkpoint_that_translates(tmp_path: Path) -> None
         (["--label-smoothing", "1"], "label_smoothing"),
         (["--dropout", "1"], "dropout (1.0)"),
         (["--schedule", "cosine"], "--schedule"),
+        (["--precision", "float16"], "--precision"),
         (["--corpus", "nonesuch"], "--corpus"),
         (["--device", "nonesuch"], "nonesuch"),
         (["--seed", str(10**30)], "seed"),

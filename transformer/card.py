@@ -9,7 +9,7 @@ from .checkpoint import Checkpoint
 from .corpus import Corpus
 from .evaluation import Scores, scores_table
 from .maps import KINDS, AttentionMaps
-from .translator import Translator
+from .translator import MAX_CHARACTERS, Translator
 
 SAMPLE = 200  # sentences, where a corpus has more than one can draw maps of
 
@@ -57,7 +57,7 @@ def strongest_look(maps: AttentionMaps, query: int, key: int) -> float:
 def _sentences(corpus: Corpus) -> list[str]:
     for held_out in corpus.material.held_out.values():
         return [pair.source for pair in held_out()[:SAMPLE]]
-    return [source for source, _ in corpus.pairs]
+    return [source for source, _ in corpus.pairs if len(source) <= MAX_CHARACTERS]
 
 
 def write_card(
@@ -81,7 +81,7 @@ def write_card(
     lines = [
         f"# {corpus.name}",
         "",
-        f"{len(corpus.pairs)} sentence pairs, {weights:,} weights. Made by",
+        f"{corpus.material.size} sentence pairs, {weights:,} weights. Made by",
         "",
         f"    {command}",
         "",
@@ -103,8 +103,9 @@ def write_card(
         ]
     else:
         uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
+        which = "all its" if len(corpus.pairs) == corpus.material.size else f"its first {len(corpus.pairs)}"
         lines += [
-            "Its maps, over the free-running decoding of all its sentences. Entropy in nats; spreading over all",
+            f"Its maps, over the free-running decoding of {which} sentences. Entropy in nats; spreading over all",
             f"source words alike would be {uniform:.2f}.",
         ]
     lines[-1] += " *From uniform*: how far a layer's most decided head"

@@ -122,22 +122,22 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
     """
     folder = Path(folder)
     config, vocabularies = _json(folder / CONFIG), _json(folder / VOCABULARIES)
-    shape = _believe(folder / CONFIG, lambda: TransformerConfig(**config["model"]))
-    lengths = _believe(folder / CONFIG, lambda: {name: config[name] for name in ("source_length", "output_limit")})
-    _believe(folder / CONFIG, lambda: check_lengths(shape, **lengths))
+    shape = believe(folder / CONFIG, lambda: TransformerConfig(**config["model"]))
+    lengths = believe(folder / CONFIG, lambda: {name: config[name] for name in ("source_length", "output_limit")})
+    believe(folder / CONFIG, lambda: check_lengths(shape, **lengths))
     pad_source = config.get("pad_source", True)
     if not isinstance(pad_source, bool):
         raise CheckpointError(f"{folder / CONFIG}: pad_source ({pad_source!r}) is not true or false")
-    src_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["source"])))
-    tgt_vocab = _believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["target"])))
-    _believe(folder / VOCABULARIES, lambda: check_vocabularies(shape, src_vocab, tgt_vocab))
-    with _weights(folder / WEIGHTS) as stored:
-        digests = _believe(folder / WEIGHTS, lambda: dict(json.loads(stored.metadata()["digests"])))
+    src_vocab = believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["source"])))
+    tgt_vocab = believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["target"])))
+    believe(folder / VOCABULARIES, lambda: check_vocabularies(shape, src_vocab, tgt_vocab))
+    with open_tensors(folder / WEIGHTS) as stored:
+        digests = believe(folder / WEIGHTS, lambda: dict(json.loads(stored.metadata()["digests"])))
         beside = {CONFIG: _canonical(config), VOCABULARIES: _canonical(vocabularies), CARD: _read(folder / CARD)}
         for name, content in beside.items():
             if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
-        model = _believe(folder / CONFIG, lambda: Transformer(shape))
+        model = believe(folder / CONFIG, lambda: Transformer(shape))
         _fill(model, stored, folder / WEIGHTS)
     if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
         raise CheckpointError(f"{folder / WEIGHTS}: its weights are not those that were saved")
@@ -145,7 +145,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
 
 
 @contextmanager
-def _weights(file: Path) -> Iterator[Any]:
+def open_tensors(file: Path) -> Iterator[Any]:
     """An open safetensors file; whatever is wrong with it is a CheckpointError."""
     try:
         with safe_open(file, framework="pt") as stored:
@@ -191,7 +191,7 @@ def _json(file: Path) -> dict[str, Any]:
     return content
 
 
-def _believe(file: Path, build: Callable[[], T]) -> T:
+def believe(file: Path, build: Callable[[], T]) -> T:
     """Build from a file's content; whatever it says that cannot be is the file's error."""
     try:
         return build()

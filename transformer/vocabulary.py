@@ -34,6 +34,17 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", re.sub("([aou])\N{COMBINING DIAERESIS}", r"\1", apart))
 
 
+def check_visible(text: str) -> None:
+    """Raises SentenceError where a text has characters that cannot be shown."""
+    for char in () if text.isascii() and text.isprintable() else text:
+        if char in _BLANK or not (char.isprintable() or char in "\t\n\r" or unicodedata.category(char)[0] == "Z"):
+            raise SentenceError(
+                "invisible",
+                "The sentence has an invisible character in it ({code}). Type it again without that.",
+                code=f"U+{ord(char):04X}",
+            )
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The words of one side, in the order of their ids; padding is id 0.
@@ -83,13 +94,7 @@ class Vocabulary:
         Raises:
             SentenceError: it is empty, has characters that cannot be shown, or a word that is not known.
         """
-        for char in () if text.isascii() and text.isprintable() else text:
-            if char in _BLANK or not (char.isprintable() or char in "\t\n\r" or unicodedata.category(char)[0] == "Z"):
-                raise SentenceError(
-                    "invisible",
-                    "The sentence has an invisible character in it ({code}). Type it again without that.",
-                    code=f"U+{ord(char):04X}",
-                )
+        check_visible(text)
         words = self.split(text)
         if not words:
             raise SentenceError(

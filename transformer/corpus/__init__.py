@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from ..alignment import AlignedPair
-from .base import Batch, Corpus, Example, Material, encode_pairs, padded
+from .base import Batch, Corpus, Example, Material, encode_pairs, padded, shuffled_batches
 from .classroom import MATERIAL, classroom
+from .pairs import PairFile, PairsError
 from .toy import TOY
 
 CORPORA: dict[str, Callable[[], Corpus]] = {TOY.name: lambda: TOY, "classroom": classroom}  # made when asked for
@@ -19,7 +20,10 @@ __all__ = [
     "Corpus",
     "Example",
     "Material",
+    "PairFile",
+    "PairsError",
     "classroom",
     "encode_pairs",
     "padded",
+    "shuffled_batches",
 ]

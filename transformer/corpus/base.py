@@ -1,6 +1,6 @@
 """What a corpus is: sentence pairs, their vocabularies, the ids that a model reads, and what a page can show of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,6 +21,11 @@ class Batch:
 
     def __len__(self) -> int:
         return self.src.size(0)
+
+    @property
+    def target_length(self) -> int:
+        """Words of the longest target, its E included."""
+        return self.tgt_out.size(1)
 
     def to(self, device: torch.device) -> "Batch":
         return Batch(self.src.to(device), self.tgt_in.to(device), self.tgt_out.to(device))
@@ -133,3 +138,12 @@ def padded(rows: Sequence[Sequence[int]], length: int = 0) -> Tensor:
     """Rows of ids as one tensor (B, longest), `length` wide at least."""
     length = max(length, *(len(row) for row in rows))
     return torch.tensor([[*row, *[0] * (length - len(row))] for row in rows])
+
+
+def shuffled_batches(words: Tensor, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """One pass over sentence pairs of so many `words` (pairs,), as row numbers (B,) a batch: shuffled, and pairs of
+    like length together, which halves the padding and so the time."""
+    shuffled = torch.randperm(len(words), generator=generator)
+    batches = shuffled[words[shuffled].argsort(stable=True)].split(batch_size)
+    for i in torch.randperm(len(batches), generator=generator).tolist():
+        yield batches[i]
