@@ -4,12 +4,13 @@
 # make classroom  train the shipped classroom checkpoint anew
 # make evaluate   print the classroom card's table again, from the shipped weights
 # make tried      measure the other sizes and schedules in the classroom's card anew (minutes)
+# make live       measure what watching costs a training, and what trainings cost the visitors who click (2 minutes)
 # make sample     print 200 sentences of the classroom's grammar, to be read through
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test toy classroom evaluate tried sample
+.PHONY: demo test toy classroom evaluate tried live sample
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -34,6 +35,9 @@ evaluate: .venv/measure
 
 tried: .venv/measure
 	$(BIN)/python -m tests.benchmarks.tried checkpoints/classroom/tried.md $(CLASSROOM) --seed 1
+
+live: .venv/demo
+	$(BIN)/python -m tests.benchmarks.live
 
 sample: .venv/demo
 	$(BIN)/python -m transformer.corpus

@@ -1,10 +1,11 @@
 """The card prints what the shipped weights show, and the shipped toy shows something."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from transformer import Translator
+from transformer import Transformer, Translator
 from transformer.card import MapFigures, map_figures, strongest_look, write_card
 from transformer.checkpoint import FOLDER, load_checkpoint
 from transformer.corpus import TOY
@@ -52,6 +53,13 @@ def test_the_shipped_card_is_the_one_that_is_written_today(toy: Translator) -> N
 )
 def test_the_shipped_card_says_how_it_was_made_and_what_it_scores(fact: str) -> None:
     assert fact in CARD
+
+
+def test_a_card_says_where_positions_are_missing(toy: Translator) -> None:
+    bare = Transformer(replace(toy.checkpoint.model.config, positional_encoding=False))
+    card = write_card(replace(toy.checkpoint, model=bare), TOY, "made in a test", {})
+    assert card.endswith(", positional_encoding False.\n")
+    assert "positional_encoding" not in CARD
 
 
 def test_some_head_looks_at_the_word_that_decides(figures: MapFigures) -> None:

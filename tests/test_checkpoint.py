@@ -52,7 +52,10 @@ def edit_json(file: Path, edit: Edit) -> None:
 # What comes back
 
 
-@pytest.mark.parametrize("fields", [{}, {"tie_weights": True, "tgt_vocab_size": 11}, {"final_norm": "both"}])
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"tie_weights": True, "tgt_vocab_size": 11}, {"final_norm": "both"}, {"positional_encoding": False}],
+)
 def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Path) -> None:
     before = small(**fields)
     save_checkpoint(before, tmp_path / "new" / "folder", card="# a card that says something\n")
@@ -66,6 +69,14 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Pat
     assert not after.model.training
     assert sorted(file.name for file in (tmp_path / "new" / "folder").iterdir()) == sorted(FILES)
     assert (tmp_path / "new" / "folder" / "card.md").read_text() == "# a card that says something\n"
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_checkpoint_that_is_older_than_a_switch_has_its_default(name: str) -> None:
+    assert "positional_encoding" not in json.loads((FOLDER / name / "config.json").read_text())["model"]
+    model = load_checkpoint(FOLDER / name, CPU).model
+    assert model.config.positional_encoding
+    assert model.positions.any()
 
 
 @pytest.mark.parametrize("pad_source", [True, False])

@@ -20,6 +20,7 @@ NAMES = ["rows", "masked", "cached", "torch"]
 MORE: dict[str, dict[str, Any]] = {
     "pre, encoder norm": {"norm_first": True, "final_norm": "encoder"},
     "post, both norms": {"final_norm": "both", "bias": False, "qkv_bias": False},
+    "no positions": {"positional_encoding": False},
     "tied": {"tgt_vocab_size": 11, "tie_weights": True},
 }
 

@@ -17,6 +17,7 @@ from transformer.config import TransformerConfig
 from transformer.corpus import MATERIALS
 from transformer.correctness import check
 from transformer.device import ENVIRONMENT, why_device
+from transformer.live.plan import DEFAULTS, SCHEDULES
 from transformer.maps import KINDS
 from transformer.message import Message, Words
 from transformer.shapes import shapes
@@ -192,18 +193,33 @@ def test_a_list_that_is_cut_short_says_so_alike() -> None:
     assert in_english(Message("error.empty", EN["error.empty"], {"known": known})).endswith("w0, w1, w2 and 27 more.")
 
 
-def messages() -> Iterator[str]:
-    """The keys of every Message and SentenceError that the package can make."""
+PREFIX = {"Message": "", "SentenceError": "error.", "TableError": "pairs.", "PortableError": "file."}
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Key and English of every message that the package can make: in the call, or as `english` before it."""
     for path in ROOT.glob("transformer/**/*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-                key = node.args[0]
-                if node.func.id in ("Message", "SentenceError") and isinstance(key, ast.Constant):
-                    yield f"error.{key.value}" if node.func.id == "SentenceError" else key.value
+        english = ""
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in sorted((each for each in nodes if isinstance(each, ast.Assign | ast.Call)), key=place):
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "english":
+                english = getattr(node.value, "value", "")
+            elif isinstance(node, ast.Call) and (name := ast.unparse(node.func)) in PREFIX and node.args:
+                key, *rest = node.args
+                if isinstance(key, ast.Constant):
+                    text = rest[0].value if rest and isinstance(rest[0], ast.Constant) else english
+                    yield PREFIX[name] + key.value, text
 
 
-def test_no_sentence_of_the_library_was_forgotten_here() -> None:
-    assert set(messages()) == {*SAID, *DEVICES}
+def place(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def test_every_sentence_of_the_library_is_in_the_catalogue() -> None:
+    said = dict(messages())
+    assert len(said) > 50
+    assert said == {key: EN.get(key) for key in said}
+    assert {*SAID, *DEVICES} <= set(said)
 
 
 # ---- what the page says ----
@@ -251,7 +267,7 @@ def scan(source: str) -> Iterator[tuple[str, str, int]]:
 
 STOPS = re.findall(r'^    name: "(\w+)"', JS["lesson.js"], re.MULTILINE)
 STAGES = re.findall(r'"(\w+)"', re.search(r"STAGES = \[(.+?)\]", JS["stages.js"])[1])  # type: ignore[index]
-TABS = ("translate", "attention", "positions", "inside", "lesson")
+TABS = ("translate", "attention", "positions", "inside", "train", "lesson")
 
 
 def figure_words() -> set[str]:
@@ -281,6 +297,11 @@ EXAMPLES = [example.name for material in MATERIALS.values() for example in mater
 CHOSEN = ("checkpoint", "sentence", "tab", "kind", "drawing", "mean", "gold", "language", "present")
 LINKED = (*CHOSEN, "layer", "head", "query", "step", "stop")
 
+
+def settings() -> list[str]:
+    return [name for part in ("model", "training") for name in DEFAULTS["toy"][part]]
+
+
 # Keys that are put together from parts: what the part in the middle can be.
 FAMILIES: dict[str, Callable[[], Any]] = {
     "attention.*": lambda: ("heatmap", "lines", "table"),
@@ -290,6 +311,8 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "example.*": lambda: EXAMPLES,
     "example.*.shows": lambda: EXAMPLES,
     "figure.*": figure_words,
+    "film.about.*": lambda: ("free", "forced"),
+    "film.words.*": lambda: ("free", "forced"),
     "handout.step.*": lambda: ("step", "reads", "says", "next", "looks"),
     "heads.column.*": lambda: ("layer", "head", "entropy", "distance", "aligned", "silenced"),
     "heads.every.*": lambda: KINDS,
@@ -319,6 +342,21 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "shapes.*": lambda: ["stage", "here", "paper", *(row.stage for row in shapes(TransformerConfig(9, 9), 5, 6))],
     "side.*": lambda: ("source", "target"),
     "tab.*": lambda: TABS,
+    "train.bar.*": lambda: ("asking", "measuring", "developing"),
+    "train.choice.*": lambda: ("on", "off", "after", "before", *SCHEDULES),
+    "train.corpus.*": lambda: DEFAULTS,
+    "train.corpus.*.about": lambda: DEFAULTS,
+    "train.ended.*": lambda: ("steps", "stop", "time"),
+    "train.group.*": lambda: ("network", "learning"),
+    "train.pair.*": lambda: ("encoder", "decoder", "target"),
+    "train.pairs.*": lambda: ("source", "target", "back", "next"),
+    "train.pairs.*_of": lambda: ("source", "target"),
+    "train.preset.*": lambda: ("shipped", "paper"),
+    "train.scores.*": lambda: ("training", "held_out"),
+    "train.set.*": lambda: [*settings(), "held_out", "name", "watch"],
+    "train.set.*.about": lambda: [*settings(), "name", "watch"],
+    "train.status.*": lambda: ("asking", "waiting", "running", "failed"),
+    "train.words.*": lambda: ("source", "target"),
     "words.*": lambda: [kind for material in MATERIALS.values() for kind in material.words],
 }
 
@@ -354,7 +392,7 @@ def test_every_key_that_the_page_puts_together_is_in_the_catalogue() -> None:
 
 def test_no_text_of_the_catalogue_is_said_by_nobody() -> None:
     said = {key for kind, key in named() if kind == "string"}
-    said |= {key for pattern in FAMILIES for key in used(pattern)} | set(messages())
+    said |= {key for pattern in FAMILIES for key in used(pattern)} | set(dict(messages()))
     assert [key for key in EN if key not in said] == []
 
 

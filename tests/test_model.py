@@ -306,6 +306,32 @@ def test_scale_embeddings_multiplies_by_the_root_of_d_model() -> None:
         agree(scaled[name], plain[name] * math.sqrt(SIZES["d_model"]))
 
 
+@given(ids=any_padding(), norm_first=st.booleans(), data=st.data())
+def test_without_positions_the_order_of_the_source_changes_nothing(
+    ids: tuple[Tensor, Tensor], norm_first: bool, data: st.DataObject
+) -> None:
+    (src, tgt), model = ids, network(positional_encoding=False, norm_first=norm_first, final_norm="both")
+    order = torch.tensor(data.draw(st.permutations(range(src.size(1))), label="order"))
+    before, after = model(src, tgt), model(src[:, order], tgt)
+    agree(after.logits, before.logits, atol=1e-5)
+    for one, two in zip(after.attention.cross, before.attention.cross, strict=True):
+        agree(one, two[..., order], atol=1e-5)
+
+
+def test_with_positions_the_order_of_the_source_matters() -> None:
+    model = network()
+    assert not torch.allclose(model(SRC, TGT).logits[0], model(SRC.flip(1), TGT).logits[0], atol=1e-3)
+
+
+def test_without_positions_a_probe_sees_zeros_of_their_shape() -> None:
+    seen, with_them = watch(network(positional_encoding=False)), watch(network())
+    for stack in ("encoder", "decoder"):
+        assert seen[f"{stack}.positions"].shape == with_them[f"{stack}.positions"].shape
+        assert not seen[f"{stack}.positions"].any()
+        assert torch.equal(seen[f"{stack}.input"], seen[f"{stack}.embedding"])
+        assert torch.equal(seen[f"{stack}.embedding"], with_them[f"{stack}.embedding"])  # the same weights
+
+
 @pytest.mark.parametrize("where", ["before", "after", "none"])
 def test_embedding_dropout_falls_where_it_is_told_to(where: str) -> None:
     seen = watch(network(dropout=0.5, embedding_dropout=where).train())

@@ -138,7 +138,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
             if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
         model = believe(folder / CONFIG, lambda: Transformer(shape))
-        _fill(model, stored, folder / WEIGHTS)
+        fill(model, stored, folder / WEIGHTS)
     if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
         raise CheckpointError(f"{folder / WEIGHTS}: its weights are not those that were saved")
     return Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=pad_source)
@@ -156,7 +156,7 @@ def open_tensors(file: Path) -> Iterator[Any]:
         raise CheckpointError(f"{file}: not a whole safetensors file ({_first_line(error)})") from error
 
 
-def _fill(model: Transformer, stored: Any, file: Path) -> None:
+def fill(model: Transformer, stored: Any, file: Path) -> None:
     """Every parameter from the file, and nothing else in it."""
     parameters, names = dict(model.named_parameters()), set(stored.keys())
     if missing := parameters.keys() - names:

@@ -31,6 +31,7 @@ class TransformerConfig:
         attention_dropout: also drop out attention weights.
         norm_first: LayerNorm before each sublayer (pre-norm) instead of after it (post-norm, §3.1).
         tie_weights: one matrix for both embeddings and the output projection (§3.4); needs one vocabulary.
+        positional_encoding: add positions to embeddings (§3.5); without them a sentence is a bag of words.
 
     Raises:
         ValueError: a value that no network can have; the message names the field and the numbers.
@@ -54,6 +55,7 @@ class TransformerConfig:
     attention_dropout: bool = True
     norm_first: bool = False
     tie_weights: bool = False
+    positional_encoding: bool = True
 
     def __post_init__(self) -> None:
         check_kinds(self)

@@ -127,7 +127,10 @@ class Transformer(nn.Module):
         self.decoder = Decoder(config)
         self.output_projection = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
         self.embedding_dropout = nn.Dropout(config.dropout)
-        self.register_buffer("positions", sinusoidal_positions(config.max_len, config.d_model), persistent=False)
+        positions = sinusoidal_positions(config.max_len, config.d_model)
+        if not config.positional_encoding:
+            positions.zero_()  # added all the same, so that embedding + position = input is true of every network
+        self.register_buffer("positions", positions, persistent=False)
         self.positions: Tensor
         # Times sqrt(d_model) this is unit variance. PyTorch's own N(0, 1) would be sqrt(d_model) times larger and
         # saturate the first softmax; Xavier in the linear layers would make every cross-attention head uniform.

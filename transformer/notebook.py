@@ -89,10 +89,14 @@ for each in checks:
 assert all(each.ok for each in checks)"""
 
 
-def notebook(run: Translation) -> str:
-    """The notebook's file, of a run without a probe and without forced words."""
-    shown = {name: _span(getattr(run, name)) for name in ("sentence", "checkpoint", "text")}
-    exact = {name: getattr(run, name) for name in ("sentence", "checkpoint", "text")}
+def notebook(run: Translation, checkpoint: str) -> str:
+    """The notebook's file, of a run without a probe and without forced words.
+
+    Args:
+        checkpoint: what `Translator.load` finds the run's model by.
+    """
+    exact = {"sentence": run.sentence, "checkpoint": checkpoint, "text": run.text}
+    shown = {name: _span(text) for name, text in exact.items()}
     cells = [
         _markdown("title", _TITLE.format(**shown)),
         _code("load", _LOAD.format(**exact)),

@@ -20,6 +20,7 @@ from .layers import sinusoidal_positions
 from .maps import KINDS, AttentionMap, AttentionMaps, Kind
 from .masks import causal_mask, padding_mask
 from .message import Message
+from .portable import load_portable
 from .probe import Probe, Recorder
 from .vocabulary import END, PAD, START, SentenceError
 
@@ -168,12 +169,17 @@ class Translator:
 
     @classmethod
     def load(cls, name: str | Path = "toy", device: str | None = None) -> "Translator":
-        """Load a shipped checkpoint by name, or any by the path of its folder, onto `device` (see `pick_device`).
+        """Load a shipped checkpoint by name, or any by the path of its folder, or a model that the page let somebody
+        take home by the path of its file, onto `device` (see `pick_device`).
 
         Raises:
             CheckpointError: there is none, or it cannot be used.
+            PortableError: nor can the file.
             ValueError: the device is not there.
         """
+        if os.path.isfile(name):
+            file = Path(name)
+            return cls(load_portable(file, device=pick_device(device)).checkpoint, file.stem, device)
         folder = FOLDER / name if name in names() else Path(name)
         if not str(name) or not os.path.isdir(folder):
             raise CheckpointError(f"{name}: no such checkpoint; there is {', '.join(names()) or 'none'}")

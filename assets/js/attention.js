@@ -1,14 +1,14 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table. Rows are queries, columns are keys.
 
 import { pictureButtons } from "./save.js";
-import { EVEN, argmax, follow, row, state, update } from "./store.js";
-import { h, isSpecial, numbered, segmented, word } from "./dom.js";
-import { nodes, percent, t } from "./i18n.js";
-import { heatmap, lines, mark, table, thumbnail } from "./maps.js";
+import { argmax, follow, row, state, update } from "./store.js";
+import { h, isSpecial, numbered, segmented } from "./dom.js";
+import { t } from "./i18n.js";
+import { SIDES, aloud, axes, heatmap, lines, mark, table, thumbnail, tips } from "./maps.js";
 
 const KINDS = ["encoder", "decoder", "cross"];
 const DRAW = { heatmap, lines, table };
-const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
+
 export function mount({ element, signal }) {
   const kind = segmented(t("attention.which"), KINDS.map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
   const drawing = segmented(t("attention.how"), Object.keys(DRAW).map((name) => [name, t(`attention.${name}`)]), (value) => update({ drawing: value }));
@@ -20,7 +20,7 @@ export function mount({ element, signal }) {
   const large = h("div", { class: "large" });
   const file = (what) => `${state.kind}-layer-${state.layer + 1}-${what}`;
   const keep = pictureButtons(large, () => file(`head-${state.head + 1}`));
-  const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
+  const tip = tips(large, signal);
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
   const say = h("p", { class: "say", "aria-live": "polite" });
@@ -81,14 +81,12 @@ export function mount({ element, signal }) {
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     width = large.parentElement.clientWidth || width;
     redraw("large", [run, state.kind, state.layer, head, state.drawing, state.gold, width], () => {
-      const axis = (i, arrow) => word(`${t(`side.${sides[i]}`)} ${arrow}`, sides[i]);
-      const places = { head: head + 1, layer: state.layer + 1, from: axis(0, "↓"), at: axis(1, "→") };
-      heading.replaceChildren(...nodes(state.drawing === "lines" ? "attention.axes_lines" : "attention.axes", places));
+      heading.replaceChildren(...axes(state.kind, state.layer, head, state.drawing === "lines" ? "attention.axes_lines" : "attention.axes"));
       tip.hidden = true;
       large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
     });
     mark(large.firstChild, marked);
-    say.replaceChildren(...aloud(marked, sides));
+    say.replaceChildren(...read(marked));
     large.firstChild.setAttribute("aria-label", say.textContent);
   };
   follow(element, draw);
@@ -96,19 +94,6 @@ export function mount({ element, signal }) {
   sized.observe(element);
   signal.addEventListener("abort", () => sized.disconnect());
 
-  large.addEventListener("pointerover", ({ target }) => {
-    const text = target.dataset?.look;
-    tip.hidden = !text;
-    if (!text) return;
-    tip.textContent = text;
-    const [cell, frame] = [target.getBoundingClientRect(), tip.parentElement.getBoundingClientRect()];
-    const left = cell.left - frame.left + cell.width / 2;
-    tip.style.left = `${Math.max(tip.offsetWidth / 2, Math.min(left, frame.width - tip.offsetWidth / 2))}px`;
-    tip.style.top = `${cell.top - frame.top}px`;
-  });
-  // A finger leaves as soon as it lifts; what it touched is read until the next touch.
-  large.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || (tip.hidden = true));
-  document.addEventListener("pointerdown", ({ target }) => large.contains(target) || (tip.hidden = true), { signal });
   large.addEventListener("click", ({ target }) => {
     const query = target.closest("[data-query]")?.dataset.query;
     if (query !== undefined && state.kind !== "encoder") update({ step: Number(query) });
@@ -116,23 +101,9 @@ export function mount({ element, signal }) {
 }
 
 /** The picture read aloud: the row of this step, or in the encoder the row that looks hardest. */
-function aloud(marked, [from, at]) {
+function read(marked) {
   const { run, kind, layer, head } = state;
-  const { queries, keys, allowed } = run.attention[kind];
-  const rows = queries.map((_, query) => row(kind, layer, head, query));
-  const query = marked ?? argmax(rows.map((look, i) => (isSpecial(queries[i]) ? 0 : Math.max(...look))));
-  const key = argmax(rows[query]);
-  const open = allowed[query].filter(Boolean).length;
-  const said = marked !== null && word(run.output[query], "target");
-  const places = {
-    reading: nodes(said ? "aloud.reading_and_saying" : "aloud.reading", { word: word(queries[query], from), said }),
-    head: head + 1,
-    layer: layer + 1,
-    count: open,
-    word: word(keys[key], at),
-    share: percent(rows[query][key]),
-    equal: percent(1 / open),
-  };
-  if (open === 1) return nodes("aloud.only", places);
-  return nodes(rows[query][key] - 1 / open < EVEN ? "aloud.evenly" : "aloud.mostly", places);
+  const { queries } = run.attention[kind];
+  const hardest = () => argmax(queries.map((token, query) => (isSpecial(token) ? 0 : Math.max(...row(kind, layer, head, query)))));
+  return aloud(kind, layer, head, marked ?? hardest(), marked === null ? null : run.output[marked]);
 }

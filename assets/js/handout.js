@@ -6,13 +6,12 @@ import { checksTable } from "./checks.js";
 import { about, inside } from "./insides.js";
 import { shapeTable } from "./inside.js";
 import { address } from "./link.js";
-import { heatmap, mark, thumbnail } from "./maps.js";
+import { SIDES, heatmap, mark, thumbnail } from "./maps.js";
 import { painted } from "./save.js";
 import { STAGES, explain, stage } from "./stages.js";
 import { argmax, row, state } from "./store.js";
 
 const WIDTH = 680; // px: what A4 holds between its margins
-const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
 
 const STYLE = `
 @page { size: A4; margin: 15mm; }

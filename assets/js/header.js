@@ -7,6 +7,7 @@ import { handout } from "./handout.js";
 import { about } from "./insides.js";
 import { address, presents } from "./link.js";
 import { hatching } from "./maps.js";
+import { begin, models, nameOf } from "./models.js";
 import { download } from "./save.js";
 import { follow, state, update } from "./store.js";
 
@@ -25,8 +26,14 @@ export function mount({ element, props, server, signal }) {
   });
   const select = (id, title, options) =>
     h("select", { class: "pill", id, title, "aria-label": title }, options.map(([value, text]) => h("option", { value }, text)));
-  const models = Object.entries(props.models).map(([name, { sentences }]) => [name, t("header.model_size", { name, sentences })]);
-  const model = select("checkpoint", t("header.model"), models);
+  begin(props.models);
+  const options = () => Object.entries(models()).map(([checkpoint, { sentences }]) => [checkpoint, t("header.model_size", { name: nameOf(checkpoint), sentences })]);
+  const model = select("checkpoint", t("header.model"), options());
+  const again = () => {
+    model.replaceChildren(...options().map(([value, text]) => h("option", { value }, text)));
+    model.value = state.run.checkpoint;
+  };
+  document.addEventListener("models:changed", again, { signal });
   model.addEventListener("change", () => document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: model.value })));
   follow(element, () => (model.value = state.run.checkpoint));
   document.addEventListener("translate:answered", () => (model.value = state.run.checkpoint), { signal }); // also after a refusal
@@ -72,7 +79,7 @@ function takeHome(server) {
     });
     return h("p", {}, button, " ", h("small", {}, t(`home.${what}.about`)));
   };
-  const html = async () => ({ name: `${state.run.checkpoint}-handout.html`, text: await handout(server), type: "text/html" });
+  const html = async () => ({ name: `${nameOf(state.run.checkpoint)}-handout.html`, text: await handout(server), type: "text/html" });
   const csv = async () => ({ ...(await about("weights_csv", server)), type: "text/csv" });
   const notebook = async () => ({ ...(await about("notebook", server)), type: "application/x-ipynb+json" });
   const list = h("div", { class: "popover" }, file("handout", html), file("notebook", notebook), file("csv", csv), failed);

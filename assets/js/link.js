@@ -1,13 +1,14 @@
 // The page's place as an address, and back. Whatever an address asks for that is not there falls back to the default.
 
 import { LANGUAGES, language } from "./i18n.js";
+import { addressOf, checkpointOf, models } from "./models.js";
 import { state, update } from "./store.js";
 
 const LONGEST = 500; // characters of a sentence
 const COUNTED = ["layer", "head", "query", "step", "stop"]; // from 1 in the address, as on the page
 const OF_A_RUN = ["layer", "head", "query", "step"];
 const CHOICES = {
-  tab: ["translate", "attention", "positions", "inside", "lesson"],
+  tab: ["translate", "attention", "positions", "inside", "train", "lesson"],
   kind: ["encoder", "decoder", "cross"],
   drawing: ["heatmap", "lines", "table"],
 };
@@ -18,7 +19,7 @@ export function address(presenting = presents()) {
   const url = new URL(location.href);
   for (const name of OURS) url.searchParams.delete(name);
   const set = (name, value) => url.searchParams.set(name, value);
-  set("checkpoint", state.run.checkpoint);
+  set("checkpoint", addressOf(state.run.checkpoint));
   set("sentence", state.run.sentence);
   for (const name of Object.keys(CHOICES)) set(name, state[name]);
   for (const name of COUNTED) set(name, state[name] + 1);
@@ -32,7 +33,7 @@ export function address(presenting = presents()) {
 export const presents = () => new URLSearchParams(location.search).get("present") === "yes";
 
 /** What an address asks for: {run: {checkpoint, sentence} or null, place, wrong: names of what cannot be}. */
-export function read(search, models) {
+export function read(search) {
   const asked = new URLSearchParams(search);
   const place = {};
   const wrong = [];
@@ -55,8 +56,8 @@ export function read(search, models) {
   }
   if (asked.has("language") && !Object.hasOwn(LANGUAGES, asked.get("language"))) wrong.push("language");
   if (asked.has("present") && asked.get("present") !== "yes") wrong.push("present");
-  const checkpoint = asked.get("checkpoint") ?? "toy";
-  if (!Object.hasOwn(models, checkpoint)) {
+  const checkpoint = checkpointOf(asked.get("checkpoint") ?? "toy");
+  if (!checkpoint) {
     for (const name of OF_A_RUN) delete place[name]; // they were another model's
     return { run: null, place, wrong: [...wrong, "checkpoint"] };
   }
@@ -65,7 +66,7 @@ export function read(search, models) {
     wrong.push("sentence");
     sentence = null;
   }
-  if (asked.has("checkpoint")) sentence ??= models[checkpoint].examples[0].sentence;
+  if (asked.has("checkpoint")) sentence ??= models()[checkpoint].examples[0].sentence;
   return { run: sentence === null ? null : { checkpoint, sentence }, place, wrong };
 }
 

@@ -1,8 +1,11 @@
 // One head's map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
-import { gold, state, weight } from "./store.js";
+import { EVEN, argmax, gold, row, state, weight } from "./store.js";
 import { h, isSpecial, svg, textWidth, typeScale, word } from "./dom.js";
-import { t } from "./i18n.js";
+import { nodes, percent, t } from "./i18n.js";
+
+/** Whose words a kind of map looks from, and whose it looks at. */
+export const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
 
 const GAP = 2;
 const LARGEST = [120, 56]; // px a cell, across and down
@@ -13,13 +16,13 @@ const PITCH = 56; // px between the words of Lines: as far as the rows of a heat
 /** The scale: from the surface to the accent, the same 0 to 1 in every map. */
 const colour = (value) => `fill: color-mix(in oklab, var(--accent) ${(4 + 96 * value).toFixed(1)}%, var(--surface))`;
 
-function each(kind, layer, head, visit) {
-  const { queries, keys, allowed } = state.run.attention[kind];
+function each(run, kind, layer, head, visit) {
+  const { queries, keys, allowed } = run.attention[kind];
   queries.forEach((from, query) =>
     keys.forEach((to, key) => {
       const open = allowed[query][key];
-      const stands = state.gold && kind === "cross" ? gold(query, key) : null; // does the key stand for what is said?
-      visit({ query, key, from, to, open, stands, value: weight(kind, layer, head, query, key) });
+      const stands = state.gold && kind === "cross" ? gold(query, key, run) : null; // does the key stand for what is said?
+      visit({ query, key, from, to, open, stands, value: weight(kind, layer, head, query, key, run) });
     }),
   );
 }
@@ -37,8 +40,9 @@ function label(token, side, { x, y, anchor, size }, attributes = {}) {
   return svg("g", attributes, outline, text);
 }
 
-export function heatmap(kind, layer, head, { width, sides }) {
-  const { queries, keys } = state.run.attention[kind];
+/** Of the run at the top, or of another one: of a snapshot, say. */
+export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
+  const { queries, keys } = run.attention[kind];
   const measure = (size) => {
     const left = Math.max(...queries.map((token) => textWidth(token, size))) + 20;
     const cell = Math.max(SMALLEST, Math.min(LARGEST[0] * typeScale(), Math.floor((width - left - 4) / keys.length)));
@@ -47,10 +51,11 @@ export function heatmap(kind, layer, head, { width, sides }) {
   const sizes = [15, 13].map((size) => measure(size * typeScale()));
   const { size, left, cell, fits } = sizes.find((each) => each.fits) ?? sizes[1];
   const down = Math.min(LARGEST[1] * typeScale(), cell);
+  const digits = `font-size: ${Math.min(13 * typeScale(), cell * 0.37)}px`; // so that those of two cells do not touch
   const slant = fits ? 0 : Math.max(...keys.map((token) => textWidth(token, size)));
-  const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.8 + 20 : 36)];
+  const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.82 + 28 : 36)];
   const picture = svg("svg", { viewBox: `0 -4 ${w} ${height + 4}`, width: w, height: height + 4, class: "heatmap", role: "img" });
-  each(kind, layer, head, (at) => {
+  each(run, kind, layer, head, (at) => {
     const [x, y] = [left + at.key * cell, at.query * down + 1];
     const data = { "data-query": at.query, "data-key": at.key, "data-look": spoken(at) };
     const fill = at.open ? { style: colour(at.value), "data-weight": at.value } : { class: "masked" };
@@ -63,7 +68,7 @@ export function heatmap(kind, layer, head, { width, sides }) {
     if (!at.open || cell < VALUES_FROM * typeScale()) return;
     const shade = at.value > 0.77 ? "full" : at.value > 0.6 ? "half" : "faint"; // at least 4.5 : 1, in either theme
     const middle = { x: x + (cell - GAP) / 2, y: y + (down - GAP) / 2 };
-    picture.append(svg("text", { ...middle, class: `value ${shade}` }, at.value.toFixed(2)));
+    picture.append(svg("text", { ...middle, class: `value ${shade}`, style: digits }, at.value.toFixed(2)));
   });
   queries.forEach((token, i) => {
     const place = { x: left - 12, y: (i + 0.5) * down, anchor: "end", size };
@@ -88,7 +93,7 @@ export function lines(kind, layer, head, { width, sides }) {
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "lines", role: "group" });
   const y = (i) => (i + 0.5) * pitch;
   const looks = { query: queries.map(() => []), key: keys.map(() => []) };
-  each(kind, layer, head, (at) => {
+  each(state.run, kind, layer, head, (at) => {
     if (!at.open) return;
     looks.query[at.query].push(spoken(at));
     looks.key[at.key].push(spoken(at));
@@ -129,7 +134,7 @@ export function lines(kind, layer, head, { width, sides }) {
 export function table(kind, layer, head, { sides }) {
   const { queries, keys } = state.run.attention[kind];
   const rows = queries.map((token) => h("tr", {}, h("th", { scope: "row" }, word(token, sides[0]))));
-  each(kind, layer, head, (at) =>
+  each(state.run, kind, layer, head, (at) =>
     rows[at.query].append(
       at.open
         ? h("td", { "data-weight": at.value, class: at.stands && `gold ${at.stands}`, "data-gold": at.stands && `${at.query} ${at.key}` }, at.value.toFixed(3))
@@ -151,11 +156,56 @@ export function mark(picture, query) {
   picture.querySelectorAll("tbody tr").forEach((each, i) => each.classList.toggle("marked", i === query));
 }
 
+/** The whole heading of a large map: which head it is, and what its rows and columns are. */
+export function axes(kind, layer, head, key = "attention.axes") {
+  const axis = (i, arrow) => word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
+  return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→") });
+}
+
+/** One row of a head read aloud; `said` is the word that is said on reading it, if one is. */
+export function aloud(kind, layer, head, query, said, run = state.run) {
+  const { queries, keys, allowed } = run.attention[kind];
+  const [from, at] = SIDES[kind];
+  const looks = row(kind, layer, head, query, run);
+  const key = argmax(looks);
+  const open = allowed[query].filter(Boolean).length;
+  const places = {
+    reading: nodes(said ? "aloud.reading_and_saying" : "aloud.reading", { word: word(queries[query], from), said: said && word(said, "target") }),
+    head: head + 1,
+    layer: layer + 1,
+    count: open,
+    word: word(keys[key], at),
+    share: percent(looks[key]),
+    equal: percent(1 / open),
+  };
+  if (open === 1) return nodes("aloud.only", places);
+  return nodes(looks[key] - 1 / open < EVEN ? "aloud.evenly" : "aloud.mostly", places);
+}
+
+/** What a cell that is pointed at says, beside it: an element to put into the frame that `picture` stands in. */
+export function tips(picture, signal) {
+  const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
+  picture.addEventListener("pointerover", ({ target }) => {
+    const text = target.dataset?.look;
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
+    const [cell, frame] = [target.getBoundingClientRect(), tip.parentElement.getBoundingClientRect()];
+    const left = cell.left - frame.left + cell.width / 2;
+    tip.style.left = `${Math.max(tip.offsetWidth / 2, Math.min(left, frame.width - tip.offsetWidth / 2))}px`;
+    tip.style.top = `${cell.top - frame.top}px`;
+  });
+  // A finger leaves as soon as it lifts; what it touched is read until the next touch.
+  picture.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || (tip.hidden = true));
+  document.addEventListener("pointerdown", ({ target }) => picture.contains(target) || (tip.hidden = true), { signal });
+  return tip;
+}
+
 /** A map without words, small. */
-export function thumbnail(kind, layer, head) {
-  const { queries, keys } = state.run.attention[kind];
+export function thumbnail(kind, layer, head, run = state.run) {
+  const { queries, keys } = run.attention[kind];
   const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
-  each(kind, layer, head, (at) => {
+  each(run, kind, layer, head, (at) => {
     const fill = at.open ? { style: colour(at.value) } : { class: "masked" };
     picture.append(svg("rect", { x: at.key * 8, y: at.query * 8, width: 7.4, height: 7.4, rx: 1, ...fill }));
     if (at.stands) picture.append(svg("circle", { cx: at.key * 8 + 3.7, cy: at.query * 8 + 3.7, r: 1.6, class: `gold ${at.stands}` }));

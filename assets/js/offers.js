@@ -2,10 +2,11 @@
 
 import { h } from "./dom.js";
 import { t } from "./i18n.js";
+import { isOwn, models } from "./models.js";
 import { follow, state } from "./store.js";
 
 /** Returns an element that follows the model: `choose.example(example)` and `choose.surprise()` are called on a click. */
-export function offers(models, choose) {
+export function offers(choose) {
   const element = h("p", { class: "examples" });
   const list = h("div", { class: "word-list" });
   const dialog = h(
@@ -20,7 +21,9 @@ export function offers(models, choose) {
     const { checkpoint } = state.run;
     if (drawn === checkpoint) return;
     drawn = checkpoint;
-    const { examples, surprise, words } = models[checkpoint];
+    if (!Object.hasOwn(models(), checkpoint)) return; // it was forgotten, and another run is on its way
+    const { examples, surprise, words, corpus } = models()[checkpoint];
+    const german = isOwn(checkpoint) && corpus === "own" ? null : "de";
     const button = (text, onclick, title) => [h("button", { type: "button", onclick, title }, text), " "];
     element.replaceChildren(
       t("offers.try"),
@@ -36,7 +39,7 @@ export function offers(models, choose) {
           "section",
           {},
           Object.keys(words).length > 1 ? h("h3", {}, t(`words.${kind}`)) : null,
-          h("dl", {}, ...pairs.flatMap(([german, english]) => [h("dt", { lang: "de" }, german), h("dd", {}, english)])),
+          h("dl", {}, ...pairs.flatMap(([source, target]) => [h("dt", { lang: german }, source), h("dd", {}, target)])),
         ),
       ),
     );

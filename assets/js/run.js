@@ -3,6 +3,7 @@
 import { chip, h, icon, word } from "./dom.js";
 import { nodes, percent, t, told } from "./i18n.js";
 import { keep, read, restore } from "./link.js";
+import { begin, forget, isOwn, models } from "./models.js";
 import { offers } from "./offers.js";
 import { follow, row, show, state, update } from "./store.js";
 
@@ -12,14 +13,16 @@ const PATIENCE_MS = 20000; // a translation takes milliseconds; after this the s
 
 let opened = false; // the address that the page was opened with has been followed
 let clicked = null; // the example that was asked for last
+let wanted = null; // the model that was asked for last
 
 export function mount({ element, props, watch, trigger, signal }) {
+  begin(props.models);
   const source = h("span", { class: "tokens", "aria-label": t("run.source") });
   const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
   const ask = (how, data) => trigger(how, { checkpoint: state.run.checkpoint, ...data });
-  const examples = offers(props.models, {
+  const examples = offers({
     example: (example) => ask("example", { sentence: (clicked = example).sentence }),
     surprise: () => ask("surprise"),
   });
@@ -27,8 +30,9 @@ export function mount({ element, props, watch, trigger, signal }) {
   const on = (event, listener) => document.addEventListener(event, listener, { signal });
   on("translate:wanted", ({ detail }) => ask("ask", { sentence: detail ?? "" }));
   on("checkpoint:wanted", ({ detail }) => {
-    const known = props.models[state.run.checkpoint].examples.some(({ sentence }) => sentence === box());
-    clicked = props.models[detail].examples[0];
+    const known = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === box());
+    clicked = models()[detail].examples[0];
+    wanted = detail;
     ask("choose", { checkpoint: detail, sentence: box(), example: known });
   });
 
@@ -125,6 +129,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   function take() {
     const { run, error } = props.value;
     complain(error);
+    if (error?.key === "error.model_gone" && wanted && isOwn(wanted)) forget(wanted);
     if (run && run !== state.run) show(run, clicked?.sentence === run.sentence ? plain(clicked.watch) : null);
   }
   function complain(error, link = "") {
@@ -140,11 +145,11 @@ export function mount({ element, props, watch, trigger, signal }) {
   let arrive = null;
   if (!opened) {
     opened = true;
-    const { run, place, wrong } = read(location.search, props.models);
+    const { run, place, wrong } = read(location.search);
     arrive = () => {
       if (run && props.value.error && run.checkpoint !== state.run.checkpoint) {
         wrong.push("sentence"); // the model that was asked for can be had without it
-        run.sentence = props.models[run.checkpoint].examples[0].sentence;
+        run.sentence = models()[run.checkpoint].examples[0].sentence;
         return ask("example", run);
       }
       arrive = null;
@@ -202,7 +207,7 @@ function noteOn(run, example) {
   if (example?.name) add("note.watch", { shows: t(`example.${example.name}.shows`), word: word(plain(example.watch), "source") });
   if (!run.complete) add("note.endless", { steps: run.steps.length });
   if (!run.reference) add("note.unlearned");
-  else if (!run.reference.gold) add("note.mistake", { right: run.reference.text });
+  else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
   else if (run.reference.held_out) add("note.held_out");
   if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
     add("note.mochte", { without: h("i", {}, "mochte"), dotted: h("i", {}, "möchte"), plain: h("i", {}, "mochte") });

@@ -59,8 +59,8 @@ export function show(run, watch = null) {
 }
 
 /** The gold source words of a step: sure, or as one may see it ("possible"); null where there is none. */
-export function gold(step, key) {
-  const links = state.run.reference?.gold;
+export function gold(step, key, run = state.run) {
+  const links = run.reference?.gold;
   if (links?.sure[step]?.includes(key)) return "sure";
   return links?.possible[step]?.includes(key) ? "possible" : null;
 }
@@ -75,18 +75,18 @@ function stepOf(run, watch) {
 }
 
 /** The weight of one head's look from a query to a key. */
-export function weight(kind, layer, head, query, key) {
-  const { heads, queries, keys, values } = state.run.attention[kind];
+export function weight(kind, layer, head, query, key, run = state.run) {
+  const { heads, queries, keys, values } = run.attention[kind];
   return values[((layer * heads + head) * queries.length + query) * keys.length + key];
 }
 
 /** One head's row, or the mean of all heads of the layer. */
-export function row(kind, layer, head, query) {
-  const { heads, keys } = state.run.attention[kind];
+export function row(kind, layer, head, query, run = state.run) {
+  const { heads, keys } = run.attention[kind];
   return keys.map((_, key) => {
-    if (head !== null) return weight(kind, layer, head, query, key);
+    if (head !== null) return weight(kind, layer, head, query, key, run);
     let sum = 0;
-    for (let each = 0; each < heads; each++) sum += weight(kind, layer, each, query, key);
+    for (let each = 0; each < heads; each++) sum += weight(kind, layer, each, query, key, run);
     return sum / heads;
   });
 }

@@ -3,6 +3,7 @@
 import { EVEN, argmax, follow, gold, row, state, update } from "./store.js";
 import { h, numbered, segmented, word } from "./dom.js";
 import { has, nodes, percent, t } from "./i18n.js";
+import { models } from "./models.js";
 import { pictureButtons } from "./save.js";
 
 export const MOST_CANDIDATES = 8;
@@ -84,7 +85,7 @@ export function mount({ element }) {
     candidates.replaceChildren(
       ...chosen.candidates.slice(0, MOST_CANDIDATES).map(candidate),
     );
-    const known = `limits.${run.checkpoint}`;
+    const known = `limits.${models()[run.checkpoint]?.corpus ?? run.checkpoint}`;
     limits.textContent = has(known) ? t(known) : "";
     say.replaceChildren(...sentence(layer, look, who));
   });

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from ..alignment import AlignedPair
 from .base import Batch, Corpus, Example, Material, encode_pairs, padded, shuffled_batches
 from .classroom import MATERIAL, classroom
+from .own import BadRow, Table, TableError, check_rows, hold_out, own_corpus, read_table
 from .pairs import PairFile, PairsError
 from .toy import TOY
 
@@ -16,14 +17,21 @@ __all__ = [
     "MATERIALS",
     "TOY",
     "AlignedPair",
+    "BadRow",
     "Batch",
     "Corpus",
     "Example",
     "Material",
     "PairFile",
     "PairsError",
+    "Table",
+    "TableError",
+    "check_rows",
     "classroom",
     "encode_pairs",
+    "hold_out",
+    "own_corpus",
     "padded",
+    "read_table",
     "shuffled_batches",
 ]

@@ -72,9 +72,9 @@ def _set(which: str) -> Callable[[], tuple[Sentence, ...]]:
 
 
 @cache
-def classroom() -> Corpus:
-    """The corpus to train on. The first call takes seconds: it makes all pairs."""
-    pairs = draw("", PAIRS)
+def classroom(size: int = PAIRS) -> Corpus:
+    """The corpus to train on, or its first pairs. The first call takes seconds for all."""
+    pairs = draw("", size)
     german = sorted({word for pair in pairs for word in pair.source.split()})
     english = sorted({word for pair in pairs for word in pair.target.split()})
     return Corpus(
@@ -84,7 +84,7 @@ def classroom() -> Corpus:
         tgt_vocab=Vocabulary((PAD, START, END, *english)),
         source_length=LONGEST,
         pad_source=False,
-        material=MATERIAL,
+        material=replace(MATERIAL, size=size),
     )
 
 

@@ -8,30 +8,19 @@ from typing import Any
 
 import gradio as gr
 
-from ..corpus import MATERIALS, AlignedPair
+from ..corpus import AlignedPair
 from ..evaluation import alignment_scores
 from ..experiments import silence_each_head
 from ..figures import positions
 from ..message import Message, Words
-from ..translator import CheckpointError, SentenceError, Translation, Translator, names
+from ..translator import CheckpointError, SentenceError, Translation, names
 from ..translator import positional_encoding as encode_positions
 from ..vocabulary import PAD
+from .models import GoneError, material, translator
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
 LONGEST, WIDEST = 200, 512  # of an encoding that a visitor may ask for
-
-
-@lru_cache
-def translator(checkpoint: str) -> Translator:
-    """A shipped checkpoint, loaded once and shared: runs do not change it.
-
-    Raises:
-        CheckpointError: there is none of that name.
-    """
-    if checkpoint not in names():
-        raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(names())}.")
-    return Translator.load(checkpoint)
 
 
 @lru_cache(maxsize=256)
@@ -47,8 +36,8 @@ def _page(checkpoint: str, sentence: str) -> dict[str, Any]:
 
 def reference(checkpoint: str, translation: Translation) -> AlignedPair | None:
     """The corpus's own translation of a run's sentence, if the sentence is one of the corpus's."""
-    material = MATERIALS.get(checkpoint)
-    return material.read(" ".join(token for token in translation.source if token != PAD)) if material else None
+    known = material(checkpoint)
+    return known.read(" ".join(token for token in translation.source if token != PAD)) if known else None
 
 
 def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
@@ -58,6 +47,8 @@ def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
     try:
         return {"run": _page(checkpoint, sentence), "error": None}
     except SentenceError as error:
+        return _refused(error.message)
+    except GoneError as error:
         return _refused(error.message)
     except CheckpointError:
         english = "There is no such checkpoint. There is: {names}."
@@ -82,10 +73,10 @@ def example(event: gr.EventData) -> tuple[str, dict[str, Any]]:
 def surprise(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
     """A sentence that the checkpoint's training never saw, drawn at random."""
     checkpoint = _text(event, "checkpoint")
-    material = MATERIALS.get(checkpoint)
-    if material is None or not material.held_out:
+    known = material(checkpoint)
+    if known is None or not known.held_out:
         return gr.skip(), _refused(Message("error.no_held_out", "This model has no held-out sentences to draw from."))
-    first, *_ = material.held_out.values()
+    first, *_ = known.held_out.values()
     sentence = random.choice(first()).spelling
     return sentence, show(sentence, checkpoint)
 
@@ -94,9 +85,10 @@ def choose(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
     """Another checkpoint: the visitor's own sentence where the new one knows its words, else its first example."""
     sentence, checkpoint = _text(event, "sentence"), _text(event, "checkpoint")
     answer = show(sentence, checkpoint)
-    if checkpoint not in MATERIALS or (answer["run"] and not getattr(event, "example", False)):
+    known = material(checkpoint)
+    if known is None or (answer["run"] and not getattr(event, "example", False)):
         return gr.skip(), answer
-    sentence = MATERIALS[checkpoint].examples[0].sentence
+    sentence = known.examples[0].sentence
     return sentence, show(sentence, checkpoint)
 
 
@@ -120,8 +112,8 @@ def heads(question: Any) -> dict[str, Any]:
 
 @lru_cache
 def _held_out(checkpoint: str) -> dict[str, Any] | None:
-    material = MATERIALS.get(checkpoint)
-    for pairs in material.held_out.values() if material else ():
+    known = material(checkpoint)
+    for pairs in known.held_out.values() if known else ():
         scores = alignment_scores(translator(checkpoint).checkpoint, pairs())
         return {"sentences": len(pairs()), "error_rates": scores.heads}
     return None

@@ -23,8 +23,10 @@ from ..notebook import notebook as notebook_of
 from ..shapes import shapes as shapes_of
 from ..translator import Translation
 from ..vocabulary import END
-from .handlers import reference, run, translator
+from .handlers import reference, run
+from .models import title, translator
 from .payload import floats
+from .shelf import file_name, shelf
 
 PACKAGES = ("torch", "gradio", "plotly", "pandas", "numpy")
 
@@ -170,8 +172,11 @@ def weights_csv(question: Any) -> dict[str, Any]:
 
 
 def _weights_csv(checkpoint: str, sentence: str) -> dict[str, Any]:
-    text = run(checkpoint, sentence).table().to_csv(index=False)
-    return {"name": f"{checkpoint}-attention.csv", "text": text}
+    table = run(checkpoint, sentence).table()
+    for column in ("query_token", "key_token"):  # a word of a stranger's vocabulary must not be a spreadsheet's formula
+        table[column] = table[column].where(~table[column].str.match(r"[=+\-@]"), "'" + table[column])
+    text = table.to_csv(index=False)
+    return {"name": f"{title(checkpoint)}-attention.csv", "text": text}
 
 
 def notebook(question: Any) -> dict[str, Any]:
@@ -180,7 +185,9 @@ def notebook(question: Any) -> dict[str, Any]:
 
 
 def _notebook(checkpoint: str, sentence: str) -> dict[str, Any]:
-    return {"name": f"{checkpoint}-attention.ipynb", "text": notebook_of(run(checkpoint, sentence))}
+    own = shelf().find(checkpoint)
+    text = notebook_of(run(checkpoint, sentence), file_name(own.portable.name) if own else checkpoint)
+    return {"name": f"{title(checkpoint)}-attention.ipynb", "text": text}
 
 
 def provenance(question: Any) -> dict[str, Any]:
@@ -191,13 +198,13 @@ def provenance(question: Any) -> dict[str, Any]:
     return _refuse("A checkpoint is needed.")
 
 
-@lru_cache
 def _provenance(checkpoint: str) -> dict[str, Any]:
-    made = translator(checkpoint)  # refuses any but a shipped name, before that becomes a path
-    card = (FOLDER / checkpoint / CARD).read_text("utf-8")
+    made = translator(checkpoint)  # refuses any but a model that is there, before its name becomes a path
+    own = shelf().find(checkpoint)
+    card = own.portable.card if own else (FOLDER / checkpoint / CARD).read_text("utf-8")
     return {
-        "checkpoint": checkpoint,
-        "command": _found(r"^    (.+)$", card),
+        "checkpoint": title(checkpoint),
+        "command": None if own else _found(r"^    (.+)$", card),
         "seed": _found(r"^\| seed \| (.+) \|$", card),
         "weights": sum(weights.numel() for weights in made.checkpoint.model.parameters()),
         "device": str(made.device),

@@ -1,7 +1,6 @@
 """The frame of the page: one sentence and its run at the top, every tab a view of that run."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,9 @@ import plotly
 
 from ..corpus import MATERIALS
 from ..translator import names
-from . import handlers, lesson
+from . import handlers, lesson, train
+from .models import about, translator
+from .routes import ROUTES
 from .view import ASSETS, view
 
 EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
@@ -27,15 +28,16 @@ LAUNCH: dict[str, Any] = {
     "state_session_capacity": 300,
     "footer_links": [],
     "favicon_path": ASSETS / "favicon.png",
+    "app_kwargs": {"routes": ROUTES},
 }
 
 
 def build() -> gr.Blocks:
     """The page, opened on the finished translation of the toy's first example. Loads the toy checkpoint."""
     gr.set_static_paths([ASSETS, PLOTLY_JS])
-    toy = handlers.translator("toy")
+    toy = translator("toy")
     model = toy.checkpoint.model
-    models = {name: _about(name) for name in MATERIALS if name in names()}
+    models = {name: about(name) for name in MATERIALS if name in names()}
     opening = models["toy"]["examples"][0]["sentence"]
     inside = (lesson.inside, lesson.parameters, lesson.shapes)
     with gr.Blocks(title="Attention, bitte", analytics_enabled=False) as page:
@@ -68,6 +70,8 @@ def build() -> gr.Blocks:
                 view("positions", start, elem_id="positions", server=(handlers.positional_encoding, handlers.input_sum))
             with gr.Tab(ENGLISH["tab.inside"], id="inside", elem_id="tab-inside"):
                 view("inside", elem_id="inside", server=inside)
+            with gr.Tab(ENGLISH["tab.train"], id="train", elem_id="tab-train"):
+                view("train", train.opening(), elem_id="train", server=(train.pairs, train.plan))
             with gr.Tab(ENGLISH["tab.lesson"], id="lesson", elem_id="tab-lesson"):
                 drawn = (lesson.inside, lesson.parameters, lesson.stack, lesson.two_ways)
                 view("lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))
@@ -84,14 +88,3 @@ def build() -> gr.Blocks:
             handlers.translate, api_name="translate", concurrency_limit=None
         )
     return page
-
-
-def _about(checkpoint: str) -> dict[str, Any]:
-    """What the page tells of a checkpoint before it runs."""
-    material = MATERIALS[checkpoint]
-    return {
-        "sentences": material.size,
-        "examples": [asdict(example) for example in material.examples],
-        "words": material.words,
-        "surprise": bool(material.held_out),
-    }

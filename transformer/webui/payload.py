@@ -40,11 +40,13 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
 def _reference(run: Translation, reference: AlignedPair) -> dict[str, Any]:
     """Gold links and scores belong to the reference's words: a run that says others has none."""
     same = run.text == reference.target
+    linked = same and bool(reference.gold.asked())  # nobody has aligned a visitor's own pairs
     return {
         "text": reference.target,
+        "same": same,
         "held_out": reference.held_out,
-        "gold": {"sure": reference.gold.sure, "possible": reference.gold.possible} if same else None,
-        "error_rates": sentence_alignment(run, reference.gold).heads if same else None,
+        "gold": {"sure": reference.gold.sure, "possible": reference.gold.possible} if linked else None,
+        "error_rates": sentence_alignment(run, reference.gold).heads if linked else None,
     }
 
 

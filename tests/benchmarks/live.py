@@ -1,0 +1,168 @@
+"""`make live`: what watching costs a training, and what trainings cost the visitors who click.
+
+Each figure is a ratio of two things run in turn on this machine; nothing here is a test.
+"""
+
+import http.client
+import itertools
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer.config import TransformerConfig
+from transformer.corpus import encode_pairs
+from transformer.corpus.classroom import SENTENCES, held_out
+from transformer.live.job import Job
+from transformer.live.limits import Limits
+from transformer.live.plan import DEFAULTS, plan
+from transformer.live.session import live
+from transformer.training import TrainingConfig, seeded_model, train
+from transformer.vocabulary import Vocabulary
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUNDS = 5
+CLICKS = 60  # a round, idle and with trainings
+RUNS = 2  # trainings at once
+
+
+def question(corpus: str, **training: Any) -> dict[str, Any]:
+    settings = DEFAULTS[corpus]
+    return settings | {
+        "name": "bench",
+        "corpus": corpus,
+        "pairs": [],
+        "watch": "",
+        "training": settings["training"] | training,
+    }
+
+
+def alone(job: Job) -> float:
+    """Seconds of a training that nobody watches."""
+    words = Vocabulary(job.source_words), Vocabulary(job.target_words)
+    data = encode_pairs(job.pairs, *words, job.source_length if job.pad_source else 0)
+    config = TrainingConfig(**job.training)
+    model = seeded_model(TransformerConfig(**job.model), config.seed)
+    begin = time.perf_counter()
+    for _ in train(model, data, config):
+        pass
+    return time.perf_counter() - begin
+
+
+def watched(job: Job) -> tuple[float, float]:
+    """Seconds of the same with everything that a page shows of it, and how often a second it heard of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        updates = 0
+        for event in live(job, Path(folder) / "model.safetensors"):
+            json.dumps(event)
+            updates += event["event"] in ("progress", "says", "snapshot")
+            if event["event"] == "ended":
+                return event["seconds"], updates / event["seconds"]
+    raise AssertionError("a training ends")
+
+
+def watching(corpus: str, steps: int) -> str:
+    job = plan(question(corpus, steps=steps), Limits()).job
+    assert job
+    torch.set_num_threads(job.threads)
+    alone(job)  # what is slow only the first time
+    pairs = [(alone(job), *watched(job)) for _ in range(ROUNDS)]
+    ratios = [seconds / bare for bare, seconds, _ in pairs]
+    rate = statistics.median(updates for *_, updates in pairs)
+    return f"| {corpus}, {steps} steps | {spread(ratios)} | ≤ 1.10 | {rate:.0f} updates a second |"
+
+
+@contextmanager
+def served() -> Iterator[int]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    here = {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port)}
+    server = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=os.environ | here)
+    try:
+        for _ in range(300):
+            time.sleep(0.2)
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+        yield port
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def click(port: int, sentence: str) -> float:
+    """Seconds from a click to its answer: a sentence that nobody asked before, as the page's queue is asked."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    body = json.dumps({"data": [sentence, "classroom"]})
+    begin = time.perf_counter()
+    connection.request("POST", "/gradio_api/call/translate", body, {"Content-Type": "application/json"})
+    event = json.loads(connection.getresponse().read())["event_id"]
+    connection.request("GET", f"/gradio_api/call/translate/{event}")
+    answer = connection.getresponse().read()
+    assert b"event: complete" in answer, answer
+    return time.perf_counter() - begin
+
+
+def training(port: int, number: int, stop: threading.Event) -> None:
+    """One training after another, until it is told to stop."""
+    while not stop.is_set():
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        asked = question("classroom", steps=2000) | {"visit": f"bench {number}"}
+        connection.request("POST", "/train", json.dumps(asked), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        while answer.readline() and not stop.is_set():
+            pass
+        connection.close()
+
+
+def clicking() -> str:
+    sentences = itertools.cycle(pair.source for pair in held_out(SENTENCES))
+    idle: list[float] = []
+    busy: list[float] = []
+    with served() as port:
+        for _ in range(20):
+            click(port, next(sentences))
+        for _ in range(3):
+            idle += [click(port, next(sentences)) for _ in range(CLICKS)]
+            stop = threading.Event()
+            runs = [threading.Thread(target=training, args=(port, i, stop)) for i in range(RUNS)]
+            for each in runs:
+                each.start()
+            time.sleep(6)  # both are at work
+            busy += [click(port, next(sentences)) for _ in range(CLICKS)]
+            stop.set()
+            for each in runs:
+                each.join()
+            time.sleep(2)
+    before, during = statistics.median(idle), statistics.median(busy)
+    return (
+        f"| a click, {RUNS} trainings at once | {during / before:.2f} | < 2 | median {before * 1e3:.1f} ms idle,"
+        f" {during * 1e3:.1f} ms then |"
+    )
+
+
+def spread(ratios: list[float]) -> str:
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def main() -> None:
+    print("| what | ratio | target | |\n| --- | --- | --- | --- |")
+    for corpus, steps in (("toy", 120), ("classroom", 300)):
+        print(watching(corpus, steps), flush=True)
+    print(clicking())
+
+
+if __name__ == "__main__":
+    main()

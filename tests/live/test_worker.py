@@ -1,0 +1,108 @@
+"""The process of one training: it does its job and goes, stops when it is told to, and never outlives who reads it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from transformer.live import worker
+from transformer.live.job import Job
+from transformer.live.session import Event
+from transformer.portable import load_portable
+
+from .test_session import job, of, one, same_weights, trained_alone
+
+ROOT = Path(__file__).parent.parent.parent
+GENEROUS = 120  # seconds, after which it hangs
+Process = subprocess.Popen[str]
+
+
+def asked(job: Job, file: Path) -> str:
+    return json.dumps({"job": job.to_json(), "file": str(file)}) + "\n"
+
+
+def events_of(lines: Iterator[str]) -> list[Event]:
+    return [json.loads(line, parse_constant=pytest.fail) for line in lines]
+
+
+@pytest.fixture
+def process() -> Iterator[Process]:
+    command = [sys.executable, "-m", "transformer.live.worker"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, encoding="utf-8", **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def begin(process: Process, job: Job, file: Path) -> None:
+    assert json.loads(process.stdout.readline()) == {"event": "ready"}
+    process.stdin.write(asked(job, file))
+    process.stdin.flush()
+
+
+def rest(process: Process) -> list[Event]:
+    """All events up to its end, which is a good one."""
+    events = events_of(process.stdout)
+    assert (process.wait(GENEROUS), process.stderr.read()) == (0, "")
+    return events
+
+
+def test_a_job_is_done_to_its_end_and_the_process_goes(process: Process, tmp_path: Path) -> None:
+    todo, file = job(held_out=0.4), tmp_path / "model.safetensors"
+    begin(process, todo, file)
+    events = rest(process)  # with its standard input still open
+    assert [events[0]["event"], one("ended", events)["why"]] == ["started", "steps"]
+    assert max(event["step"] for event in of("snapshot", events)) == 8
+    assert one("trained", events)["file"] == str(file)
+    assert same_weights(load_portable(file).checkpoint.model, trained_alone(todo).model)
+
+
+def test_it_stops_when_whoever_reads_it_is_gone(process: Process, tmp_path: Path) -> None:
+    begin(process, job(steps=10_000), tmp_path / "model.safetensors")
+    assert json.loads(process.stdout.readline())["event"] == "started"
+    process.stdin.close()  # as when the server dies
+    ended = one("ended", rest(process))
+    assert ended["why"] == "stop"
+    assert 0 < ended["step"] < 10_000
+    assert load_portable(tmp_path / "model.safetensors").training["steps_taken"] == ended["step"]
+
+
+@pytest.fixture
+def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What `main` would make its process; it is called in this one here."""
+    asked: list[int] = []
+    monkeypatch.setattr(os, "nice", asked.append)
+    return asked
+
+
+@pytest.mark.parametrize("line", ["stop\n", "\n", ""])
+def test_any_line_stops_it_and_so_does_the_end_of_its_input(
+    line: str,
+    niceness: list[int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    todo, file = job(steps=10_000), tmp_path / "model.safetensors"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(asked(todo, file) + line))
+    worker.main()
+    ready, *events = events_of(iter(capsys.readouterr().out.splitlines()))
+    assert ready == {"event": "ready"}
+    assert one("ended", events)["why"] == "stop"
+    assert file.exists()
+    assert niceness == [worker.NICE] != [0]
+
+
+def test_without_a_job_it_goes(
+    niceness: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    worker.main()
+    assert events_of(iter(capsys.readouterr().out.splitlines())) == [{"event": "ready"}]

@@ -1,0 +1,87 @@
+"""What a model says and looks at while it learns: frames of one sentence, from the first step to the last."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from ..checkpoint import Checkpoint
+from ..decoding import evaluating
+from ..maps import KINDS
+from ..translator import Translation, Translator
+from ..vocabulary import END
+
+FRAMES = 32  # of one training at most
+MOST_WEIGHTS = 1_500_000  # of attention, in all frames together: 3 MB at 2 bytes
+NEGATIVES = 256 * 2**20  # bytes of copied models that wait to be developed
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One moment of a training.
+
+    Attributes:
+        step: after which it was taken; 0 is the untrained model.
+        free: what the model says by itself.
+        forced: what it makes of the right translation, word by word (teacher forcing), so that rows stay the same from
+            frame to frame; None where nobody knows it.
+    """
+
+    step: int
+    free: Translation
+    forced: Translation | None
+
+
+class Camera:
+    """Takes frames of a model while it is trained.
+
+    A frame that training has no time for is developed afterwards, from a copy of the weights of its step.
+
+    Args:
+        watch: the sentence.
+        reference: its right translation, words separated by spaces, or None.
+        steps: of the whole training.
+
+    Raises:
+        SentenceError: the model cannot take the sentence.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, watch: str, reference: str | None, steps: int) -> None:
+        self._translator = Translator(checkpoint, "")
+        self._watch, self._right = watch, None if reference is None else [*reference.split(), END]
+        self._copies: dict[int, Tensor] = {}  # step -> all weights as one vector
+        self.first = self.frame(0)
+        ways = [way for way in (self.first.free, self.first.forced) if way]
+        weights = sum(layer.weights.size for way in ways for kind in KINDS for layer in way.attention.of(kind))
+        count = max(2, min(FRAMES, steps + 1, MOST_WEIGHTS // weights)) - 1
+        # Most happens early: frames stand close there, and apart later.
+        self.due = {max(i, round(steps * (i / count) ** 2)) for i in range(1, count)}
+
+    def frame(self, step: int) -> Frame:
+        """The model as it is now."""
+        with evaluating(self._model):  # once, not at every word
+            forced = self._translator.translate(self._watch, forced=self._right) if self._right else None
+            return Frame(step, self.says(), forced)
+
+    def says(self) -> Translation:
+        """The sentence's translation, as the model is now."""
+        with evaluating(self._model):
+            return self._translator.translate(self._watch)
+
+    def keep(self, step: int) -> None:
+        """Copy the model, to develop its frame later, if there is room."""
+        weights = parameters_to_vector(self._model.parameters()).detach()
+        if weights.nbytes * (len(self._copies) + 1) <= NEGATIVES:
+            self._copies[step] = weights
+
+    def develop(self) -> Iterator[Frame]:
+        """The frames that were kept for later. Changes the model's weights to those of each, for good."""
+        for step in sorted(self._copies):
+            vector_to_parameters(self._copies.pop(step), self._model.parameters())
+            yield self.frame(step)
+
+    @property
+    def _model(self) -> torch.nn.Module:
+        return self._translator.checkpoint.model

@@ -1,0 +1,70 @@
+"""Which models there are: the shipped ones, and those of visits on the shelf."""
+
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+from ..corpus import MATERIALS, Material
+from ..message import Message
+from ..translator import CheckpointError, Translator, names
+from .shelf import KEY, shelf
+
+
+class GoneError(CheckpointError):
+    """A visit's model that is on the shelf no more."""
+
+    message = Message(
+        "error.model_gone",
+        "That model was kept for one visit only, and is gone. Its file can be brought back in Train.",
+    )
+
+    def __init__(self) -> None:
+        super().__init__(str(self.message))
+
+
+def translator(checkpoint: str) -> Translator:
+    """A shipped checkpoint, loaded once and shared, or a visit's own model; runs do not change it.
+
+    Raises:
+        CheckpointError: there is none of that name.
+    """
+    if checkpoint.startswith(KEY):
+        if model := shelf().find(checkpoint):
+            return model.translator
+        raise GoneError
+    return _shipped(checkpoint)
+
+
+@lru_cache
+def _shipped(checkpoint: str) -> Translator:
+    if checkpoint not in names():
+        raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(names())}.")
+    return Translator.load(checkpoint)
+
+
+def material(checkpoint: str) -> Material | None:
+    """What there is of its corpus."""
+    if checkpoint.startswith(KEY):
+        model = shelf().find(checkpoint)
+        return model.material if model else None
+    return MATERIALS.get(checkpoint)
+
+
+def title(checkpoint: str) -> str:
+    """What people call it."""
+    model = shelf().find(checkpoint)
+    return model.portable.name if model else checkpoint
+
+
+def about(checkpoint: str) -> dict[str, Any]:
+    """What the page tells of a model before it runs."""
+    known, model = material(checkpoint), shelf().find(checkpoint)
+    assert known
+    return {
+        "checkpoint": checkpoint,
+        "sentences": known.size,
+        "examples": [asdict(example) for example in known.examples],
+        "words": known.words,
+        "surprise": bool(known.held_out),
+        **(model.about() if model else {}),
+    }
