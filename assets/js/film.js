@@ -230,7 +230,7 @@ export function film(signal) {
     });
     rows.value = look.query === null ? "" : String(query);
 
-    say.replaceChildren(...nodes("film.step", { step: number(snapshot.step) }), " ", ...aloud(look.kind, look.layer, look.head, query, spokenAt(query), shown), ...since(query, shown));
+    say.replaceChildren(...nodes("film.step", { step: number(snapshot.step) }), ...aloud(look.kind, look.layer, look.head, query, spokenAt(query), shown), ...since(query, shown));
     const width = large.parentElement.clientWidth;
     if (!width) return; // the tab is not open
     redraw("large", [shown, look.kind, look.layer, look.head, width], () => {
@@ -258,7 +258,7 @@ export function film(signal) {
     const looks = row(look.kind, look.layer, look.head, query, shown);
     if (looks.filter((share) => share > 0).length < 2) return [];
     const before = row(look.kind, look.layer, look.head, query, runOf(first))[argmax(looks)];
-    return [" ", ...nodes("film.since", { step: number(first.step), share: percent(looks[argmax(looks)]), before: percent(before) })];
+    return nodes("film.since", { step: number(first.step), share: percent(looks[argmax(looks)]), before: percent(before) });
   }
 
   const sized = new ResizeObserver(() => draw());

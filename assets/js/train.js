@@ -200,7 +200,7 @@ function dataCard({ server, limits, settings, changed, signal }) {
     problem.textContent = wrong ? told(wrong.message) : "";
     held.set(settings().held_out);
     const counts = plan?.pairs;
-    kept.textContent = [t("train.set.held_out.about"), counts ? t("train.split", counts) : ""].join(" ");
+    kept.textContent = t("train.set.held_out.about") + (counts ? t("train.split", counts) : "");
     if (shown === plan) return;
     shown = plan;
     built.hidden = !plan?.vocabularies;
@@ -266,7 +266,7 @@ function liveCard(signal) {
       { name: "training", label: last ? `${keeps ? `${t("train.curve.training")} ` : ""}${say(last[column])}` : "", points, column },
       { name: "held-out", label: heldOut.length ? `${t("train.curve.held_out")} ${say(heldOut.at(-1)[column])}` : "", points: heldOut, column },
     ];
-    const smoothed = training.smoothing && keeps ? ` ${t("train.smoothed")}` : "";
+    const smoothed = training.smoothing && keeps ? t("train.smoothed") : "";
     const reading = last ? t("train.reads", { step: number(last[0]), steps: number(steps), loss: last[1].toFixed(3), uniform: uniform.toFixed(3), accuracy: percent(last[2]) }) : t("train.reads_nothing", { uniform: uniform.toFixed(3), words });
     const line = { at: uniform, labels: ["train.uniform", "train.uniform.short"].map((key) => t(key, { words, uniform: uniform.toFixed(3) })) };
     const longest = [keeps ? t("train.curve.held_out") : "", percentOf(1)].join(" ");

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from transformer.checkpoint import names
+from transformer.corpus import MATERIALS
 
 from .conftest import ROOT, Visit
 from .test_languages import LOCALES, place, visiting
@@ -285,7 +286,7 @@ def test_an_address_that_is_not_well_formed_opens(visit: Visit) -> None:
 # ---- whatever an address says ----
 
 CHOICES = {
-    "tab": ["translate", "attention", "positions", "inside", "lesson"],
+    "tab": ["translate", "attention", "positions", "inside", "train", "lesson"],
     "kind": ["encoder", "decoder", "cross"],
     "drawing": ["heatmap", "lines", "table"],
 }
@@ -294,7 +295,7 @@ ANYTHING = [
     "", "0", "1", "2", "6", "9999", "10000", "-1", "1.5", "1e3", "0x10", " 3", "٣", "NaN", "Infinity", "yes", "no",
     "zh-Hans", "EN", "toy", "classroom", "Toy", "__proto__", "constructor", "toString", "encoder", "lesson", "lines",
     HOSTILE, "${alert(1)}", "{{x}}", "\0", "\u202e", "x" * 501, "null", "undefined", "[object Object]", "../../etc",
-    "a&b", "true", "en",
+    "a&b", "true", "en", "own:", "own:toy", "own-x",
 ]  # fmt: skip
 GOOD = CHOICES | {name: ["1", "6"] for name in COUNTED}
 GOOD |= {"language": ["en"], "present": ["yes"], "checkpoint": ["toy"]}
@@ -311,9 +312,9 @@ def test_whatever_an_address_asks_for_is_had_or_told(visit: Visit) -> None:
     page = visit.open()
     pick = random.Random(0)
     asked = [hostile(pick) for _ in range(300)]
-    models = {name: {"examples": [{"sentence": f"example of {name}"}]} for name in names()}
-    read = f"([queries, models]) => import({LINK}).then(({{ read }}) => queries.map((query) => read(query, models)))"
-    answers = page.evaluate(read, [["?" + urlencode(query, quote_via=quote) for query in asked], models])
+    examples = {name: MATERIALS[name].examples[0].sentence for name in names()}
+    read = f"(queries) => import({LINK}).then(({{ read }}) => queries.map((query) => read(query)))"
+    answers = page.evaluate(read, ["?" + urlencode(query, quote_via=quote) for query in asked])
     for query, answer in zip(asked, answers, strict=True):
         first: dict[str, str] = {}
         for name, value in query:
@@ -323,10 +324,10 @@ def test_whatever_an_address_asks_for_is_had_or_told(visit: Visit) -> None:
         assert len(set(wrong)) == len(wrong), query
         assert {f"link.{name}" for name in wrong} <= set(EN), query
         checkpoint = first.get("checkpoint", "toy")
-        assert (checkpoint not in models) == ("checkpoint" in wrong), query
+        assert (checkpoint not in examples) == ("checkpoint" in wrong), query
         if run is not None:
             assert run["checkpoint"] == checkpoint, query
-            assert run["sentence"] == first.get("sentence", f"example of {checkpoint}"), query
+            assert run["sentence"] == first.get("sentence", examples[checkpoint]), query
             assert len(run["sentence"]) <= 500, query
         expected: dict[str, Any] = {}
         for name, value in first.items():

@@ -177,7 +177,7 @@ def _wrong_values(question: dict[str, Any]) -> Iterator[Problem]:
         english = "The model needs a name, of up to {most} characters."
         yield Problem("name", Message("plan.name", english, {"most": LONGEST_NAME}))
     if not isinstance(watch, str):
-        yield Problem("watch", Message("plan.text", "This is a text."))
+        yield Problem("watch", Message("plan.text", "Only text can stand here."))
 
 
 def _between(value: Any, kinds: Any, least: float, most: float) -> bool:

@@ -28,7 +28,7 @@ from .workshop import BusyError, workshop
 
 MOST_QUESTION = 8 * 2**20  # bytes: 2,000 pairs of the longest sentences
 LONGEST_VISIT = 64  # characters
-NOT_A_QUESTION = Message("train.no_question", "This is no question that the page asks.")
+NOT_A_QUESTION = Message("train.no_question", "The server did not understand this page. Reload it, and try again.")
 
 
 async def train(request: Request) -> Response:

@@ -37,7 +37,11 @@ def pairs(question: Any) -> dict[str, Any]:
         return {"error": error.message.for_page(), "bad": _bad(error.bad)}
     except ValueError:  # it is no base64
         pass
-    return {"error": Message("train.no_question", "This is no question that the page asks.").for_page()}
+    return {
+        "error": Message(
+            "train.no_question", "The server did not understand this page. Reload it, and try again."
+        ).for_page()
+    }
 
 
 def _table(table: Table) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Worker:
             pass  # it has ended; who reads its events learns that
 
     async def lines(self, seconds: float) -> AsyncGenerator[str]:
-        """What it writes, until it ends; ends it after so many seconds."""
+        """What it writes, until it ends or so many seconds have passed."""
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
         def read() -> None:
@@ -68,12 +68,13 @@ class Worker:
                 pass  # the server is going down
 
         threading.Thread(target=read, daemon=True).start()
+        # No asyncio.timeout: it would cancel the task that asked first, and another may be the one that asks now.
+        late = loop.call_later(seconds, queue.put_nowait, None)
         try:
-            async with asyncio.timeout(seconds):
-                while (line := await queue.get()) is not None:
-                    yield line
-        except TimeoutError:
-            return
+            while (line := await queue.get()) is not None:
+                yield line
+        finally:
+            late.cancel()
 
     def end(self) -> None:
         self.process.kill()
@@ -196,13 +197,19 @@ class Workshop:
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:
-            taking.add_done_callback(lambda taken: taken.cancelled() or taken.exception() or taken.result().end())
+            taking.add_done_callback(_end)
             raise
 
     def _take(self) -> Worker:
         with self._lock:
             spare, self._spare = self._spare, None
         return spare if spare and spare.process.poll() is None else Worker()
+
+
+def _end(taken: "asyncio.Future[Worker]") -> None:
+    """End a process that came when nobody waited for it any more."""
+    if not taken.cancelled() and taken.exception() is None:
+        taken.result().end()
 
 
 class _Ticket:
