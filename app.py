@@ -1,6 +1,7 @@
 """Attention, bitte: the original Transformer, live. `python app.py` serves the page."""
 
 import os
+import signal
 import sys
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -14,6 +15,7 @@ def main() -> None:
         page = build()
     except ValueError as error:  # a device that is not there, a checkpoint that is not whole
         sys.exit(str(error))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that what belongs to visits is removed
     page.launch(**LAUNCH)
 
 

@@ -21,7 +21,7 @@ HOSTILE = "\"\"\"\n'''\n``` ` </script><script>alert(1)</script>\\"
 
 
 def cells(run: Translation, kind: str) -> list[str]:
-    return [cell["source"] for cell in json.loads(notebook(run))["cells"] if cell["cell_type"] == kind]
+    return [cell["source"] for cell in json.loads(notebook(run, run.checkpoint))["cells"] if cell["cell_type"] == kind]
 
 
 def executed(run: Translation, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -73,7 +73,7 @@ def test_it_asserts_the_text_of_the_run(beer: Translation) -> None:
 
 def test_it_is_a_notebook(beer: Translation) -> None:
     """What nbformat's schema of version 4.5 asks for."""
-    book = json.loads(notebook(beer))
+    book = json.loads(notebook(beer, beer.checkpoint))
     assert book.keys() == {"cells", "metadata", "nbformat", "nbformat_minor"}
     assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
     assert book["metadata"]["kernelspec"]["name"] == "python3"

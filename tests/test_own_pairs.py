@@ -424,6 +424,17 @@ def test_no_character_folds_to_a_special_token_or_to_one_that_cannot_be_shown() 
                 assert folded.split() == [folded]
 
 
+def test_columns_that_nobody_filled_are_none() -> None:
+    assert read_table(b"ja,yes,,\nnein,no,").pairs == (("ja", "yes"), ("nein", "no"))
+    assert [each.row for each in read_table(b"ja,yes\nnein,no,nope").bad] == [2]
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "\t"])
+def test_excels_line_about_the_separator_is_no_row(delimiter: str) -> None:
+    table = read_table(f"sep={delimiter}\r\nsource{delimiter}target\r\nja{delimiter}yes\r\n".encode())
+    assert (table.pairs, table.bad, table.header) == ((("ja", "yes"),), (), True)
+
+
 # ---- held out ----
 
 

@@ -510,10 +510,10 @@ def test_a_sentence_has_a_longest_length_even_where_there_are_positions(saved: P
         about["model"]["max_len"] = 5000
         about[name] = length
 
-    length = 200
-    assert getattr(load_portable(rewritten(saved, other, about=edit)).checkpoint, name) == 200
+    length = 100
+    assert getattr(load_portable(rewritten(saved, other, about=edit)).checkpoint, name) == 100
     length = 201
-    assert "more than 200 words" in refusal(rewritten(saved, other, about=edit))
+    assert "more than 100 words" in refusal(rewritten(saved, other, about=edit))
 
 
 OTHERS: list[tuple[str, list[Any]]] = [

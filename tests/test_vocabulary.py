@@ -224,3 +224,11 @@ def test_any_text_becomes_ids_of_a_large_vocabulary_or_a_short_sentence(text: st
         assert outcome.endswith(".")
     else:
         assert all(0 < i < len(GERMAN) for i in outcome)
+
+
+def test_chinese_and_japanese_are_read_a_character_at_a_time() -> None:
+    assert fold("我想喝啤酒。").split() == ["我", "想", "喝", "啤", "酒", "。"]
+    assert fold("ビールが ほしい").split() == list("ビールがほしい")
+    assert fold(fold("我喝tee，他喝Bier")) == fold("我喝tee，他喝Bier")
+    vocab = Vocabulary(("P", "我", "喝", "水"))
+    assert vocab.encode("我喝水。") == [1, 2, 3]

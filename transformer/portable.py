@@ -25,7 +25,7 @@ from .vocabulary import PAD, SentenceError, Vocabulary, check_visible
 
 ENTRY = "attention-bitte"  # of the header
 MOST_HEADER = 8 * 2**20  # bytes
-MOST_LAYERS, MOST_POSITIONS, MOST_WORDS = 64, 5000, 200  # of a stack, of a network, of a sentence
+MOST_LAYERS, MOST_POSITIONS, MOST_WORDS = 64, 5000, 100  # of a stack, of a network, of a sentence
 MOST_PAIRS, LONGEST_TEXT, LONGEST_CARD = 10_000, 2_000, 50_000  # pairs, and characters: folding may treble 500
 LONGEST_NAME = 40
 CORPORA = ("toy", "classroom", "own")  # what a model may have learned from

@@ -13,7 +13,8 @@ from .message import Message, Words
 PAD, START, END = "P", "S", "E"  # upper case: folded text never collides with them
 SPECIAL = frozenset({PAD, START, END})
 
-_PUNCTUATION = ".,;:!?…¿¡\"'„“”‚‘’«»‹›()–—-"
+_PUNCTUATION = ".,;:!?…¿¡\"'„“”‚‘’«»‹›()–—-。，、！？；：「」『』《》（）؟،؛"
+_UNSPACED = re.compile(r"\s*([\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])\s*")  # Han, kana
 # Letters and marks that show nothing although Unicode counts them as printable: fillers and variation selectors.
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 
@@ -27,11 +28,15 @@ class SentenceError(ValueError):
 
 
 def fold(text: str) -> str:
-    """Lower case, umlauts without their dots, ß as ss: "Ich möchte" -> "ich mochte". Folding twice changes nothing."""
+    """Lower case, umlauts without their dots, ß as ss: "Ich möchte" -> "ich mochte". Folding twice changes nothing.
+
+    Chinese and Japanese put no spaces between words: each of their characters is read as a word.
+    """
     if text.isascii():  # nothing but case to fold, and corpora have thousands of sentences
         return text.lower()
     apart = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
-    return unicodedata.normalize("NFC", re.sub("([aou])\N{COMBINING DIAERESIS}", r"\1", apart))
+    folded = unicodedata.normalize("NFC", re.sub("([aou])\N{COMBINING DIAERESIS}", r"\1", apart))
+    return _UNSPACED.sub(r" \1 ", folded).strip()
 
 
 def check_visible(text: str) -> None:

@@ -92,7 +92,7 @@ function take({ event, ...data }) {
   if (event === "ended") Object.assign(training, { phase: "measuring", why: data.why, step: data.step, seconds: data.seconds, span: data.step });
   if (event === "trained") {
     Object.assign(training, { phase: "developing", scores: data.scores });
-    document.dispatchEvent(new CustomEvent("model:trained", { detail: data.model }));
+    document.dispatchEvent(new CustomEvent("model:trained", { detail: data }));
   }
 }
 

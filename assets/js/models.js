@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { number, t, told } from "./i18n.js";
+import { download } from "./save.js";
 import { state } from "./store.js";
 
 const KEPT = "attention-bitte-models"; // of this tab, so that a reload finds them again
@@ -10,6 +11,7 @@ const OWN = "own:"; // before a name in an address: the key is nobody else's bus
 
 let shipped = {}; // checkpoint -> what the server tells of it
 let own = []; // the same of this visit's models, as a list
+let lost = ""; // names of those that had to make place for the newest
 
 /** What is known of each model, by checkpoint. */
 export const models = () => ({ ...shipped, ...Object.fromEntries(own.map((each) => [each.checkpoint, each])) });
@@ -60,8 +62,14 @@ function changed() {
   document.dispatchEvent(new Event("models:changed"));
 }
 
-/** A model that was trained or brought: the page uses it from now on. Two of one name are told apart by a number. */
-function add(model) {
+/**
+ * A model that was trained or brought: the page uses it from now on. Two of one name are told apart by a number. `kept`
+ * are the keys of all that the server has of this visit: for a new one the oldest may have gone.
+ */
+function add({ model, kept }) {
+  const pushed = own.filter(({ checkpoint }) => !kept.includes(checkpoint)).map((each) => each.name);
+  own = own.filter(({ checkpoint }) => kept.includes(checkpoint));
+  lost = pushed.join(t("list.comma"));
   const taken = new Set([...Object.keys(shipped), ...own.map(({ name }) => name)]);
   let name = model.name;
   for (let i = 2; taken.has(name); i++) name = `${model.name} ${i}`;
@@ -83,6 +91,7 @@ const at = (path) => new URL(path, document.baseURI);
 /** This visit's models, each to use, to take home and to forget; and a place for the file of one. */
 export function shelf(signal) {
   const list = h("ul", { class: "models" });
+  const made = h("p", { class: "hint", role: "status", hidden: true });
   const trouble = h("p", { class: "message", role: "alert", hidden: true });
   const file = h("input", { type: "file", accept: ".safetensors", class: "visually-hidden", id: "bring-model" });
   const bring = h("label", { class: "pill", for: "bring-model" }, t("models.bring"));
@@ -93,9 +102,9 @@ export function shelf(signal) {
     list.parentElement.classList.add("busy");
     try {
       const answer = await fetch(at(`models?visit=${encodeURIComponent(visit)}`), { method: "POST", body: chosen });
-      const { model, error } = await answer.json();
-      if (model) add(model);
-      else complain(told(error));
+      const said = await answer.json();
+      if (said.model) add(said);
+      else complain(told(said.error));
     } catch {
       complain(t("file.not_taken"));
     }
@@ -111,11 +120,17 @@ export function shelf(signal) {
     const { checkpoint, name, weights, layers, heads, d_model, sentences } = model;
     const use = h("button", { type: "button", class: "link", onclick: () => document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: checkpoint })) }, t("models.use"));
     const used = state.run?.checkpoint === checkpoint;
-    const home = h("a", { class: "link", href: at(`models/${checkpoint}`).href, download: "" }, t("models.download"));
+    const home = h("button", { type: "button", class: "link", onclick: () => takeHome(model) }, t("models.download"));
     const away = h("button", { type: "button", class: "link", "aria-label": t("models.forget_named", { name }), onclick: () => leave(checkpoint) }, t("models.forget"));
     const facts = t("models.facts", { sentences, weights: number(weights), layers, heads, d_model });
     return h("li", { class: used ? "used" : null }, h("b", {}, name), " ", h("small", {}, facts), h("span", { class: "actions" }, used ? h("span", { class: "now" }, t("models.used")) : use, home, away));
   };
+  async function takeHome({ checkpoint, name }) {
+    const answer = await fetch(at(`models/${checkpoint}`)).catch(() => null);
+    if (answer?.ok) return download(await answer.blob(), `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.safetensors`);
+    complain(t(answer ? "error.model_gone" : "file.not_taken"));
+    if (answer) forget(checkpoint);
+  }
   function leave(checkpoint) {
     fetch(at(`models/${checkpoint}`), { method: "DELETE" }).catch(() => {}); // else it goes by its age
     if (state.run?.checkpoint === checkpoint) document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: "toy" }));
@@ -124,9 +139,11 @@ export function shelf(signal) {
   function draw() {
     list.replaceChildren(...own.map(line));
     list.hidden = own.length === 0;
+    made.hidden = !lost;
+    made.textContent = lost ? t("models.lost", { names: lost }) : "";
   }
   document.addEventListener("models:changed", draw, { signal });
   document.addEventListener("translate:answered", draw, { signal });
   draw();
-  return h("div", {}, h("h2", {}, t("models.title")), h("p", { class: "lead" }, t("models.about")), list, trouble, h("p", {}, bring, file));
+  return h("div", {}, h("h2", {}, t("models.title")), h("p", { class: "lead" }, t("models.about")), list, made, trouble, h("p", {}, bring, file));
 }

@@ -114,7 +114,7 @@ def test_ten_pairs_of_another_language_become_a_model_and_come_back_from_its_fil
     # Its file brings it back to another visitor, who could not have seen it before.
     visit.tab("Train")
     with page.expect_download() as download:
-        page.locator("#own-models a").click()
+        page.locator("#own-models").get_by_role("button", name="Take it home").click()
     file = tmp_path / download.value.suggested_filename
     download.value.save_as(file)
     assert file.name == "Spanish-class.safetensors"

@@ -291,7 +291,7 @@ def test_a_numbers_range_is_told_and_its_ends_are_in_it(field: str) -> None:
             "n_heads"  # that do not share the dimensions evenly
         }
         message = problem(question(**{field: outside})).message
-        assert message.values == {"least": least, "most": most}
+        assert {name: float(value) for name, value in message.values.items()} == {"least": least, "most": most}
 
 
 @pytest.mark.parametrize("value", [None, 0, 1, "true", "", [], {}, float("nan")])
@@ -372,10 +372,25 @@ def test_a_training_above_the_limit_is_told_the_limit_and_who_can_raise_it() -> 
     assert found.message.values == {"value": seconds, "most": seconds - 1, "variable": variable("seconds")}
 
 
+def test_a_training_that_takes_more_memory_than_the_server_gives_is_refused() -> None:
+    pairs = [[" ".join(f"w{i}" for i in range(60)), " ".join(f"v{i}" for i in range(60))] for _ in range(500)]
+    asked = question(corpus="own", pairs=pairs, d_model=64, n_heads=64, layers=12, batch_size=1024, steps=1)
+    found = plan(asked, LIMITS)
+    assert found.job is None
+    assert found.bytes > 10 * LIMITS.memory * 2**20
+    assert [each.message.key for each in found.problems] == ["plan.memory", "plan.step"]
+    assert variable("memory") in str(found.problems[0].message)
+
+
+def test_a_step_that_stop_would_have_to_wait_for_is_refused() -> None:
+    asked = question(corpus="classroom", d_model=512, n_heads=8, layers=6, d_ff=2048, batch_size=64, steps=10)
+    assert [each.message.key for each in plan(asked, Limits(memory=100_000)).problems] == ["plan.step"]
+
+
 def test_the_largest_network_that_can_be_asked_for_is_measured_and_refused() -> None:
     most = {field: ends[1] for field, ends in WHOLE.items()}
     found = plan(question(**most), LIMITS)
-    assert sorted(fields(found)) == ["d_model", "steps"]
+    assert sorted(fields(found)) == ["batch_size", "batch_size", "d_model", "steps"]
     assert all(math.isfinite(value) for value in (found.parameters, found.bytes, found.seconds))
 
 

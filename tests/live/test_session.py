@@ -359,6 +359,7 @@ def test_it_looks_only_as_much_as_its_share_of_the_time(file: Path, monkeypatch:
     clock, taken = Clock(), film.Camera.frame
     monkeypatch.setattr(session, "time", clock)
     monkeypatch.setattr(session, "train", steps)
+    monkeypatch.setattr(session, "LOOK_SECONDS", math.inf)  # frames alone
     monkeypatch.setattr(film.Camera, "frame", frame)
     events = watched(replace(job(steps=200), seconds=1000), file)
     live_ones = [event["step"] for event in of("snapshot", events[: events.index(one("ended", events))])]

@@ -106,6 +106,8 @@ def read_table(content: bytes, header: bool | None = None) -> Table:
         ) from error
     # A line ends where an editor ends it, and not at a form feed, as str.splitlines would have it.
     lines = io.StringIO(text, newline="").readlines()
+    if lines and re.fullmatch(f"sep=[{_DELIMITERS}]", lines[0].strip(" \r\n")):  # Excel's word to itself
+        lines[0] = "\n"
     rows = _rows(lines, max(_DELIMITERS, key=lambda delimiter: _two_columns(lines, delimiter)))
     first = next(rows, None)
     if header is None:
@@ -151,6 +153,8 @@ def _rows(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]
         row = csv.reader(_some(lines, at, at < alone), delimiter=delimiter, strict=True, skipinitialspace=True)
         try:
             cells = [cell.strip() for cell in next(row)]
+            while len(cells) > 2 and not cells[-1]:  # spreadsheets write columns that nobody filled
+                cells.pop()
         except csv.Error:
             english = "A quotation mark is not closed, or does not stand at the beginning or the end of a sentence."
             yield at + 1, Message("pairs.quotes", english)
@@ -182,7 +186,7 @@ def _two_columns(lines: Sequence[str], delimiter: str) -> int:
 def _is_header(cells: list[str] | Message) -> bool:
     if isinstance(cells, Message) or len(cells) != 2 or max(map(len, cells)) > MOST_CHARACTERS:
         return False
-    words = [re.split(r"[\s_-]+", fold(cell)) for cell in cells]
+    words = [re.split(r"[\s_-]+", cell.casefold()) for cell in cells]
     return all(word in _HEADING_WORDS for cell in words for word in cell)
 
 

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from ..checkpoint import Checkpoint
 from ..decoding import evaluating
@@ -51,13 +49,18 @@ class Camera:
     def __init__(self, checkpoint: Checkpoint, watch: str, reference: str | None, steps: int) -> None:
         self._translator = Translator(checkpoint, "")
         self._watch, self._right = watch, None if reference is None else [*reference.split(), END]
-        self._copies: dict[int, Tensor] = {}  # step -> all weights as one vector
         self.first = self.frame(0)
         ways = [way for way in (self.first.free, self.first.forced) if way]
         weights = sum(layer.weights.size for way in ways for kind in KINDS for layer in way.attention.of(kind))
         count = max(2, min(FRAMES, steps + 1, MOST_WEIGHTS // weights)) - 1
         # Most happens early: frames stand close there, and apart later.
         self.due = {max(i, round(steps * (i / count) ** 2)) for i in range(1, count)}
+        weights = sum(values.numel() for values in self._model.parameters())
+        # Memory is taken now, because taking it costs more than filling it.
+        self._copies = torch.zeros(
+            min(len(self.due), NEGATIVES // (4 * weights)), weights, device=self._translator.device
+        )
+        self._steps: list[int] = []  # of the copies
 
     def frame(self, step: int) -> Frame:
         """The model as it is now."""
@@ -70,16 +73,25 @@ class Camera:
         with evaluating(self._model):
             return self._translator.translate(self._watch)
 
+    @property
+    def room(self) -> bool:
+        """Whether another copy has a place."""
+        return len(self._steps) < len(self._copies)
+
     def keep(self, step: int) -> None:
         """Copy the model, to develop its frame later, if there is room."""
-        weights = parameters_to_vector(self._model.parameters()).detach()
-        if weights.nbytes * (len(self._copies) + 1) <= NEGATIVES:
-            self._copies[step] = weights
+        if self.room:
+            parameters = [values.detach().flatten() for values in self._model.parameters()]
+            torch.cat(parameters, out=self._copies[len(self._steps)])
+            self._steps.append(step)
 
     def develop(self) -> Iterator[Frame]:
         """The frames that were kept for later. Changes the model's weights to those of each, for good."""
-        for step in sorted(self._copies):
-            vector_to_parameters(self._copies.pop(step), self._model.parameters())
+        for step, weights in zip(self._steps, self._copies, strict=False):
+            parameters = list(self._model.parameters())
+            with torch.no_grad():
+                for values, copy in zip(parameters, weights.split([each.numel() for each in parameters]), strict=True):
+                    values.copy_(copy.view_as(values))  # not a view of it: sums over odd addresses round otherwise
             yield self.frame(step)
 
     @property

@@ -14,6 +14,7 @@ class Limits:
     Attributes:
         seconds: of training; what was learned until then is kept.
         parameters: weights of a network; the paper's base model on the toy pairs has 44 million.
+        memory: MB that a training may take, beside PyTorch itself.
         pairs: of a visitor's own.
         tokens: words of all pairs, both sides together.
         at_once: trainings at a time; who comes later waits.
@@ -28,6 +29,7 @@ class Limits:
 
     seconds: int = 120
     parameters: int = 50_000_000
+    memory: int = 1_500
     pairs: int = 2_000
     tokens: int = 60_000
     at_once: int = 2

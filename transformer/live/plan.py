@@ -20,6 +20,7 @@ from ..vocabulary import SentenceError
 from .job import Job, Pair
 from .limits import Limits, variable
 
+LONGEST_STEP = 0.4  # seconds: training can be stopped between two steps
 CLASSROOM_PAIRS = 4_000  # are enough to learn its grammar, and are made in half a second
 THREADS_FROM = 5_000_000  # weights: below, a second thread only waits for the first
 
@@ -106,9 +107,10 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
         pairs, held_out_pairs = hold_out(corpus.pairs, question["held_out"], question["seed"])
     watch, reference = "", None
     if corpus and fine({"watch"}):
-        watch = question["watch"] or corpus.material.examples[0].sentence
+        wanted = question["watch"] or corpus.material.examples[0].sentence
         try:
-            reference = _reference(corpus, watch)
+            reference = _reference(corpus, wanted)
+            watch = wanted
         except _RefusedError as error:
             problems.append(error.problem)
     config = parameters = size = seconds = None
@@ -121,7 +123,13 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
         lengths = corpus.source_length, corpus.batch().target_length
         rows = min(question["batch_size"], len(pairs))
         size = training_bytes(config, rows, *lengths)
-        seconds = step_seconds(config, rows, *lengths) * question["steps"]
+        step = step_seconds(config, rows, *lengths)
+        seconds = step * question["steps"]
+        if size > limits.memory * 2**20:
+            problems.append(_too_much("batch_size", "memory", math.ceil(size / 2**20), limits.memory))
+        if step > LONGEST_STEP:
+            english = "One step would take about {value} s. Make the batch or the network smaller, so that Stop works."
+            problems.append(Problem("batch_size", Message("plan.step", english, {"value": round(step, 1)})))
         if seconds > limits.seconds:
             problems.append(_too_much("steps", "seconds", math.ceil(seconds), limits.seconds))
     job = None
@@ -205,6 +213,12 @@ def _too_much(field: str, name: str, value: int, most: int) -> Problem:
                 "plan.seconds",
                 "This would take about {value} s; this server trains for {most} s."
                 " Whoever runs it can raise {variable}.",
+                there,
+            ),
+            "memory": Message(
+                "plan.memory",
+                "This would take about {value} MB of memory; this server gives {most}. Make the batch or the network"
+                " smaller. Whoever runs the server can raise {variable}.",
                 there,
             ),
             "pairs": Message("plan.pairs", "{value} pairs are more than the {most} that this server takes.", there),

@@ -34,10 +34,10 @@ from ..vocabulary import END, START, Vocabulary
 from .film import Camera, Frame
 from .job import Job, Pair
 
-SHARE = 0.07  # of training's time goes at most into looking at the model
+SHARE = 0.08  # of training's time goes at most into looking at the model
 LOOK_SECONDS = 0.2  # between two looks
 SEND_SECONDS = 0.1  # between two reports of progress
-MEASURED = 200  # sentences, at most, that a model is scored on at its end,
+MEASURED, LARGE = 200, 5_000_000  # sentences that a model is scored on at its end; a tenth from so many weights on,
 GLANCED = 50  # and that its loss is measured on, of those held out, while it learns
 Event = dict[str, Any]
 
@@ -90,7 +90,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
 
     points: list[list[float]] = []
     begin = sent = looked_at = time.perf_counter()
-    looking = cost = 0.0  # seconds: of all looks, and of the last
+    looking = says_cost = frame_cost = 0.0  # seconds: of all looks, and of the last of each kind
     step, why = 0, "steps"
     for progress in train(model, data, training):
         step, now = progress.step, time.perf_counter()
@@ -102,12 +102,18 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         if step < training.steps and (late or stopped()):  # before a look: the last frame is of this step
             why = "time" if late else "stop"
             break
-        afford = looking + cost <= SHARE * (now - begin - looking)
+        spare = SHARE * (now - begin - looking) - looking
         due = step in camera.due
-        if afford and (due or now - looked_at >= LOOK_SECONDS):
-            yield from looks(camera.frame(step)) if due else says(step)
+        if now - looked_at >= LOOK_SECONDS and spare > says_cost and (camera.room or not due):
+            yield from says(step)
             looked_at = time.perf_counter()
-            cost = looked_at - now
+            says_cost = looked_at - now
+            if due:
+                camera.keep(step)
+        elif due and spare > frame_cost + says_cost:
+            yield from looks(camera.frame(step))
+            looked_at = time.perf_counter()
+            frame_cost = looked_at - now
         elif due:
             camera.keep(step)
         looking += time.perf_counter() - now
@@ -121,8 +127,9 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         yield {"event": "progress", "points": points, "seconds": seconds, "left": 0}
     ended = {"step": step, "seconds": seconds, "why": why}
     yield {"event": "ended", **ended}
+    measured = MEASURED if sum(values.numel() for values in model.parameters()) < LARGE else MEASURED // 10
     scores = {
-        name: _scores(evaluate(model, batch(pairs[:MEASURED]), start, end), len(pairs[:MEASURED])) if pairs else None
+        name: _scores(evaluate(model, batch(pairs[:measured]), start, end), len(pairs[:measured])) if pairs else None
         for name, pairs in (("training", job.pairs), ("held_out", job.held_out))
     }
     if not all(math.isfinite(found["loss"]) for found in scores.values() if found):  # after the last step of all

@@ -20,7 +20,7 @@ from .models import GoneError, material, translator
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
-LONGEST, WIDEST = 200, 512  # of an encoding that a visitor may ask for
+LONGEST, WIDEST = 200, 1024  # of an encoding that a visitor may ask for
 
 
 @lru_cache(maxsize=256)
@@ -45,6 +45,7 @@ def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
     if not isinstance(sentence, str) or not isinstance(checkpoint, str):
         sentence, checkpoint = "", "toy"
     try:
+        translator(checkpoint)  # a run that was answered before is no answer once its model is gone
         return {"run": _page(checkpoint, sentence), "error": None}
     except SentenceError as error:
         return _refused(error.message)
@@ -104,6 +105,7 @@ def heads(question: Any) -> dict[str, Any]:
     match question:
         case {"checkpoint": str(checkpoint), "sentence": str(sentence)}:
             try:
+                translator(checkpoint)
                 return {"held_out": _held_out(checkpoint), "silenced": _silenced(checkpoint, sentence)}
             except REFUSALS as error:
                 return {"error": str(error)}
@@ -172,6 +174,7 @@ def input_sum(question: Any) -> dict[str, Any]:
     match question:
         case {"checkpoint": str(checkpoint), "sentence": str(sentence), "stack": "encoder" | "decoder" as stack}:
             try:
+                translator(checkpoint)
                 return _input_sum(checkpoint, sentence, stack)
             except REFUSALS as error:
                 return {"error": str(error)}

@@ -2,7 +2,7 @@
 
 POST train          a question (see live.plan) with a `visit`; answers events, one line of JSON each, until it ends
 POST train/stop     {"run"}: the training ends, and its model is kept
-POST models?visit=  a file; answers {"model"}, what models.about says, or {"error"}
+POST models?visit=  a file; answers {"model", "kept": the keys of all the visit's models} or {"error"}
 GET models/KEY      the file
 DELETE models/KEY   forget it
 """
@@ -10,13 +10,14 @@ DELETE models/KEY   forget it
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ..device import pick_device
 from ..live.plan import plan
@@ -24,7 +25,7 @@ from ..message import Message
 from ..portable import PortableError, load_portable, most_bytes, too_big
 from .models import about
 from .shelf import ShelfError, file_name, shelf
-from .workshop import BusyError, workshop
+from .workshop import BusyError, Event, workshop
 
 MOST_QUESTION = 8 * 2**20  # bytes: 2,000 pairs of the longest sentences
 LONGEST_VISIT = 64  # characters
@@ -44,18 +45,28 @@ async def train(request: Request) -> Response:
         first = await anext(events)
     except BusyError as error:
         return _refused(error.message, 429)
+    return _Events(first, events)
 
-    async def lines() -> AsyncIterator[str]:
-        try:
+
+class _Events(StreamingResponse):
+    """A line of JSON each. However it ends, the training ends with it: at once, not when somebody collects garbage."""
+
+    def __init__(self, first: Event | str, events: AsyncGenerator[Event | str]) -> None:
+        async def lines() -> AsyncIterator[str]:
             yield _line(first)
             async for event in events:
                 yield _line(event)
-        finally:
-            await events.aclose()  # at once, not when somebody collects garbage: the training ends with it
 
-    # So that no server between here and the visitor keeps lines back.
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(), media_type="application/x-ndjson", headers=headers)
+        # So that no server between here and the visitor keeps lines back.
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(lines(), media_type="application/x-ndjson", headers=headers)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._events.aclose()
 
 
 async def stop(request: Request) -> Response:
@@ -68,7 +79,8 @@ async def stop(request: Request) -> Response:
 async def bring(request: Request) -> Response:
     """Takes a file in pieces, and no more of it than a model can have."""
     visit = request.query_params.get("visit", "")
-    if not 1 <= len(visit) <= LONGEST_VISIT:
+    visit = request.query_params.get("visit", "")
+    if _foreign(request) or not 1 <= len(visit) <= LONGEST_VISIT:
         return _refused(NOT_A_QUESTION)
     limits = workshop().limits
     most, file = most_bytes(limits.parameters), shelf().folder / f"{secrets.token_hex(16)}.safetensors"
@@ -82,7 +94,7 @@ async def bring(request: Request) -> Response:
         portable = await asyncio.to_thread(load_portable, file, limits.parameters, pick_device())
         key = await asyncio.to_thread(shelf().put, portable, visit, file)
         kept = True
-        return JSONResponse({"model": about(key)})
+        return JSONResponse({"model": about(key), "kept": shelf().of(visit)})
     except (PortableError, ShelfError) as error:
         return _refused(error.message)
     except (OSError, ClientDisconnect):
@@ -113,9 +125,16 @@ ROUTES = [
 ]
 
 
+def _foreign(request: Request) -> bool:
+    """Whether another site's page asks, through the browser of somebody who may ask: on their own machine, say."""
+    return request.headers.get("sec-fetch-site") == "cross-site"
+
+
 async def _question(request: Request) -> dict[str, Any] | None:
-    """The body as a dict; None where it is anything else, or too much of it."""
+    """The body as a dict; None where it is anything else, or too much of it, or another site's page sent it."""
     body = b""
+    if _foreign(request):
+        return None
     try:
         async for piece in request.stream():
             body += piece
@@ -127,7 +146,7 @@ async def _question(request: Request) -> dict[str, Any] | None:
     return question if isinstance(question, dict) else None
 
 
-def _line(event: dict[str, Any] | str) -> str:
+def _line(event: Event | str) -> str:
     return event if isinstance(event, str) else json.dumps(event) + "\n"
 
 

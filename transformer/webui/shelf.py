@@ -96,6 +96,11 @@ class Shelf:
                 self._used[key] = self._clock()
             return model
 
+    def of(self, visit: str) -> list[str]:
+        """The keys of a visit's models."""
+        with self._lock:
+            return [key for key, model in self._models.items() if model.visit == visit]
+
     def forget(self, key: str) -> None:
         with self._lock:
             self._forget(*{key} & self._models.keys())

@@ -21,6 +21,7 @@ from .models import about
 from .shelf import Shelf, ShelfError, shelf
 
 ROOT = Path(__file__).resolve().parents[2]
+HEARTBEAT_SECONDS = 15  # in the queue
 GRACE_SECONDS = 60  # that a process has besides its training: to begin, to measure, to write
 Event = dict[str, Any]
 
@@ -153,7 +154,10 @@ class Workshop:
                 return
             if place != said:
                 yield (said := place)
-            await ticket.moved.wait()
+            try:
+                await asyncio.wait_for(ticket.moved.wait(), HEARTBEAT_SECONDS)
+            except TimeoutError:
+                said = 0  # say it again: a server on the way may end what is silent for long
 
     async def _trained(self, ticket: "_Ticket", job: Job) -> AsyncGenerator[Event | str]:
         file = self._shelf.folder / f"{secrets.token_hex(16)}.safetensors"
@@ -190,7 +194,7 @@ class Workshop:
         except (PortableError, ShelfError) as error:
             return {"event": "error", "message": error.message.for_page()}
         del trained["file"]
-        return {**trained, "model": about(key)}
+        return {**trained, "model": about(key), "kept": self._shelf.of(visit)}
 
     async def _taken(self) -> Worker:
         taking = asyncio.ensure_future(asyncio.to_thread(self._take))
