@@ -272,8 +272,8 @@ def test_a_header_of_another_length_is_refused_before_it_is_read(
     saved: Path, other: Path, header: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other.write_bytes(header.to_bytes(8, "little") + saved.read_bytes()[8:])
-    monkeypatch.setattr(portable, "safe_open", None)  # to call it would be another error
-    refusal(other)
+    monkeypatch.setattr(portable, "safe_open", pytest.fail)
+    assert "no whole file" in refusal(other)
 
 
 def test_a_header_that_is_too_big_is_not_read_though_it_is_all_there(
@@ -282,14 +282,14 @@ def test_a_header_that_is_too_big_is_not_read_though_it_is_all_there(
     with other.open("wb") as file:
         file.write((MOST_HEADER + 1).to_bytes(8, "little"))
         file.truncate(MOST_HEADER + 100)
-    monkeypatch.setattr(portable, "safe_open", None)
-    refusal(other)
+    monkeypatch.setattr(portable, "safe_open", pytest.fail)
+    assert "no whole file" in refusal(other)
 
 
 def test_a_file_that_is_too_big_is_not_opened(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with other.open("wb") as file:
         file.truncate(most_bytes(1000) + 1)  # takes no place on the disk
-    monkeypatch.setattr(portable, "safe_open", None)
+    monkeypatch.setattr(portable, "safe_open", pytest.fail)
     assert "too big" in refusal(other, most_parameters=1000)
 
 
@@ -446,7 +446,7 @@ def test_what_is_no_network_is_refused(saved: Path, other: Path, model: Any) -> 
 def test_no_memory_is_taken_for_weights_that_are_not_there(
     saved: Path, other: Path, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portable, "Transformer", None)  # to call it would be another error
+    monkeypatch.setattr(portable, "Transformer", pytest.fail)
     assert "smaller than the weights that are promised" in refusal(
         rewritten(saved, other, about=lambda a: a["model"].update(fields))
     )
@@ -455,7 +455,7 @@ def test_no_memory_is_taken_for_weights_that_are_not_there(
 def test_a_network_above_the_limit_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = sum(values.numel() for values in network().parameters())
     assert load_portable(saved, most_parameters=weights).name == "Mein Modell"
-    monkeypatch.setattr(portable, "Transformer", None)
+    monkeypatch.setattr(portable, "Transformer", pytest.fail)
     assert f"has {weights} weights; this server takes up to {weights - 1}." in refusal(
         saved, most_parameters=weights - 1
     )
@@ -522,7 +522,7 @@ OTHERS: list[tuple[str, list[Any]]] = [
     ("corpus", ["", "tao", "../toy", 5, None, [], ["toy"], {}]),
     ("card", ["x" * 50_001, "\0", "\u200b", "\ud800", 5, None, [], {}]),
     ("training", [None, 5, "x", [], [["seed", 1]], *({"seed": each} for each in (None, [], {}, "x" * 41, "\0"))]),
-    ("training", [{"\0": 1}, {"x" * 41: 1}]),
+    ("training", [{"\0": 1}, {"x" * 41: 1}, *({"seed": each} for each in (float("nan"), float("inf"), 10**4000))]),
     ("pairs", [None, 5, True, "", "ab", [], {}, {"ab": 1}, [None], [5], ["ab"], [{}], [{"a": 1, "b": 2}], [[]]]),
     ("pairs", [[["a"]], [["a", "b", "c"]], [["a", 5]], [["a", None]], [["a", ["b"]]], [["a", {}]], ["a", "b"]]),
     ("pairs", [[["", "b"]], [["a", ""]], [["a", " "]], [["...", "b"]], [["a", "!"]], [["a", "\0"]], [["a", "\ud800"]]]),

@@ -27,7 +27,7 @@ ENTRY = "attention-bitte"  # of the header
 MOST_HEADER = 8 * 2**20  # bytes
 MOST_LAYERS, MOST_POSITIONS, MOST_WORDS = 64, 5000, 100  # of a stack, of a network, of a sentence
 MOST_PAIRS, LONGEST_TEXT, LONGEST_CARD = 10_000, 2_000, 50_000  # pairs, and characters: folding may treble 500
-LONGEST_NAME = 40
+LONGEST_NAME, MOST_NUMBER = 40, 2**63
 CORPORA = ("toy", "classroom", "own")  # what a model may have learned from
 Pair = tuple[str, str]
 _BARE = Vocabulary((PAD,))  # finds words in what is nothing but punctuation: none
@@ -195,6 +195,8 @@ def _pair(row: Any) -> Pair:
 
 def _plain(value: Any) -> bool | int | float | str:
     if isinstance(value, bool | int | float):
+        if not abs(value) <= MOST_NUMBER:
+            raise ValueError("a number in it is none, or too large")
         return value
     return _text(value, LONGEST_NAME)
 

@@ -80,6 +80,7 @@ export function mount({ element, signal }) {
     });
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     width = large.parentElement.clientWidth || width;
+    if (!width) return; // the tab is not open, and has not been yet
     redraw("large", [run, state.kind, state.layer, head, state.drawing, state.gold, width], () => {
       heading.replaceChildren(...axes(state.kind, state.layer, head, state.drawing === "lines" ? "attention.axes_lines" : "attention.axes"));
       tip.hidden = true;

@@ -29,6 +29,12 @@ export function badge(server, signal) {
     }, LATER_MS);
   });
   signal.addEventListener("abort", () => clearTimeout(timer));
+  document.addEventListener("keydown", ({ key }) => key === "Escape" && close(), { signal });
+  function close() {
+    if (!element.open) return;
+    if (element.contains(document.activeElement)) element.firstChild.focus(); // its summary: what is hidden has no focus
+    element.open = false;
+  }
   function say(sign, text, ...more) {
     mark.textContent = `${sign} ${t("checks")}`;
     element.dataset.state = sign;

@@ -6,6 +6,7 @@ import { number, t } from "./i18n.js";
 
 const MOST = 600; // points that are drawn of a curve
 const TYPE = 13; // px
+const HIGHEST = 3; // times the loss of a uniform guess, that an axis of losses reaches at most
 const LED = 24; // px: a label that is farther from its curve is led to it
 
 /** So few points that a screen has room for them: each the mean of equally many neighbours. */
@@ -36,8 +37,9 @@ const upTo = (top, tick) => Array.from({ length: Math.floor(top / tick + 1.001) 
  */
 export function plot({ height, widest, signal }) {
   const axes = svg("g");
-  const curves = svg("g");
-  const picture = svg("svg", { class: "plot", role: "img" }, axes, curves);
+  const inside = svg("svg"); // cuts off what leaves at the top
+  const ends = svg("g");
+  const picture = svg("svg", { class: "plot", role: "img" }, axes, inside, ends);
   const element = h("div", { class: "plot-place", style: `height: ${height / 16}rem` }, picture);
   const parts = new Map(); // name -> {curve, dot, leader, text}
   let given = null;
@@ -51,7 +53,8 @@ export function plot({ height, widest, signal }) {
         leader: svg("line", { class: `leader ${name}` }),
         text: svg("text", { class: `end ${name}`, style: `font-size: ${TYPE * typeScale()}px` }),
       };
-      curves.append(each.curve, each.leader, each.dot, each.text);
+      inside.append(each.curve);
+      ends.append(each.leader, each.dot, each.text);
       parts.set(name, each);
     }
     return parts.get(name);
@@ -66,7 +69,8 @@ export function plot({ height, widest, signal }) {
     const high = height * typeScale();
     const [left, right] = [textWidth(widest, size) + 12, textWidth(longest, size) + 16];
     const x = (step) => left + (step / steps) * (width - left - right);
-    const y = (value) => 8 + (1 - value / top) * (high - 8 - size * 2);
+    const above = line ? size * 1.8 : 8; // the name of the line stands above the plot, where no curve comes
+    const y = (value) => above + (1 - value / top) * (high - above - size * 2);
 
     const frame = JSON.stringify([width, high, right, steps, top, line]);
     if (frame !== framed) {
@@ -74,6 +78,8 @@ export function plot({ height, widest, signal }) {
       picture.setAttribute("viewBox", `0 0 ${width} ${high}`);
       picture.setAttribute("width", width);
       picture.setAttribute("height", high);
+      const box = { x: 0, y: above - 2, width, height: high - above };
+      for (const [name, value] of Object.entries({ ...box, viewBox: Object.values(box).join(" ") })) inside.setAttribute(name, value);
       const style = `font-size: ${size}px`;
       const tick = Math.max(1, round(steps / (width < 480 ? 4 : 8)));
       const last = t("train.curve.steps", { steps });
@@ -88,33 +94,35 @@ export function plot({ height, widest, signal }) {
         svg("text", { x: x(steps), y: high - size * 0.6, class: "tick", style }, last),
       );
       if (line) {
-        const called = line.labels.find((text) => textWidth(text, size) <= width - right - left) ?? line.labels.at(-1);
+        const sample = size * 2;
+        const called = line.labels.find((text) => textWidth(text, size) <= width - left - sample) ?? line.labels.at(-1);
         axes.append(
           svg("line", { x1: left, x2: width - right, y1: y(line.at), y2: y(line.at), class: "uniform" }),
-          svg("text", { x: width - right, y: y(line.at) - 6, class: "uniform-label", style }, called),
+          svg("line", { x1: left, x2: left + sample, y1: size * 0.6, y2: size * 0.6, class: "uniform" }),
+          svg("text", { x: left + sample + 6, y: size * 0.6, class: "uniform-label", style }, called),
         );
       }
     }
 
-    const ends = [];
+    const labels = [];
     for (const { name, label: said, points, column } of series) {
       const { curve, dot, leader, text } = part(name);
-      const places = thinned(points, column).map(([step, value]) => [x(step), y(Math.min(value, top))]);
+      const places = thinned(points, column).map(([step, value]) => [x(step), y(value)]);
       curve.setAttribute("points", places.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" "));
       for (const node of [dot, leader, text]) node.setAttribute("visibility", places.length ? "visible" : "hidden");
       if (!places.length) continue;
-      const [a, b] = places.at(-1);
+      const [a, b] = [places.at(-1)[0], Math.max(places.at(-1)[1], y(top))];
       dot.setAttribute("cx", a);
       dot.setAttribute("cy", b);
       text.textContent = said;
-      ends.push({ text, leader, from: { x1: a + 6, y1: b }, x: a + 10, y: b });
+      labels.push({ text, leader, from: { x1: a + 6, y1: b }, x: a + 10, y: b });
     }
     // Labels stand in a column, apart from each other and above the axis.
-    ends.sort((one, other) => one.y - other.y);
-    ends.forEach((end, i) => (end.y = Math.max(end.y, i ? ends[i - 1].y + size * 1.4 : 0)));
-    ends.reverse().forEach((end, i) => (end.y = Math.min(end.y, i ? ends[i - 1].y - size * 1.4 : y(0) - size * 0.7)));
-    const column = Math.max(...ends.map((end) => end.x));
-    for (const { text, leader, from, y: height } of ends) {
+    labels.sort((one, other) => one.y - other.y);
+    labels.forEach((end, i) => (end.y = Math.max(end.y, i ? labels[i - 1].y + size * 1.4 : 0)));
+    labels.reverse().forEach((end, i) => (end.y = Math.min(end.y, i ? labels[i - 1].y - size * 1.4 : y(0) - size * 0.7)));
+    const column = Math.max(...labels.map((end) => end.x));
+    for (const { text, leader, from, y: height } of labels) {
       text.setAttribute("x", column);
       text.setAttribute("y", height);
       const far = column - from.x1 > LED;
@@ -131,21 +139,27 @@ export function plot({ height, widest, signal }) {
 }
 
 /** An axis from 0 that `most` fits on: {top, ticks}. */
-export function axis(most) {
+function axis(most) {
   const tick = round(most / 4);
   const top = Math.ceil(most / tick) * tick;
   return { top, ticks: upTo(top, tick) };
 }
 
+/** The axis of a training's losses. Those far above the loss of a uniform guess leave at the top: what matters is below. */
+export function lossAxis({ points, heldOut, uniform }) {
+  const most = [...points, ...heldOut].reduce((highest, [, loss]) => Math.max(highest, loss), uniform * 1.2);
+  return axis(Math.min(most, uniform * HIGHEST));
+}
+
 /**
- * The same curve small, above a slider from 0 to `steps`, with the step that the slider is at: {element, draw}. `inset` is
- * half the width of the slider's thumb, whose middle does not reach the ends.
+ * A small curve beside a slider from 0 to `steps`, with the step that the slider is at and the value there: {element, draw}.
+ * `inset` is half the width of the slider's thumb, whose middle does not reach the ends.
  */
-export function ribbon({ height, inset, signal }) {
-  const curve = svg("polyline", { class: "curve training" });
+export function ribbon({ height, inset, name, signal }) {
+  const curve = svg("polyline", { class: `curve ${name}` });
   const marks = svg("g");
   const at = svg("line", { class: "at", y1: 0, y2: height });
-  const dot = svg("circle", { r: 4, class: "dot training" });
+  const dot = svg("circle", { r: 4, class: `dot ${name}` });
   const picture = svg("svg", { class: "plot", "aria-hidden": "true", height }, marks, curve, at, dot);
   const element = h("div", { class: "ribbon", style: `height: ${height}px` }, picture);
   let given = null;
@@ -153,17 +167,17 @@ export function ribbon({ height, inset, signal }) {
     given = what;
     const width = element.clientWidth;
     if (!given || !width) return;
-    const { points, snapshots, steps, top, step, loss } = given;
+    const { points, marked, steps, top, step, value } = given;
     const x = (each) => inset + (each / steps) * (width - 2 * inset);
     const y = (value) => 5 + (1 - Math.min(1, value / top)) * (height - 10);
     picture.setAttribute("width", width);
     curve.setAttribute("points", thinned(points, 1).map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" "));
-    marks.replaceChildren(...snapshots.map((each) => svg("line", { x1: x(each.step), x2: x(each.step), y1: height - 4, y2: height, class: "mark" })));
+    marks.replaceChildren(...marked.map((each) => svg("line", { x1: x(each), x2: x(each), y1: height - 4, y2: height, class: "mark" })));
     at.setAttribute("x1", x(step));
     at.setAttribute("x2", x(step));
     dot.setAttribute("cx", x(step));
-    dot.setAttribute("visibility", loss === null ? "hidden" : "visible");
-    if (loss !== null) dot.setAttribute("cy", y(loss));
+    dot.setAttribute("visibility", value === null ? "hidden" : "visible");
+    if (value !== null) dot.setAttribute("cy", y(value));
   }
   const sized = new ResizeObserver(() => draw());
   sized.observe(element);

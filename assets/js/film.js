@@ -1,8 +1,8 @@
 // The film of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of it asks
 // the server.
 
-import { chip, h, icon, isSpecial, numbered, segmented } from "./dom.js";
-import { axis, ribbon } from "./curve.js";
+import { chip, h, icon, isSpecial, numbered, segmented, word } from "./dom.js";
+import { lossAxis, ribbon } from "./curve.js";
 import { nodes, number, percent, t } from "./i18n.js";
 import { busy, measured, training } from "./learning.js";
 import { SIDES, aloud, axes, heatmap, mark, thumbnail, tips } from "./maps.js";
@@ -34,12 +34,23 @@ const steady = () => look.kind === "encoder" || words() === "forced";
 /** How much the largest weight of each row of a head has grown since the first snapshot, or, where rows change, how large it is. */
 function telling(layer, head, run = runOf(training.snapshots.at(-1))) {
   const first = runOf(training.snapshots[0]);
-  return run.attention[look.kind].queries.map((token, query) => {
-    if (look.kind === "encoder" && isSpecial(token)) return 0; // nobody reads what padding looks at
+  const content = contentful(run);
+  return run.attention[look.kind].queries.map((_, query) => {
+    if (!content[query]) return -Infinity;
     const looks = row(look.kind, layer, head, query, run);
     const key = argmax(looks);
     return steady() ? looks[key] - row(look.kind, layer, head, query, first)[key] : looks[key];
   });
+}
+
+/** Rows whose word (the one to be said there, of the encoder its own) tells more than others: no sign, and none of the short ones. */
+function contentful(run) {
+  const { queries } = run.attention[look.kind];
+  const words = look.kind === "encoder" ? queries : steady() ? [...queries.slice(1), "E"] : run.output; // the right words move one place
+  const lengths = words.map((word) => (!isSpecial(word) && /\p{L}/u.test(word) ? [...word].length : 0));
+  const known = lengths.filter(Boolean);
+  const mean = known.reduce((sum, length) => sum + length, 0) / known.length;
+  return lengths.map((length) => length > 0 && length >= mean);
 }
 
 /** What it makes of the sentence, decoding freely: the underline of a word is its probability. */
@@ -68,7 +79,9 @@ export function film(signal) {
   // ---- the slider ----
 
   const slider = h("input", { type: "range", id: "film-step", min: 0, step: 1, "aria-label": t("film.slider") });
-  const above = ribbon({ height: 48, inset: THUMB, signal });
+  const above = ribbon({ height: 40, inset: THUMB, name: "training", signal });
+  const below = ribbon({ height: 24, inset: THUMB, name: "look", signal });
+  const story = h("p", { class: "film-story" });
   const play = h("button", { type: "button", class: "round", id: "film-play", onclick: () => (timer ? pause() : run()) });
   const at = h("span", { class: "film-at" });
   const follow = h("button", { type: "button", class: "link", id: "film-follow", onclick: () => go(newest()) }, t("film.follow"));
@@ -100,7 +113,7 @@ export function film(signal) {
   const kind = segmented(t("attention.which"), Object.keys(SIDES).map((name) => [name, t(`kind.${name}`)]), (name) => choose({ kind: name, query: null }));
   const layers = h("span", { class: "pickers" });
   const whose = segmented(t("film.words"), ["free", "forced"].map((name) => [name, t(`film.words.${name}`)]), (name) => change({ words: name, query: null }));
-  const meaning = h("p", { class: "hint" });
+  const meaning = h("p", { class: "hint meaning" });
   const heading = h("h2");
   const large = h("div", { class: "large" });
   const tip = tips(large, signal);
@@ -120,18 +133,17 @@ export function film(signal) {
   const body = h(
     "div",
     { class: "film-body" },
-    h("div", { class: "film-bar" }, play, h("div", { class: "film-slide" }, above.element, slider, follow)),
+    h("div", { class: "film-bar" }, play, h("div", { class: "film-slide" }, above.element, slider, below.element, story, follow)),
     said,
-    h("div", { class: "controls" }, kind.element, layers),
-    h("div", { class: "controls whose" }, whose.element, meaning),
     h(
       "div",
       { class: "columns" },
       h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), tip, pictureButtons(large, () => file(`head-${look.head + 1}`))),
-      h("div", { class: "kept" }, gridHeading, grid, most, pictureButtons(grid, () => file("heads"))),
+      h("div", {}, h("div", { class: "controls" }, kind.element, whose.element, layers), h("div", { class: "kept" }, gridHeading, grid, most, pictureButtons(grid, () => file("heads")))),
     ),
     h("p", { class: "pickers rows" }, h("label", { for: "film-row" }, t("film.row")), rows),
     say,
+    meaning,
     limits,
   );
   const head = h("div", { class: "film-head" }, h("h2", {}, t("film.title")), h("span", { class: "space" }), at);
@@ -182,8 +194,8 @@ export function film(signal) {
     at.replaceChildren(...nodes(point ? "film.at" : "film.at_step", { step: number(snapshot.step), steps: number(training.steps), loss: point?.[1].toFixed(3), accuracy: point && percent(point[2]) }));
     slider.setAttribute("aria-valuetext", `${at.textContent}: ${snapshot.free.text}`);
     follow.hidden = !busy() || look.at === null;
-    const { top } = axis(Math.max(training.uniform, training.points[0]?.[1] ?? 0));
-    above.draw({ points: training.points, snapshots: training.snapshots, steps: training.span, top, step: snapshot.step, loss: point?.[1] ?? null });
+    const marked = training.snapshots.map(({ step }) => step);
+    above.draw({ points: training.points, marked, steps: training.span, top: lossAxis(training).top, step: snapshot.step, value: point?.[1] ?? null });
     redraw("play", [Boolean(timer)], () => {
       play.replaceChildren(icon(timer ? "pause" : "play"));
       play.setAttribute("aria-label", t(timer ? "film.pause" : "film.play"));
@@ -229,6 +241,7 @@ export function film(signal) {
       rows.replaceChildren(h("option", { value: "" }, t(steady() ? "film.row_most" : "film.row_hardest")), ...options);
     });
     rows.value = look.query === null ? "" : String(query);
+    drawStory(snapshot, query);
 
     say.replaceChildren(...nodes("film.step", { step: number(snapshot.step) }), ...aloud(look.kind, look.layer, look.head, query, spokenAt(query), shown), ...since(query, shown));
     const width = large.parentElement.clientWidth;
@@ -241,6 +254,28 @@ export function film(signal) {
     });
     mark(large.firstChild, query);
     large.firstChild.setAttribute("aria-label", say.textContent);
+    const key = argmax(row(look.kind, look.layer, look.head, query, shown));
+    redraw("sight", [look.kind, look.layer, look.head, query, key, width], () => reveal(large.querySelector(`rect[data-query="${query}"][data-key="${key}"]`)));
+  }
+
+  /** Scroll a map that is wider than its place, so that a cell of it is in sight. */
+  function reveal(cell) {
+    const place = large.parentElement;
+    if (place.scrollWidth <= place.clientWidth) return;
+    const [inner, outer] = [cell.getBoundingClientRect(), place.getBoundingClientRect()];
+    if (inner.left >= outer.left && inner.right <= outer.right) return;
+    place.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+  }
+
+  /** The largest weight of the marked row in every snapshot: the film in one line. Where rows change there is no such line. */
+  function drawStory(snapshot, query) {
+    const { snapshots, span } = training;
+    for (const each of [below.element, story]) each.style.visibility = steady() ? "visible" : "hidden";
+    if (!steady()) return;
+    const points = snapshots.map((each) => [each.step, Math.max(...row(look.kind, look.layer, look.head, query, runOf(each)))]);
+    below.draw({ points, marked: [], steps: span, top: 1, step: snapshot.step, value: points[snapshots.indexOf(snapshot)][1] });
+    const token = runOf(snapshot).attention[look.kind].queries[query];
+    story.replaceChildren(...nodes("film.story", { row: word(token, SIDES[look.kind][0]), first: percent(points[0][1]), last: percent(points.at(-1)[1]) }));
   }
 
   /** As high as the map of the most words, so that the page does not jump when there are fewer. */

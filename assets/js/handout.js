@@ -1,7 +1,7 @@
 // What a class takes home: one HTML file that needs nothing else, with the figures and the worked head of this run.
 
 import { h, svg, word } from "./dom.js";
-import { language, nodes, percent, t } from "./i18n.js";
+import { has, language, nodes, percent, t } from "./i18n.js";
 import { checksTable } from "./checks.js";
 import { about, inside } from "./insides.js";
 import { shapeTable } from "./inside.js";
@@ -47,7 +47,7 @@ export async function handout(server) {
   const body = [
     h("h1", {}, word(run.sentence, "source"), " → ", word(run.output.filter((token) => token !== "E").join(" "), "target")),
     h("p", {}, t("handout.about")),
-    facing(Object.entries({ ...provenance(facts), [t("handout.link")]: address(false) })),
+    facing(Object.entries({ ...provenance(facts), [t("handout.link")]: facts.trained ? t("handout.link_own", { link: address(false) }) : address(false) })),
     h("h2", {}, t("handout.steps")),
     steps(run, layer),
     ...Object.keys(SIDES).flatMap((each) => maps(each)),
@@ -91,17 +91,25 @@ function still(sheet) {
 
 const facing = (pairs) => h("table", { class: "facts" }, h("tbody", {}, pairs.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value)))));
 
-const provenance = ({ checkpoint, seed, command, weights, device, versions }) => ({
+const provenance = ({ checkpoint, seed, command, trained, weights, device, versions }) => ({
   [t("handout.checkpoint")]: t("handout.checkpoint_of", { checkpoint, weights }),
   [t("handout.seed")]: seed ?? "–",
-  [t("handout.command")]: command ?? "–",
+  [t("handout.command")]: trained ? t("handout.trained", { pairs: trained.pairs, steps: trained.steps ?? "–" }) : (command ?? "–"),
+  ...(trained ? { [t("train.settings")]: Object.entries(trained.settings).map(setting).join(t("list.comma")) } : {}),
   [t("handout.device")]: device,
   [t("handout.versions")]: Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(", "),
 });
 
+/** A setting as Train calls it. */
+function setting([name, value]) {
+  const choice = typeof value === "boolean" ? (name === "norm_first" ? (value ? "before" : "after") : value ? "on" : "off") : value;
+  return t("handout.setting", { name: t(`train.set.${name}`), value: has(`train.choice.${choice}`) ? t(`train.choice.${choice}`) : String(value) });
+}
+
 function steps(run, layer) {
-  const heading = ["step", "reads", "says", "next", "looks"].map((name) => h("th", { scope: "col" }, t(`handout.step.${name}`, { layer: layer + 1 })));
   const cross = Math.min(layer, run.attention.cross.layers - 1);
+  const looked = t(run.attention.cross.heads > 1 ? "handout.step.looks" : "handout.step.looks_alone", { layer: cross + 1 });
+  const heading = [...["step", "reads", "says", "next"].map((name) => t(`handout.step.${name}`)), looked].map((name) => h("th", { scope: "col" }, name));
   const rows = run.steps.map(({ token, probability, candidates }, step) => {
     const looks = row("cross", cross, null, step);
     const key = argmax(looks);

@@ -188,7 +188,10 @@ function grid({ layers, heads }, score) {
 
 const probability = (run) => run.steps.reduce((product, step) => product * step.probability, 1);
 
-const missing = (run) => (run.reference ? t("heads.mistaken", { right: run.reference.text }) : t("heads.unknown"));
+function missing({ reference }) {
+  if (!reference) return t("heads.unknown");
+  return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");
+}
 
 /** The head with the highest weight that changes nothing when it is silent; if there is none, the one that matters least. */
 function demonstrate(run, silenced) {

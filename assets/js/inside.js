@@ -135,7 +135,12 @@ const PLACES = {
   loss_logits: { tab: "lesson", stop: 13 },
 };
 
+// Stages that are called otherwise in a model without positions.
+const BARE = { source_input: "shapes.bare_encoder", target_input: "shapes.bare_decoder" };
+
 export function shapeTable({ rows }) {
+  const { positions } = state.run.model;
+  const called = (name) => t((!positions && BARE[name]) || `shapes.${name}`);
   const show = (shape) => `(${shape.join(", ")})`;
   const open = ({ stage: name, ...place }) => {
     update(place);
@@ -158,7 +163,7 @@ export function shapeTable({ rows }) {
             h(
               "tr",
               { "data-stage": name },
-              h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => open(PLACES[name]) }, t(`shapes.${name}`)), layers > 1 ? h("small", {}, ` × ${layers}`) : null),
+              h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => open(PLACES[name]) }, called(name)), layers > 1 ? h("small", {}, ` × ${layers}`) : null),
               h("td", {}, show(here)),
               h("td", {}, show(paper)),
             ),

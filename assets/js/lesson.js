@@ -13,15 +13,18 @@ import { fluid, strips } from "./strips.js";
 import { MOST_CANDIDATES, candidate } from "./translate.js";
 
 const FAR = 5; // places, at least, to tell near from far
+const PATTERN = "PE(pos, 2i) = sin(pos ÷ 10000^{2i/d})    PE(pos, 2i + 1) = cos(pos ÷ 10000^{2i/d})";
 const UNLIKELY = 4; // choices of a question about one of many, at most
 
 // Every stop: its name in the catalogue, its headline (a formula and its shapes) and what to draw, or the stage of a head
 // that is both; `asks` gives {choices, right, places}, with `right` the index of the right choice. The figure of a stop
-// that `hides` would give the answer away.
+// that `hides` would give the answer away. Where other things are true of some models, `says` gives the keys of other
+// texts: {text, question, reveal}, or `more` for a paragraph below.
 const LESSON = [
   {
     name: "tokens",
     headline: ({ run }) => ["word → id", chain([1, run.source.length])],
+    says: ({ run }) => (run.model.tied ? { text: "lesson.tokens.text_tied" } : {}),
     draw: ({ run }) => [ids("source", run.source, run.ids.source), ids("target", run.decoder_input, run.ids.decoder_input)],
     asks({ run }) {
       const count = run.source.length;
@@ -32,6 +35,7 @@ const LESSON = [
   {
     name: "embeddings",
     headline: ({ run }) => ["x = √d_model · E[id]", chain([1, run.source.length], [1, run.source.length, run.model.d_model])],
+    says: ({ run }) => (run.model.positions ? {} : { text: "lesson.embeddings.text_bare" }),
     async draw(look) {
       const { embedding, tokens } = await look.input();
       return picture(look, tokens.map((token, i) => ({ label: token, side: "source", values: embedding[i] })), t("lesson.embeddings.figure"));
@@ -51,9 +55,11 @@ const LESSON = [
   },
   {
     name: "positions",
-    headline: ({ run }) => ["PE(pos, 2i) = sin(pos ÷ 10000^{2i/d})    PE(pos, 2i + 1) = cos(pos ÷ 10000^{2i/d})", chain([1, run.source.length, run.model.d_model])],
+    headline: ({ run }) => [run.model.positions ? PATTERN : "x = √d_model · E[id] + 0", chain([1, run.source.length, run.model.d_model])],
+    says: ({ run }) => (run.model.positions ? {} : { text: "lesson.positions.text_bare", question: "lesson.positions.question_bare", reveal: "lesson.positions.reveal_bare" }),
     async draw(look) {
-      const { embedding, positions, input } = await look.input();
+      const { embedding, positions, input, tokens } = await look.input();
+      if (!look.run.model.positions) return picture(look, tokens.map((token, i) => ({ label: token, side: "source", values: input[i] })), t("lesson.embeddings.figure"));
       const rows = [
         ["embedding", embedding],
         ["+ position", positions],
@@ -68,6 +74,7 @@ const LESSON = [
       return picture(look, rows, t("lesson.positions.figure"), choose);
     },
     async asks(look) {
+      if (!look.run.model.positions) return { choices: [t("lesson.positions.other"), t("lesson.positions.same")], right: 1, places: {} };
       const count = Math.max(FAR, look.run.source.length);
       const { similarity } = await once("positional_encoding", { length: count, d_model: look.run.model.d_model }, look.server.positional_encoding);
       const alike = floats(similarity); // of place 1 to place i
@@ -79,6 +86,7 @@ const LESSON = [
   {
     name: "qkv",
     stage: "qkv",
+    says: ({ run }) => (run.model.heads > 1 ? {} : { question: "lesson.qkv.question_alone", reveal: "lesson.qkv.reveal_alone" }),
     async asks(look) {
       const { heads, d_model } = look.run.model;
       return counted([d_model, d_model / heads, heads, 2 * d_model], d_model / heads, { d_model, heads, width: d_model / heads });
@@ -114,6 +122,7 @@ const LESSON = [
     name: "heads",
     headline: ({ run }) => ["head_i = softmax(Q_i K_i^T ÷ √d_k) V_i", chain([1, run.model.heads, run.source.length, run.source.length])],
     hides: true,
+    says: ({ run }) => (run.model.heads > 1 ? {} : { text: "lesson.heads.text_alone" }),
     draw: ({ run, layer }) =>
       h("div", { class: "heads" }, Array.from({ length: run.attention.encoder.heads }, (_, head) => h("figure", { "data-head": head }, thumbnail("encoder", layer, head), h("small", {}, t("head_n", { head: head + 1 }))))),
     asks({ run, layer }) {
@@ -128,6 +137,7 @@ const LESSON = [
     name: "residual",
     hides: true,
     stage: "residual",
+    says: ({ run }) => (run.model.norm_first ? { text: "lesson.residual.text_first" } : {}),
     async asks(look) {
       const { data, query } = await look.head();
       const [own, change] = ["residual", "output"].map((name) => Math.sqrt(dot(data.at(name, query), data.at(name, query))));
@@ -144,13 +154,17 @@ const LESSON = [
       const hidden = data.at("ff_hidden", query);
       const firing = hidden.filter((value) => value > 0).length;
       const quarter = Math.min(3, Math.floor((4 * firing) / hidden.length));
-      return { choices: [0, 1, 2, 3].map((n) => t(`lesson.ffn.quarter${n + 1}`)), right: quarter, places: { ...look.words, firing, of: hidden.length, share: percent(firing / hidden.length) } };
+      return { choices: [0, 1, 2, 3].map((n) => t(`lesson.ffn.quarter${n + 1}`)), right: quarter, places: { ...look.words, firing, of: hidden.length, share: percent(firing / hidden.length), most: most(look.run.model) } };
     },
   },
   {
     name: "stack",
     headline: ({ run }) => ["x ← layer_n(x), n = 1 … N", `${chain([1, run.source.length, run.model.d_model])} × ${run.attention.encoder.layers}`],
     hides: true,
+    says: ({ run }) => ({
+      ...(run.attention.encoder.layers > 1 ? {} : { text: "lesson.stack.text_alone" }),
+      ...(run.model.final_norm ? { more: "lesson.stack.norm" } : {}),
+    }),
     async draw(look) {
       const layers = await look.stream();
       const rows = layers.map((values, layer) => ({ label: layer ? t("layer_n", { layer }) : t("lesson.stack.input"), values }));
@@ -192,7 +206,8 @@ const LESSON = [
   {
     name: "logits",
     hides: true,
-    headline: ({ run }) => ["p = softmax(x W + b)", chain([1, run.output.length, run.model.d_model], [1, run.output.length, run.model.target_words])],
+    says: ({ run }) => (run.model.tied ? { text: "lesson.logits.text_tied" } : {}),
+    headline: ({ run }) => [run.model.tied ? "p = softmax(x E^T + b)" : "p = softmax(x W + b)", chain([1, run.output.length, run.model.d_model], [1, run.output.length, run.model.target_words])],
     draw: ({ run }) =>
       h(
         "ol",
@@ -243,6 +258,9 @@ const LESSON = [
     },
   },
 ];
+
+/** Whether the network has more weights than the attention of its encoder layer, said if so. */
+const most = ({ d_model, d_ff }) => (2 * d_model * d_ff > 4 * d_model ** 2 ? t("lesson.ffn.most") : "");
 
 const bracketed = (text) => (text.startsWith("−") ? `(${text})` : text);
 const round = (value) => number(Math.round(value * 100) / 100);
@@ -299,9 +317,10 @@ function looking(server, signal, tell) {
   };
   look.hardest = () => argmax(run.steps.map((_, step) => Math.max(...row("cross", look.crossLayer, look.crossHead, step))));
   look.ways = () => {
-    const step = Math.max(0, Math.min(state.step, run.steps.length - 2)); // after the slip there must be something to say
+    const words = run.reference?.text.split(" ") ?? run.output;
+    const step = Math.max(0, Math.min(state.step, run.steps.length - 2, words.length)); // after the slip there must be something to say
     const [, ...others] = run.steps[step].candidates;
-    const right = run.reference?.text.split(" ")[step];
+    const right = run.reference && words[step];
     const { token } = others.find((each) => !isSpecial(each.token) && each.token !== right) ?? others[0];
     return about("two_ways", server, { step, word: token });
   };
@@ -371,7 +390,8 @@ export function mount({ element, server, signal }) {
     }
     if (mine !== lifetime) return; // something else is wanted by now
     title.textContent = heading;
-    text.replaceChildren(top, h("p", {}, nodes(`lesson.${stop.name}.text`, quiz.places)));
+    quiz.says = stop.says?.(look) ?? {};
+    text.replaceChildren(top, h("p", {}, nodes(quiz.says.text ?? `lesson.${stop.name}.text`, quiz.places)), ...(quiz.says.more ? [h("p", {}, t(quiz.says.more))] : []));
     figure.replaceChildren(...[drawing].flat());
     told.hidden = true;
     asked = ask(look.run, stop, quiz);
@@ -380,7 +400,8 @@ export function mount({ element, server, signal }) {
   /** The question; the figure stays veiled until somebody has guessed or wants to see it. */
   function ask(run, stop, quiz) {
     const key = JSON.stringify([stop.name, quiz.choices, quiz.right]); // another step or head asks another question
-    const made = () => answered.get(run)?.get(key);
+    const alone = quiz.choices.length < 2; // nothing to guess: the answer stands there, and the figure is seen
+    const made = () => (alone ? -1 : answered.get(run)?.get(key));
     const choose = (i) => {
       if (made() !== undefined || i >= quiz.choices.length) return;
       const of = answered.get(run) ?? new Map();
@@ -391,7 +412,8 @@ export function mount({ element, server, signal }) {
     const veil = h("div", { class: "veil" }, h("p", {}, t("lesson.predict"), " ", look));
     const buttons = quiz.choices.map((text, i) => h("button", { type: "button", class: "choice", onclick: () => choose(i) }, h("small", {}, String(i + 1)), " ", text));
     const reveal = h("p", { class: "reveal", hidden: true });
-    question.replaceChildren(h("h3", {}, nodes(`lesson.${stop.name}.question`, quiz.places)), h("div", { class: "choices" }, buttons), reveal);
+    const asking = [h("h3", {}, nodes(quiz.says.question ?? `lesson.${stop.name}.question`, quiz.places)), h("div", { class: "choices" }, buttons)];
+    question.replaceChildren(...(alone ? [] : asking), reveal);
     function draw() {
       const choice = made();
       const open = choice !== undefined;
@@ -407,8 +429,8 @@ export function mount({ element, server, signal }) {
         button.classList.toggle("wrong", i === choice && choice !== quiz.right);
       });
       reveal.hidden = false;
-      const verdict = choice === -1 ? "" : `${t(choice === quiz.right ? "lesson.right" : "lesson.wrong")} `;
-      reveal.replaceChildren(h("b", {}, verdict), ...nodes(`lesson.${stop.name}.reveal`, quiz.places));
+      const verdict = alone ? t("lesson.alone") : choice === -1 ? "" : `${t(choice === quiz.right ? "lesson.right" : "lesson.wrong")} `;
+      reveal.replaceChildren(h("b", {}, verdict), ...nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places));
     }
     delete question.dataset.right;
     draw();

@@ -5,6 +5,10 @@ import { t } from "./i18n.js";
 import { isOwn, models } from "./models.js";
 import { follow, state } from "./store.js";
 
+const LONGEST = 40; // letters of a sentence that is offered; its title has all of them
+
+const short = (sentence) => ([...sentence].length > LONGEST ? `${[...sentence].slice(0, LONGEST - 1).join("").trimEnd()}…` : sentence);
+
 /** Returns an element that follows the model: `choose.example(example)` and `choose.surprise()` are called on a click. */
 export function offers(choose) {
   const element = h("p", { class: "examples" });
@@ -28,7 +32,7 @@ export function offers(choose) {
     element.replaceChildren(
       t("offers.try"),
       " ",
-      ...examples.flatMap((each) => button(each.name ? t(`example.${each.name}`) : each.sentence, () => choose.example(each), each.sentence)),
+      ...examples.flatMap((each) => button(each.name ? t(`example.${each.name}`) : short(each.sentence), () => choose.example(each), each.sentence)),
       ...(surprise ? button(t("offers.surprise"), () => choose.surprise(), t("offers.surprise_hint")) : []),
       ...button(t("offers.words"), () => dialog.showModal()),
       dialog,

@@ -2,12 +2,14 @@
 
 import { h, word } from "./dom.js";
 import { number, t, told } from "./i18n.js";
+import { keep, kept } from "./session.js";
 
 const PAGE = 20; // rows that are shown at a time
 const NAMED = 5; // rows that cannot be used, that are listed with their reasons
 const PAUSE_MS = 250;
 const LARGEST = 2 ** 22; // bytes of a file
 const SIDES = ["source", "target"];
+const KEPT = "attention-bitte-pairs";
 const empty = () => ["", ""];
 
 /** What the table holds, and what the server has found in it. */
@@ -21,6 +23,11 @@ const own = {
   fault: null, // why a file could not be read: a text
   first: 0, // row that is shown
 };
+
+// After a reload the table is the visitor's own; the file that it came from has to be opened again to be read otherwise.
+const before = kept(KEPT);
+if (Array.isArray(before?.rows) && before.rows.length) Object.assign(own, before);
+keep(KEPT, () => ({ rows: own.rows, refused: own.refused, agreed: own.agreed, bad: own.bad }));
 
 export const pairs = () => own.pairs;
 export const unsettled = () => (own.agreed ? 0 : own.refused.length + own.bad.length);

@@ -26,11 +26,12 @@ function library(url) {
 }
 
 let at = null; // what is looked at
+let chosen = false; // the width is the visitor's own choice; before, it is the model's
 let encoding = null; // what the server last sent
 
 export function mount({ element, props, server, signal }) {
-  const { plotly: url, d_model: own, longest } = props.value;
-  at ??= { length: 50, d_model: own, position: 10, dimension: 4 };
+  const { plotly: url, d_model: opening, longest } = props.value;
+  at ??= { length: 50, d_model: opening, position: 10, dimension: 4 };
 
   const number = (name, label, max, change) => {
     const input = h("input", { type: "range", name, min: 0, max, value: at[name] });
@@ -45,13 +46,13 @@ export function mount({ element, props, server, signal }) {
   length.input.min = 5;
   const position = number("position", t("figure.position"), at.length - 1, () => cross());
   const dimension = number("dimension", t("figure.dimension"), at.d_model - 1, () => cross());
-  const size = h(
-    "select",
-    { name: "d_model" },
-    [...new Set([own, ...SIZES])].sort((a, b) => a - b).map((d) => h("option", { value: d, selected: d === at.d_model }, String(d))),
-  );
+  const size = h("select", { name: "d_model" });
+  const offer = (own) =>
+    size.replaceChildren(...[...new Set([own, at.d_model, ...SIZES])].sort((a, b) => a - b).map((d) => h("option", { value: d, selected: d === at.d_model }, String(d))));
+  offer(opening);
   size.addEventListener("change", () => {
     at.d_model = Number(size.value);
+    chosen = true;
     fetchSoon();
   });
   const stacks = ["encoder", "decoder"].map((name) => [name, t(`positions.${name}`)]);
@@ -62,6 +63,7 @@ export function mount({ element, props, server, signal }) {
   const [waveHeading, alikeHeading] = [h("h2"), h("h2")];
   const say = h("p", { class: "say", "aria-live": "polite" });
   const sumSay = h("p", { class: "hint" });
+  const none = h("p", { class: "hint", hidden: true }, t("positions.none"));
   element.replaceChildren(
     say,
     h(
@@ -71,6 +73,7 @@ export function mount({ element, props, server, signal }) {
         "section",
         { class: "card" },
         h("h2", {}, t("positions.rows")),
+        none,
         map,
         h("div", { class: "sliders" }, length.element, h("label", {}, h("span", {}, t("positions.width")), size)),
       ),
@@ -182,13 +185,25 @@ export function mount({ element, props, server, signal }) {
     for (const axis of Object.keys(layout).filter((name) => name.startsWith("yaxis"))) layout[axis].tickfont = { color };
     await Plotly.react(sum, data, layout, quiet());
     const places = { count: drawing.tokens.length, d_model: drawing.d_model, largest: data[0].zmax.toFixed(1) };
-    sumSay.textContent = t(`positions.sum.${state.stack}`, places);
+    const bare = { encoder: "positions.bare.encoder", decoder: "positions.bare.decoder" }; // without positions
+    sumSay.textContent = t(state.run.model.positions ? `positions.sum.${state.stack}` : bare[state.stack], places);
     sum.setAttribute("aria-label", sumSay.textContent);
   }
 
+  let model = null; // whose width is offered
+  function accompany(now) {
+    if (model === now) return;
+    model = now;
+    none.hidden = now.positions;
+    const other = !chosen && at.d_model !== now.d_model;
+    if (other) at.d_model = now.d_model;
+    offer(now.d_model);
+    if (other) fetchSoon();
+  }
   let shown = [];
   follow(element, () => {
     stack.set(state.stack);
+    accompany(state.run.model);
     if (shown[0] === state.run && shown[1] === state.stack) return;
     shown = [state.run, state.stack];
     drawSum();

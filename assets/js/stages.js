@@ -18,11 +18,26 @@ const FORMULAS = {
   values: "z = Σ_j w_j v_j",
   concat: "o = [z_1 … z_h] W^O + b^O",
   residual: "y = LayerNorm(x + o)",
-  residual_first: "y = x + o,  x̂ = LayerNorm(x)",
   ffn: "FFN(y) = max(0, y W_1 + b_1) W_2 + b_2",
   ffn_residual: "LayerNorm(y + FFN(y))",
-  ffn_residual_first: "y + FFN(LayerNorm(y))",
 };
+
+// Of a pre-norm network: a sublayer reads the LayerNorm of the stream, x̂ or ŷ, and is added to the stream as it is.
+const NORM_FIRST = {
+  qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X̂ W^K + b^K    V = X̂ W^V + b^V",
+  residual: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o",
+  ffn: "ŷ = LayerNorm(y),  FFN(ŷ) = max(0, ŷ W_1 + b_1) W_2 + b_2",
+  ffn_residual: "ŷ = LayerNorm(y),  y + FFN(ŷ)",
+};
+const CROSS_FIRST = { qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V" }; // X left the encoder
+
+// Stages of which there is something else to say: [title, text].
+const SAID_FIRST = {
+  residual: ["inside.residual_first", "inside.residual_first.about"],
+  ffn: ["inside.ffn", "inside.ffn_first.about"],
+  ffn_residual: ["inside.ffn_residual_first", "inside.ffn_residual_first.about"],
+};
+const SAID_ALONE = { concat: ["inside.concat_alone", "inside.concat_alone.about"] }; // of the only head of a layer
 
 /** W_1 with a small 1 below, K^T with a small T above, e^{a + b} with all of it above. */
 function formula(text) {
@@ -38,8 +53,8 @@ export const headline = (text, shapes) => h("div", { class: "formula-row" }, for
 
 /** The headline of a stage. */
 export function stageHeadline(name, { data }) {
-  const first = data.norm_first && `${name}_first` in FORMULAS ? `${name}_first` : name;
-  return headline(FORMULAS[first], `${t("inside.of_queries", { count: data.queries.length })} ${shapes(name, data)}`);
+  const first = data.norm_first && { ...NORM_FIRST, ...(data.kind === "cross" ? CROSS_FIRST : {}) };
+  return headline({ ...FORMULAS, ...first }[name], `${t("inside.of_queries", { count: data.queries.length })} ${shapes(name, data)}`);
 }
 
 /** What a stage draws. */
@@ -48,12 +63,15 @@ export const stageFigure = (name, look) => DRAW[name](look);
 /** One stage as a section. */
 export function stage(name, look) {
   const figure = h("div", { class: "stage-figure" }, DRAW[name](look));
+  const { norm_first, kind } = look.data;
+  const [title, about] = (norm_first && SAID_FIRST[name]) || (alone(look) && SAID_ALONE[name]) || [`inside.${name}`, `inside.${name}.about`];
+  const between = name === "ffn" && kind === "decoder" ? [" ", t("inside.between")] : [];
   return h(
     "section",
     { class: "stage", id: `stage-${name}` },
-    h("h3", {}, t(`inside.${name}`)),
+    h("h3", {}, t(title)),
     stageHeadline(name, look),
-    h("p", { class: "hint" }, nodes(`inside.${name}.about`, places(look))),
+    h("p", { class: "hint" }, nodes(about, places(look)), between),
     figure,
     pictureButtons(figure, () => `${look.kind}-layer-${look.layer + 1}-head-${look.head + 1}-${name}`),
   );
@@ -63,6 +81,9 @@ function places({ data, head, layer, query }) {
   const width = data.head_dim;
   return { word: word(data.queries[query], data.from), heads: data.arrays.q.shape[0], width, head: head + 1, layer: layer + 1 };
 }
+
+/** Whether a layer has no other head. */
+const alone = ({ data }) => data.arrays.q.shape[0] === 1;
 
 export const chain = (...shapes) => shapes.map((each) => `(${each.join(", ")})`).join(" → ");
 
@@ -160,9 +181,10 @@ const DRAW = {
   concat(look) {
     const { data, head, query } = look;
     const d = data.head_dim;
+    const [label, mark] = alone(look) ? [t("inside.concat_row_alone")] : [t("inside.concat_row", places(look)), [head * d, (head + 1) * d]];
     return [
-      h("h4", {}, t("inside.concat_row", places(look))),
-      picture(look, [{ name: "concat", values: joined(look) }], { label: t("inside.concat_row", places(look)), mark: [head * d, (head + 1) * d] }),
+      h("h4", {}, label),
+      picture(look, [{ name: "concat", values: joined(look) }], { label, mark }),
       h("h4", {}, t("inside.output")),
       picture(look, [{ name: "output", values: data.at("output", query) }], { label: t("inside.output") }),
     ];
@@ -194,14 +216,18 @@ function added(look, part) {
   const { data, query } = look;
   const rows = ["residual", "output", "sum"].map((name) => ({ label: t(`inside.row.${part}${name}`), name: `${part}${name}`, values: data.at(`${part}${name}`, query) }));
   const digits = together([rows[0].values, rows[1].values], rows[2].values);
-  const labels = [...rows.map((row) => row.label), t("inside.row.norm")];
+  const named = t(data.norm_first ? "inside.row.norm_first" : "inside.row.norm");
+  const labels = [...rows.map((row) => row.label), named];
   const normed = data.norm_first ? data.at(`${part}residual`, query) : data.at(`${part}sum`, query);
   const norm = data.at(`${part}norm`, query);
   const facts = { before: fixed(mean(normed), 2), spread: fixed(variance(normed), 2), after: fixed(mean(norm), 2), kept: fixed(variance(norm), 2) };
   const bare = normed.map((value) => (value - mean(normed)) / Math.sqrt(variance(normed) + data.eps));
-  return [
+  const strips = [
     picture(look, rows.map((row, i) => ({ ...row, digits: i < 2 || digits === null ? digits : 2 })), { labels }),
-    picture(look, [{ label: t("inside.row.norm"), name: `${part}norm`, values: norm }], { labels }),
+    picture(look, [{ label: named, name: `${part}norm`, values: norm }], { labels }),
+  ];
+  return [
+    ...(data.norm_first ? strips.reverse() : strips), // as they come about
     h(
       "p",
       { class: "fact", "data-mean": mean(normed), "data-variance": variance(normed), "data-after": mean(norm), "data-kept": variance(norm) },
@@ -245,7 +271,7 @@ async function linear({ kind, layer, server }, input, part, row, result) {
 }
 
 const ARITHMETIC = {
-  x: (look, i) => ({ title: t("cell.x", { n: i + 1 }), body: [expression(fixed(look.data.at("x", look.query)[i], 4)), h("p", { class: "hint" }, t("cell.x.about"))] }),
+  x: (look, i) => ({ title: t("cell.x", { n: i + 1 }), body: [expression(fixed(look.data.at("x", look.query)[i], 4)), h("p", { class: "hint" }, t(look.data.norm_first ? "cell.x.about_first" : "cell.x.about"))] }),
   q: (look, i) => projected(look, "q", look.query, i),
   k: (look, i, j) => projected(look, "k", j, i),
   v: (look, i, j) => projected(look, "v", j, i),

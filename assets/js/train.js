@@ -3,13 +3,14 @@
 
 import { chip, h, segmented } from "./dom.js";
 import { controls, slider } from "./controls.js";
-import { axis, plot } from "./curve.js";
+import { lossAxis, plot } from "./curve.js";
 import { film, spoken } from "./film.js";
 import { has, language, nodes, number, percent, t, told } from "./i18n.js";
 import { busy, hear, start, stop, training } from "./learning.js";
 import { shelf } from "./models.js";
 import { editor, pairs, unsettled } from "./pairs.js";
 import { pictureButtons } from "./save.js";
+import { keep, kept } from "./session.js";
 
 const PAUSE_MS = 250; // after the last change, until the server is asked what it would be
 const RETRY_MS = 4000;
@@ -17,10 +18,22 @@ const LONGEST_NAME = 40;
 const LONGEST_SENTENCE = 500;
 const CORPORA = ["toy", "classroom", "own"];
 const MOST_HELD_OUT = 0.5;
+const KEPT = "attention-bitte-train";
+const SOON = { steps: 3, ms: 500 }; // before that nobody can say how long it takes
 const MANY = 24; // words of a vocabulary, from which on they stand closer
 
 /** What the visitor has chosen. */
-const chosen = { corpus: "toy", name: "", watch: { toy: "", classroom: "", own: "" }, settings: null };
+const chosen = { corpus: "toy", name: "", watch: { toy: "", classroom: "", own: "" }, settings: {} };
+const before = kept(KEPT);
+keep(KEPT, () => chosen);
+
+/** What was chosen before a reload, laid over what would be chosen else: only what there still is. */
+const laid = (usual, found) => {
+  if (usual === null || typeof usual !== "object") return typeof found === typeof usual ? found : usual;
+  return Object.fromEntries(Object.entries(usual).map(([name, value]) => [name, laid(value, found?.[name])]));
+};
+
+let fronted = "data"; // what stands first in the large column: the data, or the film
 
 /** What the server said it would be, and the question (as text) that it answered. */
 let plan = null;
@@ -36,7 +49,11 @@ const question = () => ({
 
 export function mount({ element, props, server, signal }) {
   const { limits, defaults, sentences } = props.value;
-  chosen.settings ??= structuredClone({ toy: defaults.toy, classroom: defaults.classroom, own: defaults.own });
+  if (!chosen.settings.toy) {
+    const { toy, classroom, own } = defaults;
+    Object.assign(chosen, laid({ ...chosen, settings: { toy, classroom, own } }, before));
+    if (!CORPORA.includes(chosen.corpus)) chosen.corpus = "toy";
+  }
   const settings = () => chosen.settings[chosen.corpus];
   const presets = () => {
     const shipped = defaults[chosen.corpus];
@@ -46,7 +63,13 @@ export function mount({ element, props, server, signal }) {
   };
 
   const form = controls({ settings, changed, presets });
-  const data = dataCard({ server, limits, settings, changed, signal });
+  const corpus = segmented(t("train.corpus"), CORPORA.map((name) => [name, t(`train.corpus.${name}`)]), (name) => {
+    chosen.corpus = name;
+    front("data");
+    changed();
+  });
+  const source = h("fieldset", { class: "card forms-head" }, h("legend", { class: "visually-hidden" }, t("train.corpus")), h("div", { class: "controls" }, h("h2", {}, t("train.corpus")), corpus.element));
+  const data = dataCard({ server, limits, settings, changed, touched: () => front("data"), signal });
   const live = liveCard(signal);
   const reel = film(signal);
   const bar = startBar(begin);
@@ -72,7 +95,8 @@ export function mount({ element, props, server, signal }) {
   const forms = h("fieldset", { class: "card forms" }, h("legend", { class: "visually-hidden" }, t("train.settings")), form.element, last);
 
   const picture = h("div", { class: "train-picture" });
-  element.replaceChildren(h("div", { class: "train" }, picture, h("div", { class: "train-side" }, forms, bar.element)));
+  const whole = h("div", { class: "train" }, picture, h("div", { class: "train-side" }, live.element, source, forms, bar.element));
+  element.replaceChildren(whole);
 
   // ---- what it would be ----
 
@@ -103,8 +127,9 @@ export function mount({ element, props, server, signal }) {
     if (busy() || stale()) return;
     if (faults().length) return bar.complain();
     start(question(), plan.uniform);
-    arrange();
-    live.element.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion)").matches ? "auto" : "smooth" });
+    front("film");
+    const first = getComputedStyle(whole).display === "grid" ? whole : live.element; // side by side, or below each other
+    first.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion)").matches ? "auto" : "smooth" });
   }
 
   /** Why it cannot be started: the server's reasons, and rows that nobody has decided about. */
@@ -116,10 +141,28 @@ export function mount({ element, props, server, signal }) {
 
   // ---- drawing ----
 
-  /** Before the first training the data stand in the large column, from then on the picture of it. */
+  /** Bring the data or the film to the front; what the visitor is at stays where it is on the screen. */
+  function front(what) {
+    if (fronted === what) return;
+    fronted = what;
+    const at = data.element.getBoundingClientRect().top;
+    arrange();
+    if (data.element.contains(document.activeElement)) scrollBy(0, data.element.getBoundingClientRect().top - at);
+  }
+
+  /** The film of a training stands first in the large column, unless it only waits, or the visitor is at the data again. */
   function arrange() {
-    const order = training.phase === "idle" ? [data.element, own] : [live.element, reel.element, own, data.element];
-    if (order.some((each, i) => each !== picture.children[i]) || order.length !== picture.children.length) picture.replaceChildren(...order);
+    const idle = training.phase === "idle";
+    live.element.hidden = idle;
+    const filmed = !idle && training.phase !== "waiting" && (busy() || fronted === "film");
+    const order = filmed ? [reel.element, own, data.element] : idle || training.phase === "waiting" ? [data.element, own] : [data.element, reel.element, own];
+    if (order.every((each, i) => each === picture.children[i]) && order.length === picture.children.length) return;
+    // The others move around what has the focus, or else it would lose it.
+    const still = Math.max(0, order.findIndex((each) => each.contains(document.activeElement)));
+    if (order[still].parentElement !== picture) picture.replaceChildren(order[still]);
+    [...picture.children].forEach((each) => order.includes(each) || each.remove());
+    order[still].before(...order.slice(0, still));
+    order[still].after(...order.slice(still + 1));
   }
 
   function draw() {
@@ -132,8 +175,8 @@ export function mount({ element, props, server, signal }) {
       problem.textContent = wrong ? told(wrong.message) : "";
       entry.classList.toggle("wrong", Boolean(wrong));
     }
+    corpus.set(chosen.corpus);
     data.draw(plan, problems);
-    forms.disabled = busy();
     if (document.activeElement !== watch) watch.value = chosen.watch[chosen.corpus];
     watch.placeholder = (!chosen.watch[chosen.corpus] && plan?.watch) || sentences[chosen.corpus] || "";
     bar.draw(plan, problems);
@@ -142,13 +185,13 @@ export function mount({ element, props, server, signal }) {
 
   function follow() {
     arrange();
-    forms.disabled = busy();
-    data.element.disabled = busy();
+    for (const each of [source, forms, data.element]) each.disabled = busy();
     live.draw();
     reel.draw();
     bar.draw(plan, faults());
   }
   hear(follow, signal);
+  addEventListener("beforeunload", (event) => busy() && training.phase !== "developing" && event.preventDefault(), { signal }); // it would end with the page
   const seen = new IntersectionObserver(() => ask());
   seen.observe(element);
   signal.addEventListener("abort", () => {
@@ -161,14 +204,12 @@ export function mount({ element, props, server, signal }) {
 
 // ---- the data: what it learns from, its words, and a pair as ids ----
 
-function dataCard({ server, limits, settings, changed, signal }) {
-  const corpus = segmented(t("train.corpus"), CORPORA.map((name) => [name, t(`train.corpus.${name}`)]), (name) => {
-    chosen.corpus = name;
-    changed();
-  });
+function dataCard({ server, limits, settings, changed, touched, signal }) {
+  const title = h("h2");
   const about = h("p", { class: "lead" });
   const problem = h("p", { class: "problem", hidden: true });
   const table = h("div", {}, editor({ server, changed, signal }));
+  for (const touch of ["click", "input", "drop"]) table.addEventListener(touch, touched);
   const change = (share) => {
     settings().held_out = share;
     changed();
@@ -178,12 +219,12 @@ function dataCard({ server, limits, settings, changed, signal }) {
   const share = h("div", { class: "setting", "data-field": "held_out" }, h("label", { class: "name", for: "train-held_out" }, t("train.set.held_out")), held.element, kept);
   const words = h("div", { class: "vocabularies" });
   const ids = h("div", { class: "pair-ids" });
-  const built = h("div", {}, h("h2", {}, t("train.words")), words, h("h2", { class: "later" }, t("train.pair")), ids, h("p", { class: "hint" }, t("train.pair.about")));
+  const built = h("div", { class: "built" }, h("section", {}, h("h2", {}, t("train.words")), words), h("section", {}, h("h2", {}, t("train.pair")), ids), h("p", { class: "hint" }, t("train.pair.about")));
   const element = h(
     "fieldset",
     { class: "card", id: "train-data" },
     h("legend", { class: "visually-hidden" }, t("train.corpus")),
-    h("div", { class: "controls" }, h("h2", {}, t("train.corpus")), corpus.element),
+    title,
     about,
     table,
     problem,
@@ -192,7 +233,7 @@ function dataCard({ server, limits, settings, changed, signal }) {
   );
   let shown; // the plan that is drawn
   function draw(plan, problems) {
-    corpus.set(chosen.corpus);
+    title.textContent = t(`train.corpus.${chosen.corpus}`);
     about.textContent = t(`train.corpus.${chosen.corpus}.about`, { pairs: limits.pairs });
     table.hidden = chosen.corpus !== "own";
     const wrong = problems.find(({ field }) => field === "pairs" || field === "held_out");
@@ -236,31 +277,33 @@ function liveCard(signal) {
   const title = h("h2", { id: "train-status", role: "status" });
   const trouble = h("p", { class: "message", id: "train-trouble", role: "alert", hidden: true });
   const widest = percentOf(1); // one margin for both plots, so that their steps stand below each other
-  const loss = plot({ height: 208, widest, signal });
-  const accuracy = plot({ height: 104, widest, signal });
+  const loss = plot({ height: 184, widest, signal });
+  const accuracy = plot({ height: 88, widest, signal });
   const curves = h("div", { class: "kept" }, h("h3", {}, t("train.curve.loss")), loss.element, h("h3", {}, t("train.curve.accuracy")), accuracy.element, pictureButtons(loss.element, () => `${training.name}-loss`));
   const now = h("p", { class: "now-says" });
   const say = h("p", { class: "say" });
   const scores = h("div", { class: "verdict", id: "train-scores", role: "status" });
-  const element = h("section", { class: "card", id: "train-live" }, title, trouble, curves, now, say, scores);
-  let top = 0;
-  let of = null;
+  const outcome = h("div", { class: "outcome" }, say, scores);
+  const queue = h("p", { class: "queue" });
+  const element = h("section", { class: "card", id: "train-live" }, title, trouble, queue, curves, now, outcome);
   let drawn = null; // the words that are shown
   let judged; // the scores that are shown, or the phase while there are none
 
   function draw() {
     if (training.phase === "idle") return;
-    const { phase, points, heldOut, keeps, uniform, steps, span, says } = training;
+    const { phase, points, heldOut, keeps, uniform, steps, span, says, place } = training;
     const status = statusOf(training);
     if (title.textContent !== status) title.textContent = status;
     trouble.hidden = phase !== "failed";
     const why = phase === "failed" ? (training.message ? told(training.message) : t("train.broken")) : "";
     if (trouble.textContent !== why) trouble.textContent = why;
 
-    if (of !== points) [of, top] = [points, 0];
-    for (const [, each] of [...points.slice(0, 1), ...points.slice(-200), ...heldOut]) top = Math.max(top, each);
+    const waits = phase === "waiting";
+    queue.hidden = !waits;
+    for (const each of [curves, now, outcome]) each.hidden = waits;
+    if (waits) return queue.replaceChildren(...nodes("train.bar.waiting", { place: h("b", {}, number(place)) }));
+
     const words = Math.round(Math.exp(uniform));
-    const scale = axis(Math.max(top, uniform * 1.2));
     const last = points.at(-1);
     const series = (column, say) => [
       { name: "training", label: last ? `${keeps ? `${t("train.curve.training")} ` : ""}${say(last[column])}` : "", points, column },
@@ -270,7 +313,7 @@ function liveCard(signal) {
     const reading = last ? t("train.reads", { step: number(last[0]), steps: number(steps), loss: last[1].toFixed(3), uniform: uniform.toFixed(3), accuracy: percent(last[2]) }) : t("train.reads_nothing", { uniform: uniform.toFixed(3), words });
     const line = { at: uniform, labels: ["train.uniform", "train.uniform.short"].map((key) => t(key, { words, uniform: uniform.toFixed(3) })) };
     const longest = [keeps ? t("train.curve.held_out") : "", percentOf(1)].join(" ");
-    loss.draw({ steps: span, ...scale, say: (value) => String(Number(value.toFixed(2))), series: series(1, (value) => value.toFixed(2)), longest, line, label: reading });
+    loss.draw({ steps: span, ...lossAxis(training), say: (value) => String(Number(value.toFixed(2))), series: series(1, (value) => value.toFixed(2)), longest, line, label: reading });
     accuracy.draw({ steps: span, top: 1, ticks: [0, 0.5, 1], say: percentOf, series: series(2, percentOf), longest, line: null, label: reading });
     say.textContent = reading + smoothed;
 
@@ -282,6 +325,7 @@ function liveCard(signal) {
     const result = training.scores ?? phase;
     if (judged !== result) {
       judged = result;
+      say.hidden = Boolean(training.scores); // they take its place, so that nothing moves
       scores.replaceChildren(...(training.scores ? verdict(training) : busy() ? [h("p", { class: "later" }, t("train.scores.later"))] : []));
     }
   }
@@ -307,7 +351,8 @@ function startBar(begin) {
   const facts = h("p", { class: "facts", id: "train-facts" });
   const reasons = h("div", { class: "reasons", id: "train-problems", role: "status" });
   const go = h("button", { type: "button", class: "go", id: "train-start", "aria-describedby": `${facts.id} ${reasons.id}`, onclick: begin }, t("train.start"));
-  const halt = h("button", { type: "button", class: "go halt", id: "train-stop", onclick: ({ detail }) => detail > 1 || stop() }, t("train.stop")); // the second click of two was meant for Start
+  const halt = h("button", { type: "button", class: "go halt", id: "train-stop", onclick: ({ detail }) => detail > 1 || done() || stop() }, t("train.stop")); // the second click of two was meant for Start
+  const done = () => ["measuring", "developing"].includes(training.phase); // there is nothing left to stop
   const progress = h("progress", { id: "train-progress", "aria-label": t("train.progress"), max: 1 });
   const element = h("div", { class: "start-bar" }, progress, reasons, h("div", { class: "start-line" }, facts, go, halt));
 
@@ -316,7 +361,7 @@ function startBar(begin) {
     const focused = [go, halt].includes(document.activeElement);
     go.hidden = running;
     halt.hidden = !running;
-    halt.disabled = ["measuring", "developing"].includes(training.phase); // there is nothing left to stop
+    halt.setAttribute("aria-disabled", done()); // it keeps the focus, until Start takes it
     if (focused) (running ? halt : go).focus({ preventScroll: true });
     progress.style.visibility = running ? "visible" : "hidden";
     const disabled = !plan || problems.length > 0;
@@ -327,10 +372,10 @@ function startBar(begin) {
       reasons.replaceChildren(...said.map(([field, text]) => h("button", { type: "button", onclick: () => show(field) }, text)));
     }
     if (running) {
-      const done = training.points.at(-1)?.[0] ?? 0;
-      progress.value = done / training.span;
+      const step = training.points.at(-1)?.[0] ?? 0;
+      progress.value = step / training.span;
       halt.textContent = t(training.phase === "waiting" ? "train.leave" : "train.stop");
-      facts.replaceChildren(...course(done));
+      facts.replaceChildren(...course(step));
     } else if (plan?.parameters) {
       const time = plan.seconds === null ? null : h("b", { class: "time" }, t("train.facts.time", { time: duration(plan.seconds) }));
       const weights = t(plan.bytes === null ? "train.facts.weights" : "train.facts.size", { parameters: compact(plan.parameters), bytes: size(plan.bytes) });
@@ -346,11 +391,14 @@ function startBar(begin) {
     control.focus({ preventScroll: true });
   }
 
-  function course(done) {
-    const { phase, place, steps, left } = training;
+  let begun = null; // {points, at}: of which training, and when it was first heard to run
+  function course(step) {
+    const { phase, place, points, steps, left } = training;
     if (phase === "waiting") return nodes("train.bar.waiting", { place: h("b", {}, number(place)) });
     if (phase !== "running") return nodes(`train.bar.${phase}`);
-    return nodes(left === null ? "train.bar.step" : "train.bar.running", { step: h("b", {}, number(done)), steps, left: duration(left ?? 0) });
+    if (begun?.points !== points) begun = { points, at: performance.now() };
+    const early = left === null || step < SOON.steps || performance.now() - begun.at < SOON.ms;
+    return nodes(early ? "train.bar.step" : "train.bar.running", { step: h("b", {}, number(step)), steps, left: duration(left ?? 0) });
   }
   return { element, draw, complain: () => reasons.firstChild?.click() };
 }

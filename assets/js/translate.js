@@ -58,7 +58,9 @@ export function mount({ element }) {
     if (drawn !== run) {
       drawn = run;
       cards.replaceChildren(...run.steps.map(card));
-      explained.textContent = t("translate.explained", { layers: cross.layers, heads: cross.heads });
+      const layered = cross.layers > 1 ? t("translate.layers", { layers: cross.layers }) : t("translate.one_layer");
+      const headed = cross.heads > 1 ? t("translate.heads", { heads: cross.heads }) : t("translate.one_head");
+      explained.textContent = t("translate.explained", { layers: layered, heads: headed });
     }
     [...cards.children].forEach((each, i) => {
       each.className = i > step ? "future" : i === step ? "now" : "";
@@ -66,7 +68,7 @@ export function mount({ element }) {
     });
 
     const look = row("cross", layer, averaged ? null : head, step);
-    const who = averaged ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
+    const who = averaged && cross.heads > 1 ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
     heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who });
     bars.style.setProperty("--count", look.length);
     bars.replaceChildren(
@@ -133,7 +135,7 @@ function sentence(layer, look, who) {
   const said = nodes(token === "E" ? "translate.says_end" : "translate.says", places);
   const look_at = { word: word(keys[key], "source"), count: open, share: percent(look[key]), layer: layer + 1, who };
   if (open === 1) return [...said, ...nodes("translate.only", look_at)];
-  if (averaged) {
+  if (averaged && heads > 1) {
     const alone = Array.from({ length: heads }, (_, head) => Math.max(...row("cross", layer, head, step)));
     const best = argmax(alone);
     const at = argmax(row("cross", layer, best, step));

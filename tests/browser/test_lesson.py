@@ -212,7 +212,8 @@ class Answers:
         firing = int((hidden > 0).sum())
         quarter = min(4, 1 + 4 * firing // len(hidden))
         places = {"word": self.word, "firing": firing, "of": len(hidden), "share": self.percent(firing / len(hidden))}
-        return self.fill(f"lesson.ffn.quarter{quarter}"), places
+        wide = 2 * self.config.d_model * self.config.d_ff > 4 * self.config.d_model**2
+        return self.fill(f"lesson.ffn.quarter{quarter}"), places | {"most": self.fill("lesson.ffn.most") if wide else ""}
 
     def stack(self) -> tuple[str, dict[str, Any]]:
         stream = vectors(self.model, self.run)["encoder"][:, self.query].astype(float)

@@ -204,6 +204,36 @@ def test_a_reload_finds_the_model_of_this_visit_and_another_visitor_s_link_does_
     expect(page.locator("#checkpoint option:checked")).to_contain_text("toy")
 
 
+def test_a_reload_finds_what_was_chosen_and_typed(visit: Visit) -> None:
+    page = visit.open("?tab=train")
+    bring(page, as_csv([("source", "target"), *SPANISH]))
+    expect(page.locator("#train .vocabularies")).to_contain_text("bebo")
+    page.locator("#train-name").fill("Spanish class")
+    page.locator("#train-watch").fill("Yo como pan")
+    set_number(page, "steps", 77)
+    page.reload()
+    expect(page.locator("#train .vocabularies")).to_contain_text("bebo")
+    expect(page.locator("#train .pairs tbody tr")).to_have_count(len(SPANISH) + 1)
+    expect(page.locator("#train-name")).to_have_value("Spanish class")
+    expect(page.locator("#train-watch")).to_have_value("Yo como pan")
+    expect(page.locator("#train-steps")).to_have_value("77")
+
+
+def test_the_map_stands_first_while_it_learns_and_start_has_the_focus_again_at_the_end(visit: Visit) -> None:
+    page = visit.open("?tab=train")
+    first = page.locator("#train .train-picture > :first-child")
+    expect(first).to_have_id("train-data")
+    page.locator("#train-start").focus()
+    expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "false")
+    page.locator("#train-start").press("Enter")
+    expect(first).to_have_id("film")
+    expect(page.locator("#train-stop")).to_be_focused()
+    finished(page)
+    expect(page.locator("#train-start")).to_be_focused()
+    page.locator("#train button[value=classroom]").click()
+    expect(first).to_have_id("train-data")
+
+
 def test_closing_the_page_ends_its_training(visit: Visit) -> None:
     """Two places are there. Were they kept by visitors who left, the next would wait."""
     for _ in range(3):

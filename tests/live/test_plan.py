@@ -187,6 +187,8 @@ def test_a_plan_says_what_a_training_will_cost() -> None:
     small, more = plan(question(), LIMITS), plan(question(steps=240), LIMITS)
     assert more.seconds == pytest.approx(2 * small.seconds)
     assert more.bytes == small.bytes > 4 * small.parameters
+    assert plan(question(batch_size=2), LIMITS).seconds == small.seconds  # there are no more than two pairs
+    assert plan(question(batch_size=1), LIMITS).seconds < small.seconds
     wide = plan(question(d_model=128), LIMITS)
     assert wide.seconds > small.seconds
     assert wide.bytes > small.bytes

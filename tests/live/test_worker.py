@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from transformer.device import ENVIRONMENT
 from transformer.live import worker
 from transformer.live.job import Job
 from transformer.live.session import Event
@@ -29,6 +30,12 @@ def asked(job: Job, file: Path) -> str:
 
 def events_of(lines: Iterator[str]) -> list[Event]:
     return [json.loads(line, parse_constant=pytest.fail) for line in lines]
+
+
+@pytest.fixture(autouse=True)
+def _on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the training alone is, too."""
+    monkeypatch.setenv(ENVIRONMENT, "cpu")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,13 @@ from hypothesis import given
 from transformer import Translator
 from transformer.inside import PARTS, look_inside, vectors
 from transformer.inside import parameters as row_of_parameters
+from transformer.live.limits import Limits
+from transformer.live.plan import DEFAULTS, plan
+from transformer.live.session import live
 from transformer.maps import KINDS, Kind
+from transformer.portable import load_portable
 from transformer.webui import handlers, lesson
+from transformer.webui.shelf import shelf
 
 from .test_handlers import BIER, json_values
 
@@ -204,6 +210,32 @@ def test_provenance_names_the_command_and_what_runs_it() -> None:
     assert sent["command"].startswith("python -m transformer.training --corpus classroom --layers 2 ")
     assert sent["command"].endswith(" --out checkpoints/classroom")
     assert (sent["seed"], sent["weights"]) == ("0", 278_991)
+
+
+@pytest.mark.parametrize(("schedule", "unheard"), [("warmup", "learning_rate"), ("one-cycle", "warmup_steps")])
+def test_provenance_of_an_own_model_names_pairs_steps_and_settings(
+    tmp_path: Path, schedule: str, unheard: str
+) -> None:
+    pairs = [["a b", "c d"], ["b a", "d c"]]
+    shape = {"d_model": 9, "n_heads": 3, "layers": 1, "d_ff": 7, "norm_first": True, "positional_encoding": False}
+    settings = DEFAULTS["own"]
+    training = settings["training"] | {"steps": 2, "seed": 5, "schedule": schedule, "warmup_steps": 1}
+    question = {"name": "mine", "corpus": "own", "pairs": pairs, "watch": "", "held_out": 0.0}
+    job = plan(question | {"model": settings["model"] | shape, "training": training}, Limits()).job
+    assert job
+    file = tmp_path / "mine.safetensors"
+    list(live(job, file))
+    key = shelf().put(load_portable(file), "v", file)
+    key = key if isinstance(key, str) else key[0]
+    sent = json.loads(json.dumps(lesson.provenance({"checkpoint": key})))
+    assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("mine", None, 5)
+    assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (2, 2)
+    learning = {"schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing"} - {unheard}
+    found = sent["trained"]["settings"]
+    assert found.keys() == shape.keys() | {"dropout", "tie_weights"} | learning
+    assert found | shape == found
+    shelf().forget(key)
+    assert lesson.provenance({"checkpoint": "toy"})["trained"] is None
 
 
 # Refusals

@@ -100,6 +100,7 @@ def test_a_model_is_trained_taken_home_brought_back_and_says_the_same(client: Te
     brought = client.post("/models?visit=other", content=file.content)
     assert brought.status_code == 200
     again = brought.json()["model"]
+    assert brought.json()["kept"] == [again["checkpoint"]]
     assert again["checkpoint"] != model["checkpoint"]
     assert again | {"checkpoint": ""} == model | {"checkpoint": ""}
     assert client.get(f"/models/{again['checkpoint']}").content == file.content

@@ -143,6 +143,13 @@ def test_of_a_visits_models_the_one_that_it_used_least_lately_goes(shelf: Shelf)
     assert kept(shelf, one, three, four, five) == [True, False, True, True]
 
 
+def test_a_visit_is_told_which_of_its_models_there_are(shelf: Shelf) -> None:
+    put(shelf, "other")
+    keys = [put(shelf) for _ in range(4)]
+    assert sorted(shelf.of("me")) == sorted(keys[1:])
+    assert shelf.of("nobody") == []
+
+
 def test_other_visits_models_make_no_place(shelf: Shelf) -> None:
     other = put(shelf, "other")
     keys = [put(shelf) for _ in range(5)]

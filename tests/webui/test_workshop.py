@@ -162,7 +162,9 @@ def rest_of(stream: Stream) -> Coroutine[Any, Any, list[Event | str]]:
 
 @runs
 async def test_what_the_process_says_is_handed_on_and_its_model_is_kept(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+    shop, other = open_workshop(kept), kept.folder / "other"
+    save_portable(packed(), other)
+    kept.put(packed(), "somebody else", other)
     stream = shop.train(JOB, "me")
     run = await begun(stream)
     assert len(run) >= 16
@@ -174,6 +176,7 @@ async def test_what_the_process_says_is_handed_on_and_its_model_is_kept(kept: Sh
     fake.learn()
     trained = await anext(stream)
     assert trained["event"] == "trained"
+    assert trained["kept"] == [trained["model"]["checkpoint"]]
     assert trained["model"] == models.about(trained["model"]["checkpoint"])
     assert (trained["step"], trained["why"]) == (3, "steps")
     assert str(kept.folder) not in json.dumps(trained)
@@ -303,6 +306,21 @@ async def test_who_is_told_a_place_while_the_queue_moves_does_not_wait_for_ever(
     await two.aclose()
     assert (await anext(three))["event"] == "run"
     await three.aclose()
+
+
+@runs
+async def test_who_waits_is_told_the_place_again_and_again(kept: Shelf, fakes: list[Fake]) -> None:
+    """Else a server on the way would take the line for dead."""
+    shop, seconds, workshop.HEARTBEAT_SECONDS = open_workshop(kept), workshop.HEARTBEAT_SECONDS, 0.01
+    try:
+        one, two = shop.train(JOB, "a"), shop.train(JOB, "b")
+        await begun(one)
+        assert [await waits(two) for _ in range(3)] == [1, 1, 1]
+        await one.aclose()
+        await begun(two)
+        await two.aclose()
+    finally:
+        workshop.HEARTBEAT_SECONDS = seconds
 
 
 @runs

@@ -11,7 +11,7 @@ from ..maps import KINDS
 from ..translator import Translation, Translator
 from ..vocabulary import END
 
-FRAMES = 32  # of one training at most
+FRAMES = 32  # that are planned; what is shown while it learns comes on top
 MOST_WEIGHTS = 1_500_000  # of attention, in all frames together: 3 MB at 2 bytes
 NEGATIVES = 256 * 2**20  # bytes of copied models that wait to be developed
 

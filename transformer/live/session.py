@@ -35,7 +35,7 @@ from .film import Camera, Frame
 from .job import Job, Pair
 
 SHARE = 0.08  # of training's time goes at most into looking at the model
-LOOK_SECONDS = 0.2  # between two looks
+LOOK_SECONDS, FRAME_SECONDS = 0.2, 1  # between two looks at what it says, and at its maps
 SEND_SECONDS = 0.1  # between two reports of progress
 MEASURED, LARGE = 200, 5_000_000  # sentences that a model is scored on at its end; a tenth from so many weights on,
 GLANCED = 50  # and that its loss is measured on, of those held out, while it learns
@@ -89,9 +89,9 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
             yield {"event": "says", "step": step, **_words(run)}
 
     points: list[list[float]] = []
-    begin = sent = looked_at = time.perf_counter()
+    begin = sent = looked_at = framed_at = time.perf_counter()
     looking = says_cost = frame_cost = 0.0  # seconds: of all looks, and of the last of each kind
-    step, why = 0, "steps"
+    step, why, wanted = 0, "steps", False
     for progress in train(model, data, training):
         step, now = progress.step, time.perf_counter()
         if not math.isfinite(progress.loss):
@@ -104,18 +104,24 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
             break
         spare = SHARE * (now - begin - looking) - looking
         due = step in camera.due
-        if now - looked_at >= LOOK_SECONDS and spare > says_cost and (camera.room or not due):
-            yield from says(step)
-            looked_at = time.perf_counter()
-            says_cost = looked_at - now
+        wanted = wanted or due
+        look = now - looked_at >= LOOK_SECONDS and spare > says_cost and (camera.room or not due)
+        # What is kept for later is not seen while it learns: a frame now and then is.
+        if (
+            wanted
+            and spare > frame_cost + (0 if look else says_cost)
+            and (now - framed_at >= FRAME_SECONDS or not look)
+        ):
+            yield from looks(camera.frame(step))
+            looked_at = framed_at = time.perf_counter()
+            frame_cost, wanted = looked_at - now, False
+        else:
+            if look:
+                yield from says(step)
+                looked_at = time.perf_counter()
+                says_cost = looked_at - now
             if due:
                 camera.keep(step)
-        elif due and spare > frame_cost + says_cost:
-            yield from looks(camera.frame(step))
-            looked_at = time.perf_counter()
-            frame_cost = looked_at - now
-        elif due:
-            camera.keep(step)
         looking += time.perf_counter() - now
         seconds = time.perf_counter() - begin
         if seconds - (sent - begin) >= SEND_SECONDS or step == training.steps:

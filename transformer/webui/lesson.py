@@ -18,8 +18,10 @@ from ..config import TransformerConfig
 from ..correctness import check
 from ..inside import look_inside, vectors
 from ..inside import parameters as row_of_parameters
+from ..live.plan import SWITCHES
 from ..maps import Kind
 from ..notebook import notebook as notebook_of
+from ..portable import Portable
 from ..shapes import shapes as shapes_of
 from ..translator import Translation
 from ..vocabulary import END
@@ -28,6 +30,7 @@ from .models import title, translator
 from .payload import floats
 from .shelf import file_name, shelf
 
+TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")
 PACKAGES = ("torch", "gradio", "plotly", "pandas", "numpy")
 
 
@@ -191,7 +194,10 @@ def _notebook(checkpoint: str, sentence: str) -> dict[str, Any]:
 
 
 def provenance(question: Any) -> dict[str, Any]:
-    """Where the numbers of `{"checkpoint"}` come from: the command that made it, and what runs it here."""
+    """Where the numbers of `{"checkpoint"}` come from: what made it, and what runs it here.
+
+    A shipped one was made by a `command`; a visit's own has `trained`: pairs, and its settings by name.
+    """
     match question:
         case {"checkpoint": str(checkpoint)}:
             return _answer(_provenance, checkpoint)
@@ -201,14 +207,33 @@ def provenance(question: Any) -> dict[str, Any]:
 def _provenance(checkpoint: str) -> dict[str, Any]:
     made = translator(checkpoint)  # refuses any but a model that is there, before its name becomes a path
     own = shelf().find(checkpoint)
-    card = own.portable.card if own else (FOLDER / checkpoint / CARD).read_text("utf-8")
+    card = "" if own else (FOLDER / checkpoint / CARD).read_text("utf-8")
     return {
         "checkpoint": title(checkpoint),
-        "command": None if own else _found(r"^    (.+)$", card),
-        "seed": _found(r"^\| seed \| (.+) \|$", card),
+        "command": _found(r"^    (.+)$", card),
+        "seed": own.portable.training.get("seed") if own else _found(r"^\| seed \| (.+) \|$", card),
+        "trained": own and _trained(own.portable),
         "weights": sum(weights.numel() for weights in made.checkpoint.model.parameters()),
         "device": str(made.device),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+    }
+
+
+def _trained(portable: Portable) -> dict[str, Any]:
+    """How many pairs, steps that were really taken, and the settings that Train offers and that had a say."""
+    config, training = portable.checkpoint.model.config, portable.training
+    settings = {
+        "d_model": config.d_model,
+        "n_heads": config.n_heads,
+        "layers": config.num_encoder_layers,
+        **{name: getattr(config, name) for name in ("d_ff", "dropout", *SWITCHES)},
+    }
+    unheard = "learning_rate" if training.get("schedule") == "warmup" else "warmup_steps"
+    heard = (name for name in TRAINING if name in training and name != unheard)
+    return {
+        "pairs": len(portable.pairs),
+        "steps": training.get("steps_taken"),
+        "settings": settings | {name: training[name] for name in heard},
     }
 
 
@@ -234,6 +259,7 @@ def _about_a_run(answer: Callable[[str, str], dict[str, Any]], question: Any) ->
 
 def _answer(answer: Callable[..., dict[str, Any]], *asked: Any) -> dict[str, Any]:
     try:
+        translator(asked[0])  # what was answered before is no answer once the model is gone
         return answer(*asked)
     except ValueError as error:  # SentenceError, CheckpointError, and those below of a layer, a row or a word
         return _refuse(str(error))

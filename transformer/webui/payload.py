@@ -28,6 +28,12 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
         "model": {
             "d_model": config.d_model,
             "heads": config.n_heads,
+            "layers": config.num_encoder_layers,
+            "d_ff": config.d_ff,
+            "positions": config.positional_encoding,
+            "norm_first": config.norm_first,
+            "final_norm": config.final_norm != "none",
+            "tied": config.tie_weights,
             "source_words": len(source),
             "target_words": len(target),
         },
@@ -40,10 +46,12 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
 def _reference(run: Translation, reference: AlignedPair) -> dict[str, Any]:
     """Gold links and scores belong to the reference's words: a run that says others has none."""
     same = run.text == reference.target
-    linked = same and bool(reference.gold.asked())  # nobody has aligned a visitor's own pairs
+    aligned = bool(reference.gold.asked())  # nobody has aligned a visitor's own pairs
+    linked = same and aligned
     return {
         "text": reference.target,
         "same": same,
+        "aligned": aligned,
         "held_out": reference.held_out,
         "gold": {"sure": reference.gold.sure, "possible": reference.gold.possible} if linked else None,
         "error_rates": sentence_alignment(run, reference.gold).heads if linked else None,

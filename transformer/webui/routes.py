@@ -79,7 +79,6 @@ async def stop(request: Request) -> Response:
 async def bring(request: Request) -> Response:
     """Takes a file in pieces, and no more of it than a model can have."""
     visit = request.query_params.get("visit", "")
-    visit = request.query_params.get("visit", "")
     if _foreign(request) or not 1 <= len(visit) <= LONGEST_VISIT:
         return _refused(NOT_A_QUESTION)
     limits = workshop().limits
