@@ -312,6 +312,7 @@ IN_TABS = {
     "attention": {"#attention h2": "attention.axes", "#heads h2": "heads.title", "#silenced": "silenced.all"},
     "positions": {"#positions h2": "positions.rows", "#positions .xtitle": "figure.dimension"},
     "inside": {"#inside h3": "inside.qkv", "#inside .say": "inside.say", "#shapes h2": "shapes.title"},
+    "train": {"#train h2": "models.title"},
     "lesson": {
         "#stop-title": "lesson.cross",
         "#lesson h3": "lesson.cross.question",
