@@ -161,7 +161,7 @@ def test_a_silenced_head_is_demonstrated_with_its_numbers(visit: Visit) -> None:
     page = visit.page
     visit.tab("Attention")
     verdict = page.locator("#silenced")
-    expect(verdict).to_contain_text("cross-attention heads")
+    expect(verdict).to_contain_text("ross-attention heads")
     verdict.get_by_role("button").click()
     expect(page.locator("#attention h2").first).to_contain_text(verdict.get_by_role("button").inner_text().split()[1])
 

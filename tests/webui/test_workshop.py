@@ -5,6 +5,7 @@ import json
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -95,7 +96,8 @@ def in_a_loop(test: Coroutine[Any, Any, None]) -> None:
             await test
         assert not limit.expired()  # nor may anybody swallow that
 
-    asyncio.run(limited())
+    with ThreadPoolExecutor(1) as own:  # in this thread Playwright may have a loop of its own
+        own.submit(asyncio.run, limited()).result()
 
 
 def runs(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
