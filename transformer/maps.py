@@ -1,10 +1,11 @@
 """Attention weights that know their own axes, as data: no torch, no gradio.
 
-H heads, Q queries, K keys.
+L layers, H heads, Q queries, K keys.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -63,6 +64,19 @@ class AttentionMap:
         """Largest distance of each head, (H,), from looking at every allowed key alike."""
         uniform = self.allowed / np.maximum(self.allowed.sum(axis=-1, keepdims=True), 1)
         return np.abs(self.weights - uniform).max(axis=(-2, -1))
+
+
+def stacked(layers: Sequence[AttentionMap]) -> dict[str, Any]:
+    """All layers of one kind for a browser; `weights` is (L, H, Q, K), still to be written as text."""
+    first = layers[0]
+    return {
+        "layers": len(layers),
+        "heads": first.n_heads,
+        "queries": first.query_tokens,
+        "keys": first.key_tokens,
+        "allowed": first.allowed.tolist(),
+        "weights": np.stack([layer.weights for layer in layers]),
+    }
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from .checkpoint import Checkpoint, check_lengths, check_vocabularies, fill
 from .config import TransformerConfig
+from .corpus import Pair
 from .estimate import count_parameters
 from .message import Message
 from .model import Transformer
@@ -29,7 +30,6 @@ MOST_LAYERS, MOST_POSITIONS, MOST_WORDS = 64, 5000, 100  # of a stack, of a netw
 MOST_PAIRS, LONGEST_TEXT, LONGEST_CARD = 10_000, 2_000, 50_000  # pairs, and characters: folding may treble 500
 LONGEST_NAME, MOST_NUMBER = 40, 2**63
 CORPORA = ("toy", "classroom", "own")  # what a model may have learned from
-Pair = tuple[str, str]
 _BARE = Vocabulary((PAD,))  # finds words in what is nothing but punctuation: none
 
 

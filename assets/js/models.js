@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { number, t, told } from "./i18n.js";
 import { download } from "./save.js";
+import { kept, write } from "./session.js";
 import { state } from "./store.js";
 
 const KEPT = "attention-bitte-models"; // of this tab, so that a reload finds them again
@@ -28,37 +29,16 @@ export function checkpointOf(text) {
 }
 
 /** The same for every request of this tab: a server keeps so many models a visit. */
-export const visit = session(VISIT) ?? crypto.randomUUID?.() ?? String(Math.random());
-keep(VISIT, visit);
+export const visit = kept(VISIT) ?? crypto.randomUUID?.() ?? String(Math.random());
+write(VISIT, visit);
 
 export function begin(known) {
   shipped = known;
-  if (own.length) return;
-  try {
-    own = JSON.parse(session(KEPT)) ?? [];
-  } catch {
-    own = [];
-  }
-}
-
-/** A page inside another site's frame may have no storage; then models last until a reload. */
-function session(key) {
-  try {
-    return sessionStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
-function keep(key, text) {
-  try {
-    sessionStorage.setItem(key, text);
-  } catch {
-    // nothing to do: see above
-  }
+  if (!own.length) own = kept(KEPT) ?? [];
 }
 
 function changed() {
-  keep(KEPT, JSON.stringify(own));
+  write(KEPT, own);
   document.dispatchEvent(new Event("models:changed"));
 }
 
@@ -66,9 +46,9 @@ function changed() {
  * A model that was trained or brought: the page uses it from now on. Two of one name are told apart by a number. `kept`
  * are the keys of all that the server has of this visit: for a new one the oldest may have gone.
  */
-function add({ model, kept }) {
-  const pushed = own.filter(({ checkpoint }) => !kept.includes(checkpoint)).map((each) => each.name);
-  own = own.filter(({ checkpoint }) => kept.includes(checkpoint));
+function add({ model, kept: there }) {
+  const pushed = own.filter(({ checkpoint }) => !there.includes(checkpoint)).map((each) => each.name);
+  own = own.filter(({ checkpoint }) => there.includes(checkpoint));
   lost = pushed.join(t("list.comma"));
   const taken = new Set([...Object.keys(shipped), ...own.map(({ name }) => name)]);
   let name = model.name;

@@ -9,16 +9,19 @@ export function kept(key) {
   }
 }
 
+/** Keep a value under a key from now on. */
+export function write(key, value) {
+  try {
+    sessionStorage.removeItem(key); // where there is no room for it, nothing is better than something old
+    sessionStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // nothing to do: see above
+  }
+}
+
 /** Keep what `value()` is when the page goes: nothing is written while somebody types. */
 export function keep(key, value) {
-  const write = () => {
-    try {
-      sessionStorage.removeItem(key); // where there is no room for it, nothing is better than something old
-      sessionStorage.setItem(key, JSON.stringify(value()));
-    } catch {
-      // nothing to do: see above
-    }
-  };
-  addEventListener("pagehide", write);
-  document.addEventListener("visibilitychange", () => document.hidden && write()); // a phone forgets tabs that it has put away
+  const now = () => write(key, value());
+  addEventListener("pagehide", now);
+  document.addEventListener("visibilitychange", () => document.hidden && now()); // a phone forgets tabs that it has put away
 }

@@ -238,6 +238,13 @@ def test_what_was_asked_before_is_gone_too(key: str, shelf: Shelf, handler: Hand
     assert "is gone" in ask()
 
 
+def test_a_program_is_not_answered_from_memory_either(key: str, shelf: Shelf) -> None:
+    handlers.translate(SENTENCE, key)
+    shelf.forget(key)
+    with pytest.raises(gr.Error, match="gone"):
+        handlers.translate(SENTENCE, key)
+
+
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_every_view_says_that_a_model_is_gone(key: str, shelf: Shelf, handler: Handler) -> None:
     shelf.forget(key)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..alignment import AlignedPair
-from .base import Batch, Corpus, Example, Material, encode_pairs, padded, shuffled_batches
+from .base import Batch, Corpus, Example, Material, Pair, encode_pairs, padded, shuffled_batches
 from .classroom import MATERIAL, classroom
 from .own import BadRow, Table, TableError, check_rows, hold_out, own_corpus, read_table
 from .pairs import PairFile, PairsError
@@ -22,6 +22,7 @@ __all__ = [
     "Corpus",
     "Example",
     "Material",
+    "Pair",
     "PairFile",
     "PairsError",
     "Table",

@@ -10,6 +10,8 @@ from torch import Tensor
 from ..alignment import AlignedPair
 from ..vocabulary import END, START, Vocabulary, check_target
 
+Pair = tuple[str, str]  # source and target
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:

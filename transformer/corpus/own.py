@@ -15,7 +15,7 @@ from typing import Any
 from ..alignment import AlignedPair, Gold
 from ..message import Message
 from ..vocabulary import END, PAD, START, SentenceError, Vocabulary, check_visible, fold
-from .base import Corpus, Example, Material
+from .base import Corpus, Example, Material, Pair
 
 MOST_PAIRS = 2000  # that are taken, and bad rows that are listed
 MOST_WORDS = 60  # of a sentence, its punctuation marks counted: attention grows with their square
@@ -39,8 +39,6 @@ _HEADINGS = """
     deu ger eng fra fre spa ita por nld dut pol rus ukr tur swe dan ces cze ara zho chi jpn kor
 """
 _HEADING_WORDS = frozenset(_HEADINGS.split())
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,12 @@ from pathlib import Path
 import torch
 
 from ..vocabulary import END, PAD, START, SentenceError, Vocabulary, check_visible, fold
-from .base import Batch, Corpus, Material, encode_pairs, shuffled_batches
+from .base import Batch, Corpus, Material, Pair, encode_pairs, shuffled_batches
 
 BUFFER = 256  # batches that are in memory at a time, and shuffled among themselves
 SHOWN = 20  # pairs that stand for the whole file on a card
 MOST_WORDS = 250  # of a sentence: attention grows with their square
 MOST_BYTES = 2**20  # of a line
-
-Pair = tuple[str, str]
 
 
 class PairsError(ValueError):

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-Pair = tuple[str, str]
+from ..corpus import Pair
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 from ..config import TransformerConfig
-from ..corpus import TOY, Corpus, TableError, check_rows, classroom, hold_out, own_corpus
+from ..corpus import TOY, Corpus, Pair, TableError, check_rows, classroom, hold_out, own_corpus
 from ..estimate import count_parameters, step_seconds, training_bytes
 from ..message import Message
 from ..portable import CORPORA, LONGEST_NAME, is_name
 from ..translator import MAX_CHARACTERS
 from ..vocabulary import SentenceError
-from .job import Job, Pair
+from .job import Job
 from .limits import Limits, variable
 
 LONGEST_STEP = 0.4  # seconds: training can be stopped between two steps
@@ -257,7 +257,7 @@ def _shipped(name: str, tied: bool) -> Corpus:
 
 
 @lru_cache(maxsize=8)
-def _own(pairs: tuple[tuple[str, str], ...], tied: bool) -> Corpus:
+def _own(pairs: tuple[Pair, ...], tied: bool) -> Corpus:
     return own_corpus(pairs, "own", shared_vocabulary=tied)
 
 

@@ -23,16 +23,17 @@ import torch
 
 from ..checkpoint import Checkpoint
 from ..config import TransformerConfig
-from ..corpus import encode_pairs
+from ..corpus import Pair, encode_pairs
 from ..device import pick_device
-from ..maps import AttentionMap
+from ..estimate import count_parameters
+from ..maps import AttentionMap, stacked
 from ..message import Message
 from ..portable import Portable, save_portable
 from ..training import Evaluation, TrainingConfig, evaluate, measure, output_limit, seeded_model, train
 from ..translator import Translation
 from ..vocabulary import END, START, Vocabulary
 from .film import Camera, Frame
-from .job import Job, Pair
+from .job import Job
 
 SHARE = 0.08  # of training's time goes at most into looking at the model
 LOOK_SECONDS, FRAME_SECONDS = 0.2, 1  # between two looks at what it says, and at its maps
@@ -52,6 +53,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
     src_vocab, tgt_vocab = Vocabulary(job.source_words), Vocabulary(job.target_words)
     training, config = TrainingConfig(**job.training), TransformerConfig(**job.model)
     model = seeded_model(config, training.seed).to(pick_device())
+    parameters = count_parameters(config)
     padded_to = job.source_length if job.pad_source else 0
 
     def batch(pairs: Sequence[Pair]) -> Any:
@@ -67,7 +69,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         "event": "started",
         "steps": training.steps,
         "uniform": math.log(len(tgt_vocab)),
-        "parameters": sum(values.numel() for values in model.parameters()),
+        "parameters": parameters,
         "watch": job.watch,
         "reference": job.reference,
     }
@@ -133,7 +135,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         yield {"event": "progress", "points": points, "seconds": seconds, "left": 0}
     ended = {"step": step, "seconds": seconds, "why": why}
     yield {"event": "ended", **ended}
-    measured = MEASURED if sum(values.numel() for values in model.parameters()) < LARGE else MEASURED // 10
+    measured = MEASURED if parameters < LARGE else MEASURED // 10
     scores = {
         name: _scores(evaluate(model, batch(pairs[:measured]), start, end), len(pairs[:measured])) if pairs else None
         for name, pairs in (("training", job.pairs), ("held_out", job.held_out))
@@ -182,16 +184,9 @@ def _diverged(step: int) -> Event:
 
 def _maps(layers: tuple[AttentionMap, ...]) -> dict[str, Any]:
     """Weights as base64 of little-endian 16-bit shares of 65535: exact to 0.00001."""
-    first = layers[0]
-    weights = np.rint(np.stack([layer.weights for layer in layers]) * 65535).astype("<u2")
-    return {
-        "layers": len(layers),
-        "heads": first.n_heads,
-        "queries": first.query_tokens,
-        "keys": first.key_tokens,
-        "allowed": first.allowed.tolist(),
-        "weights": base64.b64encode(weights.tobytes()).decode(),
-    }
+    maps = stacked(layers)
+    weights = np.rint(maps["weights"] * 65535).astype("<u2")
+    return maps | {"weights": base64.b64encode(weights.tobytes()).decode()}
 
 
 def _scores(found: Evaluation, sentences: int) -> dict[str, Any]:

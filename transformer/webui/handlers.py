@@ -16,19 +16,19 @@ from ..message import Message, Words
 from ..translator import CheckpointError, SentenceError, Translation, names
 from ..translator import positional_encoding as encode_positions
 from ..vocabulary import PAD
-from .models import GoneError, material, translator
+from .models import GoneError, answered_once, material, translator
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
 LONGEST, WIDEST = 200, 1024  # of an encoding that a visitor may ask for
 
 
-@lru_cache(maxsize=256)
+@answered_once(256)
 def run(checkpoint: str, sentence: str) -> Translation:
     return translator(checkpoint).translate(sentence)
 
 
-@lru_cache(maxsize=256)
+@answered_once(256)
 def _page(checkpoint: str, sentence: str) -> dict[str, Any]:
     translation = run(checkpoint, sentence)
     return for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
@@ -45,7 +45,6 @@ def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
     if not isinstance(sentence, str) or not isinstance(checkpoint, str):
         sentence, checkpoint = "", "toy"
     try:
-        translator(checkpoint)  # a run that was answered before is no answer once its model is gone
         return {"run": _page(checkpoint, sentence), "error": None}
     except SentenceError as error:
         return _refused(error.message)
@@ -105,14 +104,13 @@ def heads(question: Any) -> dict[str, Any]:
     match question:
         case {"checkpoint": str(checkpoint), "sentence": str(sentence)}:
             try:
-                translator(checkpoint)
                 return {"held_out": _held_out(checkpoint), "silenced": _silenced(checkpoint, sentence)}
             except REFUSALS as error:
                 return {"error": str(error)}
     return {"error": "A checkpoint and a sentence are needed."}
 
 
-@lru_cache
+@answered_once(128)
 def _held_out(checkpoint: str) -> dict[str, Any] | None:
     known = material(checkpoint)
     for pairs in known.held_out.values() if known else ():
@@ -121,7 +119,7 @@ def _held_out(checkpoint: str) -> dict[str, Any] | None:
     return None
 
 
-@lru_cache(maxsize=256)
+@answered_once(256)
 def _silenced(checkpoint: str, sentence: str) -> list[dict[str, Any]]:
     return [asdict(each) for each in silence_each_head(translator(checkpoint), run(checkpoint, sentence))]
 
@@ -174,14 +172,13 @@ def input_sum(question: Any) -> dict[str, Any]:
     match question:
         case {"checkpoint": str(checkpoint), "sentence": str(sentence), "stack": "encoder" | "decoder" as stack}:
             try:
-                translator(checkpoint)
                 return _input_sum(checkpoint, sentence, stack)
             except REFUSALS as error:
                 return {"error": str(error)}
     return {"error": "A checkpoint, a sentence and a stack (encoder or decoder) are needed."}
 
 
-@lru_cache(maxsize=64)
+@answered_once(64)
 def _input_sum(checkpoint: str, sentence: str, stack: str) -> dict[str, Any]:
     translation = run(checkpoint, sentence)
     read = translation.source_input if stack == "encoder" else translation.target_input

@@ -7,7 +7,6 @@ import platform
 import re
 from collections.abc import Callable
 from dataclasses import asdict, fields
-from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -26,7 +25,7 @@ from ..shapes import shapes as shapes_of
 from ..translator import Translation
 from ..vocabulary import END
 from .handlers import reference, run
-from .models import title, translator
+from .models import answered_once, title, translator
 from .payload import floats
 from .shelf import file_name, shelf
 
@@ -47,7 +46,7 @@ def inside(question: Any) -> dict[str, Any]:
     return _refuse("A checkpoint, a sentence, a kind (encoder, decoder or cross) and a layer are needed.")
 
 
-@lru_cache(maxsize=64)
+@answered_once(64)
 def _inside(checkpoint: str, sentence: str, kind: Kind, layer: int) -> dict[str, Any]:
     seen = look_inside(translator(checkpoint), run(checkpoint, sentence), kind, layer)
     values = {field.name: getattr(seen, field.name) for field in fields(seen)}
@@ -68,7 +67,7 @@ def stack(question: Any) -> dict[str, Any]:
     return _about_a_run(_stack, question)
 
 
-@lru_cache(maxsize=64)
+@answered_once(64)
 def _stack(checkpoint: str, sentence: str) -> dict[str, Any]:
     found = vectors(translator(checkpoint), run(checkpoint, sentence))
     return {name: _array(value) for name, value in found.items()}
@@ -98,7 +97,7 @@ def checks(question: Any) -> dict[str, Any]:
     return _about_a_run(_checks, question)
 
 
-@lru_cache(maxsize=256)
+@answered_once(256)
 def _checks(checkpoint: str, sentence: str) -> dict[str, Any]:
     found = check(translator(checkpoint), run(checkpoint, sentence))
     return {"checks": [asdict(each) | {"ok": each.ok} for each in found]}
@@ -141,7 +140,7 @@ def two_ways(question: Any) -> dict[str, Any]:
     return _refuse("A checkpoint, a sentence, a step and a word are needed.")
 
 
-@lru_cache(maxsize=256)
+@answered_once(256)
 def _two_ways(checkpoint: str, sentence: str, step: int, word: str) -> dict[str, Any]:
     own = run(checkpoint, sentence)
     pair = reference(checkpoint, own)
@@ -259,7 +258,6 @@ def _about_a_run(answer: Callable[[str, str], dict[str, Any]], question: Any) ->
 
 def _answer(answer: Callable[..., dict[str, Any]], *asked: Any) -> dict[str, Any]:
     try:
-        translator(asked[0])  # what was answered before is no answer once the model is gone
         return answer(*asked)
     except ValueError as error:  # SentenceError, CheckpointError, and those below of a layer, a row or a word
         return _refuse(str(error))

@@ -1,13 +1,17 @@
 """Which models there are: the shipped ones, and those of visits on the shelf."""
 
+from collections.abc import Callable
 from dataclasses import asdict
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ..corpus import MATERIALS, Material
 from ..message import Message
 from ..translator import CheckpointError, Translator, names
 from .shelf import KEY, shelf
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class GoneError(CheckpointError):
@@ -33,6 +37,26 @@ def translator(checkpoint: str) -> Translator:
             return model.translator
         raise GoneError
     return _shipped(checkpoint)
+
+
+def answered_once(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
+    """Keep a function's latest `most` answers about checkpoints, for as long as its checkpoint is there.
+
+    Raises:
+        CheckpointError: as `translator`, also where the answer was given before.
+    """
+
+    def keep(answer: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
+        kept: Any = lru_cache(maxsize=most)(answer)
+
+        @wraps(answer)
+        def ask(checkpoint: str, /, *more: P.args, **named: P.kwargs) -> T:
+            translator(checkpoint)
+            return kept(checkpoint, *more, **named)
+
+        return ask
+
+    return keep
 
 
 @lru_cache

@@ -8,6 +8,7 @@ import numpy as np
 from ..checkpoint import Checkpoint
 from ..corpus import AlignedPair
 from ..evaluation import sentence_alignment
+from ..maps import stacked
 from ..translator import KINDS, AttentionMap, Translation, TranslationStep
 
 MOST_CANDIDATES = 10
@@ -83,15 +84,8 @@ def _step(step: TranslationStep) -> dict[str, Any]:
 
 
 def _stacked(layers: tuple[AttentionMap, ...]) -> dict[str, Any]:
-    first = layers[0]
-    return {
-        "layers": len(layers),
-        "heads": first.n_heads,
-        "queries": first.query_tokens,
-        "keys": first.key_tokens,
-        "allowed": first.allowed.tolist(),
-        "weights": floats(np.stack([m.weights for m in layers])),
-    }
+    maps = stacked(layers)
+    return maps | {"weights": floats(maps["weights"])}
 
 
 def floats(values: np.ndarray) -> str:
