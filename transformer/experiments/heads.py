@@ -75,7 +75,7 @@ SLACK = 5  # words that a broken run may say more than the unbroken one did
 
 
 Head = tuple[Kind, int, int]  # kind, layer, head
-CELLS = 4096  # rows × words that a sweep reads at once: more would only leave the processor's cache
+CELLS = 8192  # rows × words that a sweep reads at once: more would only leave the processor's cache
 
 
 def _one_head_a_row(silent: Sequence[Head | None]) -> Probe:
