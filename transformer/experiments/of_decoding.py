@@ -18,7 +18,7 @@ from ..inside import ids
 from ..interventions import Interventions, RemoveMask, Temperature
 from ..maps import KINDS
 from ..model import Transformer
-from ..probe import Probe
+from ..probe import Probe, Recorder
 from ..training import measure
 from ..translator import Translation, Translator
 from ..vocabulary import END, PAD, START
@@ -28,39 +28,41 @@ from .of_training import held_out, trained
 
 def padding_rows(translator: Translator, sentence: str) -> Symptom:
     """Two sentences of one batch, the second two words shorter: its padding is where the mask goes wrong."""
-    run = translator.translate(sentence)
+    model, run = translator.checkpoint.model, translator.translate(sentence)
     src, tgt = (row.expand(2, -1) for row in ids(translator, run))
     tgt = F.pad(tgt, (0, 2))
-    tgt[0, -2:] = tgt[0, 1]  # any words
-    is_word = tgt != translator.checkpoint.model.config.pad_id
+    tgt[0, -2:] = tgt[0, 1]  # the first goes on with any word
+    causal = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool, device=tgt.device).tril()
+    mask = (tgt != model.config.pad_id)[:, None, :, None] & causal
+    seen: dict[str, Tensor] = {}
 
-    def numbers(mask: Tensor | None, closed: float) -> dict[str, float]:
-        """Of a pass whose decoder mask is this one (None: our own), with `closed` as the score of a masked cell."""
-        future: list[Tensor] = []
+    def wrong(closed: float) -> Probe:
+        """Attention as it is written everywhere, with `closed` as the score of a masked cell."""
 
         def probe(name: str, value: Tensor) -> Tensor:
-            if mask is None or not name.startswith("decoder"):
-                return value
-            if name.endswith("self_attention.scores"):
-                scores.append(value)
-            if name.endswith("self_attention.weights"):
-                value = scores.pop().masked_fill(~mask, closed).softmax(dim=-1)  # as it is written everywhere
-                future.append(value.triu(1).amax())
+            if name.startswith("decoder") and name.endswith("self_attention.scores"):
+                seen["scores"] = value
+            if name.startswith("decoder") and name.endswith("self_attention.weights"):
+                value = seen["weights"] = seen["scores"].masked_fill(~mask, closed).softmax(dim=-1)
             return value
 
-        scores: list[Tensor] = []
-        model = translator.checkpoint.model
+        return probe
+
+    def numbers(probe: Probe) -> tuple[float, float]:
+        """The share of the output that is no number, and the most that a last layer's word gives one after it."""
         with evaluating(model):
             logits = model(src, tgt, probe=probe).logits
-        return {
-            "nan_share": float(logits.isnan().float().mean()),
-            "weight_on_future": float(max(future)) if future else 0.0,
-        }
+        return float(logits.isnan().float().mean()), float(seen["weights"].triu(1).amax())
 
-    causal = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool, device=tgt.device).tril()
-    rows = is_word[:, None, :, None] & causal
-    wrong = numbers(rows, -math.inf) | {"weight_on_future": numbers(rows, -1e9)["weight_on_future"]}
-    return Symptom(Side(numbers(None, -math.inf), run.text), Side(wrong, ""))
+    nan, _ = numbers(wrong(-math.inf))
+    _, future = numbers(wrong(-1e9))
+    recorder = Recorder(lambda name: name.endswith("self_attention.weights") and name.startswith("decoder"))
+    with evaluating(model):
+        logits = model(src, tgt, probe=recorder).logits
+    right = {"nan_share": float(logits.isnan().float().mean())}
+    right["weight_on_future"] = max(float(weights[0].triu(1).amax()) for weights in recorder.values.values())
+    # The likeliest word of a row of NaN is id 0, which is P: it says nothing at all.
+    return Symptom(Side(right, run.text), Side({"nan_share": nan, "weight_on_future": future}, ""))
 
 
 def cross_padding(translator: Translator, sentence: str) -> Symptom:
