@@ -41,7 +41,7 @@ def held_out() -> list[tuple[str, str]]:
 
 
 @cache
-def trained(causal: bool) -> Trained:
+def trained(*, causal: bool) -> Trained:
     """A small model of the classroom's sentences, trained with the causal mask or without; trained once."""
     corpus = classroom()
     shape = TransformerConfig(len(corpus.src_vocab), len(corpus.tgt_vocab), max_len=64, **SMALL)  # type: ignore[arg-type]
