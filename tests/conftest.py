@@ -29,6 +29,12 @@ def toy() -> Translator:
 
 
 @pytest.fixture(scope="session")
+def classroom() -> Translator:
+    """The other shipped checkpoint."""
+    return Translator.load("classroom", device="cpu")
+
+
+@pytest.fixture(scope="session")
 def toy_data() -> Batch:
     """Both sentence pairs as ids."""
     return TOY.batch()

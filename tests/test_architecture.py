@@ -14,7 +14,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = (  # from the ground up; a room may import from any floor below its own
     {"config", "probe", "masks", "maps", "message", "alignment"},
-    {"attention", "device", "vocabulary", "shapes", "estimate"},
+    {"attention", "interventions", "device", "vocabulary", "shapes", "estimate"},
     {"corpus", "parallel"},
     {"layers"},
     {"model"},
@@ -22,10 +22,10 @@ FLOORS = (  # from the ground up; a room may import from any floor below its own
     {"portable", "resume"},
     {"translator"},
     {"__init__"},  # the public API
-    {"evaluation", "experiments", "figures", "inside", "notebook"},
+    {"evaluation", "figures", "inside", "notebook"},
     {"card", "correctness"},
     {"training"},
-    {"live"},
+    {"experiments", "live"},
     {"webui"},
     {"app"},
 )

@@ -1,16 +1,21 @@
-"""Silencing all heads at once, a row each, is silencing one head after another."""
+"""Silencing all heads at once, a row each, is silencing one head after another; two runs side by side."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from transformer import Translation, Translator
 from transformer.checkpoint import Checkpoint
-from transformer.experiments import SLACK, Silenced, silence_each_head
+from transformer.corpus import MATERIALS
+from transformer.experiments import Silenced, Sweep, compare, silence_each_head, sweep
+from transformer.experiments.heads import SLACK
+from transformer.interventions import ForceWord, Interventions, RemoveMask, Silence, SwapWord
+from transformer.maps import KINDS
 
 from .networks import network
 
@@ -144,3 +149,143 @@ def test_a_run_as_long_as_the_network_allows_can_be_silenced(babbler: Translator
     run = translator.translate("wort3 wort1 wort4 wort1")
     assert len(run.output) == 8
     assert len(silence_each_head(translator, run)) == 8
+
+
+# Every head of every kind
+
+
+def slowly(translator: Translator, pairs: list[tuple[str, str]], *silenced: Silence) -> float:
+    """The mean probability of the references, one pass a sentence and a head, without padding of ours."""
+    c, total = translator.checkpoint, 0.0
+    probe = translator.probe(Interventions(silenced))
+    for source, target in pairs:
+        ids = c.src_vocab.encode(source)
+        src = torch.tensor([ids + [0] * (c.source_length - len(ids) if c.pad_source else 0)])
+        said = [*c.tgt_vocab.encode(target), c.tgt_vocab.ids["E"]]
+        read = torch.tensor([[c.tgt_vocab.ids["S"], *said[:-1]]])
+        with torch.no_grad():
+            distributions = c.model(src, read, probe=probe).logits[0].double().softmax(-1)
+        total += float(distributions[torch.arange(len(said)), said].prod())
+    return total / len(pairs)
+
+
+PAIRS = {
+    "toy": [("ich mochte ein bier", "i want a beer ."), ("ich mochte ein cola", "i want a coke .")],
+    "babbler": [("wort3 wort1", "word5 word4"), ("wort2", "word9"), ("wort1 wort1 wort4", "word3 word3 word7")],
+    "bare": [("wort3 wort1", "word5 word4"), ("wort2", "word9"), ("wort1 wort1 wort4", "word3 word3 word7")],
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_sweep_is_a_slow_loop_over_heads_and_sentences(name: str, request: pytest.FixtureRequest) -> None:
+    translator = request.getfixturevalue("babbler" if name == "bare" else name)
+    if name == "bare":
+        translator = Translator(replace(translator.checkpoint, pad_source=False), "bare")
+    pairs, config = PAIRS[name], translator.checkpoint.model.config
+    found = sweep(translator.checkpoint, pairs)
+    assert found.sentences == len(pairs)
+    assert found.unbroken == pytest.approx(slowly(translator, pairs), rel=1e-4)
+    for kind in KINDS:
+        depth = config.num_encoder_layers if kind == "encoder" else config.num_decoder_layers
+        assert found.silenced[kind].shape == (depth, config.n_heads)
+        for layer, head in np.ndindex(depth, config.n_heads):
+            expected = slowly(translator, pairs, Silence(kind, layer, head))
+            assert found.silenced[kind][layer, head] == pytest.approx(expected, rel=1e-3)
+            assert found.drop(kind)[layer, head] == pytest.approx(found.unbroken - expected, abs=1e-4)
+
+
+def test_a_sweep_of_many_sentences_is_the_mean_of_sweeps_of_each(classroom: Translator) -> None:
+    """Enough of them that they do not fit one batch."""
+    held_out = next(iter(MATERIALS["classroom"].held_out.values()))()
+    pairs = [(pair.source, pair.target) for pair in held_out[:12]]
+    together, alone = sweep(classroom.checkpoint, pairs), [sweep(classroom.checkpoint, [pair]) for pair in pairs]
+    assert together.unbroken == pytest.approx(np.mean([each.unbroken for each in alone]), rel=1e-4)
+    for kind in KINDS:
+        mean = np.mean([each.silenced[kind] for each in alone], axis=0)
+        np.testing.assert_allclose(together.silenced[kind], mean, atol=1e-5)
+    assert max(together.drop(kind).max() for kind in KINDS) > 0.05  # some head is needed
+
+
+def test_a_sweep_of_a_run_agrees_with_its_silenced_heads(toy: Translator) -> None:
+    run = toy.translate(SENTENCES["toy"])
+    found: Sweep = sweep(toy.checkpoint, [(run.sentence, run.text)])
+    for each in silence_each_head(toy, run):
+        assert found.silenced["cross"][each.layer, each.head] == pytest.approx(each.probability, rel=1e-3)
+
+
+def test_a_sweep_needs_a_pair(toy: Translator) -> None:
+    with pytest.raises(ValueError, match="no sentence pair"):
+        sweep(toy.checkpoint, [])
+
+
+# Side by side
+
+
+def test_a_run_beside_itself_differs_nowhere(toy: Translator) -> None:
+    run = toy.translate(SENTENCES["toy"])
+    same = compare(run, run)
+    assert same.same_text
+    assert all(step.same_input and step.unbroken == step.broken for step in same.steps)
+    assert all(step.unbroken and step.kept == step.unbroken.probability for step in same.steps)
+    assert [(m.kind, m.layer) for m in same.maps] == [(kind, layer) for kind in KINDS for layer in range(6)]
+    assert not any(m.weights.any() for m in same.maps)
+
+
+def test_what_differs_is_told_step_by_step(toy: Translator) -> None:
+    run = toy.translate("ich mochte ein bier")
+    forced = toy.translate("ich mochte ein bier", interventions=Interventions((ForceWord(3, "coke"),)))
+    found = compare(run, forced)
+    assert not found.same_text
+    assert [step.same_input for step in found.steps] == [True] * 4 + [False] * 2
+    fourth = found.steps[3]
+    assert fourth.unbroken
+    assert fourth.broken
+    assert (fourth.unbroken.token, fourth.broken.token) == ("beer", "coke")
+    assert fourth.kept == fourth.unbroken.probability  # the same network on the same words: only the choice differs
+    cross = next(m for m in found.maps if m.kind == "cross")
+    assert not cross.weights[:, :4].any()
+    assert (cross.query_tokens[4], cross.broken_query_tokens[4]) == ("beer", "coke")
+
+
+def test_runs_of_two_lengths_share_their_first_rows(babbler: Translator) -> None:
+    run = babbler.translate("wort3 wort1 wort4")
+    short = babbler.translate("wort3 wort1 wort4", forced=("word5", "word3", "E"))
+    for one, two in ((run, short), (short, run)):
+        found = compare(one, two)
+        assert len(found.steps) == len(run.steps) == 8
+        assert [step.kept is None for step in found.steps] == [False] * 3 + [True] * 5
+        assert {m.weights.shape for m in found.maps} == {(4, 6, 6), (4, 3, 3), (4, 3, 6)}
+        for m, whole, other in zip(found.maps, every(one), every(two), strict=True):
+            q, k = m.weights.shape[1:]
+            assert (m.weights == other.weights[:, :q, :k] - whole.weights[:, :q, :k]).all()
+            assert m.query_tokens == whole.query_tokens[:q]
+            assert m.broken_key_tokens == other.key_tokens[:k]
+
+
+def every(run: Translation) -> list[Any]:
+    return [m for kind in KINDS for m in run.attention.of(kind)]
+
+
+def test_a_cell_that_was_opened_is_in_the_difference(toy: Translator) -> None:
+    run = toy.translate("ich mochte ein bier")
+    found = compare(run, toy.translate("ich mochte ein bier", interventions=Interventions((RemoveMask("cross"),))))
+    for m in found.maps:
+        assert m.allowed[:, -1].all() == (m.kind == "cross")
+        if m.kind == "cross":
+            assert (m.weights[..., 4] > 0).all()
+            np.testing.assert_allclose(m.weights.sum(-1), 0, atol=1e-6)
+
+
+def test_a_swapped_word_shows_on_both_axes(toy: Translator) -> None:
+    run = toy.translate("ich mochte ein bier")
+    found = compare(run, toy.translate("ich mochte ein bier", interventions=Interventions((SwapWord(3, "cola"),))))
+    assert found.maps[0].key_tokens[3] == "bier"
+    assert found.maps[0].broken_key_tokens[3] == "cola"
+
+
+def test_networks_of_two_shapes_are_not_compared(toy: Translator, babbler: Translator) -> None:
+    with pytest.raises(ValueError, match="cannot be compared"):
+        compare(toy.translate("ich"), babbler.translate("wort1"))
+    fewer = Translator(replace(babbler.checkpoint, model=network(n_heads=2)), "fewer heads")
+    with pytest.raises(ValueError, match="4 and 2 heads"):
+        compare(babbler.translate("wort1"), fewer.translate("wort1"))

@@ -255,6 +255,21 @@ def test_decoding_in_pieces_equals_one_pass(ids: tuple[Tensor, Tensor], size: in
         start = end
 
 
+def test_a_cache_goes_on_with_the_rows_that_are_chosen() -> None:
+    """In another order, one of them twice and one not at all: each as if it had been alone."""
+    model, rows = network(), torch.tensor([2, 0, 2])
+    src, tgt = torch.tensor([[3, 4], [5, 6], [7, 0]]), torch.tensor([[7, 8, 9], [1, 2, 3], [10, 11, 12]])
+    encoded, cache = model.encode(src), model.start_cache(3)
+    model.decode_step(tgt[:, :2], encoded, cache)
+    cache.select(rows)
+    out = model.decode_step(tgt[rows, 2:], model.encode(src[rows]), cache)
+    whole = model(src[rows], tgt[rows])
+    agree(out.logits, whole.logits[:, 2:])
+    agree(out.self_attention, tuple(w[:, :, 2:] for w in whole.attention.decoder))
+    agree(out.cross_attention, tuple(w[:, :, 2:] for w in whole.attention.cross))
+    model.start_cache(3).select(rows)  # nothing to choose from yet
+
+
 # A pass leaves nothing behind
 
 

@@ -55,6 +55,14 @@ def test_cached_decoding_shows_the_same_names_and_decoder_rows_once_a_step() -> 
     assert counts == {name: 1 if name in once else len(steps) for name in NAMES}
 
 
+def test_a_mask_is_seen_cell_by_cell() -> None:
+    recorder = Recorder(lambda name: name.endswith(("mask", "scores")))
+    network()(SRC, TGT, probe=recorder)
+    shapes = {name: value.shape for name, (value,) in recorder.values.items()}
+    for name in (name for name in shapes if name.endswith("mask")):
+        assert shapes[name] == shapes[name.replace("mask", "scores")]  # (B, H, Q, K)
+
+
 def test_a_probe_that_returns_what_it_got_changes_no_bit() -> None:
     plain, watched = network()(SRC, TGT), network()(SRC, TGT, probe=lambda name, value: value)
     assert torch.equal(plain.logits, watched.logits)

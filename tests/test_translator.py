@@ -1,8 +1,10 @@
 """One sentence is one pure run, and a Translation holds all of it without mixing up an axis."""
 
+import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from torch import Tensor
 
 from transformer import SentenceError, Translation, Translator
 from transformer.checkpoint import FOLDER, CheckpointError
+from transformer.decoding import Sampling
+from transformer.interventions import ForceWord, Interventions, Silence
 from transformer.maps import KINDS
 
 BEER = ("Ich möchte ein Bier", "i want a beer .")
@@ -371,3 +375,80 @@ def test_a_notebook_shows_a_run_in_one_line(toy: Translator) -> None:
 
 def test_it_says_who_asked_for_its_device(toy: Translator) -> None:
     assert str(toy.why_device()) == "Runs on cpu, because the caller asked for it."
+
+
+# Other roads of decoding
+
+
+@pytest.mark.parametrize("name", ["toy", "classroom", "babbler"])
+def test_a_beam_of_one_says_what_translate_says(name: str, request: pytest.FixtureRequest) -> None:
+    translator = request.getfixturevalue(name)
+    sentence = {"toy": "Ich möchte ein Cola", "classroom": "Heute habe ich ein Bier", "babbler": "wort3 wort1"}[name]
+    run, tree = translator.translate(sentence), translator.beam(sentence, width=1, alpha=1.0)
+    path = [branch for branch in tree.branches if branch.fate != "dropped"]
+    assert tree.text == run.text
+    for one, step in zip(path, run.steps, strict=True):  # a run's encoder is watched, which rounds otherwise
+        assert (one.token, one.probability) == (step.token, pytest.approx(step.probability, abs=1e-5))
+    assert tree.branches[tree.best] == path[-1]
+
+
+def test_a_tree_is_told_in_words(toy: Translator) -> None:
+    tree = toy.beam("Ich möchte ein Bier", width=3)
+    words, here = [], tree.branches[tree.best]
+    assert here.fate == "finished"
+    while here.parent is not None:
+        words.append(here.token)
+        here = tree.branches[here.parent]
+    assert " ".join([here.token, *reversed(words)]) == f"{tree.text} E" == "i want a beer . E"
+    assert {branch.fate for branch in tree.branches} == {"kept", "finished", "dropped"}
+
+
+def test_a_wider_beam_finds_nothing_worse(classroom: Translator) -> None:
+    for sentence in ("Heute habe ich ein kaltes Bier getrunken", "Ich trinke ein Bier"):
+        for_width = [classroom.beam(sentence, width, alpha=0.0) for width in (1, 5)]
+        one, five = (tree.branches[tree.best].log_probability for tree in for_width)
+        assert five >= one - 1e-5
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"width": 0}, {"width": 6}, {"width": True}, {"width": 2.0}, {"alpha": -1}, {"alpha": math.nan}, {"alpha": "1"}],
+)
+def test_a_beam_beyond_its_limits_is_refused(toy: Translator, arguments: Any) -> None:
+    with pytest.raises(ValueError, match=r"places|from 0 to 5"):
+        toy.beam("ich", **arguments)
+
+
+def test_a_beam_takes_what_translate_takes(toy: Translator) -> None:
+    with pytest.raises(SentenceError):
+        toy.beam("Ich möchte ein Wasser")
+    with pytest.raises(TypeError):
+        toy.beam(["ich"])  # type: ignore[arg-type]
+
+
+def test_a_drawn_run_is_whole_and_repeats_by_its_seed(babbler: Translator) -> None:
+    runs = [babbler.translate("wort3 wort1", sampling=Sampling(seed=seed)) for seed in (1, 1, 2)]
+    assert runs[0].output == runs[1].output != runs[2].output
+    for run in runs:
+        for t, step in enumerate(run.steps):
+            again = (
+                babbler.translate("wort3 wort1", forced=run.output[:t]).steps[t] if can_say(run.output[:t]) else step
+            )
+            assert step.candidates == again.candidates  # the model's own, whatever was drawn
+            assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
+
+
+def can_say(words: tuple[str, ...]) -> bool:
+    return not {"P", "S"} & set(words)
+
+
+def test_drawing_without_temperature_is_greedy(classroom: Translator) -> None:
+    sentence = "Heute habe ich ein kaltes Bier getrunken"
+    assert classroom.translate(sentence, sampling=Sampling(0.0)).steps == classroom.translate(sentence).steps
+
+
+def test_drawing_goes_with_changes_and_with_forced_words(babbler: Translator) -> None:
+    these = Interventions((Silence("cross", 0, 0), ForceWord(1, "word7")))
+    run = babbler.translate("wort3 wort1", forced=("word5",), interventions=these, sampling=Sampling(seed=3))
+    assert run.output[:2] == ("word5", "word7")
+    assert run.steps != babbler.translate("wort3 wort1", forced=("word5",), sampling=Sampling(seed=3)).steps

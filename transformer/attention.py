@@ -31,7 +31,8 @@ def scaled_dot_product_attention(
     """
     scores = see(probe, "scores", q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)))  # (B, H, Q, K)
     if mask is not None:
-        mask = see(probe, "mask", mask)
+        if probe is not None:
+            mask = probe("mask", mask.expand_as(scores))  # a view of every cell, so that a probe can change one
         scores = scores.masked_fill(~mask, -math.inf)  # §3.2.3
     weights = scores.softmax(dim=-1)
     if mask is not None:
@@ -53,6 +54,11 @@ class KeyValueCache:
             k, v = torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2)
         self.k, self.v = k, v
         return k, v
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows of the batch (N,), in this order; a row may be taken more than once."""
+        if self.k is not None and self.v is not None:
+            self.k, self.v = self.k[rows], self.v[rows]
 
     def get(self) -> tuple[Tensor, Tensor]:
         """All of them."""

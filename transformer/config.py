@@ -1,7 +1,7 @@
 """The shape of a network. Knows nothing of words, weights or devices."""
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args, get_origin
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -89,7 +89,7 @@ def check_kinds(config: "DataclassInstance") -> None:
     """
     for field in fields(config):
         name, kind, value = field.name, field.type, getattr(config, field.name)
-        choices = get_args(kind)
+        choices = get_args(kind) if get_origin(kind) is Literal else ()
         if choices and value not in choices:
             raise ValueError(f"{name} ({value!r}) is not one of {', '.join(choices)}")
         if kind is bool and not isinstance(value, bool):

@@ -13,7 +13,7 @@ from .decoding import evaluating
 from .layers import Layer
 from .maps import Kind
 from .model import Transformer
-from .probe import Recorder
+from .probe import Recorder, chain
 from .translator import Translation, Translator, read_only
 
 PLACES = {  # kind -> its stack, its name there, which sublayer of a layer it is, and which the feed-forward is (§3.1)
@@ -90,8 +90,9 @@ def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
 def record(translator: Translator, run: Translation) -> dict[str, Tensor]:
     """Every intermediate of one full pass over a run's own tokens, by the name that a probe sees; batch of 1."""
     model, recorder = translator.checkpoint.model, Recorder()
+    changed = translator.probe(run.interventions)
     with evaluating(model):
-        model(*ids(translator, run), probe=recorder)
+        model(*ids(translator, run), probe=recorder if changed is None else chain(changed, recorder))
     return {name: value for name, (value,) in recorder.values.items()}
 
 
@@ -99,7 +100,7 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
     """One sublayer of a run.
 
     Args:
-        run: of this translator, without a probe.
+        run: of this translator, without a probe; its interventions are made again.
         layer: from 0.
 
     Raises:
@@ -117,8 +118,15 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
     keys = run.decoder_input if kind == "decoder" else run.source
     allowed = seen[f"{stack}.{layer}.{sublayer}.mask"][0, 0].expand(len(queries), len(keys)).cpu().numpy().copy()
     allowed.flags.writeable = False
-    read, left = ("norm", "sum") if norm_first else ("residual", "norm")  # what a sublayer reads, and what leaves it
-    x = of(f"{read}{n}")
+    left = "sum" if norm_first else "norm"  # what leaves a sublayer
+
+    def read(n: int) -> np.ndarray:
+        """What the n-th sublayer reads. In a post-norm network that is the residual, which may have been dropped."""
+        if norm_first or n > 1:
+            return of(f"norm{n if norm_first else n - 1}")
+        return read_only(seen[f"{stack}.{layer - 1}.norm{last}" if layer else f"{stack}.input"][0])
+
+    x = read(n)
     norm, ff_norm = getattr(owner, f"norm{n}"), getattr(owner, f"norm{last}")
     return Inside(
         kind=kind,
@@ -143,7 +151,7 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
         norm=of(f"norm{n}"),
         norm_weight=read_only(norm.weight.detach()),
         norm_bias=read_only(norm.bias.detach()),
-        ff_input=of(f"{read}{last}"),
+        ff_input=read(last),
         ff_hidden=of("feed_forward.hidden"),
         ff_output=of("feed_forward.output"),
         ff_residual=of(f"residual{last}"),

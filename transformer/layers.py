@@ -85,6 +85,11 @@ class LayerCache:
     self_attention: KeyValueCache = field(default_factory=KeyValueCache)
     cross_attention: KeyValueCache = field(default_factory=KeyValueCache)
 
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows of the batch (N,)."""
+        self.self_attention.select(rows)
+        self.cross_attention.select(rows)
+
 
 class DecoderLayer(Layer):
     """Masked self-attention, cross-attention over the encoder's output, then feed-forward (§3.1)."""

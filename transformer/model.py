@@ -50,6 +50,12 @@ class DecoderCache:
     layers: list[LayerCache]
     ids: Tensor  # (B, T so far)
 
+    def select(self, rows: Tensor) -> None:
+        """Go on with these targets of the batch (N,), in this order; one that is taken twice goes on in two ways."""
+        for layer in self.layers:
+            layer.select(rows)
+        self.ids = self.ids[rows]
+
 
 @dataclass(frozen=True, eq=False)
 class DecoderOutput:

@@ -22,6 +22,11 @@ def within(probe: Probe | None, prefix: str) -> Probe | None:
     return None if probe is None else lambda name, value: probe(f"{prefix}.{name}", value)
 
 
+def chain(first: Probe, second: Probe) -> Probe:
+    """A probe that hands what the first makes of a value to the second."""
+    return lambda name, value: second(name, first(name, value))
+
+
 class Recorder:
     """A probe that keeps every value it sees whose name passes `wanted`, and changes none.
 

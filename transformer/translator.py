@@ -3,26 +3,29 @@
 S source, T target, D model width, H heads, V target vocabulary.
 """
 
+import itertools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint, names
-from .decoding import Step, greedy_decode
+from .decoding import Sampling, Step, beam_search, decode, likeliest
 from .device import pick_device, why_device
+from .interventions import NOTHING, PLACES, ForceWord, Interventions, SwapWord
 from .layers import sinusoidal_positions
 from .maps import KINDS, AttentionMap, AttentionMaps, Kind
 from .masks import causal_mask, padding_mask
 from .message import Message
 from .portable import load_portable
-from .probe import Probe, Recorder
-from .vocabulary import END, PAD, START, SentenceError
+from .probe import Probe, Recorder, chain
+from .vocabulary import END, PAD, START, SentenceError, fold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +33,10 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS",
     "AttentionMap",
+    "Branch",
     "CheckpointError",
+    "Interventions",
+    "Sampling",
     "SentenceError",
     "Translation",
     "TranslationStep",
@@ -40,8 +46,9 @@ __all__ = [
 ]
 
 MAX_CHARACTERS = 500
+WIDEST = 5  # beam that is searched
 Tokens = tuple[str, ...]
-Layers = tuple[AttentionMap, ...]
+Weights = dict[Kind, list[Tensor]]  # of each layer, (H, Q, K)
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class TranslationStep:
-    """One turn of the greedy loop: what was said, and what could have been (all of V, likeliest first).
+    """One turn of the loop: what was said, and what could have been (all of V, likeliest first).
 
-    Where the caller forced a word, `token` is that word and the first candidate is what the model would have said.
+    Where the caller forced a word, or it was drawn, `token` is that word and the first candidate is what the model
+    would have said.
     """
 
     token: str
@@ -86,9 +94,10 @@ class Translation:
         output: what the decoder said, as long as `decoder_input`: output t was said on reading input t. Ends on E
             unless decoding reached its limit.
         steps: one a word of `output`.
-        attention: every map, from the very decoding that made the text.
+        attention: every map, from the very decoding that made the text; under interventions, from its last pass.
         source_input, target_input: embedding + position = input of both stacks.
         checkpoint, device: what ran, and where.
+        interventions: what was changed.
     """
 
     sentence: str
@@ -102,6 +111,7 @@ class Translation:
     target_input: InputSum
     checkpoint: str
     device: str
+    interventions: Interventions = NOTHING
 
     def __repr__(self) -> str:
         return f"Translation({self.sentence!r} -> {self.text!r}, {len(self.steps)} steps, {self.checkpoint})"
@@ -145,6 +155,28 @@ class Translation:
         return pd.DataFrame(rows)
 
 
+@dataclass(frozen=True)
+class Branch:
+    """A node of a beam search's tree; see `decoding.Hypothesis`."""
+
+    token: str
+    parent: int | None
+    step: int
+    probability: float
+    log_probability: float
+    score: float
+    fate: Literal["kept", "finished", "dropped"]
+
+
+@dataclass(frozen=True)
+class BeamTree:
+    """One beam search: its text, the whole tree, parents before children, and the number of the branch it ended on."""
+
+    text: str
+    branches: tuple[Branch, ...]
+    best: int
+
+
 class Translator:
     """A checkpoint that takes text.
 
@@ -185,36 +217,49 @@ class Translator:
             raise CheckpointError(f"{name}: no such checkpoint; there is {', '.join(names()) or 'none'}")
         return cls(load_checkpoint(folder, pick_device(device)), folder.name, device)
 
-    def translate(self, sentence: str, probe: Probe | None = None, forced: Sequence[str] = ()) -> Translation:
-        """Translate greedily, keeping what the model looked at.
+    def translate(
+        self,
+        sentence: str,
+        probe: Probe | None = None,
+        forced: Sequence[str] = (),
+        interventions: Interventions = NOTHING,
+        sampling: Sampling | None = None,
+    ) -> Translation:
+        """Translate, keeping what the model looked at.
 
         Args:
             sentence: words of the source vocabulary; case, umlauts and punctuation at the edges do not matter.
             probe: watches or replaces intermediates of this run.
             forced: words that are said first, whatever the model would say; it goes on from there. A whole
                 reference with its E is teacher forcing.
+            interventions: what to change. Where one changes the inside of the network, the decoder reads everything
+                that was said again at each step, so that a word can be let look at later ones.
+            sampling: how to draw each word; the likeliest if left out.
 
         Raises:
             SentenceError: a sentence that this model cannot take (a ValueError; its message is for visitors).
-            ValueError: a forced word that this model cannot say, or more of them than it may say.
+            ValueError: a forced word that this model cannot say, or more of them than it may say; a change that this
+                model or this sentence has no place for.
             TypeError: it is not text.
         """
-        if not isinstance(sentence, str):
-            raise TypeError(f"a sentence is a str, not a {type(sentence).__name__}; translate one at a time")
-        source, forced_ids = self._source_ids(sentence), self._forced_ids(forced)
+        source, forced_ids = self._changed_source(sentence, interventions), self._forced_ids(forced, interventions)
         checkpoint, model = self.checkpoint, self.checkpoint.model
         target_ids = checkpoint.tgt_vocab.ids
-        recorder = Recorder(lambda name: name in _INPUTS or (name.startswith("encoder") and name.endswith("weights")))
+        changed = self.probe(interventions)
+        recorder = Recorder(_shown_after_changes if changed else _shown)
+        probes = [each for each in (changed, probe, recorder) if each]
         src = torch.tensor([source], device=self.device)  # (1, S)
         steps = list(
-            greedy_decode(
+            decode(
                 model,
                 src,
                 target_ids[START],
                 target_ids[END],
                 checkpoint.output_limit,
-                probe=recorder if probe is None else _both(probe, recorder),
+                probe=reduce(chain, probes),
                 forced=forced_ids,
+                choose=sampling.chooser() if sampling else likeliest,
+                reread=changed is not None,
             )
         )
         said = [step.token for step in steps]
@@ -222,9 +267,12 @@ class Translator:
         tokens = checkpoint.tgt_vocab.tokens
         source_tokens = tuple(checkpoint.src_vocab.tokens[i] for i in source)
         read_tokens = tuple(tokens[i] for i in read)
-        tgt = torch.tensor([read], device=src.device)  # (1, T)
-        layers = range(model.config.num_encoder_layers)
-        encoder = [recorder.values[f"encoder.{i}.self_attention.weights"][0][0] for i in layers]
+        if changed:
+            recorder.values = {name: values[-1:] for name, values in recorder.values.items()}  # of the last pass
+            weights, allowed = _last_pass(recorder)
+        else:
+            tgt = torch.tensor([read], device=src.device)  # (1, T)
+            weights, allowed = _rows(recorder, steps), _masks(src, tgt, model.config.pad_id)
         return Translation(
             sentence=sentence,
             text=checkpoint.tgt_vocab.decode(said),
@@ -232,15 +280,69 @@ class Translator:
             decoder_input=read_tokens,
             output=tuple(tokens[i] for i in said),
             steps=tuple(_step(step, tokens) for step in steps),
-            attention=_maps(encoder, steps, src, tgt, source_tokens, read_tokens, model.config.pad_id),
+            attention=_maps(weights, allowed, source_tokens, read_tokens),
             source_input=_input_sum(recorder, "encoder", source_tokens),
             target_input=_input_sum(recorder, "decoder", read_tokens),
             checkpoint=self.name,
             device=str(self.device),
+            interventions=interventions,
         )
+
+    def beam(self, sentence: str, width: int = 4, alpha: float = 0.6) -> BeamTree:
+        """Translate by beam search; the paper's width and length penalty if left out (§6.1).
+
+        Args:
+            width: places in the beam, 1 (greedy) to 5.
+            alpha: of the length penalty, 0 (none) to 5.
+
+        Raises:
+            SentenceError: a sentence that this model cannot take.
+            ValueError: a width or a penalty beyond its limits.
+            TypeError: it is not text.
+        """
+        if type(width) is not int or not 1 <= width <= WIDEST:
+            raise ValueError(f"A beam has 1 to {WIDEST} places.")
+        if type(alpha) not in (int, float) or not 0 <= alpha <= 5:
+            raise ValueError("A length penalty is from 0 to 5.")
+        checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
+        src = torch.tensor([self._source_ids(sentence)], device=self.device)
+        ends = vocab.ids[START], vocab.ids[END]
+        found = beam_search(checkpoint.model, src, *ends, checkpoint.output_limit, width, alpha)
+        branches = tuple(
+            Branch(
+                vocab.tokens[one.token], one.parent, one.step, one.probability, one.log_probability, one.score, one.fate
+            )
+            for one in found.hypotheses
+        )
+        return BeamTree(vocab.decode(found.said(found.best)), branches, found.best)
+
+    def probe(self, interventions: Interventions) -> Probe | None:
+        """What makes these changes in a whole pass of this model, None where they leave its inside alone.
+
+        Raises:
+            ValueError: this model has no such layer, sublayer or head.
+        """
+        model = self.checkpoint.model
+        interventions.check(model.config)
+        return interventions.probe(model.config, model.positions[: self.checkpoint.output_limit])
+
+    def _changed_source(self, sentence: str, interventions: Interventions) -> list[int]:
+        vocab, source = self.checkpoint.src_vocab, self._source_ids(sentence)
+        words = sum(i != vocab.ids[PAD] for i in source)
+        for change in interventions.changes:
+            if isinstance(change, SwapWord):
+                word = fold(change.word)
+                if change.position >= words:
+                    raise ValueError(f"The words of this sentence are 0 to {words - 1}.")
+                if word not in vocab.ids:
+                    raise ValueError(f"{change.word!r} is not a word that this model knows.")
+                source[change.position] = vocab.ids[word]
+        return source
 
     def _source_ids(self, sentence: str) -> list[int]:
         """Padded as the model's own sentences are."""
+        if not isinstance(sentence, str):
+            raise TypeError(f"a sentence is a str, not a {type(sentence).__name__}; translate one at a time")
         vocab, longest = self.checkpoint.src_vocab, self.checkpoint.source_length
         if len(sentence) > MAX_CHARACTERS:
             raise SentenceError(
@@ -261,14 +363,21 @@ class Translator:
         ids = vocab.encode(sentence)
         return ids + [vocab.ids[PAD]] * (longest - len(ids)) if self.checkpoint.pad_source else ids
 
-    def _forced_ids(self, forced: Sequence[str]) -> list[int]:
+    def _forced_ids(self, forced: Sequence[str], interventions: Interventions) -> list[int | None]:
         ids, limit = self.checkpoint.tgt_vocab.ids, self.checkpoint.output_limit
         if len(forced) > limit:
             raise ValueError(f"That is {len(forced)} words to say, and this model says at most {limit}.")
-        for word in forced:
-            if word not in ids or word in (PAD, START):
+        words: list[str | None] = list(forced)
+        for change in interventions.changes:
+            if isinstance(change, ForceWord):
+                if change.step >= limit:
+                    raise ValueError(f"The steps of this model are 0 to {limit - 1}.")
+                words += [None] * (change.step + 1 - len(words))
+                words[change.step] = change.word
+        for word in words:
+            if word is not None and (word not in ids or word in (PAD, START)):
                 raise ValueError(f"{word[:40]!r} is not a word that this model can say.")
-        return [ids[word] for word in forced]
+        return [None if word is None else ids[word] for word in words]
 
 
 def positional_encoding(length: int, d_model: int) -> np.ndarray:
@@ -279,8 +388,12 @@ def positional_encoding(length: int, d_model: int) -> np.ndarray:
 _INPUTS = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in ("embedding", "positions", "input")}
 
 
-def _both(first: Probe, second: Probe) -> Probe:
-    return lambda name, value: second(name, first(name, value))
+def _shown(name: str) -> bool:
+    return name in _INPUTS or (name.startswith("encoder") and name.endswith("weights"))
+
+
+def _shown_after_changes(name: str) -> bool:
+    return name in _INPUTS or name.endswith(("weights", "mask"))
 
 
 def _step(step: Step, tokens: tuple[str, ...]) -> TranslationStep:
@@ -293,25 +406,45 @@ def _step(step: Step, tokens: tuple[str, ...]) -> TranslationStep:
     )
 
 
-def _maps(
-    encoder: list[Tensor], steps: list[Step], src: Tensor, tgt: Tensor, source: Tokens, read: Tokens, pad_id: int
-) -> AttentionMaps:
+def _rows(recorder: Recorder, steps: list[Step]) -> Weights:
     """The encoder's maps as it returned them; the decoder's row by row, from the steps of the decoding."""
-    decoder = torch.zeros(*steps[0].self_attention.shape[:2], len(read), len(read))  # (L, H, T, T)
+    count = len(steps)
+    decoder = torch.zeros(*steps[0].self_attention.shape[:2], count, count)  # (L, H, T, T)
     for t, step in enumerate(steps):
         decoder[:, :, t, : t + 1] = step.self_attention
     cross = torch.stack([step.cross_attention for step in steps], dim=2)  # (L, H, T, S)
-    is_word = padding_mask(src, pad_id)[0, 0]  # (1, S)
-    may_read = padding_mask(tgt, pad_id)[0, 0] & causal_mask(len(read), device=tgt.device)  # (T, T)
+    return {"encoder": list(_of_kind(recorder, "encoder", "weights")), "decoder": list(decoder), "cross": list(cross)}
 
-    def layers(kind: Kind, weights: Iterable[Tensor], rows: Tokens, columns: Tokens, mask: Tensor) -> Layers:
-        allowed = mask.expand(len(rows), len(columns)).cpu().numpy().copy()
-        return tuple(AttentionMap(kind, i, rows, columns, read_only(w), allowed) for i, w in enumerate(weights))
+
+def _masks(src: Tensor, tgt: Tensor, pad_id: int) -> dict[Kind, Tensor]:
+    """What these ids let each other see."""
+    is_word = padding_mask(src, pad_id)[0, 0]  # (1, S)
+    may_read = padding_mask(tgt, pad_id)[0, 0] & causal_mask(tgt.size(1), device=tgt.device)  # (T, T)
+    return {"encoder": is_word, "decoder": may_read, "cross": is_word}
+
+
+def _last_pass(recorder: Recorder) -> tuple[Weights, dict[Kind, Tensor]]:
+    """Weights and masks of whole passes, as they were after all changes; a mask is one for all layers and heads."""
+    weights: Weights = {kind: list(_of_kind(recorder, kind, "weights")) for kind in KINDS}
+    return weights, {kind: next(_of_kind(recorder, kind, "mask"))[0] for kind in KINDS}
+
+
+def _of_kind(recorder: Recorder, kind: Kind, part: str) -> Iterator[Tensor]:
+    """(H, Q, K) of each layer."""
+    stack, attention = PLACES[kind]
+    for i in itertools.count():
+        if not (seen := recorder.values.get(f"{stack}.{i}.{attention}.{part}")):
+            return
+        yield seen[-1][0]
+
+
+def _maps(weights: Weights, allowed: dict[Kind, Tensor], source: Tokens, read: Tokens) -> AttentionMaps:
+    def layers(kind: Kind, rows: Tokens, columns: Tokens) -> tuple[AttentionMap, ...]:
+        mask = allowed[kind].expand(len(rows), len(columns)).cpu().numpy().copy()
+        return tuple(AttentionMap(kind, i, rows, columns, read_only(w), mask) for i, w in enumerate(weights[kind]))
 
     return AttentionMaps(
-        encoder=layers("encoder", encoder, source, source, is_word),
-        decoder=layers("decoder", decoder, read, read, may_read),
-        cross=layers("cross", cross, read, source, is_word),
+        layers("encoder", source, source), layers("decoder", read, read), layers("cross", read, source)
     )
 
 

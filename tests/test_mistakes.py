@@ -1,0 +1,187 @@
+"""Each mistake's symptom is really there, and not where the same thing is done right."""
+
+import ast
+import textwrap
+
+import pytest
+import torch
+
+from transformer import Translator
+from transformer.experiments import MISTAKES, Mistake, Symptom
+
+SENTENCES = {"toy": "ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
+OF_RUNS = [mistake for mistake in MISTAKES.values() if mistake.kind == "decoding"]
+Case = tuple[str, Translator]
+
+
+@pytest.fixture(scope="module", params=SENTENCES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return SENTENCES[request.param], request.getfixturevalue(request.param)
+
+
+def symptom(name: str, case: Case) -> Symptom:
+    sentence, translator = case
+    return MISTAKES[name].run(translator, sentence)
+
+
+# In a run
+
+
+def test_a_padding_mask_over_rows_gives_nan_or_looks_ahead(case: Case) -> None:
+    found = symptom("padding_rows", case)
+    assert found.right.numbers == {"nan_share": 0, "weight_on_future": 0}
+    assert found.wrong.numbers["nan_share"] == 0.5  # one sentence of two: all of it, its real words too
+    length = len(case[1].translate(case[0]).output) + 2
+    assert found.wrong.numbers["weight_on_future"] == pytest.approx(1 / length)  # -1e9 everywhere: uniform
+
+
+def test_without_its_mask_cross_attention_looks_at_padding(case: Case) -> None:
+    found = symptom("cross_padding", case)
+    assert found.right.numbers == {"weight_on_padding": 0, "most_on_padding": 0}
+    assert 0.05 < found.wrong.numbers["weight_on_padding"] < found.wrong.numbers["most_on_padding"] <= 1
+    assert found.right.text == case[1].translate(case[0]).text
+
+
+def test_without_eval_two_runs_differ(case: Case) -> None:
+    found = symptom("no_eval", case)
+    assert found.right.numbers["difference"] == 0
+    assert found.wrong.numbers["difference"] > 1e-4
+    one, two = found.right.text.split(" | ")
+    assert one == two == case[1].translate(case[0]).text
+
+
+def test_a_loop_of_fixed_length_talks_on(case: Case) -> None:
+    found = symptom("never_stops", case)
+    sentence, translator = case
+    assert found.right.text == f"{translator.translate(sentence).text} E"
+    assert found.right.numbers["words_after_end"] == 0
+    assert found.wrong.numbers["steps"] == translator.checkpoint.output_limit
+    assert found.wrong.numbers["words_after_end"] == found.wrong.numbers["steps"] - found.right.numbers["steps"] > 0
+    assert found.wrong.text.startswith(found.right.text)
+
+
+def test_unscaled_scores_saturate_the_softmax(case: Case) -> None:
+    found = symptom("unscaled", case)
+    assert found.wrong.numbers["entropy"] < 0.8 * found.right.numbers["entropy"]
+    assert found.wrong.numbers["largest_weight"] > 1.2 * found.right.numbers["largest_weight"]
+
+
+def test_swapped_axes_do_not_sum_to_one(case: Case) -> None:
+    found = symptom("axes_swapped", case)
+    assert found.right.numbers["row_sum_error"] < 1e-5
+    assert found.wrong.numbers["row_sum_error"] > 0.5
+    assert found.right.numbers["rows"] == found.wrong.numbers["columns"] != found.right.numbers["columns"]
+
+
+def test_weights_after_dropout_have_holes(case: Case) -> None:
+    found = symptom("after_dropout", case)
+    assert found.right.numbers["row_sum_error"] < 1e-5
+    assert found.right.numbers["lost_share"] < 0.01  # a weight may underflow
+    assert found.wrong.numbers["row_sum_error"] > 0.1
+    assert 0.05 < found.wrong.numbers["lost_share"] < 0.2
+
+
+def test_other_heads_look_elsewhere_than_the_one_that_is_shown(case: Case) -> None:
+    found = symptom("one_head", case)
+    config = case[1].checkpoint.model.config
+    assert found.right.numbers == {"agreement": 1, "heads": config.num_decoder_layers * config.n_heads}
+    assert found.wrong.numbers["agreement"] < 0.9
+
+
+def test_with_positions_from_ids_the_order_of_words_tells_nothing(case: Case) -> None:
+    found = symptom("positions_from_ids", case)
+    assert found.wrong.numbers["difference"] < 1e-5  # rounding
+    assert found.right.numbers["difference"] > 5 * found.wrong.numbers["difference"]
+
+
+def test_order_tells_the_classroom_a_lot_and_the_toy_little(toy: Translator, classroom: Translator) -> None:
+    little, lot = (symptom("positions_from_ids", (SENTENCES[t.name], t)) for t in (toy, classroom))
+    assert little.right.numbers["difference"] < 0.01 < 0.5 < lot.right.numbers["difference"]
+
+
+def test_norms_made_in_forward_are_not_saved_and_what_they_learned_is_lost(case: Case) -> None:
+    found = symptom("norm_in_forward", case)
+    model = case[1].checkpoint.model
+    norms = sum(1 for module in model.modules() if isinstance(module, torch.nn.LayerNorm))
+    assert found.right.numbers["saved_norm_values"] == 2 * model.config.d_model * norms
+    assert found.wrong.numbers["saved_norm_values"] == 0
+    assert found.wrong.numbers["probability"] < found.right.numbers["probability"] - 0.005
+    probability = 1.0
+    for step in case[1].translate(case[0]).steps:
+        probability *= step.probability
+    assert found.right.numbers["probability"] == pytest.approx(probability, rel=1e-4)
+
+
+def test_fed_with_the_answer_a_half_trained_model_looks_better_than_it_is(toy: Translator) -> None:
+    found = symptom("teacher_forced_test", (SENTENCES["toy"], toy))
+    assert found.wrong.numbers["words_right"] > found.right.numbers["words_right"] + 0.1
+
+
+# In training
+
+
+def test_without_the_causal_mask_the_loss_is_lower_and_the_translations_are_wrong(toy: Translator) -> None:
+    found = symptom("causal_mask", (SENTENCES["toy"], toy))
+    right, wrong = found.right, found.wrong
+    assert len(right.losses) == len(wrong.losses) == 200
+    assert wrong.numbers["loss"] == wrong.losses[-1] < 0.7 * right.losses[-1] == 0.7 * right.numbers["loss"]
+    assert sum(wrong.losses[100:]) < sum(right.losses[100:])
+    assert wrong.numbers["training_accuracy"] > right.numbers["training_accuracy"] > 0.95
+    assert right.numbers["exact_match"] > 0.3
+    assert wrong.numbers["exact_match"] < 0.1
+    assert right.text != wrong.text
+
+
+def test_xavier_makes_every_head_uniform_and_the_translation_is_right_all_the_same(toy: Translator) -> None:
+    found = symptom("rank_collapse", (SENTENCES["toy"], toy))
+    assert found.wrong.numbers["largest_weight"] == pytest.approx(0.25, abs=0.01)  # of four words
+    assert found.wrong.numbers["from_uniform"] < 0.01 < 0.3 < found.right.numbers["from_uniform"]
+    assert found.right.text == found.wrong.text == "i want a beer ."
+    assert found.right.numbers["loss"] < 0.05 > found.wrong.numbers["loss"]
+
+
+def test_an_output_layer_made_in_forward_learns_nothing(toy: Translator) -> None:
+    found = symptom("output_in_forward", (SENTENCES["toy"], toy))
+    assert found.right.numbers["loss"] < 0.05
+    assert min(found.wrong.losses) > 1
+    assert found.right.numbers["saved_output_values"] == 64 * 9 + 9
+    assert found.wrong.numbers["saved_output_values"] == 0
+    assert (found.right.numbers["texts"], found.wrong.numbers["texts"]) == (1, 2)
+
+
+# All of them
+
+
+def test_there_are_enough_and_each_has_both_kinds_of_lines() -> None:
+    assert len(MISTAKES) >= 10
+    assert {mistake.kind for mistake in MISTAKES.values()} == {"training", "decoding"}
+    for name, mistake in MISTAKES.items():
+        assert mistake.name == name
+        assert mistake.right != mistake.wrong
+        for lines in (mistake.right, mistake.wrong):
+            ast.parse(f"def f():\n{textwrap.indent(lines, '    ')}")  # Python, if not whole
+            assert max(map(len, lines.splitlines())) <= 90
+
+
+@pytest.mark.parametrize("mistake", OF_RUNS, ids=lambda mistake: mistake.name)
+def test_a_mistake_is_the_same_again_and_leaves_the_model_as_it_was(mistake: Mistake, case: Case) -> None:
+    sentence, translator = case
+    model = translator.checkpoint.model
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    plain = translator.translate(sentence).steps
+    one = mistake.run(translator, sentence)
+    state = torch.random.get_rng_state()
+    two = mistake.run(translator, sentence)
+    assert torch.equal(torch.random.get_rng_state(), state)  # whoever trains beside it draws what they would
+    assert one == two
+    assert set(one.right.numbers) == set(one.wrong.numbers)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert not any(module.training for module in model.modules())
+    assert translator.translate(sentence).steps == plain
+
+
+@pytest.mark.parametrize("mistake", OF_RUNS, ids=lambda mistake: mistake.name)
+def test_a_mistake_can_be_shown_on_any_network(mistake: Mistake, babbler: Translator) -> None:
+    for sentence in ("wort1", "wort3 wort1 wort4 wort1 wort2 wort5"):
+        found = mistake.run(babbler, sentence)
+        assert set(found.right.numbers) == set(found.wrong.numbers)
