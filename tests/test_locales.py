@@ -267,7 +267,7 @@ def scan(source: str) -> Iterator[tuple[str, str, int]]:
 
 STOPS = re.findall(r'^    name: "(\w+)"', JS["lesson.js"], re.MULTILINE)
 STAGES = re.findall(r'"(\w+)"', re.search(r"STAGES = \[(.+?)\]", JS["stages.js"])[1])  # type: ignore[index]
-TABS = ("translate", "attention", "positions", "inside", "train", "lesson")
+TABS = ("translate", "attention", "positions", "inside", "train", "break", "lesson")
 
 
 def figure_words() -> set[str]:
@@ -306,6 +306,8 @@ def settings() -> list[str]:
 FAMILIES: dict[str, Callable[[], Any]] = {
     "attention.*": lambda: ("heatmap", "lines", "table"),
     "attention.about.*": lambda: KINDS,
+    "break.*": lambda: ("whatif", "bugs", "roads"),
+    "break.*.about": lambda: ("whatif", "bugs", "roads"),
     "cell.*": lambda: ("q", "k", "v", "dot", "score", "mask", "weight"),
     "checks.*": lambda: [*checks(), "what", "error", "limit"],
     "example.*": lambda: EXAMPLES,

@@ -8,7 +8,8 @@ const LONGEST = 500; // characters of a sentence
 const COUNTED = ["layer", "head", "query", "step", "stop"]; // from 1 in the address, as on the page
 const OF_A_RUN = ["layer", "head", "query", "step"];
 const CHOICES = {
-  tab: ["translate", "attention", "positions", "inside", "train", "lesson"],
+  tab: ["translate", "attention", "positions", "inside", "train", "break", "lesson"],
+  part: ["whatif", "bugs", "roads"],
   kind: ["encoder", "decoder", "cross"],
   drawing: ["heatmap", "lines", "table"],
 };

@@ -13,6 +13,7 @@ export const state = {
   gold: false, // lay the gold alignment over cross-attention
   stop: 0, // of the lesson
   stack: "encoder", // whose input Positions adds up
+  part: "whatif", // of Break it: whatif, bugs or roads
 };
 
 export const STOPS = 14; // of the lesson, in lesson.js

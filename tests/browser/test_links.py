@@ -286,7 +286,8 @@ def test_an_address_that_is_not_well_formed_opens(visit: Visit) -> None:
 # ---- whatever an address says ----
 
 CHOICES = {
-    "tab": ["translate", "attention", "positions", "inside", "train", "lesson"],
+    "tab": ["translate", "attention", "positions", "inside", "train", "break", "lesson"],
+    "part": ["whatif", "bugs", "roads"],
     "kind": ["encoder", "decoder", "cross"],
     "drawing": ["heatmap", "lines", "table"],
 }

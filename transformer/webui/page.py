@@ -72,6 +72,11 @@ def build() -> gr.Blocks:
                 view("inside", elem_id="inside", server=inside)
             with gr.Tab(ENGLISH["tab.train"], id="train", elem_id="tab-train"):
                 view("train", train.opening(), elem_id="train", server=(train.pairs, train.plan))
+            with gr.Tab(ENGLISH["tab.break"], id="break", elem_id="tab-break"):
+                view("breakit", elem_id="breakit")
+                view("whatif", elem_id="whatif")
+                view("bugs", elem_id="bugs")
+                view("roads", elem_id="roads")
             with gr.Tab(ENGLISH["tab.lesson"], id="lesson", elem_id="tab-lesson"):
                 drawn = (lesson.inside, lesson.parameters, lesson.stack, lesson.two_ways)
                 view("lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))

@@ -1,0 +1,3 @@
+// Other roads of decoding: beam search, sampling, teacher forcing.
+
+export function mount() {}

@@ -1,0 +1,3 @@
+// What if: parts of the network taken away, beside the unbroken run.
+
+export function mount() {}
