@@ -5,12 +5,13 @@
 # make evaluate   print the classroom card's table again, from the shipped weights
 # make tried      measure the other sizes and schedules in the classroom's card anew (minutes)
 # make live       measure what watching costs a training, and what trainings cost the visitors who click (2 minutes)
+# make broken     measure how long a visitor waits for a broken run, and what silencing every head costs (1 minute)
 # make sample     print 200 sentences of the classroom's grammar, to be read through
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test toy classroom evaluate tried live sample
+.PHONY: demo test toy classroom evaluate tried live broken sample
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -38,6 +39,9 @@ tried: .venv/measure
 
 live: .venv/demo
 	$(BIN)/python -m tests.benchmarks.live
+
+broken: .venv/test
+	$(BIN)/python -m tests.benchmarks.broken
 
 sample: .venv/demo
 	$(BIN)/python -m transformer.corpus

@@ -17,6 +17,7 @@ from transformer.config import TransformerConfig
 from transformer.corpus import MATERIALS
 from transformer.correctness import check
 from transformer.device import ENVIRONMENT, why_device
+from transformer.experiments import MISTAKES
 from transformer.live.plan import DEFAULTS, SCHEDULES
 from transformer.maps import KINDS
 from transformer.message import Message, Words
@@ -294,8 +295,17 @@ def checks() -> list[str]:
 
 
 EXAMPLES = [example.name for material in MATERIALS.values() for example in material.examples if example.name]
+ROADS = ("beam", "sampling", "forced")
+DIALS = ("width", "alpha", "temperature", "top_k", "top_p", "seed")
 CHOSEN = ("checkpoint", "sentence", "tab", "kind", "drawing", "mean", "gold", "language", "present")
-LINKED = (*CHOSEN, "layer", "head", "query", "step", "stop")
+LINKED = (*CHOSEN, "layer", "head", "query", "step", "stop", "changes", "part", "exercise", "slip", "road", *DIALS)
+
+MEASURED = (  # of mistakes; test_mistakes.py looks that there are no others
+    *("exact_match", "loss", "training_accuracy", "from_uniform", "largest_weight", "saved_output_values", "texts"),
+    *("words_right", "nan_share", "weight_on_future", "weight_on_padding", "most_on_padding", "difference"),
+    *("words_after_end", "steps", "entropy", "row_sum_error", "rows", "columns", "lost_share", "agreement", "heads"),
+    *("saved_norm_values", "probability"),
+)
 
 
 def settings() -> list[str]:
@@ -303,11 +313,23 @@ def settings() -> list[str]:
 
 
 # Keys that are put together from parts: what the part in the middle can be.
+TRIES = ("tokens", "positions", "scores", "softmax", "heads", "residual", "masked", "cross", "logits", "loop")
+PANEL = ("heads", "masks", "temperature", "positions", "words", "residuals")
 FAMILIES: dict[str, Callable[[], Any]] = {
     "attention.*": lambda: ("heatmap", "lines", "table"),
     "attention.about.*": lambda: KINDS,
     "break.*": lambda: ("whatif", "bugs", "roads"),
     "break.*.about": lambda: ("whatif", "bugs", "roads"),
+    "change.*": lambda: ("silence", "isolate", "temperature", "drop_residual", "swap_word", "force_word"),
+    "change.edit_mask.*": lambda: ("open", "closed"),
+    "change.of.*": lambda: ("all", *KINDS),
+    "change.positions.*": lambda: ("removed", "shuffled"),
+    "change.remove_mask.*": lambda: KINDS,
+    "bugs.*": lambda: ("wrong", "right"),
+    **{f"bugs.*.{part}": lambda: MISTAKES for part in ("title", "symptom", "cause", "training", "decoding", "why")},
+    "bugs.about.*": lambda: ("training", "decoding", "why"),
+    "bugs.kind.*": lambda: ("training", "decoding"),
+    "bugs.number.*": lambda: MEASURED,
     "cell.*": lambda: ("q", "k", "v", "dot", "score", "mask", "weight"),
     "checks.*": lambda: [*checks(), "what", "error", "limit"],
     "example.*": lambda: EXAMPLES,
@@ -333,12 +355,27 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "lesson.*.text": lambda: STOPS,
     "lesson.ffn.quarter*": lambda: range(1, 5),
     "lesson.loop.*": lambda: ("teacher", "free", "reads", "says"),
+    "lesson.try.*": lambda: TRIES,
     "limits.*": names,
     "link.*": lambda: LINKED,
+    "panel.*": lambda: PANEL,
+    "panel.*.about": lambda: PANEL,
+    "panel.masks.*": lambda: (*KINDS, "query", "key"),
+    "panel.positions.*": lambda: ("kept", "removed", "shuffled"),
+    "panel.residuals.*": lambda: ("self", "cross", "ffn"),
+    "panel.sweep.*": lambda: ("sentence", "held_out"),
     "positions.*": lambda: ("encoder", "decoder"),
+    "positions.changed.*": lambda: ("removed", "shuffled"),
     "positions.figure.*": lambda: ("map", "wave", "alike", "sum"),
     "positions.hover.*": lambda: ("map", "curve", "similar", "sum"),
     "positions.sum.*": lambda: ("encoder", "decoder"),
+    "roads.*": lambda: ROADS,
+    "roads.*.about": lambda: ROADS,
+    "roads.beam.say_*": lambda: ("one", "same", "better", "penalty", "lost"),
+    "roads.column.*": lambda: ("sentence", "probability", "log", "score"),
+    "roads.fate.*": lambda: ("kept", "finished", "dropped"),
+    "roads.set.*": lambda: (*DIALS, "slip", "word"),
+    "roads.set.*.about": lambda: (*DIALS, "slip", "word"),
     "run.*": lambda: ("first", "back", "play", "pause", "next", "last"),
     "save.*": lambda: ("svg", "png"),
     "shapes.*": lambda: ["stage", "here", "paper", *(row.stage for row in shapes(TransformerConfig(9, 9), 5, 6))],
@@ -359,6 +396,9 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "train.set.*.about": lambda: [*settings(), "name", "watch"],
     "train.status.*": lambda: ("asking", "waiting", "running", "failed"),
     "train.words.*": lambda: ("source", "target"),
+    "whatif.*": lambda: ("whole", "broken", "difference"),
+    "whatif.column.*": lambda: ("step", "whole", "broken", "kept"),
+    "whatif.try.*": lambda: ("head", "mask", "positions", "temperature", "residual", "word"),
     "words.*": lambda: [kind for material in MATERIALS.values() for kind in material.words],
 }
 

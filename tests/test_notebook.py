@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Translation, Translator
+from transformer.interventions import Interventions
 from transformer.notebook import notebook
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +60,20 @@ def test_its_cells_run_in_order_and_what_they_assert_holds(checkpoint: str, sent
     assert len(checks) == 4
     assert all(line.endswith(": ok") for line in checks)
     assert last == "True 1"
+
+
+def test_the_notebook_of_a_broken_run_breaks_it_again() -> None:
+    changes = [
+        {"do": "silence", "kind": "cross", "layer": 1, "head": 0},
+        {"do": "temperature", "kind": "all", "temperature": 4.0},
+        {"do": "force_word", "step": 1, "word": "we"},
+    ]
+    translator = Translator.load("classroom", device="cpu")
+    run = translator.translate("Heute habe ich ein kaltes Bier getrunken", interventions=Interventions.parse(changes))
+    assert run.text != translator.translate(run.sentence).text
+    done = executed(run, ROOT)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["rows", "masked", "cached", "True"]
 
 
 def test_it_finds_the_project_or_says_what_to_do(beer: Translation, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ REQUIREMENTS = dict(line.split("==") for line in (ROOT / "requirements.txt").rea
 
 def test_its_code_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     for block in blocks:  # each by itself, as it would be pasted
         exec(compile(block, "README.md", "exec"), {})
     said = capsys.readouterr().out

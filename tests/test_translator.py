@@ -438,6 +438,16 @@ def test_a_drawn_run_is_whole_and_repeats_by_its_seed(babbler: Translator) -> No
             assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
 
 
+def test_a_step_tells_what_its_word_was_drawn_from(babbler: Translator) -> None:
+    for sampling in (Sampling(2.0, 3, 0.9, 4), Sampling(0.0), Sampling(0.5, 0, 0.5, 1)):
+        for step in babbler.translate("wort3 wort1", sampling=sampling).steps:
+            after = step.drawn_from(sampling)
+            chances = {each.token: p for each, p in zip(step.candidates, after, strict=True)}
+            assert chances[step.token] > 0
+            assert sum(after) == pytest.approx(1)
+            assert list(after) == sorted(after, reverse=True)  # no limit puts a less likely word before a likelier one
+
+
 def can_say(words: tuple[str, ...]) -> bool:
     return not {"P", "S"} & set(words)
 

@@ -25,13 +25,19 @@ assert (home / "transformer" / "translator.py").exists(), f"{{home}} is not the 
 sys.path.insert(0, str(home))
 
 from transformer import Translator
-
+{importing}
 SENTENCE = {sentence!r}
 
 translator = Translator.load({checkpoint!r}, device="cpu")
-run = translator.translate(SENTENCE)
+run = translator.translate(SENTENCE{changed})
 assert run.text == {text!r}, run.text
 run"""
+
+_CHANGED_TEXT = """## What was changed
+
+The run is not the network's own: `CHANGES` below were made in it. Leave them out, and it is."""
+
+_CHANGED = """CHANGES = {changes!r}"""
 
 _TABLE_TEXT = """## Every weight, as a table
 
@@ -76,6 +82,18 @@ assert np.allclose(weights, attention.weights[head], atol=1e-5)
 assert np.allclose(weights @ inside.v[head], inside.mixed[head], atol=1e-5)
 weights.round(3)"""
 
+# Where the network was changed, its scores and what is made of the weights may be other than the formula's.
+_INSIDE_OF_CHANGED = """import numpy as np
+
+from transformer.inside import look_inside
+
+inside = look_inside(translator, run, "cross", attention.layer)
+scores = np.where(inside.allowed, inside.scores[head], -np.inf)  # as they were after the changes
+weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+weights = weights / weights.sum(axis=-1, keepdims=True)
+assert np.allclose(weights, attention.weights[head], atol=1e-5)
+weights.round(3)"""
+
 _CHECK_TEXT = """## Is it true?
 
 Rows sum to 1, masked cells are 0, decoding word by word on a cache agrees with one pass over the whole, and that
@@ -90,23 +108,28 @@ assert all(each.ok for each in checks)"""
 
 
 def notebook(run: Translation, checkpoint: str) -> str:
-    """The notebook's file, of a run without a probe and without forced words.
+    """The notebook's file, of a run without a probe and without forced words; its interventions are made again.
 
     Args:
         checkpoint: what `Translator.load` finds the run's model by.
     """
     exact = {"sentence": run.sentence, "checkpoint": checkpoint, "text": run.text}
     shown = {name: _span(text) for name, text in exact.items()}
+    changes = run.interventions.to_json()
+    changed = [_markdown("changed-text", _CHANGED_TEXT), _code("changed", _CHANGED.format(changes=changes))]
+    how = ", interventions=Interventions.parse(CHANGES)" if changes else ""
+    importing = "from transformer.interventions import Interventions\n" if changes else ""
     cells = [
         _markdown("title", _TITLE.format(**shown)),
-        _code("load", _LOAD.format(**exact)),
+        *(changed if changes else []),
+        _code("load", _LOAD.format(**exact, changed=how, importing=importing)),
         _markdown("table-text", _TABLE_TEXT),
         _code("table", _TABLE),
         _code("head", _HEAD),
         _markdown("draw-text", _DRAW_TEXT),
         _code("draw", _DRAW),
         _markdown("inside-text", _INSIDE_TEXT),
-        _code("inside", _INSIDE),
+        _code("inside", _INSIDE_OF_CHANGED if changes else _INSIDE),
         _markdown("check-text", _CHECK_TEXT),
         _code("check", _CHECK),
     ]

@@ -71,6 +71,10 @@ class TranslationStep:
     probability: float
     candidates: tuple[Candidate, ...]
 
+    def drawn_from(self, sampling: Sampling) -> tuple[float, ...]:
+        """What such a draw would be made from: the probability of each candidate after the limits, in their order."""
+        return tuple(sampling.distribution(torch.tensor([each.probability for each in self.candidates])).tolist())
+
 
 @dataclass(frozen=True, eq=False)
 class InputSum:

@@ -66,9 +66,9 @@ function stepper({ how, ids, label, change }) {
   };
 }
 
-/** A share from 0 on, with what it is in percent. */
-export function slider({ how, ids, change }) {
-  const input = h("input", { type: "range", min: 0, max: how.most, step: SHARE, ...ids });
+/** A number from `least` to `most`, with what it is called; a share unless `shown` calls it otherwise. */
+export function slider({ how: { least = 0, most, step = SHARE, shown = percent }, ids, change }) {
+  const input = h("input", { type: "range", min: least, max: most, step, ...ids });
   const output = h("output", { for: ids.id });
   input.addEventListener("input", () => change(input.valueAsNumber));
   return {
@@ -76,10 +76,10 @@ export function slider({ how, ids, change }) {
     element: h("span", { class: "share-slider" }, input, output),
     set(value) {
       input.value = value;
-      output.textContent = percent(value);
-      input.setAttribute("aria-valuetext", percent(value));
+      output.textContent = shown(value);
+      input.setAttribute("aria-valuetext", shown(value));
     },
-    shown: percent,
+    shown,
   };
 }
 

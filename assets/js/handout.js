@@ -2,6 +2,7 @@
 
 import { h, svg, word } from "./dom.js";
 import { has, language, nodes, percent, t } from "./i18n.js";
+import { told } from "./changes.js";
 import { checksTable } from "./checks.js";
 import { about, inside } from "./insides.js";
 import { shapeTable } from "./inside.js";
@@ -34,7 +35,7 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0;
 
 /** The file's text. */
 export async function handout(server) {
-  const { run, kind, layer, head, query } = state;
+  const { run, whole, kind, layer, head, query } = state;
   const [facts, data, shapes, checks] = await Promise.all([about("provenance", server), inside(server, kind, layer), about("shapes", server), about("checks", server)]);
   const ended = new AbortController();
   const worked = [];
@@ -47,6 +48,7 @@ export async function handout(server) {
   const body = [
     h("h1", {}, word(run.sentence, "source"), " → ", word(run.output.filter((token) => token !== "E").join(" "), "target")),
     h("p", {}, t("handout.about")),
+    ...(run.changes.length ? [h("p", {}, h("b", {}, t("changed"), ": "), run.changes.flatMap((one, i) => [i ? t("list.comma") : "", told(one, whole)]), ". ", nodes("changed.whole", { said: word(whole.output.join(" "), "target") }))] : []),
     facing(Object.entries({ ...provenance(facts), [t("handout.link")]: facts.trained ? t("handout.link_own", { link: address(false) }) : address(false) })),
     h("h2", {}, t("handout.steps")),
     steps(run, layer),

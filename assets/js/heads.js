@@ -80,13 +80,13 @@ export function mount({ element, server, signal }) {
       h("h3", {}, held ? t("heads.there_count", { count: held.sentences }) : t("heads.there")),
       held ? grid(cross, rate(held.error_rates)) : h("p", { class: "hint" }, "…"),
     );
-    verdict.replaceChildren(...(answer ? demonstrate(run, answer.silenced) : ["…"]));
+    verdict.replaceChildren(...(run.changes.length ? [t("silenced.changed")] : answer ? demonstrate(run, answer.silenced) : ["…"]));
     drawTable();
   }
 
   function drawTable() {
     const { run, kind } = state;
-    const silenced = answer?.silenced ?? [];
+    const silenced = run.changes.length ? [] : (answer?.silenced ?? []); // they were silenced in the unbroken run
     const names = run.heads.columns;
     const rows = run.heads.data
       .map((values) => Object.fromEntries(values.map((value, i) => [names[i], value])))

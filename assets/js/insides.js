@@ -22,7 +22,8 @@ export function once(name, question, ask) {
   return known.get(key);
 }
 
-const question = () => ({ checkpoint: state.run.checkpoint, sentence: state.run.sentence });
+/** What every question about this run begins with. */
+export const question = () => ({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, changes: state.run.changes });
 export const about = (name, server, more = {}) => once(name, { ...question(), ...more }, server[name]);
 
 /** One sublayer of this run: tokens, flags, and `at(name, ...index)`, the vector at the first axes of an array. */

@@ -40,7 +40,12 @@ export async function start(question, uniform) {
   const headers = { "Content-Type": "application/json" };
   const body = JSON.stringify({ ...question, visit });
   const answer = await fetch(new URL("train", document.baseURI), { method: "POST", headers, body, signal: mine.signal }).catch(() => null);
-  if (answer?.ok) await lines(answer.body, (line) => mine === abort && take(JSON.parse(line)));
+  const receive = (line) => {
+    if (mine !== abort) return;
+    take(JSON.parse(line));
+    changed();
+  };
+  if (answer?.ok) await lines(answer.body, receive);
   else if (answer) training.message = (await answer.json().catch(() => ({}))).error ?? null;
   end(mine, mine.signal.aborted ? "idle" : "failed");
 }
@@ -60,7 +65,8 @@ export function stop() {
   fetch(new URL("train/stop", document.baseURI), { method: "POST", headers, body }).catch(() => {}); // the button stays
 }
 
-async function lines(stream, receive) {
+/** Every line of a stream as it comes, until it ends, breaks off or is left. */
+export async function lines(stream, receive) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -69,7 +75,6 @@ async function lines(stream, receive) {
     const whole = (rest + value).split("\n");
     rest = whole.pop();
     whole.filter((line) => line.trim()).forEach(receive);
-    changed();
   }
 }
 

@@ -11,6 +11,7 @@ import { chain, headline, stageFigure, stageHeadline } from "./stages.js";
 import { STOPS, argmax, floats, follow, row, state, update } from "./store.js";
 import { fluid, strips } from "./strips.js";
 import { MOST_CANDIDATES, candidate } from "./translate.js";
+import { tryOut } from "./tries.js";
 
 const FAR = 5; // places, at least, to tell near from far
 const PATTERN = "PE(pos, 2i) = sin(pos ÷ 10000^{2i/d})    PE(pos, 2i + 1) = cos(pos ÷ 10000^{2i/d})";
@@ -212,7 +213,7 @@ const LESSON = [
       h(
         "ol",
         { class: "candidates" },
-        run.steps[state.step].candidates.slice(0, MOST_CANDIDATES).map(candidate),
+        run.steps[state.step].candidates.slice(0, MOST_CANDIDATES).map((each) => candidate(each, each.token === run.output[state.step])),
       ),
     asks({ run }) {
       const { candidates } = run.steps[state.step];
@@ -430,7 +431,8 @@ export function mount({ element, server, signal }) {
       });
       reveal.hidden = false;
       const verdict = alone ? t("lesson.alone") : choice === -1 ? "" : `${t(choice === quiz.right ? "lesson.right" : "lesson.wrong")} `;
-      reveal.replaceChildren(h("b", {}, verdict), ...nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places));
+      const further = tryOut(stop.name);
+      reveal.replaceChildren(h("b", {}, verdict), ...nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places), ...(further ? [" ", further] : []));
     }
     delete question.dataset.right;
     draw();

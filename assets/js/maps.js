@@ -3,6 +3,7 @@
 import { EVEN, argmax, gold, row, state, weight } from "./store.js";
 import { h, isSpecial, svg, textWidth, typeScale, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
+import { fixed } from "./numbers.js";
 
 /** Whose words a kind of map looks from, and whose it looks at. */
 export const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
@@ -13,21 +14,28 @@ const SMALLEST = 14;
 const VALUES_FROM = 28; // px a cell, so that a number fits
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
 
-/** The scale: from the surface to the accent, the same 0 to 1 in every map. */
-const colour = (value) => `fill: color-mix(in oklab, var(--accent) ${(4 + 96 * value).toFixed(1)}%, var(--surface))`;
+/** The scale: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the surface at 0. Dropout
+ *  may leave more than 1. */
+function colour(value, difference = false) {
+  const share = difference ? 96 * Math.abs(value) : 4 + 96 * Math.min(1, value);
+  return `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${share.toFixed(1)}%, var(--surface))`;
+}
+
+/** A weight, or by how much one has changed. */
+const figure = (value, difference) => (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
 function each(run, kind, layer, head, visit) {
-  const { queries, keys, allowed } = run.attention[kind];
+  const { queries, keys, allowed, difference } = run.attention[kind];
   queries.forEach((from, query) =>
     keys.forEach((to, key) => {
       const open = allowed[query][key];
       const stands = state.gold && kind === "cross" ? gold(query, key, run) : null; // does the key stand for what is said?
-      visit({ query, key, from, to, open, stands, value: weight(kind, layer, head, query, key, run) });
+      visit({ query, key, from, to, open, stands, difference, value: weight(kind, layer, head, query, key, run) });
     }),
   );
 }
 
-const spoken = ({ from, to, open, value }) => `${from} → ${to}: ${open ? value.toFixed(2) : t("masked")}`;
+const spoken = ({ from, to, open, value, difference }) => `${from} → ${to}: ${open ? figure(value, difference) : t("masked")}`;
 
 /** A token on an axis, in its side's colour; `anchor` is where x lies. Special tokens are outlined. */
 function label(token, side, { x, y, anchor, size }, attributes = {}) {
@@ -51,14 +59,14 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   const sizes = [15, 13].map((size) => measure(size * typeScale()));
   const { size, left, cell, fits } = sizes.find((each) => each.fits) ?? sizes[1];
   const down = Math.min(LARGEST[1] * typeScale(), cell);
-  const digits = `font-size: ${Math.min(13 * typeScale(), cell * 0.37)}px`; // so that those of two cells do not touch
+  const digits = `font-size: ${Math.min(13 * typeScale(), cell * (run.attention[kind].difference ? 0.31 : 0.37))}px`; // so that those of two cells do not touch
   const slant = fits ? 0 : Math.max(...keys.map((token) => textWidth(token, size)));
   const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.82 + 28 : 36)];
   const picture = svg("svg", { viewBox: `0 -4 ${w} ${height + 4}`, width: w, height: height + 4, class: "heatmap", role: "img" });
   each(run, kind, layer, head, (at) => {
     const [x, y] = [left + at.key * cell, at.query * down + 1];
     const data = { "data-query": at.query, "data-key": at.key, "data-look": spoken(at) };
-    const fill = at.open ? { style: colour(at.value), "data-weight": at.value } : { class: "masked" };
+    const fill = at.open ? { style: colour(at.value, at.difference), "data-weight": at.value } : { class: "masked" };
     picture.append(svg("rect", { x, y, width: cell - GAP, height: down - GAP, rx: Math.min(4, down / 5), ...data, ...fill }));
     if (at.stands) {
       const ring = { x: x + 2, y: y + 2, width: cell - GAP - 4, height: down - GAP - 4, rx: Math.min(4, down / 5) };
@@ -66,9 +74,10 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
       picture.append(svg("rect", { ...ring, class: `gold ${at.stands}`, "data-gold": `${at.query} ${at.key}` }));
     }
     if (!at.open || cell < VALUES_FROM * typeScale()) return;
-    const shade = at.value > 0.77 ? "full" : at.value > 0.6 ? "half" : "faint"; // at least 4.5 : 1, in either theme
+    const strong = Math.abs(at.value);
+    const shade = strong > 0.77 ? "full" : strong > 0.6 ? "half" : "faint"; // at least 4.5 : 1, in either theme
     const middle = { x: x + (cell - GAP) / 2, y: y + (down - GAP) / 2 };
-    picture.append(svg("text", { ...middle, class: `value ${shade}`, style: digits }, at.value.toFixed(2)));
+    picture.append(svg("text", { ...middle, class: `value ${shade}`, style: digits }, figure(at.value, at.difference)));
   });
   queries.forEach((token, i) => {
     const place = { x: left - 12, y: (i + 0.5) * down, anchor: "end", size };
@@ -199,6 +208,24 @@ export function tips(picture, signal) {
   picture.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || (tip.hidden = true));
   document.addEventListener("pointerdown", ({ target }) => picture.contains(target) || (tip.hidden = true), { signal });
   return tip;
+}
+
+/** A run's maps minus another's, as a run that `heatmap` draws; on the rows and columns that both have. */
+export function difference(run, whole) {
+  const attention = Object.fromEntries(
+    Object.entries(whole.attention).map(([kind, before]) => {
+      const after = run.attention[kind];
+      const both = (axis) => before[axis].slice(0, after[axis].length).map((token, i) => (token === after[axis][i] ? token : `${token}→${after[axis][i]}`));
+      const [queries, keys] = [both("queries"), both("keys")];
+      const allowed = queries.map((_, query) => keys.map((_, key) => before.allowed[query][key] || after.allowed[query][key]));
+      const values = [];
+      for (let layer = 0; layer < before.layers; layer++)
+        for (let head = 0; head < before.heads; head++)
+          queries.forEach((_, query) => keys.forEach((_, key) => values.push(weight(kind, layer, head, query, key, run) - weight(kind, layer, head, query, key, whole))));
+      return [kind, { ...before, queries, keys, allowed, values, difference: true }];
+    }),
+  );
+  return { ...whole, attention, reference: null };
 }
 
 /** A map without words, small. */

@@ -1,8 +1,10 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
+import { find } from "./changes.js";
 import { floats, follow, state, update } from "./store.js";
 import { h, segmented, typeScale } from "./dom.js";
 import { number as counted, has, t } from "./i18n.js";
+import { question } from "./insides.js";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const quiet = () => ({ displaylogo: false, modeBarButtons: [[imageButton("png"), imageButton("svg")]] });
@@ -175,7 +177,7 @@ export function mount({ element, props, server, signal }) {
   const drawSum = () => sumFigure().catch(() => fail(sumSay));
   async function sumFigure() {
     const mine = (asked = {});
-    const drawing = await server.input_sum({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, stack: state.stack });
+    const drawing = await server.input_sum({ ...question(), stack: state.stack });
     if (mine !== asked) return;
     if (!drawing || drawing.error) return fail(sumSay);
     const Plotly = await library(url);
@@ -186,7 +188,9 @@ export function mount({ element, props, server, signal }) {
     await Plotly.react(sum, data, layout, quiet());
     const places = { count: drawing.tokens.length, d_model: drawing.d_model, largest: data[0].zmax.toFixed(1) };
     const bare = { encoder: "positions.bare.encoder", decoder: "positions.bare.decoder" }; // without positions
-    sumSay.textContent = t(state.run.model.positions ? `positions.sum.${state.stack}` : bare[state.stack], places);
+    const changed = find({ do: "positions", stack: state.stack }, state.run.changes);
+    const key = changed ? `positions.changed.${changed.how}` : state.run.model.positions ? `positions.sum.${state.stack}` : bare[state.stack];
+    sumSay.textContent = t(key, places);
     sum.setAttribute("aria-label", sumSay.textContent);
   }
 

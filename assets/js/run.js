@@ -1,5 +1,6 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
+import { ahead, change, changes, lasting, settle, told as inWords, undo } from "./changes.js";
 import { chip, h, icon, word } from "./dom.js";
 import { nodes, percent, t, told } from "./i18n.js";
 import { keep, read, restore } from "./link.js";
@@ -21,19 +22,20 @@ export function mount({ element, props, watch, trigger, signal }) {
   const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
-  const ask = (how, data) => trigger(how, { checkpoint: state.run.checkpoint, ...data });
+  const ask = (how, data) => trigger(how, { checkpoint: state.run.checkpoint, changes: lasting(), ...data });
   const examples = offers({
     example: (example) => ask("example", { sentence: (clicked = example).sentence }),
     surprise: () => ask("surprise"),
   });
   const box = () => document.querySelector("#sentence input, #sentence textarea").value;
   const on = (event, listener) => document.addEventListener(event, listener, { signal });
-  on("translate:wanted", ({ detail }) => ask("ask", { sentence: detail ?? "" }));
+  on("translate:wanted", ({ detail }) => ask("ask", { sentence: detail ?? "", ...(detail === state.run.sentence ? { changes: changes() } : {}) }));
+  on("changes:wanted", () => ask("ask", { sentence: state.run.sentence, changes: changes() }));
   on("checkpoint:wanted", ({ detail }) => {
     const known = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === box());
     clicked = models()[detail].examples[0];
     wanted = detail;
-    ask("choose", { checkpoint: detail, sentence: box(), example: known });
+    ask("choose", { checkpoint: detail, sentence: box(), example: known, changes: [] }); // other heads are other heads
   });
 
   const legend = h(
@@ -63,9 +65,12 @@ export function mount({ element, props, watch, trigger, signal }) {
     count,
   );
   slider.addEventListener("input", () => go(slider.valueAsNumber - 1));
+  const changed = h("div", { class: "changed", hidden: true });
+  const compare = h("button", { type: "button", class: "link", onclick: () => update({ tab: "break", part: "whatif" }) }, t("changed.compare"));
   element.replaceChildren(
     h("div", { class: "progress", "aria-hidden": "true" }),
     h("div", { class: "run" }, h("p", {}, source, h("span", { class: "arrow" }, "→"), " ", target), transport),
+    changed,
     h("div", { class: "under" }, message, note, examples, legend),
   );
 
@@ -114,7 +119,10 @@ export function mount({ element, props, watch, trigger, signal }) {
       slider.max = run.steps.length;
       note.replaceChildren(...noteOn(run, clicked?.sentence === run.sentence ? clicked : null));
       note.hidden = !note.hasChildNodes();
+      changed.hidden = run.changes.length === 0;
+      changed.replaceChildren(...(changed.hidden ? [] : undoing(run, state.whole, compare)));
     }
+    compare.hidden = state.tab === "break" && state.part === "whatif";
     const looks = row("cross", Math.min(state.layer, run.attention.cross.layers - 1), state.averaged ? null : state.head, step);
     [...source.children].forEach((each, s) => {
       each.style.setProperty("--share", looks[s]);
@@ -127,10 +135,12 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
 
   function take() {
-    const { run, error } = props.value;
+    const { run, whole, error } = props.value;
     complain(error);
     if (error?.key === "error.model_gone" && wanted && isOwn(wanted)) forget(wanted);
-    if (run && run !== state.run) show(run, clicked?.sentence === run.sentence ? plain(clicked.watch) : null);
+    if (!run || run === state.run) return;
+    const watch = clicked?.sentence === run.sentence && !run.changes.length ? plain(clicked.watch) : null;
+    show(run, whole, watch);
   }
   function complain(error, link = "") {
     const refused = error ? t("run.refused", { error: told(error), sentence: state.run.sentence }) : "";
@@ -147,6 +157,11 @@ export function mount({ element, props, watch, trigger, signal }) {
     opened = true;
     const { run, place, wrong } = read(location.search);
     arrive = () => {
+      if (run && props.value.error && run.changes.length) {
+        wrong.push("changes"); // the sentence that was asked for can be had without them
+        run.changes = [];
+        return ask("example", run);
+      }
       if (run && props.value.error && run.checkpoint !== state.run.checkpoint) {
         wrong.push("sentence"); // the model that was asked for can be had without it
         run.sentence = models()[run.checkpoint].examples[0].sentence;
@@ -156,7 +171,7 @@ export function mount({ element, props, watch, trigger, signal }) {
       const missing = [...wrong, ...restore(place)].map((name) => t(`link.${name}`));
       if (missing.length) complain(props.value.error, t("link.wrong", { what: missing.join(t("list.comma")) }));
     };
-    const here = run && run.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence;
+    const here = run && run.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence && !run.changes.length;
     if (!run || here) arrive();
     else setTimeout(() => ask("example", run)); // Gradio listens by then
   }
@@ -173,6 +188,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
   on("translate:answered", () => {
     clearTimeout(patience);
+    settle();
     card.classList.remove("busy");
     complain(props.value.error); // an answer that equals the last one is no news to `watch`
     arrive?.();
@@ -197,6 +213,21 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
 }
 
+/** What is changed, each with a button that undoes it, and what would be said without. */
+function undoing(run, whole, compare) {
+  const link = (text, onclick) => h("button", { type: "button", class: "link", onclick }, text);
+  const chips = run.changes.map((one) => {
+    const words = inWords(one, whole);
+    return h("li", {}, h("button", { type: "button", class: "change", title: t("changed.undo"), "aria-label": `${t("changed.undo")}: ${words.map((part) => part.textContent ?? part).join("")}`, onclick: () => undo(one) }, words, h("span", { "aria-hidden": "true" }, " ×")));
+  });
+  const said = word(whole.output.join(" "), "target");
+  return [
+    h("b", {}, t("changed")),
+    h("ul", { "aria-label": t("changed") }, chips, h("li", {}, link(t("changed.undo_all"), () => change([])))),
+    h("p", { class: "hint" }, nodes("changed.whole", { said }), " ", compare),
+  ];
+}
+
 /** As a model reads it. */
 const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\u0308/g, "").replaceAll("ß", "ss");
 
@@ -205,12 +236,14 @@ function noteOn(run, example) {
   const notes = [];
   const add = (key, places) => notes.push(...nodes(key, places), " ");
   if (example?.name) add("note.watch", { shows: t(`example.${example.name}.shows`), word: word(plain(example.watch), "source") });
+  if (run.changes.length && ahead(run)) add("note.ahead");
   if (!run.complete) add("note.endless", { steps: run.steps.length });
-  if (!run.reference) add("note.unlearned");
-  else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
-  else if (run.reference.held_out) add("note.held_out");
   if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
     add("note.mochte", { without: h("i", {}, "mochte"), dotted: h("i", {}, "möchte"), plain: h("i", {}, "mochte") });
   }
+  if (run.changes.length) return notes; // what it says now is not what it learned
+  if (!run.reference) add("note.unlearned");
+  else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
+  else if (run.reference.held_out) add("note.held_out");
   return notes;
 }

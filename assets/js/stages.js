@@ -3,11 +3,13 @@
 // A `look` is what is looked at: {data (from insides.js), kind, layer, head, query, server, signal, tell}. `tell(title,
 // body)` shows the arithmetic of a cell.
 
+import { find, silent, temperature } from "./changes.js";
 import { h, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
 import { parameters } from "./insides.js";
 import { dot, fixed, look as columns, mean, normalised, products, scaled, softmax, sum, together, variance } from "./numbers.js";
 import { pictureButtons } from "./save.js";
+import { state } from "./store.js";
 import { fluid, strips } from "./strips.js";
 
 export const STAGES = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];
@@ -126,12 +128,13 @@ const DRAW = {
     const q = data.at("q", head, query);
     const dots = data.keys.map((_, j) => dot(q, data.at("k", head, j)));
     const [scores, weights, open] = [data.at("scores", head, query), data.at("weights", head, query), data.allowed[query]];
-    const shown = columns(dots, data.head_dim, scores, open, weights);
+    const hot = temperature(look.kind, state.run.changes);
+    const shown = columns(dots, data.head_dim * hot ** 2, scores, open, weights);
     const cell = (name, j, text, exact) =>
       h("td", {}, h("button", { type: "button", class: "cell", "data-name": name, "data-index": j, "data-value": exact, onclick: ({ currentTarget }) => choose(currentTarget, look, name, j) }, text));
     const wanted = look.columns ?? ["dot", "scaled", "mask", "softmax"];
     const cells = (made) => wanted.map((name) => made[name]());
-    const head_row = ["key", ...wanted].map((name) => h("th", { scope: "col" }, t(`inside.column.${name}`, { d: data.head_dim })));
+    const head_row = ["key", ...wanted].map((name) => h("th", { scope: "col" }, t(`inside.column.${name}`, { d: data.head_dim }), name === "scaled" && hot !== 1 ? ` ÷ ${hot}` : null));
     return h(
       "div",
       { class: "scroll" },
@@ -173,7 +176,7 @@ const DRAW = {
     return [
       h("h4", {}, t("inside.parts")),
       picture(look, parts.map((row) => ({ ...row, digits })), { label: t("inside.parts"), largest }),
-      h("h4", {}, t("inside.mixed")),
+      h("h4", {}, t(quiet(look) ? "inside.silent" : "inside.mixed")),
       picture(look, [{ label: "Σ", name: "mixed", values: mixed }], { label: t("inside.mixed"), largest, labels: data.keys }),
     ];
   },
@@ -208,13 +211,23 @@ const DRAW = {
   ffn_residual: (look) => added(look, "ff_"),
 };
 
+/** Whether this head was silenced. */
+const quiet = ({ kind, layer, head }) => silent(kind, layer, head, state.run.changes);
+
+/** Whether the stream that a sublayer is added to was dropped; `part` is as below. */
+function dropped({ kind, layer }, part) {
+  const stack = kind === "encoder" ? "encoder" : "decoder";
+  const sublayer = part ? (stack === "encoder" ? 2 : 3) : kind === "cross" ? 2 : 1;
+  return find({ do: "drop_residual", stack, layer, sublayer }, state.run.changes);
+}
+
 /** All heads' mixed values of one query, side by side. */
 const joined = ({ data, query }) => Array.from({ length: data.arrays.mixed.shape[0] }, (_, head) => data.at("mixed", head, query)).flat();
 
 /** Stream + change = sum, and the norm that goes with it; `part` is "" or "ff_". */
 function added(look, part) {
   const { data, query } = look;
-  const rows = ["residual", "output", "sum"].map((name) => ({ label: t(`inside.row.${part}${name}`), name: `${part}${name}`, values: data.at(`${part}${name}`, query) }));
+  const rows = ["residual", "output", "sum"].map((name) => ({ label: t(name === "residual" && dropped(look, part) ? "inside.row.dropped" : `inside.row.${part}${name}`), name: `${part}${name}`, values: data.at(`${part}${name}`, query) }));
   const digits = together([rows[0].values, rows[1].values], rows[2].values);
   const named = t(data.norm_first ? "inside.row.norm_first" : "inside.row.norm");
   const labels = [...rows.map((row) => row.label), named];
@@ -285,7 +298,9 @@ const ARITHMETIC = {
     return { title: t("cell.part", { token: data.keys[j], n: i + 1 }), body: [added_up(products([weight], [value], null, weight * value))] };
   },
 
-  mixed({ data, head, query }, i) {
+  mixed(look, i) {
+    const { data, head, query } = look;
+    if (quiet(look)) return { title: t("cell.mixed", { n: i + 1 }), body: [expression(h("b", { class: "result" }, "0")), h("p", { class: "hint" }, t("inside.silent"))] };
     const values = data.keys.map((_, j) => data.at("v", head, j)[i]);
     const body = added_up(products(data.at("weights", head, query), values, null, data.at("mixed", head, query)[i]));
     return { title: t("cell.mixed", { n: i + 1 }), body: [body, h("p", { class: "hint" }, t("cell.mixed.about"))] };
@@ -338,15 +353,16 @@ async function projected(look, name, row, i) {
 }
 
 /** From q · k to the weight, as far as the cell that was asked for. */
-function scored({ data, head, query }, j, asked) {
+function scored({ data, kind, head, query }, j, asked) {
   const [q, k] = [data.at("q", head, query), data.at("k", head, j)];
   const [scores, weights, open] = [data.at("scores", head, query), data.at("weights", head, query), data.allowed[query]];
   const d = data.head_dim;
-  const divided = scaled(dot(q, k), d, scores[j]);
+  const hot = temperature(kind, state.run.changes);
+  const divided = scaled(dot(q, k), d * hot ** 2, scores[j]);
   const body = [added_up(products(q, k, null, dot(q, k), divided.digits))];
   const line = (...parts) => body.push(h("p", { class: "arithmetic" }, parts));
   const result = (text) => h("b", { class: "result", "data-result": text }, text);
-  if (asked !== "dot") line(`${divided.dot} ÷ √${d} = `, result(divided.result));
+  if (asked !== "dot") line(`${divided.dot} ÷ √${d}${hot === 1 ? "" : ` ÷ ${hot}`} = `, result(divided.result));
   if (["mask", "weight"].includes(asked)) {
     if (!open[j]) line(t("cell.masked"), " −∞");
     else line(t("cell.open"));

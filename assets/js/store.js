@@ -1,7 +1,21 @@
 // What this visitor looks at. One page, one run, one store: every view draws from it and changes it through `update`.
 
+import { EXERCISES } from "./exercises.js";
+
+/** What the other roads of decoding can be set to, by their names in an address. */
+export const DIALS = {
+  width: { least: 1, most: 5, step: 1, usual: 4 }, // places in the beam
+  alpha: { least: 0, most: 2, step: 0.1, usual: 0.6 }, // of the length penalty
+  temperature: { least: 0.1, most: 3, step: 0.1, usual: 1 },
+  top_k: { least: 0, most: 999_999, step: 1, usual: 0 }, // 0 for all
+  top_p: { least: 0.05, most: 1, step: 0.05, usual: 1 },
+  seed: { least: 0, most: 999_999_999, step: 1, usual: 0 },
+};
+const usual = Object.entries(DIALS).map(([name, dial]) => [name, dial.usual]);
+
 export const state = {
   run: null, // the latest good run
+  whole: null, // the same without its changes; null where it has none
   tab: "translate",
   step: 0, // decoding step, from 0
   query: 0, // the row that Inside a head follows; in decoder and cross it moves with the step
@@ -14,6 +28,10 @@ export const state = {
   stop: 0, // of the lesson
   stack: "encoder", // whose input Positions adds up
   part: "whatif", // of Break it: whatif, bugs or roads
+  exercise: Object.keys(EXERCISES)[0], // of Spot the bug
+  road: "beam", // of decoding: beam, sampling or forced
+  ...Object.fromEntries(usual),
+  slip: null, // {step, word} that it is made to say by mistake, beside teacher forcing
 };
 
 export const STOPS = 14; // of the lesson, in lesson.js
@@ -34,12 +52,24 @@ export function update(changes) {
   if (state.kind !== "encoder" && ("step" in changes || "kind" in changes) && !("query" in changes)) state.query = state.step;
   state.query = clamp(state.query, queries.length);
   state.stop = clamp(state.stop, STOPS);
+  if (state.slip && !slips(state.slip.step).includes(state.slip.word)) state.slip = null; // another run's
   state.layer = clamp(state.layer, layers);
   state.head = clamp(state.head, heads);
   for (const [element, draw] of views) {
     if (element.isConnected) draw();
     else views.delete(element);
   }
+}
+
+/** The run without changes. */
+export const unbroken = () => state.whole ?? state.run;
+
+/** Words that it may be made to say by mistake at a step, the likeliest first. */
+export function slips(step) {
+  const { steps, reference } = unbroken();
+  const wanted = reference ? reference.text.split(" ").length + 1 : steps.length; // E is wanted as well
+  if (step >= Math.min(wanted, steps.length)) return [];
+  return steps[step].candidates.map(({ token }) => token).filter((token) => token !== steps[step].token && token !== "S" && token !== "P");
 }
 
 /** Follow another row: of the decoder, that is another step. */
@@ -49,12 +79,13 @@ const clamp = (value, count) => Math.max(0, Math.min(value, count - 1));
 
 /**
  * Show a run that the server sent. The visitor's place is kept, but another model's heads are other heads: its first
- * run opens where one is worth looking at. `watch` is a source word to go to the step of.
+ * run opens where one is worth looking at. `whole` is the same run without its changes, if it has any; `watch` is a source
+ * word to go to the step of.
  */
-export function show(run, watch = null) {
-  for (const map of Object.values(run.attention)) map.values = floats(map.weights);
+export function show(run, whole = null, watch = null) {
+  for (const each of [run, whole]) for (const map of Object.values(each?.attention ?? {})) map.values ??= floats(map.weights);
   const other = state.run?.checkpoint !== run.checkpoint;
-  state.run = run;
+  Object.assign(state, { run, whole });
   const step = watch === null ? -1 : stepOf(run, watch);
   update({ ...(other ? opening(run) : {}), ...(step >= 0 ? { step } : {}) });
 }

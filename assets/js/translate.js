@@ -1,5 +1,6 @@
 // Translate: the decoding as a story, a step at a time.
 
+import { find, put } from "./changes.js";
 import { EVEN, argmax, follow, gold, row, state, update } from "./store.js";
 import { h, numbered, segmented, word } from "./dom.js";
 import { has, nodes, percent, t } from "./i18n.js";
@@ -84,21 +85,27 @@ export function mount({ element }) {
     );
 
     const chosen = run.steps[step];
-    candidates.replaceChildren(
-      ...chosen.candidates.slice(0, MOST_CANDIDATES).map(candidate),
-    );
+    const offered = chosen.candidates.filter(({ token }, i) => i < MOST_CANDIDATES || token === chosen.token);
+    candidates.replaceChildren(...offered.map((each) => candidate(each, each.token === chosen.token, () => force(each.token))));
     const known = `limits.${models()[run.checkpoint]?.corpus ?? run.checkpoint}`;
     limits.textContent = has(known) ? t(known) : "";
     say.replaceChildren(...sentence(layer, look, who));
   });
 }
 
-/** A word that could come next, the likeliest first. */
-export const candidate = ({ token, probability }, i) =>
+/** What if it had said this word here? What it says by itself is not forced. */
+function force(token) {
+  const { run, step } = state;
+  const at = { do: "force_word", step };
+  put(at, token === run.steps[step].candidates[0].token ? null : { ...at, word: token });
+}
+
+/** A word that could come next, and whether it is the one that was said; with `choose`, it can be made to. */
+export const candidate = ({ token, probability }, said, choose) =>
   h(
     "li",
-    { class: i === 0 ? "chosen" : "", "data-probability": probability },
-    word(token, "target"),
+    { class: said ? "chosen" : "", "data-probability": probability },
+    choose ? h("button", { type: "button", title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }), onclick: choose }, word(token, "target")) : word(token, "target"),
     h("i", { style: `--share: ${probability}` }),
     h("small", {}, percent(probability)),
   );
@@ -122,7 +129,8 @@ function sentence(layer, look, who) {
   const { run, step, averaged } = state;
   const { keys, heads } = run.attention.cross;
   const key = argmax(look);
-  const { token, probability } = run.steps[step];
+  const { token, probability, candidates } = run.steps[step];
+  const forced = find({ do: "force_word", step }, run.changes);
   const open = run.attention.cross.allowed[step].filter(Boolean).length;
   const even = (share) => share - 1 / open < EVEN;
   const places = {
@@ -131,8 +139,10 @@ function sentence(layer, look, who) {
     before: word(run.decoder_input.slice(0, step + 1).join(" "), "target"),
     token: word(token, "target"),
     share: percent(probability),
+    own: word(candidates[0].token, "target"),
+    own_share: percent(candidates[0].probability),
   };
-  const said = nodes(token === "E" ? "translate.says_end" : "translate.says", places);
+  const said = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", places);
   const look_at = { word: word(keys[key], "source"), count: open, share: percent(look[key]), layer: layer + 1, who };
   if (open === 1) return [...said, ...nodes("translate.only", look_at)];
   if (averaged && heads > 1) {

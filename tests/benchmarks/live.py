@@ -6,16 +6,10 @@ Each figure is a ratio of two things run in turn on this machine; nothing here i
 import http.client
 import itertools
 import json
-import os
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +25,8 @@ from transformer.live.session import live
 from transformer.training import TrainingConfig, seeded_model, train
 from transformer.vocabulary import Vocabulary
 
-ROOT = Path(__file__).resolve().parents[2]
+from .served import served, spread
+
 ROUNDS = 5
 CLICKS = 60  # a round, idle and with trainings
 RUNS = 2  # trainings at once
@@ -83,25 +78,6 @@ def watching(corpus: str, steps: int) -> str:
     return f"| {corpus}, {steps} steps | {spread(ratios)} | ≤ 1.10 | {rate:.0f} updates a second |"
 
 
-@contextmanager
-def served() -> Iterator[int]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    here = {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port)}
-    server = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=os.environ | here)
-    try:
-        for _ in range(300):
-            time.sleep(0.2)
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-        yield port
-    finally:
-        server.terminate()
-        server.wait()
-
-
 def click(port: int, sentence: str) -> float:
     """Seconds from a click to its answer: a sentence that nobody asked before, as the page's queue is asked."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -151,10 +127,6 @@ def clicking() -> str:
         f"| a click, {RUNS} trainings at once | {during / before:.2f} | < 2 | median {before * 1e3:.1f} ms idle,"
         f" {during * 1e3:.1f} ms then |"
     )
-
-
-def spread(ratios: list[float]) -> str:
-    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from transformer import Translator
+from transformer.experiments import MISTAKES, DecodingMistake
+from transformer.translator import Branch, Sampling
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +40,52 @@ def test_a_refusal_is_a_sentence(client: Client, arguments: tuple[str, ...], sai
         client.predict(*arguments, api_name="/translate")
 
 
-def test_translate_is_the_only_named_endpoint(client: Client) -> None:
-    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/translate"]
+def test_every_experiment_has_a_named_endpoint(client: Client) -> None:
+    named = set(client.view_api(return_format="dict")["named_endpoints"])
+    assert {"/translate", "/spot_the_bug", "/beam_search", "/sample", "/teacher_forcing"} <= named
+
+
+def test_spot_the_bug_answers_with_both_sides(client: Client) -> None:
+    answer = client.predict("cross_padding", "Ich möchte ein Bier", "toy", api_name="/spot_the_bug")
+    mistake = MISTAKES["cross_padding"]
+    assert isinstance(mistake, DecodingMistake)
+    found = mistake.run(Translator.load("toy", device="cpu"), "Ich möchte ein Bier")
+    numbers = pytest.approx(dict(found.wrong.numbers), abs=1e-6)
+    assert answer["wrong"] == {"numbers": numbers, "text": found.wrong.text, "losses": []}
+    assert answer["right"]["numbers"] == found.right.numbers
+    assert (answer["right_code"], answer["wrong_code"]) == (mistake.right, mistake.wrong)
+    trained = client.predict("rank_collapse", api_name="/spot_the_bug")  # in a process of its own
+    assert len(trained["right"]["losses"]) == len(trained["wrong"]["losses"]) == 60
+    assert trained["wrong"]["numbers"]["largest_weight"] < 0.26 < 0.5 < trained["right"]["numbers"]["largest_weight"]
+    with pytest.raises(AppError, match="no such mistake"):
+        client.predict("nonesuch", api_name="/spot_the_bug")
+
+
+def test_the_other_roads_of_decoding_answer_with_the_models_own(client: Client) -> None:
+    toy = Translator.load("toy", device="cpu")
+    answer = client.predict("Ich möchte ein Bier", 3, 1.0, "toy", api_name="/beam_search")
+    tree = toy.beam("Ich möchte ein Bier", 3, 1.0)
+    assert (answer["text"], answer["best"]) == (tree.text, tree.best)
+    assert [Branch(**branch) for branch in answer["branches"]] == list(tree.branches)
+    assert client.predict("ich", api_name="/beam_search")["width"] == 4
+
+    drawn = toy.translate("Ich möchte ein Bier", sampling=Sampling(3.0, 4, 0.9, 5))
+    answer = client.predict("Ich möchte ein Bier", 3.0, 4, 0.9, 5, api_name="/sample")
+    assert [step["token"] for step in answer["steps"]] == list(drawn.output)
+    assert answer == client.predict(
+        "Ich möchte ein Bier", temperature=3.0, top_k=4, top_p=0.9, seed=5, api_name="/sample"
+    )
+
+    answer = client.predict("Ich möchte ein Cola", api_name="/teacher_forcing")
+    assert [row["wanted"] for row in answer["teacher"]] == ["i", "want", "a", "coke", ".", "E"]
+    assert answer["right"] == {"teacher": 6, "free": 6}
+    for arguments, name, said in (
+        (("ich", 6), "/beam_search", "1 to 5 places"),
+        (("ich", -1.0), "/sample", "from 0 to 100"),
+        (("wasser",), "/teacher_forcing", "I don't know"),
+    ):
+        with pytest.raises(AppError, match=said):
+            client.predict(*arguments, api_name=name)
 
 
 def test_translate_answers_curl(url: str) -> None:

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from transformer.checkpoint import names
 from transformer.corpus import MATERIALS
+from transformer.experiments import MISTAKES
 
 from .conftest import ROOT, Visit
 from .test_languages import LOCALES, place, visiting
@@ -77,6 +78,25 @@ def inside_the_decoder(visit: Visit) -> None:
     visit.page.locator("#inside .queries button").nth(3).click()
 
 
+def a_draw(visit: Visit) -> None:
+    visit.tab("Break it")
+    visit.press("Decoding")
+    visit.press("Sampling")
+    for name, value in (("temperature", "1.7"), ("top_k", "12"), ("top_p", "0.85"), ("seed", "41")):
+        visit.page.locator(f"#road-{name}").fill(value)
+    visit.press("Draw again")
+
+
+def a_slip(visit: Visit) -> None:
+    visit.press("Teacher forcing")
+    visit.page.locator("#road-slip").select_option("2")
+    visit.page.locator("#road-word").select_option(index=1)
+    visit.press("Beam search")
+    visit.press("5")
+    visit.page.locator("#road-alpha").fill("1.3")
+    visit.press("Teacher forcing")
+
+
 def a_stop_in_chinese(visit: Visit) -> None:
     visit.tab("Lesson")
     visit.page.locator("#lesson .stops button").nth(10).click()
@@ -94,6 +114,10 @@ WALK: dict[Any, dict[str, Any]] = {
         "tab": "attention", "run": ["classroom", FLAGSHIP], "kind": "cross", "gold": True, "drawing": "table",
     },
     inside_the_decoder: {"tab": "inside", "kind": "decoder", "layer": 1, "head": 3, "query": 3, "step": 3},
+    a_draw: {
+        "tab": "break", "part": "roads", "road": "sampling", "temperature": 1.7, "top_k": 12, "top_p": 0.85, "seed": 42,
+    },
+    a_slip: {"road": "forced", "width": 5, "alpha": 1.3},
     a_stop_in_chinese: {"tab": "lesson", "stop": 10, "language": "zh-Hant", "model": "classroom"},
 }  # fmt: skip
 
@@ -201,6 +225,18 @@ BROKEN: dict[str, tuple[dict[str, str], list[str], dict[str, Any]]] = {
         ["head", "query", "step", "stop"],
         {"tab": "attention", "drawing": "lines", "layer": 2},
     ),
+    "roads that lead nowhere": (
+        {"tab": "break", "part": "roads", "road": "__proto__", "width": "6", "alpha": "2.1", "temperature": "1e1",
+         "top_k": "-1", "top_p": "0", "seed": "9999999999", "slip": "1.nobody"},
+        ["road", "width", "alpha", "temperature", "top_k", "top_p", "seed", "slip"],
+        {"road": "beam", "width": 4, "alpha": 0.6, "temperature": 1, "top_k": 0, "top_p": 1, "seed": 0, "slip": None},
+    ),
+    "a road with one wrong turn": (
+        {"part": "roads", "road": "forced", "width": "1", "alpha": "0", "temperature": "0.09", "top_k": "3",
+         "top_p": "0.5", "seed": "7", "slip": f"2.{HOSTILE}"},
+        ["temperature", "slip"],
+        {"road": "forced", "width": 1, "alpha": 0, "temperature": 1, "top_k": 3, "top_p": 0.5, "seed": 7, "slip": None},
+    ),
     "a path for a model": (
         {"checkpoint": "../../etc", "tab": "lesson", "stop": "3"},
         ["checkpoint"],
@@ -286,6 +322,7 @@ def test_an_address_that_is_not_well_formed_opens(visit: Visit) -> None:
 # ---- whatever an address says ----
 
 CHOICES = {
+    "exercise": list(MISTAKES),
     "tab": ["translate", "attention", "positions", "inside", "train", "break", "lesson"],
     "part": ["whatif", "bugs", "roads"],
     "kind": ["encoder", "decoder", "cross"],
@@ -298,21 +335,37 @@ ANYTHING = [
     HOSTILE, "${alert(1)}", "{{x}}", "\0", "\u202e", "x" * 501, "null", "undefined", "[object Object]", "../../etc",
     "a&b", "true", "en", "own:", "own:toy", "own-x",
 ]  # fmt: skip
-GOOD = CHOICES | {name: ["1", "6"] for name in COUNTED}
+ROADS = ["beam", "sampling", "forced"]
+DIALS = {"width": (1, 5), "alpha": (0, 2), "temperature": (0.1, 3), "top_k": (0, 999_999), "top_p": (0.05, 1)}
+DIALS["seed"] = (0, 999_999_999)
+NUMBERS = ["0", "1", "2", "6", "9999", "10000"]  # of the above, and these with a fraction
+FRACTIONS = {"1.5", "0.05", "0.1"}
+GOOD = CHOICES | {name: ["1", "6"] for name in COUNTED} | {"road": ROADS, "slip": ["3.beer", "1.1.a b"]}
+GOOD |= {name: ["1", "0.1" if name in ("alpha", "temperature", "top_p") else "5"] for name in DIALS}
 GOOD |= {"language": ["en"], "present": ["yes"], "checkpoint": ["toy"]}
 
 
 def hostile(pick: random.Random) -> list[tuple[str, str]]:
     every = [*CHOICES, *COUNTED, "checkpoint", "sentence", "mean", "gold", "language", "present", "__proto__", "x"]
+    every += ["road", *DIALS, "slip"]
     asked = pick.sample(every, pick.randint(1, 6))
     asked += asked[: pick.randint(0, 1)]
     return [(name, pick.choice(pick.choice([ANYTHING, GOOD.get(name, ["no"])]))) for name in asked]
 
 
+def dialled(name: str, value: str) -> float | None:
+    """What a dial is set to by this text, None where it cannot be."""
+    whole = name in ("width", "top_k", "seed")
+    if value not in [*NUMBERS, "5"] and (whole or value not in FRACTIONS):
+        return None
+    least, most = DIALS[name]
+    return float(value) if least <= float(value) <= most else None
+
+
 def test_whatever_an_address_asks_for_is_had_or_told(visit: Visit) -> None:
     page = visit.open()
     pick = random.Random(0)
-    asked = [hostile(pick) for _ in range(300)]
+    asked = [hostile(pick) for _ in range(400)]
     examples = {name: MATERIALS[name].examples[0].sentence for name in names()}
     read = f"(queries) => import({LINK}).then(({{ read }}) => queries.map((query) => read(query)))"
     answers = page.evaluate(read, ["?" + urlencode(query, quote_via=quote) for query in asked])
@@ -338,10 +391,17 @@ def test_whatever_an_address_asks_for_is_had_or_told(visit: Visit) -> None:
                 expected[name] = int(value) - 1
             elif name in ("mean", "gold") and value in ("yes", "no"):
                 expected[{"mean": "averaged"}.get(name, name)] = value == "yes"
-            elif name in [*CHOICES, *COUNTED, "mean", "gold"]:
+            elif name == "road" and value in ROADS:
+                expected[name] = value
+            elif name in DIALS and dialled(name, value) is not None:
+                expected[name] = dialled(name, value)
+            elif name == "slip" and value in GOOD["slip"]:
+                step, word = value.split(".", 1)
+                expected[name] = {"step": int(step) - 1, "word": word}
+            elif name in [*CHOICES, *COUNTED, *DIALS, "mean", "gold", "road", "slip"]:
                 assert name in wrong, query
         if "checkpoint" in wrong:  # layers, heads and places were another model's
-            expected = {name: value for name, value in expected.items() if name not in COUNTED[:-1]}
+            expected = {name: value for name, value in expected.items() if name not in [*COUNTED[:-1], "slip"]}
         assert had == expected, query
         assert ("language" in wrong) == (first.get("language", "en") not in LOCALES), query
         assert ("present" in wrong) == (first.get("present", "yes") != "yes"), query

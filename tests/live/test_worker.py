@@ -72,6 +72,16 @@ def test_a_job_is_done_to_its_end_and_the_process_goes(process: Process, tmp_pat
     assert same_weights(load_portable(file).checkpoint.model, trained_alone(todo).model)
 
 
+def test_it_shows_a_mistake_and_goes(process: Process) -> None:
+    assert json.loads(process.stdout.readline()) == {"event": "ready"}
+    process.stdin.write(json.dumps({"mistake": "rank_collapse"}) + "\n")
+    process.stdin.flush()
+    *told, symptom = rest(process)
+    assert {event["event"] for event in told} == {"progress"}
+    assert symptom["event"] == "symptom"
+    assert symptom["wrong"]["numbers"]["largest_weight"] < 0.26 < 0.5 < symptom["right"]["numbers"]["largest_weight"]
+
+
 def test_it_goes_when_the_server_dies(process: Process, tmp_path: Path) -> None:
     todo = job()
     endless = replace(todo, training=todo.training | {"steps": 10**7}, seconds=10**7)

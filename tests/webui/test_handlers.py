@@ -60,6 +60,7 @@ def test_the_same_question_is_answered_once() -> None:
 def test_a_refused_sentence_has_an_error_and_no_run() -> None:
     assert handlers.show("wasser") == {
         "run": None,
+        "whole": None,
         "error": {
             "key": "error.unknown",
             "english": "I don't know “wasser”. This model knows ich, mochte, ein, bier, cola.",

@@ -136,6 +136,12 @@ class Idle(Workshop):
         yield '{"event": "line"}\n'
         yield {"event": "last"}
 
+    async def show(self, mistake: str, visit: str) -> AsyncGenerator[Event | str]:
+        if self.busy:
+            raise self.busy
+        self.asked.append((mistake, visit))
+        yield {"event": "run", "run": "ä"}
+
     def stop(self, run: str) -> None:
         self.stopped.append(run)
 
@@ -164,6 +170,30 @@ def test_events_come_one_a_line(client: TestClient, idle: Idle) -> None:
 def test_who_has_to_come_back_later_is_told_so(client: TestClient, idle: Idle, key: str) -> None:
     idle.busy = BusyError(Message(key, "Come back."))
     assert refusal(client.post("/train", json=tiny()), 429) == key
+
+
+def test_a_mistake_is_shown_as_events(client: TestClient) -> None:
+    answer = client.post("/mistake", json={"name": "rank_collapse", "visit": "me"})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    events = [json.loads(line, parse_constant=pytest.fail) for line in answer.text.splitlines()]
+    kinds = [event["event"] for event in events]
+    assert (kinds[0], kinds[-1], set(kinds[1:-1])) == ("run", "symptom", {"progress"})
+
+
+def test_a_mistake_is_asked_for_by_a_visit_and_a_name(client: TestClient, idle: Idle) -> None:
+    right = {"name": "causal_mask", "visit": "me"}
+    assert client.post("/mistake", json=right).status_code == 200
+    assert idle.asked == [("causal_mask", "me")]
+    for wrong in ("never_stops", "nonesuch", "", 5, None, [], {}, True):  # a mistake of decoding needs no training
+        assert refusal(client.post("/mistake", json=right | {"name": wrong})) == "train.no_question"
+    for visit in (None, "", 5, [], {}, True, "x" * (LONGEST_VISIT + 1)):
+        assert refusal(client.post("/mistake", json=right | {"visit": visit})) == "train.no_question"
+    assert refusal(client.post("/mistake", json={})) == "train.no_question"
+    foreign = client.post("/mistake", json=right, headers={"Sec-Fetch-Site": "cross-site"})
+    assert refusal(foreign) == "train.no_question"
+    idle.busy = BusyError(Message("train.crowded", "Come back."))
+    assert refusal(client.post("/mistake", json=right), 429) == "train.crowded"
 
 
 @pytest.mark.parametrize("visit", [None, "", 5, [], {}, True, "x" * (LONGEST_VISIT + 1)])
@@ -202,6 +232,7 @@ BODIES += [b'{"visit": "me"}', b'{"visit": "me", "model": [], "training": 5}', b
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body[:20]))
 def test_a_body_that_is_no_question_is_refused(client: TestClient, idle: Idle, body: bytes) -> None:
     refusal(client.post("/train", content=body))
+    refusal(client.post("/mistake", content=body))
     assert client.post("/train/stop", content=body).json() == {}
     assert idle.asked == []
 

@@ -46,6 +46,9 @@ class Fake:
         self.told.append("job")
         self.file = file
 
+    def show(self, mistake: str) -> None:
+        self.told.append(mistake)
+
     def stop(self) -> None:
         assert not self.ended
         self.told.append("stop")
@@ -681,3 +684,62 @@ def test_a_real_training_is_stopped_and_its_model_kept(kept: Shelf) -> None:
 
     assert sys.executable  # the real one
     in_a_loop(test())
+
+
+# A mistake, shown
+
+
+@runs
+async def test_a_mistake_is_shown_in_a_process_and_leaves_nothing(kept: Shelf, fakes: list[Fake]) -> None:
+    shop = open_workshop(kept)
+    stream = shop.show("rank_collapse", "me")
+    await begun(stream)
+    task = await at_work(stream, fakes)
+    (fake,) = fakes
+    assert (fake.told, fake.patience) == (["rank_collapse"], shop.limits.seconds + GRACE_SECONDS)
+    fake.say({"event": "ready"}, {"event": "progress", "side": "wrong"}, {"event": "symptom", "head": 0}, None)
+    told = [await task, *await rest_of(stream)]
+    assert [json.loads(line)["event"] for line in told] == ["progress", "symptom"]
+    assert fake.ended
+    assert shop._tickets == []
+    assert list(kept.folder.iterdir()) == []
+
+
+@runs
+async def test_a_mistake_waits_in_the_queue_of_the_trainings(kept: Shelf, fakes: list[Fake]) -> None:
+    shop = open_workshop(kept, waiting=1)
+    training = shop.train(JOB, "one")
+    await begun(training)
+    shown = shop.show("rank_collapse", "two")
+    assert await waits(shown) == 1
+    for visit, key in (("two", "train.already"), ("three", "train.crowded")):
+        with pytest.raises(BusyError) as busy:
+            await anext(shop.show("rank_collapse", visit))
+        assert busy.value.message.key == key
+    await training.aclose()
+    assert (await anext(shown))["event"] == "run"
+    await shown.aclose()
+    assert shop._tickets == []
+
+
+@runs
+async def test_who_leaves_ends_the_process_that_shows_a_mistake(kept: Shelf, fakes: list[Fake]) -> None:
+    shop = open_workshop(kept)
+    stream = shop.show("rank_collapse", "me")
+    await begun(stream)
+    task = await at_work(stream, fakes)
+    fakes[0].say({"event": "progress", "side": "wrong"})
+    await task
+    await stream.aclose()
+    assert fakes[0].ended
+    assert shop._tickets == []
+
+
+@runs
+async def test_a_mistake_that_breaks_off_says_so(kept: Shelf, fakes: list[Fake]) -> None:
+    stream = open_workshop(kept).show("rank_collapse", "me")
+    await begun(stream)
+    task = await at_work(stream, fakes)
+    fakes[0].say({"event": "progress", "side": "wrong"}, None)
+    *_, last = [await task, *await rest_of(stream)]
+    assert (last["event"], last["message"]["key"]) == ("error", "train.died")

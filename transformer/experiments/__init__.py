@@ -2,15 +2,20 @@
 
 from .compare import Comparison, MapDifference, StepPair, compare
 from .heads import Silenced, Sweep, silence_each_head, sweep
-from .mistake import Mistake, Side, Symptom
+from .mistake import DecodingMistake, Learned, Learning, Mistake, Side, Symptom, TrainingMistake
 from .of_decoding import OF_DECODING
 from .of_training import OF_TRAINING
 
-MISTAKES = {mistake.name: mistake for mistake in (*OF_TRAINING, *OF_DECODING)}
+MISTAKES: dict[str, TrainingMistake | DecodingMistake] = {
+    mistake.name: mistake for mistake in (*OF_TRAINING, *OF_DECODING)
+}
 
 __all__ = [
     "MISTAKES",
     "Comparison",
+    "DecodingMistake",
+    "Learned",
+    "Learning",
     "MapDifference",
     "Mistake",
     "Side",
@@ -18,6 +23,7 @@ __all__ = [
     "StepPair",
     "Sweep",
     "Symptom",
+    "TrainingMistake",
     "compare",
     "silence_each_head",
     "sweep",

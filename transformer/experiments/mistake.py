@@ -1,9 +1,10 @@
 """What a mistake is, and what is seen of it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
+from ..maps import AttentionMap
 from ..translator import Translator
 
 
@@ -13,21 +14,45 @@ class Side:
 
     Attributes:
         numbers: what was measured -> how much. Both sides have the same ones, and the first tells most.
-        text: a translation that this side says.
+        text: what this side says of the sentence; where it was asked twice, both answers around " | ".
         losses: of its training, nats a token, step by step; none where nothing was trained.
+        attention: the map that this side shows, where the mistake can be seen in one.
     """
 
     numbers: Mapping[str, float]
     text: str
     losses: tuple[float, ...] = ()
+    attention: AttentionMap | None = field(default=None, compare=False)  # arrays have no one truth of equality
 
 
 @dataclass(frozen=True)
 class Symptom:
-    """The same thing done right and wrong."""
+    """The same thing done right and wrong.
+
+    Attributes:
+        sentence: that both were asked to translate.
+        wanted: its translation in the corpus, where a model was trained for this.
+        head: of both sides' maps, from 0: the one that shows most.
+    """
 
     right: Side
     wrong: Side
+    sentence: str
+    wanted: str = ""
+    head: int = 0
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One step, of so many `steps`, of a training of either side; `loss` in nats a token."""
+
+    side: Literal["right", "wrong"]
+    step: int
+    steps: int
+    loss: float
+
+
+Learning = Generator[Learned, None, Symptom]
 
 
 @dataclass(frozen=True)
@@ -36,13 +61,35 @@ class Mistake:
 
     Attributes:
         name: stable, for links and catalogues.
-        kind: whether it spoils what is learned, and small models are trained to show it, or a run of a trained one.
         right, wrong: the lines of code that differ, in PyTorch as a tutorial has them.
-        run: shows it on a translator and a sentence that it knows; one of training uses neither.
     """
 
     name: str
-    kind: Literal["training", "decoding"]
     right: str
     wrong: str
+
+
+@dataclass(frozen=True)
+class DecodingMistake(Mistake):
+    """It spoils a run of a trained model.
+
+    Attributes:
+        run: shows it on a translator and a sentence that it knows.
+        shown_on: the shipped checkpoint that it takes to see it; None where any will do.
+    """
+
     run: Callable[[Translator, str], Symptom]
+    shown_on: str | None = None
+    kind: ClassVar[Literal["decoding"]] = "decoding"
+
+
+@dataclass(frozen=True)
+class TrainingMistake(Mistake):
+    """It spoils what is learned, or what is measured then: small models are trained to show it.
+
+    Attributes:
+        run: trains them, and tells every step.
+    """
+
+    run: Callable[[], Learning]
+    kind: ClassVar[Literal["training"]] = "training"

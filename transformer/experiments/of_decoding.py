@@ -5,6 +5,7 @@ B batch, S source, T target, H heads, Q queries, K keys, D model width, V target
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,18 +13,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..corpus import classroom, encode_pairs
-from ..decoding import decode, evaluating, greedy_batch
+from ..decoding import decode, evaluating
 from ..inside import ids
 from ..interventions import Interventions, RemoveMask, Temperature
-from ..maps import KINDS
+from ..maps import KINDS, AttentionMap
 from ..model import Transformer
 from ..probe import Probe, Recorder
-from ..training import measure
 from ..translator import Translation, Translator
 from ..vocabulary import END, PAD, START
-from .mistake import Mistake, Side, Symptom
-from .of_training import held_out, trained
+from .mistake import DecodingMistake, Side, Symptom
+
+
+def _most(score: np.ndarray) -> tuple[int, int]:
+    """The layer and the head of the highest score; (L, H)."""
+    layer, head = np.unravel_index(int(score.argmax()), score.shape)
+    return int(layer), int(head)
 
 
 def padding_rows(translator: Translator, sentence: str) -> Symptom:
@@ -48,21 +52,31 @@ def padding_rows(translator: Translator, sentence: str) -> Symptom:
 
         return probe
 
-    def numbers(probe: Probe) -> tuple[float, float]:
-        """The share of the output that is no number, and the most that a last layer's word gives one after it."""
+    def nan_share(probe: Probe) -> float:
         with evaluating(model):
-            logits = model(src, tgt, probe=probe).logits
-        return float(logits.isnan().float().mean()), float(seen["weights"].triu(1).amax())
+            return float(model(src, tgt, probe=probe).logits.isnan().float().mean())
 
-    nan, _ = numbers(wrong(-math.inf))
-    _, future = numbers(wrong(-1e9))
+    def drawn(weights: Tensor, mask: Tensor) -> AttentionMap:
+        """The last layer's map of the padded sentence; a row that is masked whole looks everywhere."""
+        allowed = (mask | ~mask.any(dim=-1, keepdim=True)).cpu().numpy()
+        tokens = (*run.decoder_input, PAD, PAD)
+        layer = model.config.num_decoder_layers - 1
+        return AttentionMap("decoder", layer, tokens, tokens, weights[1].cpu().numpy(), allowed)
+
+    numbers = {"nan_share": nan_share(wrong(-math.inf))}
+    nan_share(wrong(-1e9))
+    numbers["weight_on_future"] = float(seen["weights"].triu(1).amax())
     recorder = Recorder(lambda name: name.endswith("self_attention.weights") and name.startswith("decoder"))
-    with evaluating(model):
-        logits = model(src, tgt, probe=recorder).logits
-    right = {"nan_share": float(logits.isnan().float().mean())}
+    right = {"nan_share": nan_share(recorder)}
     right["weight_on_future"] = max(float(weights[0].triu(1).amax()) for weights in recorder.values.values())
+    *_, last = recorder.values.values()
+    columns = (tgt != model.config.pad_id)[1] & causal
     # The likeliest word of a row of NaN is id 0, which is P: it says nothing at all.
-    return Symptom(Side(right, run.text), Side({"nan_share": nan, "weight_on_future": future}, ""))
+    return Symptom(
+        Side(right, run.text, attention=drawn(last[0], columns)),
+        Side(numbers, "", attention=drawn(seen["weights"], mask[1, 0])),
+        sentence,
+    )
 
 
 def cross_padding(translator: Translator, sentence: str) -> Symptom:
@@ -73,13 +87,20 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
         checkpoint = replace(checkpoint, pad_source=True, source_length=max(checkpoint.source_length, count + 1))
     padded = Translator(checkpoint, translator.name)
 
-    def side(run: Translation) -> Side:
-        on_padding = [m.weights[:, :, [token == PAD for token in run.source]].sum(axis=-1) for m in run.attention.cross]
-        numbers = {"weight_on_padding": float(np.mean(on_padding)), "most_on_padding": float(np.max(on_padding))}
-        return Side(numbers, run.text)
+    def on_padding(run: Translation) -> np.ndarray:
+        """(L, H, T)"""
+        padding = [token == PAD for token in run.source]
+        return np.stack([m.weights[:, :, padding].sum(axis=-1) for m in run.attention.cross])
 
     forgotten = padded.translate(sentence, interventions=Interventions((RemoveMask("cross"),)))
-    return Symptom(side(padded.translate(sentence)), side(forgotten))
+    layer, head = _most(on_padding(forgotten).max(axis=-1))
+
+    def side(run: Translation) -> Side:
+        there = on_padding(run)
+        numbers = {"weight_on_padding": float(there.mean()), "most_on_padding": float(there.max())}
+        return Side(numbers, run.text, attention=run.attention.cross[layer])
+
+    return Symptom(side(padded.translate(sentence)), side(forgotten), sentence, head=head)
 
 
 def no_eval(translator: Translator, sentence: str) -> Symptom:
@@ -100,7 +121,7 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
     with torch.random.fork_rng(devices=[]), torch.no_grad():  # whoever trains beside this draws what they would
         model = Transformer(replace(checkpoint.model.config, dropout=0.1)).to(translator.device)
         model.load_state_dict(checkpoint.model.state_dict())
-        return Symptom(right=runs(model.eval()), wrong=runs(model.train()))
+        return Symptom(right=runs(model.eval()), wrong=runs(model.train()), sentence=sentence)
 
 
 def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> tuple[list[int], Tensor]:
@@ -125,11 +146,19 @@ def never_stops(translator: Translator, sentence: str) -> Symptom:
         after = len(said) - said.index(END) - 1 if END in said else 0
         return Side({"words_after_end": after, "steps": len(said)}, " ".join(said))
 
-    return Symptom(side(vocab.ids[END]), side(-1))
+    return Symptom(side(vocab.ids[END]), side(-1), sentence)
 
 
 def unscaled(translator: Translator, sentence: str) -> Symptom:
     """Scores are sqrt(d_k) times too large, and the softmax sees little but its largest one (§3.2.1, footnote 4)."""
+
+    undone = Temperature(1 / math.sqrt(translator.checkpoint.model.config.head_dim))
+    plain, changed = (
+        translator.translate(sentence),
+        translator.translate(sentence, interventions=Interventions((undone,))),
+    )
+    spread = [np.stack([m.entropy().mean(axis=-1) for m in run.attention.encoder]) for run in (plain, changed)]
+    layer, head = _most(spread[0] - spread[1])  # of the encoder, which reads the same words in both
 
     def side(run: Translation) -> Side:
         maps = [m for kind in KINDS for m in run.attention.of(kind)]
@@ -137,39 +166,46 @@ def unscaled(translator: Translator, sentence: str) -> Symptom:
             "entropy": float(np.mean([m.entropy().mean() for m in maps])),
             "largest_weight": float(np.mean([m.weights.max(axis=-1).mean() for m in maps])),
         }
-        return Side(numbers, run.text)
+        return Side(numbers, run.text, attention=run.attention.encoder[layer])
 
-    undone = Temperature(1 / math.sqrt(translator.checkpoint.model.config.head_dim))
-    changed = translator.translate(sentence, interventions=Interventions((undone,)))
-    return Symptom(side(translator.translate(sentence)), side(changed))
+    return Symptom(side(plain), side(changed), sentence, head=head)
 
 
 def axes_swapped(translator: Translator, sentence: str) -> Symptom:
     """Columns drawn as rows: what sums to 1 runs down the picture, and a word seems to look at its own queries."""
     run = translator.translate(sentence)
+    right = run.attention.cross
+    wrong = [
+        AttentionMap(m.kind, m.layer, m.key_tokens, m.query_tokens, m.weights.swapaxes(-1, -2), m.allowed.T)
+        for m in right
+    ]
+    layer, head = _most(np.stack([m.weights.max(axis=(-1, -2)) for m in right]))
 
-    def side(weights: list[np.ndarray]) -> Side:
-        off = max(float(np.abs(w.sum(axis=-1) - 1).max()) for w in weights)
-        return Side({"row_sum_error": off, "rows": weights[0].shape[-2], "columns": weights[0].shape[-1]}, run.text)
+    def side(maps: Sequence[AttentionMap]) -> Side:
+        off = max(float(np.abs(m.weights.sum(axis=-1) - 1).max()) for m in maps)
+        numbers = {"row_sum_error": off, "rows": len(maps[0].query_tokens), "columns": len(maps[0].key_tokens)}
+        return Side(numbers, run.text, attention=maps[layer])
 
-    maps = [m.weights for m in run.attention.cross]
-    return Symptom(side(maps), side([w.swapaxes(-1, -2) for w in maps]))
+    return Symptom(side(right), side(wrong), sentence, head=head)
 
 
 def after_dropout(translator: Translator, sentence: str) -> Symptom:
     """Weights kept where dropout has been over them: some are 0, the others too large by 1 / 0.9."""
     run = translator.translate(sentence)
-    maps = [m for kind in KINDS for m in run.attention.of(kind)]
-
-    def side(weights: list[np.ndarray]) -> Side:
-        off = max(float(np.abs(w.sum(axis=-1) - 1).max()) for w in weights)
-        gone = np.concatenate([(w == 0)[:, m.allowed].ravel() for w, m in zip(weights, maps, strict=True)])
-        return Side({"row_sum_error": off, "lost_share": float(gone.mean())}, run.text)
-
+    right = [m for kind in KINDS for m in run.attention.of(kind)]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        dropped = [F.dropout(torch.tensor(np.array(m.weights)), 0.1).numpy() for m in maps]
-    return Symptom(side([m.weights for m in maps]), side(dropped))
+        wrong = [replace(m, weights=F.dropout(torch.tensor(np.array(m.weights)), 0.1).numpy()) for m in right]
+    layers = len(run.attention.cross)
+    layer, head = _most(np.stack([np.abs(m.weights.sum(axis=-1) - 1).mean(axis=-1) for m in wrong[-layers:]]))
+
+    def side(maps: Sequence[AttentionMap]) -> Side:
+        off = max(float(np.abs(m.weights.sum(axis=-1) - 1).max()) for m in maps)
+        gone = np.concatenate([(m.weights == 0)[:, m.allowed].ravel() for m in maps])
+        numbers = {"row_sum_error": off, "lost_share": float(gone.mean())}
+        return Side(numbers, run.text, attention=maps[layer - layers])  # the last ones are of cross-attention
+
+    return Symptom(side(right), side(wrong), sentence, head=head)
 
 
 def one_head(translator: Translator, sentence: str) -> Symptom:
@@ -180,11 +216,19 @@ def one_head(translator: Translator, sentence: str) -> Symptom:
     others = np.delete(looks.reshape(-1, len(shown)), (len(looks) - 1) * looks.shape[1], axis=0)
     agree = float((others == shown).mean()) if len(others) else 1.0
     right = {"agreement": 1.0, "heads": looks.shape[0] * looks.shape[1]}
-    return Symptom(Side(right, run.text), Side({"agreement": agree, "heads": 1}, run.text))
+    last = run.attention.cross[-1]
+    return Symptom(
+        Side(right, run.text, attention=last),
+        Side({"agreement": agree, "heads": 1}, run.text, attention=replace(last, weights=last.weights[:1])),
+        sentence,
+    )
 
 
 def positions_from_ids(translator: Translator, sentence: str) -> Symptom:
-    """A word's position is looked up by its id, so it is the same wherever it stands: their order tells nothing."""
+    """A word's position is looked up by its id, so it is the same wherever it stands: their order tells nothing.
+
+    Both texts are what is said after the right words so far, of the sentence and of the same read backwards.
+    """
     model, run = translator.checkpoint.model, translator.translate(sentence)
     src, tgt = ids(translator, run)
     words = int((src != model.config.pad_id).sum())
@@ -197,10 +241,11 @@ def positions_from_ids(translator: Translator, sentence: str) -> Symptom:
     def side(wrong: bool) -> Side:
         with evaluating(model):
             one, two = (model(each, tgt, probe=by_id(each) if wrong else None).logits[0] for each in (src, turned))
-        text = translator.checkpoint.tgt_vocab.decode(one.argmax(dim=-1).tolist())
+        decoded = translator.checkpoint.tgt_vocab.decode
+        text = " | ".join(decoded(each.argmax(dim=-1).tolist()) for each in (one, two))
         return Side({"difference": float((one.softmax(-1) - two.softmax(-1)).abs().max())}, text)
 
-    return Symptom(side(False), side(True))
+    return Symptom(side(False), side(True), sentence)
 
 
 class _FreshNorm(nn.Module):
@@ -229,106 +274,72 @@ def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
         text = Translator(replace(checkpoint, model=model), translator.name).translate(sentence).text
         return Side({"saved_norm_values": kept, "probability": probability}, text)
 
-    return Symptom(side(checkpoint.model), side(broken))
-
-
-def teacher_forced_test(translator: Translator, sentence: str) -> Symptom:
-    """Of a small model that is not done learning: how good does it look when it is shown the answer so far?"""
-    model, corpus = trained(causal=True).model, classroom()
-    data = encode_pairs(held_out(), corpus.src_vocab, corpus.tgt_vocab)
-    start, end = corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
-    said = greedy_batch(model, data.src, start, end, data.target_length)
-    hits = words = 0
-    for ours, gold in zip(said, data.tgt_out.tolist(), strict=True):
-        gold = [i for i in gold if i != model.config.pad_id]
-        words += len(gold)
-        hits += sum(a == b for a, b in zip(ours, gold, strict=False))
-    with evaluating(model):
-        shown = model(data.src[:1], data.tgt_in[:1], need_weights=False).logits[0].argmax(dim=-1).tolist()
-    _, accuracy = measure(model, data)
-    decoded = corpus.tgt_vocab.decode
-    return Symptom(
-        Side({"words_right": hits / words}, decoded(said[0])), Side({"words_right": accuracy}, decoded(shown))
-    )
+    return Symptom(side(checkpoint.model), side(broken), sentence)
 
 
 OF_DECODING = (
-    Mistake(
+    DecodingMistake(
         "padding_rows",
-        "decoding",
         right="mask = (tgt != PAD)[:, None, None, :] & causal  # key columns",
         wrong="mask = (tgt != PAD)[:, None, :, None] & causal  # query rows",
         run=padding_rows,
     ),
-    Mistake(
+    DecodingMistake(
         "cross_padding",
-        "decoding",
         right="x, weights = self.cross_attn(x, memory, memory, mask=src_padding_mask)",
         wrong="x, weights = self.cross_attn(x, memory, memory)",
         run=cross_padding,
     ),
-    Mistake(
+    DecodingMistake(
         "no_eval",
-        "decoding",
         right="model.eval()\nwith torch.no_grad():\n    print(translate(model, sentence))",
         wrong="with torch.no_grad():\n    print(translate(model, sentence))",
         run=no_eval,
+        shown_on="classroom",
     ),
-    Mistake(
+    DecodingMistake(
         "never_stops",
-        "decoding",
         right="for _ in range(max_len):\n    ...\n    if next_word == END:\n        break",
         wrong="for _ in range(max_len):\n    ...",
         run=never_stops,
     ),
-    Mistake(
+    DecodingMistake(
         "unscaled",
-        "decoding",
         right="scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)",
         wrong="scores = q @ k.transpose(-2, -1)",
         run=unscaled,
     ),
-    Mistake(
+    DecodingMistake(
         "axes_swapped",
-        "decoding",
         right='ax.imshow(weights)  # (queries, keys)\nax.set_ylabel("query")\nax.set_xlabel("key")',
         wrong='ax.imshow(weights.T)\nax.set_ylabel("query")\nax.set_xlabel("key")',
         run=axes_swapped,
     ),
-    Mistake(
+    DecodingMistake(
         "after_dropout",
-        "decoding",
         right="weights = scores.softmax(dim=-1)\nself.weights = weights\nreturn self.dropout(weights) @ v",
         wrong="weights = self.dropout(scores.softmax(dim=-1))\nself.weights = weights\nreturn weights @ v",
         run=after_dropout,
     ),
-    Mistake(
+    DecodingMistake(
         "one_head",
-        "decoding",
         right="for layer, weights in enumerate(cross_attention):  # (heads, queries, keys)\n    show(layer, weights)",
         wrong='show("the attention", cross_attention[-1][0])',
         run=one_head,
     ),
-    Mistake(
+    DecodingMistake(
         "positions_from_ids",
-        "decoding",
         right="x = self.embedding(ids) + self.positions[: ids.size(1)]",
         wrong="x = self.embedding(ids) + self.positions[ids]",
         run=positions_from_ids,
+        shown_on="classroom",
     ),
-    Mistake(
+    DecodingMistake(
         "norm_in_forward",
-        "decoding",
         right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
         "def forward(self, x):\n    return self.norm(x)",
         wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)",
         run=norm_in_forward,
-    ),
-    Mistake(
-        "teacher_forced_test",
-        "decoding",
-        right="ids = [START]\nwhile ids[-1] != END:\n    ids.append(model(src, ids)[-1].argmax())",
-        wrong="ids = model(src, gold).argmax(dim=-1)  # it reads the answer that it is asked for",
-        run=teacher_forced_test,
+        shown_on="classroom",
     ),
 )

@@ -10,8 +10,9 @@ import gradio as gr
 
 from ..corpus import AlignedPair
 from ..evaluation import alignment_scores
-from ..experiments import silence_each_head
+from ..experiments import compare, silence_each_head
 from ..figures import positions
+from ..interventions import NOTHING, Interventions
 from ..message import Message, Words
 from ..translator import CheckpointError, SentenceError, Translation, names
 from ..translator import positional_encoding as encode_positions
@@ -24,14 +25,27 @@ LONGEST, WIDEST = 200, 1024  # of an encoding that a visitor may ask for
 
 
 @answered_once(256)
-def run(checkpoint: str, sentence: str) -> Translation:
-    return translator(checkpoint).translate(sentence)
+def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Translation:
+    return translator(checkpoint).translate(sentence, interventions=changes)
+
+
+def changes(question: Any) -> Interventions:
+    """What is to be changed in the run that a question, of any kind, is about.
+
+    Raises:
+        ValueError: they are no changes.
+    """
+    return Interventions.parse(question.get("changes", []))
 
 
 @answered_once(256)
-def _page(checkpoint: str, sentence: str) -> dict[str, Any]:
-    translation = run(checkpoint, sentence)
-    return for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
+def _page(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
+    translation = run(checkpoint, sentence, changes)
+    shown = for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
+    if changes is NOTHING:
+        return shown
+    beside = compare(run(checkpoint, sentence), translation).steps
+    return shown | {"beside": [{"kept": step.kept, "same_input": step.same_input} for step in beside]}
 
 
 def reference(checkpoint: str, translation: Translation) -> AlignedPair | None:
@@ -40,12 +54,16 @@ def reference(checkpoint: str, translation: Translation) -> AlignedPair | None:
     return known.read(" ".join(token for token in translation.source if token != PAD)) if known else None
 
 
-def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
-    """The run of a sentence for the page, or what to do about a sentence that cannot be taken."""
+def show(sentence: str, checkpoint: str = "toy", asked: Any = ()) -> dict[str, Any]:
+    """The run of a sentence for the page, under the changes that are asked for, and then also the `whole` one without
+    them; or what to do about a sentence that cannot be taken."""
     if not isinstance(sentence, str) or not isinstance(checkpoint, str):
         sentence, checkpoint = "", "toy"
     try:
-        return {"run": _page(checkpoint, sentence), "error": None}
+        whole = _page(checkpoint, sentence, NOTHING)
+        if not asked:
+            return {"run": whole, "whole": None, "error": None}
+        return {"run": _page(checkpoint, sentence, Interventions.parse(asked)), "whole": whole, "error": None}
     except SentenceError as error:
         return _refused(error.message)
     except GoneError as error:
@@ -53,21 +71,24 @@ def show(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
     except CheckpointError:
         english = "There is no such checkpoint. There is: {names}."
         return _refused(Message("error.no_checkpoint", english, {"names": Words(tuple(names()))}))
+    except ValueError:
+        english = "One of these changes has no place in this model or this sentence. Undo it, and try again."
+        return _refused(Message("error.changes", english))
 
 
 def _refused(message: Message) -> dict[str, Any]:
-    return {"run": None, "error": message.for_page()}
+    return {"run": None, "whole": None, "error": message.for_page()}
 
 
 def ask(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
-    """What the visitor typed, in the checkpoint that is shown. The box keeps what stands in it."""
-    return gr.skip(), show(_text(event, "sentence"), _text(event, "checkpoint"))
+    """What the visitor typed, or the same once more under other changes. The box keeps what stands in it."""
+    return gr.skip(), show(_text(event, "sentence"), _text(event, "checkpoint"), _changes(event))
 
 
 def example(event: gr.EventData) -> tuple[str, dict[str, Any]]:
-    """An example that was clicked: its sentence, and its run."""
+    """An example that was clicked, or where a link leads: its sentence, and its run."""
     sentence = _text(event, "sentence")
-    return sentence, show(sentence, _text(event, "checkpoint"))
+    return sentence, show(sentence, _text(event, "checkpoint"), _changes(event))
 
 
 def surprise(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
@@ -78,7 +99,7 @@ def surprise(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
         return gr.skip(), _refused(Message("error.no_held_out", "This model has no held-out sentences to draw from."))
     first, *_ = known.held_out.values()
     sentence = random.choice(first()).spelling
-    return sentence, show(sentence, checkpoint)
+    return sentence, show(sentence, checkpoint, _changes(event))
 
 
 def choose(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
@@ -94,6 +115,10 @@ def choose(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
 
 def _text(event: gr.EventData, name: str) -> str:
     return str(getattr(event, name, ""))
+
+
+def _changes(event: gr.EventData) -> Any:
+    return getattr(event, "changes", [])
 
 
 def heads(question: Any) -> dict[str, Any]:
@@ -168,19 +193,20 @@ def _encoding(length: int, d_model: int) -> dict[str, Any]:
 
 
 def input_sum(question: Any) -> dict[str, Any]:
-    """Embedding + position = input of a run's `{"checkpoint", "sentence", "stack"}` as a figure, or `{"error"}`."""
+    """Embedding + position = input of a run's `{"checkpoint", "sentence", "stack"}` and, if there are any, `"changes"`
+    as a figure, or `{"error"}`."""
     match question:
         case {"checkpoint": str(checkpoint), "sentence": str(sentence), "stack": "encoder" | "decoder" as stack}:
             try:
-                return _input_sum(checkpoint, sentence, stack)
-            except REFUSALS as error:
+                return _input_sum(checkpoint, sentence, stack, changes(question))
+            except ValueError as error:
                 return {"error": str(error)}
     return {"error": "A checkpoint, a sentence and a stack (encoder or decoder) are needed."}
 
 
 @answered_once(64)
-def _input_sum(checkpoint: str, sentence: str, stack: str) -> dict[str, Any]:
-    translation = run(checkpoint, sentence)
+def _input_sum(checkpoint: str, sentence: str, stack: str, changes: Interventions) -> dict[str, Any]:
+    translation = run(checkpoint, sentence, changes)
     read = translation.source_input if stack == "encoder" else translation.target_input
     figure = positions.input_sum(read.tokens, read.embedding, read.positions, read.input)
     return {"tokens": read.tokens, "d_model": read.input.shape[1], "figure": json.loads(figure.to_json())}

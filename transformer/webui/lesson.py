@@ -1,6 +1,7 @@
 """What the lesson asks about a run. Pure functions of one question; what takes long is answered once.
 
 Every question is a dict that anybody may have written; what cannot be answered is refused with {"error": a sentence}.
+One about a run may have "changes" (see interventions), which are made in it.
 """
 
 import platform
@@ -17,6 +18,7 @@ from ..config import TransformerConfig
 from ..correctness import check
 from ..inside import look_inside, vectors
 from ..inside import parameters as row_of_parameters
+from ..interventions import ForceWord, Interventions
 from ..live.plan import SWITCHES
 from ..maps import Kind
 from ..notebook import notebook as notebook_of
@@ -24,7 +26,7 @@ from ..portable import Portable
 from ..shapes import shapes as shapes_of
 from ..translator import Translation
 from ..vocabulary import END
-from .handlers import reference, run
+from .handlers import changes, reference, run
 from .models import answered_once, title, translator
 from .payload import floats
 from .shelf import file_name, shelf
@@ -42,13 +44,13 @@ def inside(question: Any) -> dict[str, Any]:
             "kind": "encoder" | "decoder" | "cross" as kind,
             "layer": layer,
         } if type(layer) is int:  # not True, which is 1
-            return _answer(_inside, checkpoint, sentence, kind, layer)
+            return _answer(_inside, question, checkpoint, sentence, kind, layer)
     return _refuse("A checkpoint, a sentence, a kind (encoder, decoder or cross) and a layer are needed.")
 
 
 @answered_once(64)
-def _inside(checkpoint: str, sentence: str, kind: Kind, layer: int) -> dict[str, Any]:
-    seen = look_inside(translator(checkpoint), run(checkpoint, sentence), kind, layer)
+def _inside(checkpoint: str, sentence: str, kind: Kind, layer: int, changes: Interventions) -> dict[str, Any]:
+    seen = look_inside(translator(checkpoint), run(checkpoint, sentence, changes), kind, layer)
     values = {field.name: getattr(seen, field.name) for field in fields(seen)}
     return {
         **{name: values[name] for name in ("kind", "layer", "queries", "keys", "norm_first", "head_dim")},
@@ -68,8 +70,8 @@ def stack(question: Any) -> dict[str, Any]:
 
 
 @answered_once(64)
-def _stack(checkpoint: str, sentence: str) -> dict[str, Any]:
-    found = vectors(translator(checkpoint), run(checkpoint, sentence))
+def _stack(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
+    found = vectors(translator(checkpoint), run(checkpoint, sentence, changes))
     return {name: _array(value) for name, value in found.items()}
 
 
@@ -83,7 +85,7 @@ def parameters(question: Any) -> dict[str, Any]:
             "part": str(part),
             "row": row,
         } if type(layer) is type(row) is int:
-            return _answer(_parameters, checkpoint, kind, layer, part, row)
+            return _answered(_parameters, checkpoint, kind, layer, part, row)
     return _refuse("A checkpoint, a kind (encoder, decoder or cross), a layer, a part and a row are needed.")
 
 
@@ -93,13 +95,13 @@ def _parameters(checkpoint: str, kind: Kind, layer: int, part: str, row: int) ->
 
 
 def checks(question: Any) -> dict[str, Any]:
-    """Four measurements of whether what is shown is true: `{"checkpoint", "sentence"}`."""
+    """Measurements of whether what is shown is true: `{"checkpoint", "sentence"}`."""
     return _about_a_run(_checks, question)
 
 
 @answered_once(256)
-def _checks(checkpoint: str, sentence: str) -> dict[str, Any]:
-    found = check(translator(checkpoint), run(checkpoint, sentence))
+def _checks(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
+    found = check(translator(checkpoint), run(checkpoint, sentence, changes))
     return {"checks": [asdict(each) | {"ok": each.ok} for each in found]}
 
 
@@ -108,8 +110,8 @@ def shapes(question: Any) -> dict[str, Any]:
     return _about_a_run(_shapes, question)
 
 
-def _shapes(checkpoint: str, sentence: str) -> dict[str, Any]:
-    config, translation = translator(checkpoint).checkpoint.model.config, run(checkpoint, sentence)
+def _shapes(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
+    config, translation = translator(checkpoint).checkpoint.model.config, run(checkpoint, sentence, changes)
     papers = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
     lengths = len(translation.source), len(translation.decoder_input)
     return {
@@ -136,21 +138,22 @@ def two_ways(question: Any) -> dict[str, Any]:
         case {"checkpoint": str(checkpoint), "sentence": str(sentence), "step": step, "word": str(word)} if (
             type(step) is int
         ):
-            return _answer(_two_ways, checkpoint, sentence, step, word)
+            return _answer(_two_ways, question, checkpoint, sentence, step, word)
     return _refuse("A checkpoint, a sentence, a step and a word are needed.")
 
 
 @answered_once(256)
-def _two_ways(checkpoint: str, sentence: str, step: int, word: str) -> dict[str, Any]:
-    own = run(checkpoint, sentence)
+def _two_ways(checkpoint: str, sentence: str, step: int, word: str, changes: Interventions) -> dict[str, Any]:
+    unforced = Interventions(tuple(each for each in changes.changes if not isinstance(each, ForceWord)))
+    own = run(checkpoint, sentence, unforced)
     pair = reference(checkpoint, own)
     wanted = (*pair.target.split(), END) if pair else own.output
     last = min(len(wanted), len(own.output)) - 1
     if not 0 <= step <= last:
         raise ValueError(f"A slip happens at a step from 0 to {last}.")
     model = translator(checkpoint)
-    free = model.translate(sentence, forced=(*own.output[:step], word))
-    taught = model.translate(sentence, forced=wanted)
+    free = model.translate(sentence, forced=(*own.output[:step], word), interventions=unforced)
+    taught = model.translate(sentence, forced=wanted, interventions=unforced)
     teacher = [
         {"read": read, "said": each.candidates[0].token, "probability": each.candidates[0].probability, "wanted": want}
         for read, each, want in zip(taught.decoder_input, taught.steps, wanted, strict=True)
@@ -173,8 +176,8 @@ def weights_csv(question: Any) -> dict[str, Any]:
     return _about_a_run(_weights_csv, question)
 
 
-def _weights_csv(checkpoint: str, sentence: str) -> dict[str, Any]:
-    table = run(checkpoint, sentence).table()
+def _weights_csv(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
+    table = run(checkpoint, sentence, changes).table()
     for column in ("query_token", "key_token"):  # a word of a stranger's vocabulary must not be a spreadsheet's formula
         table[column] = table[column].where(~table[column].str.match(r"[=+\-@]"), "'" + table[column])
     text = table.to_csv(index=False)
@@ -186,9 +189,10 @@ def notebook(question: Any) -> dict[str, Any]:
     return _about_a_run(_notebook, question)
 
 
-def _notebook(checkpoint: str, sentence: str) -> dict[str, Any]:
+def _notebook(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
     own = shelf().find(checkpoint)
-    text = notebook_of(run(checkpoint, sentence), file_name(own.portable.name) if own else checkpoint)
+    translation = run(checkpoint, sentence, changes)
+    text = notebook_of(translation, file_name(own.portable.name) if own else checkpoint)
     return {"name": f"{title(checkpoint)}-attention.ipynb", "text": text}
 
 
@@ -199,7 +203,7 @@ def provenance(question: Any) -> dict[str, Any]:
     """
     match question:
         case {"checkpoint": str(checkpoint)}:
-            return _answer(_provenance, checkpoint)
+            return _answered(_provenance, checkpoint)
     return _refuse("A checkpoint is needed.")
 
 
@@ -249,17 +253,22 @@ def _array(values: np.ndarray) -> dict[str, Any]:
     return {"shape": values.shape, "data": floats(values)}
 
 
-def _about_a_run(answer: Callable[[str, str], dict[str, Any]], question: Any) -> dict[str, Any]:
+def _about_a_run(answer: Callable[..., dict[str, Any]], question: Any) -> dict[str, Any]:
     match question:
         case {"checkpoint": str(checkpoint), "sentence": str(sentence)}:
-            return _answer(answer, checkpoint, sentence)
+            return _answer(answer, question, checkpoint, sentence)
     return _refuse("A checkpoint and a sentence are needed.")
 
 
-def _answer(answer: Callable[..., dict[str, Any]], *asked: Any) -> dict[str, Any]:
+def _answer(answer: Callable[..., dict[str, Any]], question: Any, *asked: Any) -> dict[str, Any]:
+    """Of a run, with the changes that the question asks for."""
+    return _answered(lambda: answer(*asked, changes(question)))
+
+
+def _answered(answer: Callable[..., dict[str, Any]], *asked: Any) -> dict[str, Any]:
     try:
         return answer(*asked)
-    except ValueError as error:  # SentenceError, CheckpointError, and those below of a layer, a row or a word
+    except ValueError as error:  # SentenceError, CheckpointError, and those below of a layer, a row, a word or a change
         return _refuse(str(error))
 
 

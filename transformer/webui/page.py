@@ -9,7 +9,7 @@ import plotly
 
 from ..corpus import MATERIALS
 from ..translator import names
-from . import handlers, lesson, train
+from . import bugs, handlers, lesson, roads, train, whatif
 from .models import about, translator
 from .routes import ROUTES
 from .view import ASSETS, view
@@ -74,9 +74,9 @@ def build() -> gr.Blocks:
                 view("train", train.opening(), elem_id="train", server=(train.pairs, train.plan))
             with gr.Tab(ENGLISH["tab.break"], id="break", elem_id="tab-break"):
                 view("breakit", elem_id="breakit")
-                view("whatif", elem_id="whatif")
-                view("bugs", elem_id="bugs")
-                view("roads", elem_id="roads")
+                view("whatif", elem_id="whatif", server=(whatif.sweep, whatif.vocabulary))
+                view("bugs", bugs.opening(), elem_id="bugs", server=(bugs.mistake,))
+                view("roads", elem_id="roads", server=(roads.beam, roads.sampled, roads.forced))
             with gr.Tab(ENGLISH["tab.lesson"], id="lesson", elem_id="tab-lesson"):
                 drawn = (lesson.inside, lesson.parameters, lesson.stack, lesson.two_ways)
                 view("lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))
@@ -89,7 +89,9 @@ def build() -> gr.Blocks:
         quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
         for event, handler in EVENTS.items():
             getattr(top, event)(handler, None, [sentence, top], js=asked, **quiet).then(None, js=answered)
-        gr.api(  # type: ignore[attr-defined]
-            handlers.translate, api_name="translate", concurrency_limit=None
-        )
+        decodings = (roads.beam_search, roads.sample, roads.teacher_forcing)
+        for action in (handlers.translate, whatif.what_if, whatif.which_heads_matter, *decodings, bugs.spot_the_bug):
+            gr.api(  # type: ignore[attr-defined]
+                action, api_name=action.__name__, concurrency_limit=None
+            )
     return page

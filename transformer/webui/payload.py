@@ -20,6 +20,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
     return {
         "sentence": run.sentence,
         "checkpoint": run.checkpoint,
+        "changes": run.interventions.to_json(),
         "complete": run.complete,
         **_words(run),
         "ids": {
@@ -79,7 +80,9 @@ def _words(run: Translation) -> dict[str, Any]:
 
 
 def _step(step: TranslationStep) -> dict[str, Any]:
-    candidates = [{"token": c.token, "probability": c.probability} for c in step.candidates[:MOST_CANDIDATES]]
+    """The likeliest words, and the one that was said, which may be none of them where it was forced."""
+    shown = [c for i, c in enumerate(step.candidates) if i < MOST_CANDIDATES or c.token == step.token]
+    candidates = [{"token": c.token, "probability": c.probability} for c in shown]
     return {"token": step.token, "probability": step.probability, "candidates": candidates}
 
 

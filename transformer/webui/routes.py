@@ -2,6 +2,7 @@
 
 POST train          a question (see live.plan) with a `visit`; answers events, one line of JSON each, until it ends
 POST train/stop     {"run"}: the training ends, and its model is kept
+POST mistake        {"name", "visit"}: trainings that show a mistake, as events (see live.retrained)
 POST models?visit=  a file; answers {"model", "kept": the keys of all the visit's models} or {"error"}
 GET models/KEY      the file
 DELETE models/KEY   forget it
@@ -20,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ..device import pick_device
+from ..experiments import MISTAKES, TrainingMistake
 from ..live.plan import plan
 from ..message import Message
 from ..portable import PortableError, load_portable, most_bytes, too_big
@@ -33,14 +35,24 @@ NOT_A_QUESTION = Message("train.no_question", "The server did not understand thi
 
 
 async def train(request: Request) -> Response:
-    question = await _question(request)
-    visit = question and question.get("visit")
-    if not question or not isinstance(visit, str) or not 1 <= len(visit) <= LONGEST_VISIT:
+    question, visit = await _visited(request)
+    if not question:
         return _refused(NOT_A_QUESTION)
     planned = await run_in_threadpool(plan, question, workshop().limits)
     if planned.job is None:
         return _refused(planned.problems[0].message)
-    events = workshop().train(planned.job, visit)
+    return await _answered(workshop().train(planned.job, visit))
+
+
+async def mistake(request: Request) -> Response:
+    question, visit = await _visited(request)
+    name = question.get("name")
+    if not isinstance(name, str) or not isinstance(MISTAKES.get(name), TrainingMistake):
+        return _refused(NOT_A_QUESTION)
+    return await _answered(workshop().show(name, visit))
+
+
+async def _answered(events: AsyncGenerator[Event | str]) -> Response:
     try:
         first = await anext(events)
     except BusyError as error:
@@ -116,6 +128,7 @@ async def forget(request: Request) -> Response:
 
 
 ROUTES = [
+    Route("/mistake", mistake, methods=["POST"]),
     Route("/train", train, methods=["POST"]),
     Route("/train/stop", stop, methods=["POST"]),
     Route("/models", bring, methods=["POST"]),
@@ -127,6 +140,13 @@ ROUTES = [
 def _foreign(request: Request) -> bool:
     """Whether another site's page asks, through the browser of somebody who may ask: on their own machine, say."""
     return request.headers.get("sec-fetch-site") == "cross-site"
+
+
+async def _visited(request: Request) -> tuple[dict[str, Any], str]:
+    """A question of a visit, and the visit; an empty one where it is of none."""
+    question = await _question(request) or {}
+    visit = question.get("visit")
+    return (question, visit) if isinstance(visit, str) and 1 <= len(visit) <= LONGEST_VISIT else ({}, "")
 
 
 async def _question(request: Request) -> dict[str, Any] | None:

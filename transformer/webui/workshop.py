@@ -6,7 +6,7 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from .shelf import Shelf, ShelfError, shelf
 ROOT = Path(__file__).resolve().parents[2]
 HEARTBEAT_SECONDS = 15  # in the queue
 GRACE_SECONDS = 60  # that a process has besides its training: to begin, to measure, to write
+RESULTS = tuple(f'{{"event": "{name}"' for name in ("trained", "symptom", "error"))  # how their lines begin
 Event = dict[str, Any]
 
 
@@ -35,7 +36,10 @@ class BusyError(Exception):
 
 
 class Worker:
-    """A process that trains one model. It has loaded PyTorch by the time that it is needed, if it was started early."""
+    """A process that trains one model, or those that show a mistake.
+
+    It has loaded PyTorch by the time that it is needed, if it was started early.
+    """
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "transformer.live.worker"]
@@ -44,6 +48,9 @@ class Worker:
 
     def begin(self, job: Job, file: Path) -> None:
         self._tell(json.dumps({"job": job.to_json(), "file": str(file)}))
+
+    def show(self, mistake: str) -> None:
+        self._tell(json.dumps({"mistake": mistake}))
 
     def stop(self) -> None:
         """Training ends after the step that it is in; the rest of its events follows."""
@@ -114,7 +121,7 @@ class Workshop:
                 if ticket.worker:
                     ticket.worker.stop()
 
-    async def train(self, job: Job, visit: str) -> AsyncGenerator[Event | str]:
+    def train(self, job: Job, visit: str) -> AsyncGenerator[Event | str]:
         """Wait for a place, train, and put the model on the shelf: events, or lines of JSON that are events.
 
         Whoever stops listening ends the training.
@@ -122,6 +129,19 @@ class Workshop:
         Raises:
             BusyError: this visit trains already, or too many wait.
         """
+        return self._queued(visit, lambda ticket: self._trained(ticket, job))
+
+    def show(self, mistake: str, visit: str) -> AsyncGenerator[Event | str]:
+        """Wait for a place, and train small models with a mistake of training and without: events as of `train`.
+
+        Raises:
+            BusyError: this visit trains already, or too many wait.
+        """
+        return self._queued(visit, lambda ticket: self._lines(ticket, lambda worker: worker.show(mistake)))
+
+    async def _queued(
+        self, visit: str, work: Callable[["_Ticket"], AsyncGenerator[Event | str]]
+    ) -> AsyncGenerator[Event | str]:
         if any(ticket.visit == visit for ticket in self._tickets):
             raise BusyError(
                 Message("train.already", "You are training a model already. Stop it, or wait for it to end.")
@@ -136,7 +156,7 @@ class Workshop:
             async for place in self._turn(ticket):
                 yield {"event": "waiting", "place": place}
             yield {"event": "run", "run": ticket.run}
-            async with aclosing(self._trained(ticket, job)) as events:
+            async with aclosing(work(ticket)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -161,28 +181,36 @@ class Workshop:
 
     async def _trained(self, ticket: "_Ticket", job: Job) -> AsyncGenerator[Event | str]:
         file = self._shelf.folder / f"{secrets.token_hex(16)}.safetensors"
-        worker = await self._taken()
-        ended = kept = False
+        kept = False
         try:
-            await asyncio.to_thread(worker.begin, job, file)  # which waits until the process reads, if it has to load
+            async with aclosing(self._lines(ticket, lambda worker: worker.begin(job, file))) as lines:
+                async for line in lines:
+                    if isinstance(line, str) and line.startswith('{"event": "trained"'):
+                        event = await self._kept(json.loads(line), file, ticket.visit)
+                        kept = "model" in event
+                        yield event
+                    else:
+                        yield line
+        finally:
+            if not kept:
+                file.unlink(missing_ok=True)
+
+    async def _lines(self, ticket: "_Ticket", begin: Callable[[Worker], None]) -> AsyncGenerator[Event | str]:
+        """What a process of its own writes, and an error where it broke off before it had a result."""
+        worker = await self._taken()
+        ended = False
+        try:
+            await asyncio.to_thread(begin, worker)  # which waits until the process reads, if it has to load
             ticket.worker = worker
             if ticket.stopped:
                 worker.stop()
             async with aclosing(worker.lines(self.limits.seconds + GRACE_SECONDS)) as lines:
                 async for line in lines:
-                    if line.startswith('{"event": "ready"'):
-                        continue
-                    if line.startswith('{"event": "trained"'):
-                        event = await self._kept(json.loads(line), file, ticket.visit)
-                        ended, kept = True, "model" in event
-                        yield event
-                    else:
-                        ended = ended or line.startswith('{"event": "error"')
+                    if not line.startswith('{"event": "ready"'):
+                        ended = ended or line.startswith(RESULTS)
                         yield line
         finally:
             worker.end()
-            if not kept:
-                file.unlink(missing_ok=True)
         if not ended:
             english = "The training broke off. It may have taken more memory than there is: try a smaller network."
             yield {"event": "error", "message": Message("train.died", english).for_page()}
