@@ -39,7 +39,8 @@ STRAYS = r"""({ tokens, names, said }) => {
     const [words, usual, either] = [new Set(tokens), new Set(names), new Set(said)];
     const own = ".word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
         "#sentence input, #sentence textarea, .share input";
-    const spoken = ".choice, .tip, .lines, .ytick, .figure, #road-slip, .target select"; // where tokens of either language stand among other text
+    // Where tokens of either language stand among other text.
+    const spoken = ".choice, .tip, .lines, .ytick, .figure, #road-slip, .target select";
     const never = "script, style, noscript, .visually-hidden[aria-hidden=true], code"; // PyTorch has one language, too
     const told = ["aria-label", "aria-valuetext", "title", "placeholder", "alt", "data-title"];
     const plain = (word) => word.toLowerCase().normalize("NFD").replace(/\u0308/g, "").replaceAll("ß", "ss");
@@ -52,7 +53,8 @@ STRAYS = r"""({ tokens, names, said }) => {
         const [room, kind] = [element.closest("[id]")?.id, element.getAttribute("class")];
         found.push(`${how} in #${room} ${element.tagName.toLowerCase()}.${kind}: ${text.trim()}`);
     };
-    const broken = (text, element) => /undefined|\[object|\{\w+\}/.test(text) || (/NaN/.test(text) && !element.closest("#bugs")); // one of which is about it
+    const broken = (text, element) => /undefined|\[object|\{\w+\}/.test(text) ||
+        (/NaN/.test(text) && !element.closest("#bugs")); // one of which is about it
     let depth = 0;
     const outside = (text) => {
         let left = "";
@@ -76,7 +78,8 @@ STRAYS = r"""({ tokens, names, said }) => {
         for (const name of told) {
             const text = element.getAttribute(name);
             depth = 0;
-            if (text && (broken(text, element) || strange(outside(text), element)) && seen(element)) note(name, text, element);
+            if (!text || !(broken(text, element) || strange(outside(text), element))) continue;
+            if (seen(element)) note(name, text, element);
         }
     }
     return found;
