@@ -1,14 +1,15 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
-import { chip, h, numbered, segmented, word } from "./dom.js";
+import { chip, h, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { about, inside } from "./insides.js";
+import { pickers } from "./pickers.js";
 import { STAGES, stage } from "./stages.js";
 import { argmax, follow, go, state, update } from "./store.js";
 
 export function mount({ element, server, signal }) {
   const kind = segmented(t("attention.which"), ["encoder", "decoder", "cross"].map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
-  const pickers = h("div", { class: "pickers" });
+  const which = pickers();
   const queries = h("p", { class: "queries" });
   const say = h("p", { class: "say", "aria-live": "polite" });
   const stages = h("div", { class: "stages" });
@@ -19,7 +20,7 @@ export function mount({ element, server, signal }) {
   const shapes = h("section", { class: "card below", id: "shapes" });
   element.replaceChildren(
     say,
-    h("section", { class: "card" }, h("div", { class: "controls" }, kind.element, pickers), h("div", { class: "pickers" }, t("inside.from"), queries)),
+    h("section", { class: "card" }, h("div", { class: "controls" }, kind.element, which.element), h("div", { class: "pickers" }, t("inside.from"), queries)),
     h("div", { class: "columns inside" }, h("section", { class: "card below" }, stages), panel),
     shapes,
   );
@@ -37,20 +38,10 @@ export function mount({ element, server, signal }) {
 
   let lifetime = null; // of the stages that are drawn
   let shown = [];
-  let shape = "";
-  let layer, head;
   async function draw() {
     const { run } = state;
-    const map = run.attention[state.kind];
-    if (shape !== `${map.layers} ${map.heads}`) {
-      shape = `${map.layers} ${map.heads}`;
-      layer = segmented(t("layer"), numbered(map.layers), (value) => update({ layer: Number(value) }));
-      head = segmented(t("head"), numbered(map.heads), (value) => update({ head: Number(value) }));
-      pickers.replaceChildren(h("span", { class: "pair" }, t("layer"), layer.element), h("span", { class: "pair" }, t("head"), head.element));
-    }
     kind.set(state.kind);
-    layer.set(state.layer);
-    head.set(state.head);
+    which.draw(run.attention[state.kind]);
     const depends = [run, state.kind, state.layer, state.head, state.query];
     if (!element.offsetParent || depends.every((value, i) => value === shown[i])) return;
     shown = depends;

@@ -1,11 +1,12 @@
 // What if: parts of the network taken away, beside the unbroken run. Left as it is, right as it is broken, and the difference.
 
 import { toggle } from "./changes.js";
-import { h, isSpecial, numbered, segmented, word } from "./dom.js";
+import { h, isSpecial, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { SIDES, axes, difference, heatmap, mark, tips } from "./maps.js";
 import { fixed } from "./numbers.js";
 import { panel } from "./panel.js";
+import { pickers } from "./pickers.js";
 import { pictureButtons } from "./save.js";
 import { follow, state, update } from "./store.js";
 
@@ -17,7 +18,7 @@ export function mount({ element, server, signal }) {
   const steps = h("div", { class: "scroll" });
   const tried = h("div", { class: "tried" });
   const kind = segmented(t("attention.which"), KINDS.map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
-  const pickers = h("div", { class: "pickers" });
+  const which = pickers();
   const heading = h("h2");
   const maps = ["whole", "broken", "difference"].map((name) => {
     const place = h("div", { class: "large" });
@@ -37,7 +38,7 @@ export function mount({ element, server, signal }) {
         "div",
         {},
         h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps, tried),
-        h("section", { class: "card below" }, h("div", { class: "controls" }, kind.element, pickers), heading, beside, hint),
+        h("section", { class: "card below" }, h("div", { class: "controls" }, kind.element, which.element), heading, beside, hint),
       ),
       h("section", { class: "card" }, controls.element),
     ),
@@ -49,23 +50,14 @@ export function mount({ element, server, signal }) {
     if (cell) edit(state.kind, Number(cell.dataset.query), Number(cell.dataset.key));
   });
 
-  let shape = null;
-  let layer, head;
   let drawn = [];
   let apart = null; // the difference of the two runs that are drawn
   const draw = () => {
     const { run, whole, step } = state;
     if (!element.offsetParent) return;
     const map = run.attention[state.kind];
-    if (shape !== `${map.layers} ${map.heads}`) {
-      shape = `${map.layers} ${map.heads}`;
-      layer = segmented(t("layer"), numbered(map.layers), (value) => update({ layer: Number(value) }));
-      head = segmented(t("head"), numbered(map.heads), (value) => update({ head: Number(value) }));
-      pickers.replaceChildren(h("span", { class: "pair" }, t("layer"), layer.element), h("span", { class: "pair" }, t("head"), head.element));
-    }
     kind.set(state.kind);
-    layer.set(state.layer);
-    head.set(state.head);
+    which.draw(map);
     controls.draw();
     beside.style.setProperty("--least", `${Math.min(WIDEST, LABELS + CELL * map.keys.length)}px`); // so that numbers fit, if there is room
     maps.forEach(({ name, column }) => (column.hidden = !whole && name !== "broken")); // with nothing broken there is one map
