@@ -413,8 +413,9 @@ export function mount({ element, server, signal }) {
     const veil = h("div", { class: "veil" }, h("p", {}, t("lesson.predict"), " ", look));
     const buttons = quiz.choices.map((text, i) => h("button", { type: "button", class: "choice", onclick: () => choose(i) }, h("small", {}, String(i + 1)), " ", text));
     const reveal = h("p", { class: "reveal", hidden: true });
+    const further = h("p", { hidden: true }, tryOut(stop.name));
     const asking = [h("h3", {}, nodes(quiz.says.question ?? `lesson.${stop.name}.question`, quiz.places)), h("div", { class: "choices" }, buttons)];
-    question.replaceChildren(...(alone ? [] : asking), reveal);
+    question.replaceChildren(...(alone ? [] : asking), reveal, further);
     function draw() {
       const choice = made();
       const open = choice !== undefined;
@@ -431,8 +432,8 @@ export function mount({ element, server, signal }) {
       });
       reveal.hidden = false;
       const verdict = alone ? t("lesson.alone") : choice === -1 ? "" : `${t(choice === quiz.right ? "lesson.right" : "lesson.wrong")} `;
-      const further = tryOut(stop.name);
-      reveal.replaceChildren(h("b", {}, verdict), ...nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places), ...(further ? [" ", further] : []));
+      reveal.replaceChildren(h("b", {}, verdict), ...nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places));
+      further.hidden = !further.hasChildNodes();
     }
     delete question.dataset.right;
     draw();

@@ -132,7 +132,7 @@ def test_heads_are_silenced_on_their_map_and_combine(visit: Visit) -> None:
 
 def test_a_whole_layer_is_silenced_by_its_name(visit: Visit) -> None:
     page = opened(visit, CLASSROOM)
-    name = page.locator("#whatif .panel .axis", has_text="layer 2")
+    name = page.locator("#whatif .score-grid .axis", has_text="layer 2")
     name.click()
     changes = [{"do": "silence", "kind": "cross", "layer": 1, "head": head} for head in range(4)]
     expect(chips(page)).to_have_count(4)
@@ -284,6 +284,7 @@ def test_attention_and_inside_show_the_broken_run(visit: Visit) -> None:
     run = broken("toy", BIER, EVERYTHING[0], {"do": "temperature", "kind": "cross", "temperature": 2}, EVERYTHING[5])
     expect_said(page, run)
     cells = page.locator("#attention .large rect[data-weight]")
+    expect(cells).to_have_count(4 * len(run.output))
     found = cells.evaluate_all("cells => cells.map((each) => Number(each.dataset.weight))")
     np.testing.assert_allclose(found, run.attention.cross[1].weights[5][:, :4].ravel(), atol=1e-5)
     visit.tab("Inside a head")
