@@ -1,7 +1,7 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
-import { ahead, change, changes, lasting, settle, told as inWords, undo } from "./changes.js";
-import { chip, h, icon, word } from "./dom.js";
+import { ahead, change, changes, idle, isLasting, lasting, settle, told as inWords, undo } from "./changes.js";
+import { chip, h, icon, renew, word } from "./dom.js";
 import { nodes, percent, t, told } from "./i18n.js";
 import { keep, read, restore } from "./link.js";
 import { begin, forget, isOwn, models } from "./models.js";
@@ -15,6 +15,8 @@ const PATIENCE_MS = 20000; // a translation takes milliseconds; after this the s
 let opened = false; // the address that the page was opened with has been followed
 let clicked = null; // the example that was asked for last
 let wanted = null; // the model that was asked for last
+let sent = null; // which question is on its way
+let next = null; // {how, data}: what is asked when it has been answered
 
 export function mount({ element, props, watch, trigger, signal }) {
   begin(props.models);
@@ -22,20 +24,29 @@ export function mount({ element, props, watch, trigger, signal }) {
   const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
-  const ask = (how, data) => trigger(how, { checkpoint: state.run.checkpoint, changes: lasting(), ...data });
+  /** One question at a time: what is asked for meanwhile follows, the newest of it. `data()` is called when it is sent. */
+  function ask(how, data) {
+    next = { how, data };
+    if (!sent) send();
+  }
+  function send() {
+    const { how, data } = next;
+    [sent, next] = [how, null];
+    trigger(how, { checkpoint: state.run.checkpoint, changes: lasting(), ...data() });
+  }
   const examples = offers({
-    example: (example) => ask("example", { sentence: (clicked = example).sentence }),
-    surprise: () => ask("surprise"),
+    example: (example) => ask("example", () => ({ sentence: (clicked = example).sentence })),
+    surprise: () => ask("surprise", () => ({})),
   });
   const box = () => document.querySelector("#sentence input, #sentence textarea").value;
   const on = (event, listener) => document.addEventListener(event, listener, { signal });
-  on("translate:wanted", ({ detail }) => ask("ask", { sentence: detail ?? "", ...(detail === state.run.sentence ? { changes: changes() } : {}) }));
-  on("changes:wanted", () => ask("ask", { sentence: state.run.sentence, changes: changes() }));
+  on("translate:wanted", ({ detail }) => ask("ask", () => ({ sentence: detail ?? "", ...(detail === state.run.sentence ? { changes: changes() } : {}) })));
+  on("changes:wanted", () => next || ask("ask", () => ({ sentence: state.run.sentence, changes: changes() }))); // another sentence takes them along
   on("checkpoint:wanted", ({ detail }) => {
     const known = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === box());
     clicked = models()[detail].examples[0];
     wanted = detail;
-    ask("choose", { checkpoint: detail, sentence: box(), example: known, changes: [] }); // other heads are other heads
+    ask("choose", () => ({ checkpoint: detail, sentence: box(), example: known, changes: [] })); // other heads are other heads
   });
 
   const legend = h(
@@ -119,10 +130,11 @@ export function mount({ element, props, watch, trigger, signal }) {
       slider.max = run.steps.length;
       note.replaceChildren(...noteOn(run, clicked?.sentence === run.sentence ? clicked : null));
       note.hidden = !note.hasChildNodes();
-      changed.hidden = run.changes.length === 0;
-      changed.replaceChildren(...(changed.hidden ? [] : undoing(run, state.whole, compare)));
+      renew(changed, run.changes.length ? undoing(run, state.whole, compare) : [h("p", { class: "hint" }, t("changed.nothing"))]);
     }
-    compare.hidden = state.tab === "break" && state.part === "whatif";
+    const breaking = state.tab === "break" && state.part === "whatif";
+    changed.hidden = !breaking && run.changes.length === 0; // there it has its place, so that nothing jumps under a finger
+    compare.hidden = breaking;
     const looks = row("cross", Math.min(state.layer, run.attention.cross.layers - 1), state.averaged ? null : state.head, step);
     [...source.children].forEach((each, s) => {
       each.style.setProperty("--share", looks[s]);
@@ -157,15 +169,16 @@ export function mount({ element, props, watch, trigger, signal }) {
     opened = true;
     const { run, place, wrong } = read(location.search);
     arrive = () => {
-      if (run && props.value.error && run.changes.length) {
+      if (run && props.value.error?.key === "error.changes") {
         wrong.push("changes"); // the sentence that was asked for can be had without them
         run.changes = [];
-        return ask("example", run);
+        return ask("example", () => run);
       }
-      if (run && props.value.error && run.checkpoint !== state.run.checkpoint) {
-        wrong.push("sentence"); // the model that was asked for can be had without it
+      if (run && props.value.error && (run.checkpoint !== state.run.checkpoint || run.changes.length) && !wrong.includes("sentence")) {
+        wrong.push("sentence"); // the model, and what is to be changed in it, can be had without it
+        run.changes = run.changes.filter(isLasting);
         run.sentence = models()[run.checkpoint].examples[0].sentence;
-        return ask("example", run);
+        return ask("example", () => run);
       }
       arrive = null;
       const missing = [...wrong, ...restore(place)].map((name) => t(`link.${name}`));
@@ -173,7 +186,7 @@ export function mount({ element, props, watch, trigger, signal }) {
     };
     const here = run && run.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence && !run.changes.length;
     if (!run || here) arrive();
-    else setTimeout(() => ask("example", run)); // Gradio listens by then
+    else setTimeout(() => ask("example", () => run)); // Gradio listens by then
   }
 
   const card = element.closest(".card");
@@ -183,11 +196,14 @@ export function mount({ element, props, watch, trigger, signal }) {
     clearTimeout(patience);
     patience = setTimeout(() => {
       card.classList.remove("busy");
+      sent = null;
       complain({ key: "error.no_answer", values: {} });
     }, PATIENCE_MS);
   });
   on("translate:answered", () => {
     clearTimeout(patience);
+    sent = null;
+    if (next) return send();
     settle();
     card.classList.remove("busy");
     complain(props.value.error); // an answer that equals the last one is no news to `watch`
@@ -217,8 +233,8 @@ export function mount({ element, props, watch, trigger, signal }) {
 function undoing(run, whole, compare) {
   const link = (text, onclick) => h("button", { type: "button", class: "link", onclick }, text);
   const chips = run.changes.map((one) => {
-    const words = inWords(one, whole);
-    return h("li", {}, h("button", { type: "button", class: "change", title: t("changed.undo"), "aria-label": `${t("changed.undo")}: ${words.map((part) => part.textContent ?? part).join("")}`, onclick: () => undo(one) }, words, h("span", { "aria-hidden": "true" }, " ×")));
+    const words = [...inWords(one), idle(one) ? ` ${t("changed.idle")}` : ""];
+    return h("li", {}, h("button", { type: "button", class: `change ${idle(one) ? "idle" : ""}`, title: t("changed.undo"), "aria-label": `${t("changed.undo")}: ${words.map((part) => part.textContent ?? part).join("")}`, onclick: () => undo(one) }, words, h("span", { "aria-hidden": "true" }, " ×")));
   });
   const said = word(whole.output.join(" "), "target");
   return [
