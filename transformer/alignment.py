@@ -72,11 +72,11 @@ def count(looks: np.ndarray, gold: Gold) -> Counts:
     Args:
         looks: (T or more, S or more), one map; row t was looking while target word t was said.
     """
-    hardest, looking = looks.argmax(axis=-1).tolist(), looks.any(axis=-1).tolist()
+    hardest = looks.argmax(axis=-1).tolist()
     pointed = sure = pointed_sure = pointed_allowed = 0
     for t in gold.asked():
         sure += len(gold.sure[t])
-        if not looking[t]:
+        if not looks[t].any():
             continue
         pointed += 1
         pointed_sure += hardest[t] in gold.sure[t]

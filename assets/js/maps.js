@@ -168,7 +168,7 @@ export function mark(picture, query) {
 /** Whether some row of a kind may look at nothing: every cell of it was closed by hand. */
 export const blind = (run, kind) => run.attention[kind].allowed.some((row) => !row.includes(true));
 
-/** Whether nobody may look at padding, as long as no mask was changed. */
+/** Whether nobody may look at padding: so it is until somebody changes a mask. */
 export function paddingMasked(run, kind) {
   const { keys, allowed } = run.attention[kind];
   return !keys.some((token, key) => token === "P" && allowed.some((row) => row[key]));

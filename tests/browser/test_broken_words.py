@@ -12,12 +12,11 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from transformer import Translation
-from transformer.inside import look_inside
 
 from .conftest import Visit
 from .test_languages import LOCALES
-from .test_lesson import SPECIAL, STOPS, Answers, expect_lesson, place, stop
-from .test_whatif import broken, translator
+from .test_lesson import STOPS, Answers, expect_lesson, place, stop
+from .test_whatif import broken
 
 EN = LOCALES["en"]
 BIER = "Ich möchte ein Bier"
@@ -70,7 +69,9 @@ def test_a_closed_row_looks_at_nothing(visit: Visit) -> None:
     titles = [EN["translate.closed"]] * 4 + [EN["translate.padding"]]
     assert [bar.get_attribute("title") for bar in bars.all()] == titles
     visit.tab("Attention")
-    expect(page.locator("#attention .say")).to_contain_text(text("aloud.nothing", head=6, layer=2, reading="Reading i, about to say want"))
+    expect(page.locator("#attention .say")).to_contain_text(
+        text("aloud.nothing", head=6, layer=2, reading="Reading i, about to say want")
+    )
     expect(page.locator("#heads .columns").last).to_contain_text(EN["heads.blind"].strip())
     page.keyboard.press("Home")  # another row
     expect(page.locator("#attention .say")).to_contain_text("looks")
@@ -102,6 +103,7 @@ LONGER = "temperature.all.3*swap_word.4.cola*positions.encoder.removed.0*silence
 
 def test_the_lesson_is_of_the_unbroken_run(visit: Visit) -> None:
     page = opened(visit, "lesson", LONGER, "&kind=cross&layer=2&head=6&step=8")
+    page.locator("#lesson .choice").first.wait_for()
     expect(page.locator("#lesson")).to_contain_text(EN["lesson.unbroken"])
     at = place(page)
     run = broken("toy", BIER)
@@ -120,6 +122,7 @@ def test_the_lesson_is_of_the_unbroken_run(visit: Visit) -> None:
 
 def test_what_is_undone_asks_no_question_again(visit: Visit) -> None:
     page = opened(visit, "lesson", LONGER, "&stop=7")
+    page.locator("#lesson .choice").first.wait_for()
     stop(page, 7)
     page.keyboard.press("r")
     reveal = stop(page, 7)["reveal"]
@@ -131,12 +134,16 @@ def test_what_is_undone_asks_no_question_again(visit: Visit) -> None:
 
 # ---- inside a head ----
 
-CHANGED = "silence.cross.2.6*temperature.all.0.1*temperature.cross.3*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
+CHANGED = (
+    "silence.cross.2.6*temperature.all.0.1*temperature.cross.3*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
+)
 
 
 def test_formulas_and_texts_are_those_of_the_broken_run(visit: Visit) -> None:
     page = opened(visit, "inside", CHANGED, "&kind=cross&layer=2&head=6&step=2")
-    stage = {name: page.locator(f"#stage-{name}") for name in ("scores", "values", "concat", "residual", "ffn_residual")}
+    stage = {
+        name: page.locator(f"#stage-{name}") for name in ("scores", "values", "concat", "residual", "ffn_residual")
+    }
     formula = {name: each.locator(".formula") for name, each in stage.items()}
     expect(formula["scores"]).to_have_text("w = softmax(q KT ÷ √dk ÷ τ),  τ = 0.3")  # 0.1 × 3, with no digits of chance
     expect(stage["scores"]).to_contain_text("by the temperature τ = 0.3,")
@@ -148,7 +155,11 @@ def test_formulas_and_texts_are_those_of_the_broken_run(visit: Visit) -> None:
     expect(formula["ffn_residual"]).to_have_text("LayerNorm(FFN(y))")
     expect(stage["ffn_residual"]).to_contain_text(text("inside.ffn_residual_dropped.about", word="i", layer=2))
     panel = page.locator(".arithmetic-panel")
-    for name, told in (("residual", "cell.stream.dropped"), ("ff_residual", "cell.stream.dropped"), ("mixed", "inside.silent")):
+    for name, told in (
+        ("residual", "cell.stream.dropped"),
+        ("ff_residual", "cell.stream.dropped"),
+        ("mixed", "inside.silent"),
+    ):
         page.locator(f".stage .cell[data-name={name}][data-index='0']").click()
         expect(panel).to_contain_text(EN[told])
     page.locator(".stage .cell[data-name=concat][data-index='40']").click()  # 8 numbers a head: the sixth head's first
@@ -174,7 +185,7 @@ def test_a_pre_norm_network_has_formulas_of_its_own(visit: Visit) -> None:
             return route.fallback()
         return route.fulfill(json={**route.fetch().json(), "norm_first": True})
 
-    visit.page.route("**/component_server*", first)
+    visit.page.route("**/component_server/", first)
     page = opened(visit, "inside", CHANGED, "&kind=cross&layer=2&head=6&step=2")
     formula = [page.locator(f"#stage-{name} .formula") for name in ("residual", "ffn_residual")]
     expect(formula[0]).to_have_text("x̂ = LayerNorm(x),  o = Attention(x̂),  y = o")
@@ -202,7 +213,9 @@ def test_padding_is_masked_only_where_it_is(visit: Visit, kind: str) -> None:
     expect(page.locator("#story .hint").filter(has_text=padded)).to_be_visible()
 
 
-@pytest.mark.parametrize("changes", ["remove_mask.decoder", "edit_mask.decoder.3.1.closed", "edit_mask.decoder.1.3.open"])
+@pytest.mark.parametrize(
+    "changes", ["remove_mask.decoder", "edit_mask.decoder.3.1.closed", "edit_mask.decoder.1.3.open"]
+)
 def test_the_decoder_is_said_to_look_as_it_may(visit: Visit, changes: str) -> None:
     page = opened(visit, "attention", changes, "&kind=decoder")
     about = page.locator("#attention .kept .hint")
