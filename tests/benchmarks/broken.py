@@ -47,7 +47,7 @@ def waits(page: Page, checkpoint: str) -> tuple[list[float], list[float]]:
     for i in range(ROUNDS):
         broken.append(page.evaluate(WAIT, ["break", i % heads]))
         page.get_by_role("button", name="Undo all").click()
-        page.locator("#top .changed").wait_for(state="hidden")
+        page.locator("#top .change").first.wait_for(state="detached")
         unbroken.append(page.evaluate(WAIT, ["ask", next(other)]))
     return broken, unbroken
 
