@@ -5,9 +5,8 @@ import { pictureButtons } from "./save.js";
 import { argmax, follow, row, state, update } from "./store.js";
 import { h, isSpecial, numbered, segmented } from "./dom.js";
 import { t } from "./i18n.js";
-import { SIDES, aloud, axes, heatmap, lines, mark, paddingMasked, table, thumbnail, tips } from "./maps.js";
+import { KINDS, SIDES, aloud, axes, heatmap, lines, mark, paddingMasked, table, thumbnail, tips } from "./maps.js";
 
-const KINDS = ["encoder", "decoder", "cross"];
 const DRAW = { heatmap, lines, table };
 
 export function mount({ element, signal }) {

@@ -3,12 +3,13 @@
 import { chip, h, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { about, inside } from "./insides.js";
+import { KINDS } from "./maps.js";
 import { pickers } from "./pickers.js";
 import { STAGES, stage } from "./stages.js";
 import { argmax, follow, go, state, update } from "./store.js";
 
 export function mount({ element, server, signal }) {
-  const kind = segmented(t("attention.which"), ["encoder", "decoder", "cross"].map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
+  const kind = segmented(t("attention.which"), KINDS.map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
   const which = pickers();
   const queries = h("p", { class: "queries" });
   const say = h("p", { class: "say", "aria-live": "polite" });

@@ -7,6 +7,7 @@ import { fixed } from "./numbers.js";
 
 /** Whose words a kind of map looks from, and whose it looks at. */
 export const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
+export const KINDS = Object.keys(SIDES);
 
 const GAP = 2;
 const LARGEST = [120, 56]; // px a cell, across and down

@@ -4,12 +4,11 @@ import { change, changes, find, put, silent, toggle } from "./changes.js";
 import { h, renew, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { once } from "./insides.js";
-import { SIDES } from "./maps.js";
+import { KINDS, SIDES } from "./maps.js";
 import { fixed } from "./numbers.js";
 import { state, update } from "./store.js";
 import { edit } from "./whatif.js";
 
-const KINDS = ["encoder", "decoder", "cross"];
 const STACKS = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 const LEAST = 0.0005; // a loss that is seen in the digits that are shown

@@ -3,14 +3,13 @@
 import { find, silent, toggle } from "./changes.js";
 import { h, isSpecial, renew, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
-import { SIDES, axes, difference, heatmap, mark, tips } from "./maps.js";
+import { KINDS, SIDES, axes, difference, heatmap, mark, tips } from "./maps.js";
 import { fixed } from "./numbers.js";
 import { panel } from "./panel.js";
 import { pickers } from "./pickers.js";
 import { pictureButtons } from "./save.js";
 import { follow, likelihood, state, update } from "./store.js";
 
-const KINDS = ["encoder", "decoder", "cross"];
 
 export function mount({ element, server, signal }) {
   const say = h("p", { class: "say", "aria-live": "polite" });
@@ -59,7 +58,7 @@ export function mount({ element, server, signal }) {
     const width = maps[1].place.parentElement.clientWidth;
     const depends = [run, whole, state.kind, state.layer, state.head, step, width];
     if (depends.every((value, i) => value === drawn[i])) return;
-    if (drawn[0] !== run || drawn[1] !== whole) apart = difference(run, whole ?? run);
+    if (whole && (drawn[0] !== run || drawn[1] !== whole)) apart = difference(run, whole);
     drawn = depends;
     say.replaceChildren(...aloud(run, whole));
     const strayed = run.beside?.some((each, i) => each.kept !== null && !each.same_input && i < run.steps.length);
@@ -67,8 +66,9 @@ export function mount({ element, server, signal }) {
     renew(tried, [h("h3", {}, t("whatif.try")), h("div", { class: "starters" }, starters(whole ?? run))]);
     heading.replaceChildren(...axes(state.kind, state.layer, state.head));
     hush.hidden = !silent(state.kind, state.layer, state.head, run.changes);
-    const runs = { whole: whole ?? run, broken: run, difference: apart };
-    for (const { name, title, place } of maps) {
+    const runs = { whole, broken: run, difference: apart };
+    for (const { name, title, place, column } of maps) {
+      if (column.hidden) continue;
       if (name === "broken") title.textContent = t(whole ? "whatif.broken" : "whatif.whole");
       const picture = heatmap(state.kind, state.layer, state.head, { width, sides: SIDES[state.kind], run: runs[name] });
       mark(picture, state.kind === "encoder" || step >= runs[name].attention[state.kind].queries.length ? null : step);

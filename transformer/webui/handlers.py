@@ -17,7 +17,7 @@ from ..message import Message, Words
 from ..translator import CheckpointError, SentenceError, Translation, names
 from ..translator import positional_encoding as encode_positions
 from ..vocabulary import PAD
-from .models import GoneError, answered_once, material, translator
+from .models import GoneError, answered_once, held_out, material, translator
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
@@ -94,11 +94,10 @@ def example(event: gr.EventData) -> tuple[str, dict[str, Any]]:
 def surprise(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
     """A sentence that the checkpoint's training never saw, drawn at random."""
     checkpoint = _text(event, "checkpoint")
-    known = material(checkpoint)
-    if known is None or not known.held_out:
+    pairs = held_out(checkpoint)
+    if not pairs:
         return gr.skip(), _refused(Message("error.no_held_out", "This model has no held-out sentences to draw from."))
-    first, *_ = known.held_out.values()
-    sentence = random.choice(first()).spelling
+    sentence = random.choice(pairs).spelling
     return sentence, show(sentence, checkpoint, _changes(event))
 
 
@@ -137,11 +136,13 @@ def heads(question: Any) -> dict[str, Any]:
 
 @answered_once(128)
 def _held_out(checkpoint: str) -> dict[str, Any] | None:
-    known = material(checkpoint)
-    for pairs in known.held_out.values() if known else ():
-        scores = alignment_scores(translator(checkpoint).checkpoint, pairs())
-        return {"sentences": len(pairs()), "error_rates": scores.heads}
-    return None
+    pairs = held_out(checkpoint)
+    if not pairs:
+        return None
+    return {
+        "sentences": len(pairs),
+        "error_rates": alignment_scores(translator(checkpoint).checkpoint, pairs).heads,
+    }
 
 
 @answered_once(256)

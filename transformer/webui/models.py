@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ..corpus import MATERIALS, Material
+from ..corpus import MATERIALS, AlignedPair, Material
 from ..message import Message
 from ..translator import CheckpointError, Translator, names
 from .shelf import KEY, shelf
@@ -72,6 +72,13 @@ def material(checkpoint: str) -> Material | None:
         model = shelf().find(checkpoint)
         return model.material if model else None
     return MATERIALS.get(checkpoint)
+
+
+def held_out(checkpoint: str) -> tuple[AlignedPair, ...]:
+    """Sentence pairs of its corpus that training never saw; none where nothing is known of any."""
+    known = material(checkpoint)
+    first = next(iter(known.held_out.values()), None) if known else None
+    return first() if first else ()
 
 
 def title(checkpoint: str) -> str:

@@ -10,7 +10,7 @@ from ..interventions import Interventions
 from ..maps import KINDS
 from ..vocabulary import END, PAD, START
 from .handlers import reference, run
-from .models import answered_once, material, translator
+from .models import answered_once, held_out, translator
 from .payload import for_programs
 
 MOST_PAIRS = 50  # held-out sentences, so that the answer comes at once
@@ -51,10 +51,10 @@ def _pair(checkpoint: str, sentence: str) -> tuple[str, str]:
 
 
 def _held_out(checkpoint: str) -> list[tuple[str, str]]:
-    known = material(checkpoint)
-    for pairs in known.held_out.values() if known else ():
-        return [(pair.source, pair.target) for pair in pairs()[:MOST_PAIRS]]
-    raise ValueError("This model has no held-out sentences.")
+    pairs = held_out(checkpoint)[:MOST_PAIRS]
+    if not pairs:
+        raise ValueError("This model has no held-out sentences.")
+    return [(pair.source, pair.target) for pair in pairs]
 
 
 def vocabulary(question: Any) -> dict[str, Any]:
