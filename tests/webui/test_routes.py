@@ -18,7 +18,8 @@ from transformer.live.limits import Limits
 from transformer.message import Message
 from transformer.portable import MOST_HEADER, Portable, save_portable
 from transformer.webui import handlers, lesson, models, routes, workshop
-from transformer.webui.routes import LONGEST_VISIT, MOST_QUESTION, ROUTES
+from transformer.webui.guard import MOST_BODY
+from transformer.webui.routes import LONGEST_VISIT, ROUTES
 from transformer.webui.shelf import KEY, Shelf
 from transformer.webui.workshop import BusyError, Event, Workshop
 
@@ -427,7 +428,7 @@ def test_a_question_that_is_too_long_is_not_read_to_its_end(shop: Workshop) -> N
         for path in ("/train", "/train/stop"):
             caller = Caller(path, endless())
             await caller.call()
-            assert caller.sent == MOST_QUESTION // 2**20 + 1
+            assert caller.sent == MOST_BODY // 2**20 + 1
             if path == "/train":
                 assert refusal(caller.response()) == "train.no_question"
 
