@@ -3,7 +3,7 @@
 import { ahead, change, changes, lasting, settle, told as inWords, undo } from "./changes.js";
 import { chip, h, icon, word } from "./dom.js";
 import { nodes, percent, t, told } from "./i18n.js";
-import { keep, read, restore } from "./link.js";
+import { expect, keep, read, restore } from "./link.js";
 import { begin, forget, isOwn, models } from "./models.js";
 import { offers } from "./offers.js";
 import { follow, row, show, state, update } from "./store.js";
@@ -22,7 +22,11 @@ export function mount({ element, props, watch, trigger, signal }) {
   const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
-  const ask = (how, data) => trigger(how, { checkpoint: state.run.checkpoint, changes: lasting(), ...data });
+  const ask = (how, data) => {
+    const asked = { checkpoint: state.run.checkpoint, changes: lasting(), ...data };
+    if (asked.sentence) expect(asked);
+    trigger(how, asked);
+  };
   const examples = offers({
     example: (example) => ask("example", { sentence: (clicked = example).sentence }),
     surprise: () => ask("surprise"),
@@ -188,6 +192,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
   on("translate:answered", () => {
     clearTimeout(patience);
+    expect(null);
     settle();
     card.classList.remove("busy");
     complain(props.value.error); // an answer that equals the last one is no news to `watch`
