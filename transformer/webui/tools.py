@@ -113,7 +113,7 @@ def endpoint() -> dict[str, Any]:
     if os.environ.get(ENVIRONMENT, "") in ("", "0"):
         return {"routes": []}
     try:
-        from mcp.server.fastmcp import FastMCP  # here, because it takes as long to load as the rest of the page
+        from mcp.server.fastmcp import FastMCP  # here, because the page does without it
         from mcp.server.fastmcp.exceptions import ToolError
     except ImportError as error:
         raise ValueError(f"{ENVIRONMENT} needs a package that is not here: pip install 'gradio[mcp]'") from error
