@@ -24,7 +24,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   const note = h("p", { class: "note", hidden: true });
   const ask = (how, data) => {
     const asked = { checkpoint: state.run.checkpoint, changes: lasting(), ...data };
-    if (asked.sentence) expect(asked);
+    if (asked.sentence && !arrive) expect(asked); // where a link leads, the address is that link
     trigger(how, asked);
   };
   const examples = offers({

@@ -120,5 +120,7 @@ def build() -> gr.Blocks:
                 None, js=answered
             )
         for action in ACTIONS:
-            gr.api(noted(action), api_name=action.__name__, queue=False)  # type: ignore[attr-defined]
+            gr.api(  # type: ignore[attr-defined]
+                noted(action), api_name=action.__name__, queue=False, concurrency_limit=None
+            )
     return page
