@@ -6,11 +6,13 @@ import { nodes, percent, t, told } from "./i18n.js";
 import { expect, keep, read, restore } from "./link.js";
 import { begin, forget, isOwn, models } from "./models.js";
 import { offers } from "./offers.js";
+import { recover } from "./recover.js";
 import { follow, row, show, state, update } from "./store.js";
 
 const KEYS = { first: "Home", back: "←", next: "→", last: "End" };
 const PLAY_MS = 1100;
-const PATIENCE_MS = 20000; // a translation takes milliseconds; after this the server is not there
+const DOUBT_MS = 3000; // a translation takes milliseconds; after this the server is asked whether it is there
+const PATIENCE_MS = 20000; // and after this it is not
 
 let opened = false; // the address that the page was opened with has been followed
 let clicked = null; // the example that was asked for last
@@ -181,17 +183,21 @@ export function mount({ element, props, watch, trigger, signal }) {
   }
 
   const card = element.closest(".card");
+  let doubt = null;
   let patience = null;
+  const noAnswer = () => {
+    card.classList.remove("busy");
+    complain({ key: "error.no_answer", values: {} });
+  };
+  const settled = () => [doubt, patience].forEach(clearTimeout);
   on("translate:asked", () => {
     card.classList.add("busy");
-    clearTimeout(patience);
-    patience = setTimeout(() => {
-      card.classList.remove("busy");
-      complain({ key: "error.no_answer", values: {} });
-    }, PATIENCE_MS);
+    settled();
+    doubt = setTimeout(async () => (await recover()) && noAnswer(), DOUBT_MS);
+    patience = setTimeout(noAnswer, PATIENCE_MS);
   });
   on("translate:answered", () => {
-    clearTimeout(patience);
+    settled();
     expect(null);
     settle();
     card.classList.remove("busy");

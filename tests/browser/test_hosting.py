@@ -384,22 +384,40 @@ def test_a_page_goes_on_when_its_replica_is_killed(replicas: Replicas, visit_at:
 
 
 def test_a_page_finds_its_server_again_after_a_restart(replicas: Replicas, visit_at: Callable[[str], Visit]) -> None:
+    """Whether nobody answers at its address, or a load balancer does, and says that it is sorry."""
     server = replicas.servers[0]
-    visit = visit_at(server.url)
-    page = visit.open("?tab=attention&kind=decoder&layer=4&head=7&drawing=table")
-    page.keyboard.press("End")
-    page.wait_for_function("location.search.includes('step=6')")
+    place = "?tab=attention&kind=decoder&layer=4&head=7&drawing=table&step=6"
+    visits = [visit_at(server.url), visit_at(replicas.proxy.url)]
+    pages = [visit.open(place) for visit in visits]
+    for page in pages:
+        page.wait_for_function("document.querySelector('#step').value === '6'")
     server.kill()
-    page.locator("#sentence input").fill(COLA)
-    page.locator("#translate").click()
-    expect(page.get_by_text("Connection to the server was lost").first).to_be_visible()
-    page.wait_for_function("location.search.includes('cola')")  # so that it is asked for once more
+    for page in pages:
+        page.locator("#sentence input").fill(COLA)
+        page.locator("#translate").click()
+        expect(page.locator(".message")).to_contain_text("The server does not answer.")
+        page.wait_for_function("location.search.includes('cola')")  # so that it is asked for once more
     server.start()
-    expect(page.locator("#translation button").nth(3)).to_have_text("coke")  # nobody reloaded the page
-    for part in ("tab=attention", "kind=decoder", "layer=4", "head=7", "step=6", "sentence=ich+mochte+ein+cola"):
-        page.wait_for_function("part => location.search.includes(part)", arg=part)
-    visit.ask(BEER)
-    assert translation(page) == "i want a beer . E"
+    for page, visit in zip(pages, visits, strict=True):
+        expect(page.locator("#translation button").nth(3)).to_have_text("coke")  # nobody reloaded the page
+        for part in ("tab=attention", "kind=decoder", "layer=4", "head=7", "step=6", "sentence=ich+mochte+ein+cola"):
+            page.wait_for_function("part => location.search.includes(part)", arg=part)
+        visit.ask(BEER)
+        assert translation(page) == "i want a beer . E"
+
+
+def test_a_tab_that_could_not_be_loaded_comes_with_the_server(replicas: Replicas, browser: Browser) -> None:
+    server = replicas.servers[0]
+    page = browser.new_page()
+    page.goto(server.url)
+    page.locator("#translation button").first.wait_for()
+    server.kill()
+    page.get_by_role("tab", name="Positions").click()
+    expect(page.get_by_text("This part could not be loaded.")).to_be_visible()
+    page.wait_for_function("location.search.includes('tab=positions')")
+    server.start()
+    page.locator("#positions .js-plotly-plot").first.wait_for(timeout=60_000)
+    page.close()
 
 
 # A Space
