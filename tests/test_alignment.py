@@ -114,6 +114,12 @@ def test_only_the_hardest_look_counts_however_hard_it_is(case: tuple[np.ndarray,
     assert count(np.exp(looks * scale), gold) == count(looks, gold)
 
 
+def test_a_row_that_may_look_at_nothing_draws_no_link() -> None:
+    looks = looking_at(0, 1)
+    looks[0] = 0
+    assert count(looks, Gold(((0,), (1,)), ((), ()))) == Counts(1, 2, 1, 1)
+
+
 def test_a_map_with_fewer_rows_than_words_is_refused() -> None:
     with pytest.raises(IndexError):
         count(looking_at(0), Gold(((0,), (1,)), ((), ())))

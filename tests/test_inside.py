@@ -11,6 +11,7 @@ import torch
 from transformer import Translation, Translator, Vocabulary
 from transformer.checkpoint import Checkpoint
 from transformer.inside import PARTS, PLACES, Inside, look_inside, parameters, record, vectors
+from transformer.interventions import DropResidual, Interventions
 from transformer.maps import KINDS, Kind
 
 from .networks import SIZES, network
@@ -209,3 +210,19 @@ def test_a_layer_that_is_not_there_is_refused(babbler: Translator, kind: Kind, l
 def test_a_part_or_a_row_that_is_not_there_is_refused(babbler: Translator, part: str, row: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parameters(babbler, "cross", 0, part, row)
+
+
+@pytest.mark.parametrize("special", ["post", "pre"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_its_residual_a_sublayer_is_alone_and_its_norm_reads_what_it_did(special: str, kind: Kind) -> None:
+    translator = babbler_of(**CASES[special])
+    stack, _, n, last = PLACES[kind]
+    for sublayer, part in ((n, ""), (last, "ff_")):
+        change = Interventions((DropResidual(stack, 0, sublayer),))  # type: ignore[arg-type]
+        seen = look_inside(translator, translator.translate("wort3 wort1", interventions=change), kind, 0)
+        value = {name: getattr(seen, part + name) for name in ("residual", "sum", "output", "norm_input", "norm")}
+        assert not value["residual"].any()
+        np.testing.assert_array_equal(value["sum"], value["output"])
+        norm = getattr(seen, f"{part}norm_weight"), getattr(seen, f"{part}norm_bias"), seen.norm_eps
+        close(layer_norm(value["norm_input"], *norm), value["norm"])
+        assert value["norm_input"].any()

@@ -18,6 +18,7 @@ from transformer.corpus import MATERIALS
 from transformer.correctness import check
 from transformer.device import ENVIRONMENT, why_device
 from transformer.experiments import MISTAKES
+from transformer.interventions import Interventions, Temperature
 from transformer.live.plan import DEFAULTS, SCHEDULES
 from transformer.maps import KINDS
 from transformer.message import Message, Words
@@ -291,7 +292,9 @@ def dict_of(value: Any) -> dict[str, Any]:
 
 def checks() -> list[str]:
     translator = Translator.load("toy", device="cpu")
-    return [each.name for each in check(translator, translator.translate(MATERIALS["toy"].examples[0].sentence))]
+    sentence, hot = MATERIALS["toy"].examples[0].sentence, Interventions((Temperature(2.0),))
+    runs = [translator.translate(sentence), translator.translate(sentence, interventions=hot)]
+    return [each.name for run in runs for each in check(translator, run)]
 
 
 EXAMPLES = [example.name for material in MATERIALS.values() for example in material.examples if example.name]
@@ -314,6 +317,7 @@ def settings() -> list[str]:
 
 # Keys that are put together from parts: what the part in the middle can be.
 TRIES = ("tokens", "positions", "scores", "softmax", "heads", "residual", "masked", "cross", "logits", "loop")
+SWEPT = ("said", "same", "better")
 PANEL = ("heads", "masks", "temperature", "positions", "words", "residuals")
 FAMILIES: dict[str, Callable[[], Any]] = {
     "attention.*": lambda: ("heatmap", "lines", "table"),
@@ -363,7 +367,8 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "panel.masks.*": lambda: (*KINDS, "query", "key"),
     "panel.positions.*": lambda: ("kept", "removed", "shuffled"),
     "panel.residuals.*": lambda: ("self", "cross", "ffn"),
-    "panel.sweep.*": lambda: ("sentence", "held_out"),
+    "panel.sweep.*": lambda: ("sentence", "held_out", "small", *SWEPT),
+    "panel.sweep.*_many": lambda: SWEPT,
     "positions.*": lambda: ("encoder", "decoder"),
     "positions.changed.*": lambda: ("removed", "shuffled"),
     "positions.figure.*": lambda: ("map", "wave", "alike", "sum"),

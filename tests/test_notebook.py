@@ -73,7 +73,15 @@ def test_the_notebook_of_a_broken_run_breaks_it_again() -> None:
     assert run.text != translator.translate(run.sentence).text
     done = executed(run, ROOT)
     assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["rows", "masked", "cached", "True"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["rows", "masked", "steps", "True"]
+
+
+def test_the_notebook_of_a_run_with_a_closed_row_runs_too() -> None:
+    closed = [{"do": "edit_mask", "kind": "cross", "query": 0, "key": key, "allowed": False} for key in range(7)]
+    translator = Translator.load("classroom", device="cpu")
+    run = translator.translate("Heute habe ich ein kaltes Bier getrunken", interventions=Interventions.parse(closed))
+    done = executed(run, ROOT)
+    assert done.returncode == 0, done.stderr
 
 
 def test_it_finds_the_project_or_says_what_to_do(beer: Translation, tmp_path: Path) -> None:

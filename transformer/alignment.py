@@ -45,7 +45,7 @@ class AlignedPair:
 class Counts:
     """What the alignment error rate is made of, of one sentence or of many added up."""
 
-    pointed: int = 0  # A: links that attention draws, one a word that is asked about
+    pointed: int = 0  # A: links that attention draws, at most one a word that is asked about
     sure: int = 0  # S: gold links that must be drawn
     pointed_sure: int = 0  # A ∩ S
     pointed_allowed: int = 0  # A ∩ P, where P holds S and all possible links
@@ -66,7 +66,8 @@ class Counts:
 
 
 def count(looks: np.ndarray, gold: Gold) -> Counts:
-    """Each target word that is asked about draws one link, to the source word that it looks at hardest.
+    """Each target word that is asked about draws one link, to the source word that it looks at hardest; none if it may
+    look at nothing.
 
     Args:
         looks: (T or more, S or more), one map; row t was looking while target word t was said.
@@ -74,8 +75,10 @@ def count(looks: np.ndarray, gold: Gold) -> Counts:
     hardest = looks.argmax(axis=-1).tolist()
     pointed = sure = pointed_sure = pointed_allowed = 0
     for t in gold.asked():
-        pointed += 1
         sure += len(gold.sure[t])
+        if not looks[t].any():
+            continue
+        pointed += 1
         pointed_sure += hardest[t] in gold.sure[t]
         pointed_allowed += hardest[t] in gold.sure[t] or hardest[t] in gold.possible[t]
     return Counts(pointed, sure, pointed_sure, pointed_allowed)

@@ -39,6 +39,8 @@ def check(translator: Translator, run: Translation) -> list[Check]:
     cached: how far maps and probabilities, decoded word by word on a cache, are from one pass over the whole.
     torch: how far that pass's decoder output and logits are from torch.nn.Transformer's on the same weights.
 
+    steps: the same as cached, of a run that was decoded without a cache, because it was changed inside.
+
     A run under interventions has the checks that mean something of it: PyTorch's network cannot be changed alike, and
     where a word may look at later ones, one pass over the whole knows more than the steps did.
     """
@@ -48,9 +50,10 @@ def check(translator: Translator, run: Translation) -> list[Check]:
         Check("rows", _largest([m.weights.sum(axis=-1)[:, m.allowed.any(axis=-1)] - 1 for m in maps]), 1e-5),
         Check("masked", _largest([m.weights[:, ~m.allowed] for m in maps]), 0.0),
     ]
+    changed = translator.probe(run.interventions) is not None
     if all(not np.triu(m.allowed, 1).any() for m in run.attention.decoder):
-        checks.append(Check("cached", _from_a_full_pass(translator, run, maps, seen), 1e-4))
-    if translator.probe(run.interventions) is None:
+        checks.append(Check("steps" if changed else "cached", _from_a_full_pass(translator, run, maps, seen), 1e-4))
+    if not changed:
         checks.append(Check("torch", _from_torch(translator, run, seen), 1e-4))
     return checks
 

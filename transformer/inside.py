@@ -28,8 +28,9 @@ PARTS = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
 class Inside:
     """One attention sublayer and the feed-forward of its layer, as one run computed them. Arrays are read-only float32.
 
-    Post-norm (§3.1): residual = x, sum = residual + output, norm = LayerNorm(sum). Pre-norm: x = norm =
-    LayerNorm(residual), sum = residual + output. The feed-forward's `ff_` arrays are related alike.
+    Post-norm (§3.1): residual = x, sum = norm_input = residual + output, norm = LayerNorm(norm_input). Pre-norm:
+    residual = norm_input, x = norm = LayerNorm(norm_input), sum = residual + output. Where an intervention dropped the
+    residual, that alone is 0. The feed-forward's `ff_` arrays are related alike.
 
     Attributes:
         queries, keys: the tokens of the rows and the columns.
@@ -63,6 +64,7 @@ class Inside:
     output: np.ndarray  # (Q, D)
     residual: np.ndarray  # (Q, D)
     sum: np.ndarray  # (Q, D)
+    norm_input: np.ndarray  # (Q, D)
     norm: np.ndarray  # (Q, D)
     norm_weight: np.ndarray  # (D,)
     norm_bias: np.ndarray  # (D,)
@@ -72,6 +74,7 @@ class Inside:
     ff_output: np.ndarray  # (Q, D)
     ff_residual: np.ndarray  # (Q, D)
     ff_sum: np.ndarray  # (Q, D)
+    ff_norm_input: np.ndarray  # (Q, D)
     ff_norm: np.ndarray  # (Q, D)
     ff_norm_weight: np.ndarray  # (D,)
     ff_norm_bias: np.ndarray  # (D,)
@@ -120,11 +123,14 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
     allowed.flags.writeable = False
     left = "sum" if norm_first else "norm"  # what leaves a sublayer
 
+    def stream(n: int) -> np.ndarray:
+        """What comes to the n-th sublayer: the residual before anybody could drop it."""
+        if n > 1:
+            return of(f"{left}{n - 1}")
+        return read_only(seen[f"{stack}.{layer - 1}.{left}{last}" if layer else f"{stack}.input"][0])
+
     def read(n: int) -> np.ndarray:
-        """What the n-th sublayer reads. In a post-norm network that is the residual, which may have been dropped."""
-        if norm_first or n > 1:
-            return of(f"norm{n if norm_first else n - 1}")
-        return read_only(seen[f"{stack}.{layer - 1}.norm{last}" if layer else f"{stack}.input"][0])
+        return of(f"norm{n}") if norm_first else stream(n)
 
     x = read(n)
     norm, ff_norm = getattr(owner, f"norm{n}"), getattr(owner, f"norm{last}")
@@ -148,6 +154,7 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
         output=of(f"{sublayer}.output"),
         residual=of(f"residual{n}"),
         sum=of(f"sum{n}"),
+        norm_input=stream(n) if norm_first else of(f"sum{n}"),
         norm=of(f"norm{n}"),
         norm_weight=read_only(norm.weight.detach()),
         norm_bias=read_only(norm.bias.detach()),
@@ -156,6 +163,7 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
         ff_output=of("feed_forward.output"),
         ff_residual=of(f"residual{last}"),
         ff_sum=of(f"sum{last}"),
+        ff_norm_input=stream(last) if norm_first else of(f"sum{last}"),
         ff_norm=of(f"norm{last}"),
         ff_norm_weight=read_only(ff_norm.weight.detach()),
         ff_norm_bias=read_only(ff_norm.bias.detach()),

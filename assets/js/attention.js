@@ -1,10 +1,11 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table. Rows are queries, columns are keys.
 
+import { silent } from "./changes.js";
 import { pictureButtons } from "./save.js";
 import { argmax, follow, row, state, update } from "./store.js";
 import { h, isSpecial, numbered, segmented } from "./dom.js";
 import { t } from "./i18n.js";
-import { SIDES, aloud, axes, heatmap, lines, mark, table, thumbnail, tips } from "./maps.js";
+import { SIDES, aloud, axes, heatmap, lines, mark, paddingMasked, table, thumbnail, tips } from "./maps.js";
 
 const KINDS = ["encoder", "decoder", "cross"];
 const DRAW = { heatmap, lines, table };
@@ -15,6 +16,7 @@ export function mount({ element, signal }) {
   const layers = h("span", { class: "pickers" });
   const overlay = h("button", { type: "button", class: "pill toggle", id: "gold", onclick: () => update({ gold: !state.gold }) }, t("attention.gold"));
   const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
+  const hush = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
   const heading = h("h2");
   const about = h("p", { class: "hint" });
   const large = h("div", { class: "large" });
@@ -33,7 +35,7 @@ export function mount({ element, signal }) {
       h(
         "div",
         { class: "columns" },
-        h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), key, tip, keep),
+        h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), key, hush, tip, keep),
         h("div", { class: "kept" }, gridHeading, grid, about, pictureButtons(grid, () => file("heads"))),
       ),
     ),
@@ -76,9 +78,10 @@ export function mount({ element, signal }) {
           ),
         ),
       );
-      about.textContent = t(`attention.about.${state.kind}`);
+      about.textContent = explained(run, state.kind);
     });
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
+    hush.hidden = !silent(state.kind, state.layer, head, run.changes);
     width = large.parentElement.clientWidth || width;
     if (!width) return; // the tab is not open, and has not been yet
     redraw("large", [run, state.kind, state.layer, head, state.drawing, state.gold, width], () => {
@@ -99,6 +102,13 @@ export function mount({ element, signal }) {
     const query = target.closest("[data-query]")?.dataset.query;
     if (query !== undefined && state.kind !== "encoder") update({ step: Number(query) });
   });
+}
+
+/** What a kind of map shows, as far as it is true of this run. */
+function explained(run, kind) {
+  const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
+  if (kind === "decoder" && !causal) return t("attention.about_changed");
+  return t(`attention.about.${kind}`) + (kind === "encoder" && paddingMasked(run, kind) ? t("attention.padding") : "");
 }
 
 /** The picture read aloud: the row of this step, or in the encoder the row that looks hardest. */

@@ -99,5 +99,5 @@ function say({ text: found, hypotheses, branches, best, greedy, width }) {
   const places = { beam: text(found), share: percent(probability), greedy: text(greedy.text), greedy_share: percent(greedy.probability), width, count: hypotheses.length };
   const kept = hypotheses.some((each) => each.text === greedy.text);
   const key = width === 1 ? "one" : found === greedy.text ? "same" : probability >= greedy.probability ? "better" : kept ? "penalty" : "lost";
-  return [...nodes(`roads.beam.say_${key}`, places), ...(finished ? [] : [" ", t("roads.beam.unfinished", { steps: branches[best].step + 1 })])];
+  return [...nodes(`roads.beam.say_${key}`, places), ...(greedy.complete ? [] : [" ", t("roads.beam.greedy_unfinished")]), ...(finished ? [] : [" ", t("roads.beam.unfinished", { steps: branches[best].step + 1 })])];
 }

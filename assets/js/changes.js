@@ -35,8 +35,9 @@ export const undo = (one) => change(changes().filter((each) => each !== one));
 
 const OF_A_SENTENCE = ["edit_mask", "swap_word", "force_word"];
 
-/** Those that mean something for another sentence. */
-export const lasting = () => changes().filter((each) => !OF_A_SENTENCE.includes(each.do));
+/** Whether a change means something for another sentence. */
+export const isLasting = (one) => !OF_A_SENTENCE.includes(one.do);
+export const lasting = () => changes().filter(isLasting);
 
 /** Whether a head of the run adds nothing. */
 export const silent = (kind, layer, head, list = changes()) =>
@@ -49,16 +50,26 @@ export const temperature = (kind, list = changes()) =>
 /** Whether a decoder's word may have looked at later ones. */
 export const ahead = (run) => run.attention.decoder.allowed.some((row, query) => row.some((open, key) => open && key > query));
 
+/** Whether a change finds nothing to change in a run: a step that never came, a cell that is not there. */
+export function idle(one, run = state.run) {
+  if (one.do === "force_word") return one.step >= run.steps.length;
+  if (one.do !== "edit_mask") return false;
+  const { queries, keys } = run.attention[one.kind];
+  return one.query >= queries.length || one.key >= keys.length;
+}
+
 /** A change in words. */
 export function told(one, run = state.run) {
   const token = (kind, side, i) => {
     const { queries, keys } = run.attention[kind];
-    const name = [queries, keys][side][i];
-    return name === undefined ? String(i + 1) : word(name, SIDES[kind][side]);
+    const tokens = [queries, keys][side];
+    if (i >= tokens.length) return String(i + 1);
+    const several = tokens.filter((each) => each === tokens[i]).length > 1;
+    return [word(tokens[i], SIDES[kind][side]), ...(several ? [` (${i + 1})`] : [])];
   };
   const places = { ...one, kind: one.kind && t(`change.of.${one.kind}`), stack: one.stack && t(`change.of.${one.stack}`) };
   for (const name of ["layer", "head", "step", "position"]) if (name in one) places[name] = one[name] + 1;
-  if (one.do === "isolate") places.heads = one.heads.map((head) => head + 1).join(t("list.comma"));
+  if (one.do === "isolate") places.heads = one.heads.map((head) => t("head_n", { head: head + 1 })).join(t("list.comma"));
   if (one.do === "edit_mask") Object.assign(places, { from: token(one.kind, 0, one.query), at: token(one.kind, 1, one.key) });
   if ("word" in one) places.word = word(one.word, one.do === "swap_word" ? "source" : "target");
   if (one.do === "temperature") places.temperature = String(one.temperature);
@@ -92,7 +103,7 @@ function field(name, value) {
   if (COUNTED.includes(name)) return value + 1;
   if (name === "heads") return value.map((head) => head + 1).join("-");
   if (name === "allowed") return value ? "open" : "closed";
-  return String(value).replace(/[%*]/g, encodeURIComponent).replaceAll("*", "%2A");
+  return String(value).replaceAll("%", "%25").replaceAll("*", "%2A");
 }
 
 /** The same read; null where it is not of that form. Whether the run has a place for them only the server knows. */

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { t } from "./i18n.js";
 import { about } from "./insides.js";
+import { blind } from "./maps.js";
 import { follow, state } from "./store.js";
 
 const LATER_MS = 300; // a run that is looked at, not one that is passed by
@@ -43,6 +44,9 @@ export function badge(server, signal) {
   return element;
 }
 
+/** What a check looks at in this run. */
+const told = (name) => t(name === "rows" && Object.keys(state.run.attention).some((kind) => blind(state.run, kind)) ? "checks.rows_open" : `checks.${name}`);
+
 /** Every check with its largest error, and how large it may be. */
 export const checksTable = (checks) =>
   h(
@@ -53,7 +57,7 @@ export const checksTable = (checks) =>
       "tbody",
       {},
       checks.map(({ name, error, limit, ok }) =>
-        h("tr", { "data-check": name, "data-error": error, "data-ok": ok }, h("th", { scope: "row" }, `${ok ? "✓" : "✗"} ${t(`checks.${name}`)}`), h("td", {}, tiny(error)), h("td", {}, tiny(limit))),
+        h("tr", { "data-check": name, "data-error": error, "data-ok": ok }, h("th", { scope: "row" }, `${ok ? "✓" : "✗"} ${told(name)}`), h("td", {}, tiny(error)), h("td", {}, tiny(limit))),
       ),
     ),
   );

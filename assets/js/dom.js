@@ -16,6 +16,14 @@ function fill(node, attributes, children) {
 export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** Other children for an element; what had the focus among them keeps it, by its place. */
+export function renew(element, children) {
+  const controls = () => [...element.querySelectorAll("button, select, input")];
+  const at = controls().indexOf(document.activeElement);
+  element.replaceChildren(...children);
+  if (at >= 0) (controls()[at] ?? controls().at(-1))?.focus({ preventScroll: true });
+}
+
 /** How much larger than usual the page's type is: on a projector it grows. */
 export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 

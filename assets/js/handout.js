@@ -2,7 +2,7 @@
 
 import { h, svg, word } from "./dom.js";
 import { has, language, nodes, percent, t } from "./i18n.js";
-import { told } from "./changes.js";
+import { silent, told } from "./changes.js";
 import { checksTable } from "./checks.js";
 import { about, inside } from "./insides.js";
 import { shapeTable } from "./inside.js";
@@ -39,7 +39,7 @@ export async function handout(server) {
   const [facts, data, shapes, checks] = await Promise.all([about("provenance", server), inside(server, kind, layer), about("shapes", server), about("checks", server)]);
   const ended = new AbortController();
   const worked = [];
-  const look = { data, kind, layer, head, query, server, signal: ended.signal, tell: (title, body) => worked.push(h("h4", {}, title), ...body) };
+  const look = { run, data, kind, layer, head, query, server, signal: ended.signal, tell: (title, body) => worked.push(h("h4", {}, title), ...body) };
   const weights = data.at("weights", head, query);
   await explain(look, "weight", argmax(weights));
   await explain(look, "mixed", 0);
@@ -115,14 +115,16 @@ function steps(run, layer) {
   const rows = run.steps.map(({ token, probability, candidates }, step) => {
     const looks = row("cross", cross, null, step);
     const key = argmax(looks);
+    const others = candidates.filter((each) => each.token !== token).slice(0, 2); // what was said need not be the likeliest
+    const open = run.attention.cross.allowed[step].includes(true);
     return h(
       "tr",
       {},
       h("td", {}, String(step + 1)),
       h("td", {}, word(run.decoder_input[step], "target")),
       h("td", {}, word(token, "target"), ` ${percent(probability)}`),
-      h("td", {}, candidates.slice(1, 3).map((each) => `${each.token} ${percent(each.probability)}`).join(", ")),
-      h("td", {}, word(run.source[key], "source"), ` ${percent(looks[key])}`),
+      h("td", {}, others.map((each) => `${each.token} ${percent(each.probability)}`).join(", ")),
+      h("td", {}, open ? [word(run.source[key], "source"), ` ${percent(looks[key])}`] : t("handout.nothing")),
     );
   });
   return h("table", { class: "steps" }, h("thead", {}, h("tr", {}, heading)), h("tbody", {}, rows));
@@ -130,7 +132,8 @@ function steps(run, layer) {
 
 /** The chosen head large, and every head of every layer small. */
 function maps(kind) {
-  const { layers, heads } = state.run.attention[kind];
+  const { run } = state;
+  const { layers, heads } = run.attention[kind];
   const [layer, head] = [Math.min(state.layer, layers - 1), Math.min(state.head, heads - 1)];
   const sides = SIDES[kind];
   const places = { head: head + 1, layer: layer + 1, from: word(t(`side.${sides[0]}`), sides[0]), at: word(t(`side.${sides[1]}`), sides[1]) };
@@ -140,6 +143,7 @@ function maps(kind) {
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", places)),
     large,
+    ...(silent(kind, layer, head, run.changes) ? [h("p", {}, t("silenced.shown"))] : []),
     ...Array.from({ length: layers }, (_, l) => [
       h("h4", {}, t("attention.all_heads", { layer: l + 1 })),
       h("div", { class: "heads" }, Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, l, i)))),

@@ -2,8 +2,9 @@
 
 import { h, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
+import { blind } from "./maps.js";
 import { pictureButtons } from "./save.js";
-import { argmax, enough, follow, state, update } from "./store.js";
+import { argmax, enough, follow, likelihood, state, update } from "./store.js";
 
 const HIGH = 0.5; // a weight that a map shows as a clear look
 const COLUMNS = {
@@ -77,7 +78,7 @@ export function mount({ element, server, signal }) {
     );
     there.hidden = Boolean(answer) && !held;
     there.replaceChildren(
-      h("h3", {}, held ? t("heads.there_count", { count: held.sentences }) : t("heads.there")),
+      h("h3", {}, held ? t(run.changes.length ? "heads.there_unbroken" : "heads.there_count", { count: held.sentences }) : t("heads.there")),
       held ? grid(cross, rate(held.error_rates)) : h("p", { class: "hint" }, "…"),
     );
     verdict.replaceChildren(...(run.changes.length ? [t("silenced.changed")] : answer ? demonstrate(run, answer.silenced) : ["…"]));
@@ -86,7 +87,7 @@ export function mount({ element, server, signal }) {
 
   function drawTable() {
     const { run, kind } = state;
-    const silenced = run.changes.length ? [] : (answer?.silenced ?? []); // they were silenced in the unbroken run
+    const silenced = answer?.silenced ?? [];
     const names = run.heads.columns;
     const rows = run.heads.data
       .map((values) => Object.fromEntries(values.map((value, i) => [names[i], value])))
@@ -96,10 +97,11 @@ export function mount({ element, server, signal }) {
         aligned: kind === "cross" && run.reference?.error_rates ? 1 - run.reference.error_rates[row.layer][row.head] : null,
         silenced: kind === "cross" ? (silenced.find((each) => each.layer === row.layer && each.head === row.head)?.probability ?? null) : null,
       }));
-    const columns = Object.keys(COLUMNS).filter((name) => kind === "cross" || !["aligned", "silenced"].includes(name));
+    const whole = kind === "cross" && !run.changes.length; // the heads were silenced in the unbroken run
+    const columns = Object.keys(COLUMNS).filter((name) => (name === "aligned" ? kind === "cross" : name !== "silenced" || whole));
     if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
     rows.sort((a, b) => (sort.down ? -1 : 1) * (a[sort.by] - b[sort.by]) || a.layer - b.layer || a.head - b.head);
-    aboutTable.textContent = t(kind === "cross" ? "heads.about_table_cross" : "heads.about_table", { whole: percent(probability(run)) });
+    aboutTable.textContent = t(whole ? "heads.about_table_cross" : "heads.about_table", { whole: percent(likelihood(run)) }) + (blind(run, kind) ? t("heads.blind") : "");
     tableHeading.textContent = t(`heads.every.${kind}`);
     const focused = tableHolder.contains(document.activeElement) ? document.activeElement.dataset.by : null;
     const table = h(
@@ -186,8 +188,6 @@ function grid({ layers, heads }, score) {
   return h("div", { class: "score-grid", style: `--heads: ${heads}` }, h("small", { class: "axis" }, t("head")), names, cells);
 }
 
-const probability = (run) => run.steps.reduce((product, step) => product * step.probability, 1);
-
 function missing({ reference }) {
   if (!reference) return t("heads.unknown");
   return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");
@@ -211,7 +211,7 @@ function demonstrate(run, silenced) {
       word: word(run.source[each.key], "source"),
       said: word(run.output[each.query], "target"),
     });
-  const change = (each) => ({ look: look(each), text: each.text, whole: percent(probability(run)), left: percent(each.probability) });
+  const change = (each) => ({ look: look(each), text: each.text, whole: percent(likelihood(run)), left: percent(each.probability) });
   const all = nodes("silenced.all", { heads: silenced.length, count: silenced.filter((each) => each.text === text).length });
   const best = (list, value) => list[argmax(list.map(value))];
   if (idle.length) return [...nodes("silenced.idle", change(best(idle, (each) => each.weight))), " ", ...all];

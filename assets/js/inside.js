@@ -59,7 +59,7 @@ export function mount({ element, server, signal }) {
     );
     lifetime?.abort();
     lifetime = new AbortController();
-    const look = { data, kind: state.kind, layer: state.layer, head: state.head, query: state.query, server, signal: lifetime.signal, tell };
+    const look = { run, data, kind: state.kind, layer: state.layer, head: state.head, query: state.query, server, signal: lifetime.signal, tell };
     stages.replaceChildren(...STAGES.map((name) => stage(name, look)));
     say.replaceChildren(...aloud(look));
     invite();
@@ -91,7 +91,7 @@ function aloud({ data, kind, layer, head, query }) {
   const scores = data.at("scores", head, query);
   const key = argmax(weights);
   const hidden = data.at("ff_hidden", query);
-  return nodes("inside.say", {
+  return nodes(data.allowed[query].includes(true) ? "inside.say" : "inside.say_nothing", {
     word: word(data.queries[query], data.from),
     layer: layer + 1,
     head: head + 1,

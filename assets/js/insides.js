@@ -22,13 +22,13 @@ export function once(name, question, ask) {
   return known.get(key);
 }
 
-/** What every question about this run begins with. */
-export const question = () => ({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, changes: state.run.changes });
-export const about = (name, server, more = {}) => once(name, { ...question(), ...more }, server[name]);
+/** What every question about a run begins with. */
+export const question = (run = state.run) => ({ checkpoint: run.checkpoint, sentence: run.sentence, changes: run.changes });
+export const about = (name, server, more = {}, run = state.run) => once(name, { ...question(run), ...more }, server[name]);
 
-/** One sublayer of this run: tokens, flags, and `at(name, ...index)`, the vector at the first axes of an array. */
-export async function inside(server, kind, layer) {
-  const said = await about("inside", server, { kind, layer });
+/** One sublayer of a run: tokens, flags, and `at(name, ...index)`, the vector at the first axes of an array. */
+export async function inside(server, kind, layer, run = state.run) {
+  const said = await about("inside", server, { kind, layer }, run);
   said.read ??= Object.fromEntries(Object.entries(said.arrays).map(([name, { shape, data }]) => [name, { shape, values: floats(data) }]));
   const at = (name, ...index) => {
     const { shape, values } = said.read[name];

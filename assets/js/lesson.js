@@ -1,5 +1,6 @@
 // The lesson: from words to translation in 14 stops, each with a text, the live figure of the sentence at the top, and a
-// question whose answer is computed from this run.
+// question whose answer is computed from this run. It shows the network as it is: what is changed in the run at the top
+// has no part in it.
 
 import { chip, h, isSpecial, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
@@ -8,7 +9,7 @@ import { heatmap, mark, thumbnail } from "./maps.js";
 import { dot, fixed, products, sum, together } from "./numbers.js";
 import { pictureButtons } from "./save.js";
 import { chain, headline, stageFigure, stageHeadline } from "./stages.js";
-import { STOPS, argmax, floats, follow, row, state, update } from "./store.js";
+import { STOPS, argmax, floats, follow, row, state, unbroken, update } from "./store.js";
 import { fluid, strips } from "./strips.js";
 import { MOST_CANDIDATES, candidate } from "./translate.js";
 import { tryOut } from "./tries.js";
@@ -125,10 +126,10 @@ const LESSON = [
     hides: true,
     says: ({ run }) => (run.model.heads > 1 ? {} : { text: "lesson.heads.text_alone" }),
     draw: ({ run, layer }) =>
-      h("div", { class: "heads" }, Array.from({ length: run.attention.encoder.heads }, (_, head) => h("figure", { "data-head": head }, thumbnail("encoder", layer, head), h("small", {}, t("head_n", { head: head + 1 }))))),
+      h("div", { class: "heads" }, Array.from({ length: run.attention.encoder.heads }, (_, head) => h("figure", { "data-head": head }, thumbnail("encoder", layer, head, run), h("small", {}, t("head_n", { head: head + 1 }))))),
     asks({ run, layer }) {
       const { heads, queries } = run.attention.encoder;
-      const hardest = Array.from({ length: heads }, (_, head) => Math.max(...queries.flatMap((token, q) => (token === "P" ? [] : row("encoder", layer, head, q)))));
+      const hardest = Array.from({ length: heads }, (_, head) => Math.max(...queries.flatMap((token, q) => (token === "P" ? [] : row("encoder", layer, head, q, run)))));
       const right = argmax(hardest);
       const offered = few(hardest.map((_, head) => head), right);
       return { choices: offered.map((head) => t("head_n", { head: head + 1 })), right: offered.indexOf(right), places: { heads, layer: layer + 1, head: right + 1, share: percent(hardest[right]) } };
@@ -198,7 +199,7 @@ const LESSON = [
     asks(look) {
       const { run, crossLayer: layer, crossHead: head } = look;
       const query = look.hardest();
-      const looks = row("cross", layer, head, query);
+      const looks = row("cross", layer, head, query, run);
       const right = argmax(looks);
       const places = { said: word(run.output[query], "target"), read: word(run.decoder_input[query], "target"), layer: layer + 1, head: head + 1, key: word(run.source[right], "source"), share: percent(looks[right]), step: query + 1 };
       return { choices: named(run.source), right, places };
@@ -209,17 +210,17 @@ const LESSON = [
     hides: true,
     says: ({ run }) => (run.model.tied ? { text: "lesson.logits.text_tied" } : {}),
     headline: ({ run }) => [run.model.tied ? "p = softmax(x E^T + b)" : "p = softmax(x W + b)", chain([1, run.output.length, run.model.d_model], [1, run.output.length, run.model.target_words])],
-    draw: ({ run }) =>
+    draw: ({ run, step }) =>
       h(
         "ol",
         { class: "candidates" },
-        run.steps[state.step].candidates.slice(0, MOST_CANDIDATES).map((each) => candidate(each, each.token === run.output[state.step])),
+        run.steps[step].candidates.slice(0, MOST_CANDIDATES).map((each) => candidate(each, each.token === run.output[step])),
       ),
-    asks({ run }) {
-      const { candidates } = run.steps[state.step];
+    asks({ run, step }) {
+      const { candidates } = run.steps[step];
       const [first, second] = candidates;
       const offered = candidates.slice(1, 1 + UNLIKELY).map(({ token }) => token).sort();
-      const read = word(run.decoder_input.slice(0, state.step + 1).join(" "), "target");
+      const read = word(run.decoder_input.slice(0, step + 1).join(" "), "target");
       const places = { words: run.model.target_words, read, first: word(first.token, "target"), share: percent(first.probability), second: word(second.token, "target"), second_share: percent(second.probability) };
       return { choices: offered, right: offered.indexOf(second.token), places };
     },
@@ -289,48 +290,50 @@ function map(look, kind, query = null) {
   const sides = { decoder: ["target", "target"], cross: ["target", "source"] }[kind];
   const heading = nodes("attention.axes", { head: head + 1, layer: layer + 1, from: word(`${t(`side.${sides[0]}`)} ↓`, sides[0]), at: word(`${t(`side.${sides[1]}`)} →`, sides[1]) });
   const figure = fluid((width) => {
-    const drawn = heatmap(kind, layer, head, { width, sides });
+    const drawn = heatmap(kind, layer, head, { width, sides, run: look.run });
     mark(drawn, query);
     return drawn;
   }, look.signal);
   return [h("h4", {}, heading), figure];
 }
 
-/** What a stop looks at: the run, and the layer, head and word that the visitor has chosen, as far as the encoder has them. */
+/** What a stop looks at: the unbroken run, and the step, layer, head and word that the visitor has chosen, as far as it has them. */
 function looking(server, signal, tell) {
-  const { run, kind, layer, head } = state;
+  const { kind, layer, head } = state;
+  const run = unbroken();
   const { encoder, cross } = run.attention;
+  const step = Math.min(state.step, run.steps.length - 1); // a broken run may have more
   const query = kind === "encoder" ? state.query : run.source.findLastIndex((token) => token !== "P");
   const at = { layer: Math.min(layer, encoder.layers - 1), headIndex: Math.min(head, encoder.heads - 1) };
-  const look = { run, server, signal, tell, query, ...at, crossLayer: Math.min(layer, cross.layers - 1), crossHead: Math.min(head, cross.heads - 1) };
+  const look = { run, server, signal, tell, step, query, ...at, crossLayer: Math.min(layer, cross.layers - 1), crossHead: Math.min(head, cross.heads - 1) };
   look.words = { word: word(run.source[query], "source") };
-  look.head = async () => ({ data: await inside(server, "encoder", at.layer), kind: "encoder", layer: at.layer, head: at.headIndex, query, server, signal, tell });
+  look.head = async () => ({ run, data: await inside(server, "encoder", at.layer, run), kind: "encoder", layer: at.layer, head: at.headIndex, query, server, signal, tell });
   look.input = async () => {
-    const { figure, tokens, d_model } = await about("input_sum", server, { stack: "encoder" });
+    const { figure, tokens, d_model } = await about("input_sum", server, { stack: "encoder" }, run);
     const strip = (i) => rows(floats(figure.data[i].z.bdata), d_model);
     return { tokens, d_model, embedding: strip(0), positions: strip(1), input: strip(2) };
   };
   look.stream = async () => {
-    const { encoder: streams } = await about("stack", server);
+    const { encoder: streams } = await about("stack", server, {}, run);
     const [layers, tokens, width] = streams.shape;
     const values = rows(floats(streams.data), width);
     return Array.from({ length: layers }, (_, l) => values[l * tokens + query]);
   };
-  look.hardest = () => argmax(run.steps.map((_, step) => Math.max(...row("cross", look.crossLayer, look.crossHead, step))));
+  look.hardest = () => argmax(run.steps.map((_, step) => Math.max(...row("cross", look.crossLayer, look.crossHead, step, run))));
   look.ways = () => {
     const words = run.reference?.text.split(" ") ?? run.output;
-    const step = Math.max(0, Math.min(state.step, run.steps.length - 2, words.length)); // after the slip there must be something to say
-    const [, ...others] = run.steps[step].candidates;
-    const right = run.reference && words[step];
+    const slip = Math.max(0, Math.min(step, run.steps.length - 2, words.length)); // after it there must be something to say
+    const [, ...others] = run.steps[slip].candidates;
+    const right = run.reference && words[slip];
     const { token } = others.find((each) => !isSpecial(each.token) && each.token !== right) ?? others[0];
-    return about("two_ways", server, { step, word: token });
+    return about("two_ways", server, { step: slip, word: token }, run);
   };
   return look;
 }
 
 const rows = (values, width) => Array.from({ length: values.length / width }, (_, i) => Array.from(values.subarray(i * width, (i + 1) * width)));
 
-const answered = new WeakMap(); // run -> question -> the choice that was made, -1 for none
+const answered = new Map(); // question about a sentence -> the choice that was made, -1 for none: a change and its end ask no other
 
 export function mount({ element, server, signal }) {
   const dots = h("ol", { class: "stops" }, LESSON.map(({ name }, i) => h("li", {}, h("button", { type: "button", title: `${i + 1}. ${t(`lesson.${name}`)}`, "aria-label": `${i + 1}. ${t(`lesson.${name}`)}`, onclick: () => open(i) }))));
@@ -338,6 +341,7 @@ export function mount({ element, server, signal }) {
   const text = h("div", { class: "lesson-text" });
   const question = h("section", { class: "question", "aria-live": "polite" });
   const figure = h("div", { class: "lesson-figure" });
+  const aside = h("p", { class: "hint", hidden: true }, t("lesson.unbroken"));
   const told = h("div", { class: "told", "aria-live": "polite", hidden: true });
   const back = h("button", { type: "button", class: "pill", id: "stop-back", onclick: () => open(state.stop - 1) }, t("lesson.back"));
   const next = h("button", { type: "button", class: "pill primary", id: "stop-next", onclick: () => open(state.stop + 1) }, t("lesson.next"));
@@ -345,6 +349,7 @@ export function mount({ element, server, signal }) {
     h(
       "section",
       { class: "card lesson" },
+      aside,
       h("div", { class: "lesson-head" }, dots, h("span", { class: "space" }), h("span", { class: "keys hint" }, t("lesson.keys")), back, next),
       h("div", { class: "columns" }, h("div", {}, h("div", { class: "kept" }, figure, pictureButtons(figure, () => `lesson-${state.stop + 1}`)), told), h("div", {}, title, text, question)),
     ),
@@ -363,7 +368,8 @@ export function mount({ element, server, signal }) {
   let shown = [];
   let asked = null; // answers the question that is shown
   async function draw() {
-    const depends = [state.run, state.stop, state.kind, state.layer, state.head, state.query, state.step];
+    aside.hidden = !state.run.changes.length;
+    const depends = [unbroken(), state.stop, state.kind, state.layer, state.head, state.query, state.step];
     if (!element.offsetParent || depends.every((value, i) => value === shown[i])) return;
     shown = depends;
     lifetime?.abort();
@@ -400,21 +406,21 @@ export function mount({ element, server, signal }) {
 
   /** The question; the figure stays veiled until somebody has guessed or wants to see it. */
   function ask(run, stop, quiz) {
-    const key = JSON.stringify([stop.name, quiz.choices, quiz.right]); // another step or head asks another question
+    const key = JSON.stringify([run.checkpoint, run.sentence, stop.name, quiz.choices, quiz.right]); // another step or head asks another question
     const alone = quiz.choices.length < 2; // nothing to guess: the answer stands there, and the figure is seen
-    const made = () => (alone ? -1 : answered.get(run)?.get(key));
+    const made = () => (alone ? -1 : answered.get(key));
     const choose = (i) => {
       if (made() !== undefined || i >= quiz.choices.length) return;
-      const of = answered.get(run) ?? new Map();
-      answered.set(run, of.set(key, i));
+      answered.set(key, i);
       draw();
     };
     const look = h("button", { type: "button", class: "link", onclick: () => choose(-1) }, t("lesson.show"));
     const veil = h("div", { class: "veil" }, h("p", {}, t("lesson.predict"), " ", look));
     const buttons = quiz.choices.map((text, i) => h("button", { type: "button", class: "choice", onclick: () => choose(i) }, h("small", {}, String(i + 1)), " ", text));
     const reveal = h("p", { class: "reveal", hidden: true });
+    const further = h("p", { hidden: true }, tryOut(stop.name));
     const asking = [h("h3", {}, nodes(quiz.says.question ?? `lesson.${stop.name}.question`, quiz.places)), h("div", { class: "choices" }, buttons)];
-    question.replaceChildren(...(alone ? [] : asking), reveal);
+    question.replaceChildren(...(alone ? [] : asking), reveal, further);
     function draw() {
       const choice = made();
       const open = choice !== undefined;
@@ -431,8 +437,8 @@ export function mount({ element, server, signal }) {
       });
       reveal.hidden = false;
       const verdict = alone ? t("lesson.alone") : choice === -1 ? "" : `${t(choice === quiz.right ? "lesson.right" : "lesson.wrong")} `;
-      const further = tryOut(stop.name);
-      reveal.replaceChildren(h("b", {}, verdict), ...nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places), ...(further ? [" ", further] : []));
+      reveal.replaceChildren(h("b", {}, verdict), ...nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places));
+      further.hidden = !further.hasChildNodes();
     }
     delete question.dataset.right;
     draw();

@@ -59,7 +59,7 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   const sizes = [15, 13].map((size) => measure(size * typeScale()));
   const { size, left, cell, fits } = sizes.find((each) => each.fits) ?? sizes[1];
   const down = Math.min(LARGEST[1] * typeScale(), cell);
-  const digits = `font-size: ${Math.min(13 * typeScale(), cell * (run.attention[kind].difference ? 0.31 : 0.37))}px`; // so that those of two cells do not touch
+  const digits = `font-size: ${Math.min(13 * typeScale(), cell * (run.attention[kind].difference ? 0.29 : 0.37))}px`; // so that those of two cells do not touch
   const slant = fits ? 0 : Math.max(...keys.map((token) => textWidth(token, size)));
   const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.82 + 28 : 36)];
   const picture = svg("svg", { viewBox: `0 -4 ${w} ${height + 4}`, width: w, height: height + 4, class: "heatmap", role: "img" });
@@ -165,6 +165,15 @@ export function mark(picture, query) {
   picture.querySelectorAll("tbody tr").forEach((each, i) => each.classList.toggle("marked", i === query));
 }
 
+/** Whether some row of a kind may look at nothing: every cell of it was closed by hand. */
+export const blind = (run, kind) => run.attention[kind].allowed.some((row) => !row.includes(true));
+
+/** Whether nobody may look at padding: so it is until somebody changes a mask. */
+export function paddingMasked(run, kind) {
+  const { keys, allowed } = run.attention[kind];
+  return !keys.some((token, key) => token === "P" && allowed.some((row) => row[key]));
+}
+
 /** The whole heading of a large map: which head it is, and what its rows and columns are. */
 export function axes(kind, layer, head, key = "attention.axes") {
   const axis = (i, arrow) => word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
@@ -187,6 +196,7 @@ export function aloud(kind, layer, head, query, said, run = state.run) {
     share: percent(looks[key]),
     equal: percent(1 / open),
   };
+  if (open === 0) return nodes("aloud.nothing", places);
   if (open === 1) return nodes("aloud.only", places);
   return nodes(looks[key] - 1 / open < EVEN ? "aloud.evenly" : "aloud.mostly", places);
 }

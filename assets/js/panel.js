@@ -1,7 +1,7 @@
 // The controls of What if: each makes a change or undoes it. What is changed is shown from the run, never kept here.
 
 import { change, changes, find, put, silent, toggle } from "./changes.js";
-import { h, segmented, word } from "./dom.js";
+import { h, renew, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { once } from "./insides.js";
 import { SIDES } from "./maps.js";
@@ -13,7 +13,7 @@ const KINDS = ["encoder", "decoder", "cross"];
 const STACKS = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 const LEAST = 0.0005; // a loss that is seen in the digits that are shown
-const STEADY = TEMPERATURES.indexOf(1);
+const SEEN = 0.01; // a probability of which a loss can be seen
 
 const open = new Set(["heads"]); // the groups that the visitor has unfolded
 let only = false; // a click on a head silences all others of its layer
@@ -83,7 +83,6 @@ function heads(server) {
     kind.set(name);
     mode.set(only ? "yes" : "no");
     sample.set(on);
-    const focused = grid.contains(document.activeElement) ? document.activeElement.dataset.place : null;
     const cells = [];
     for (let layer = 0; layer < layers; layer++) {
       cells.push(h("button", { type: "button", class: "axis", "data-place": layer, title: t("panel.layer"), onclick: () => whole(name, layer, count) }, t("layer_n", { layer: layer + 1 })));
@@ -91,8 +90,7 @@ function heads(server) {
     }
     const names = Array.from({ length: count }, (_, head) => h("small", { class: "axis" }, String(head + 1)));
     grid.style.setProperty("--heads", count);
-    grid.replaceChildren(h("small", { class: "axis" }, t("head")), ...names, ...cells);
-    if (focused) grid.querySelector(`[data-place="${focused}"]`)?.focus();
+    renew(grid, [h("small", { class: "axis" }, t("head")), ...names, ...cells]);
     told.replaceChildren(...(answer ? summary(answer, name) : [t("panel.sweep.about")]));
   }
 
@@ -109,7 +107,7 @@ function heads(server) {
         class: `score ${shade} ${off ? "off" : drop < 0 ? "gain" : ""}`.trim(),
         style: `--score: ${(96 * size).toFixed(1)}%`,
         "aria-pressed": off,
-        "aria-label": t(drop === null ? "panel.head" : "panel.head_drop", places),
+        "aria-label": t(drop === null ? "panel.head" : "panel.head_drop", places) + (off ? t("list.comma") + t("panel.silent") : ""),
         "data-place": `${layer} ${head}`,
         "data-drop": drop,
         onclick: () => press(name, layer, head, count),
@@ -149,10 +147,11 @@ function heads(server) {
 /** Which head of a kind is worth most, and what the numbers are. */
 function summary({ drop, unbroken, sentences, reference }, kind) {
   const all = drop[kind].flatMap((row, layer) => row.map((value, head) => ({ value, layer, head })));
-  const best = all.reduce((most, each) => (each.value > most.value ? each : most));
-  const places = { layer: best.layer + 1, head: best.head + 1, whole: percent(unbroken), left: percent(Math.max(0, unbroken - best.value)), sentences, said: reference && word(reference, "target") };
-  if (best.value < LEAST) return nodes(reference ? "panel.sweep.same" : "panel.sweep.same_many", places);
-  return nodes(reference ? "panel.sweep.said" : "panel.sweep.said_many", places);
+  const most = all.reduce((best, each) => (Math.abs(each.value) > Math.abs(best.value) ? each : best));
+  const places = { layer: most.layer + 1, head: most.head + 1, whole: percent(unbroken), left: percent(Math.max(0, unbroken - most.value)), sentences, said: reference && word(reference, "target") };
+  const key = unbroken < SEEN ? "small" : Math.abs(most.value) < LEAST ? "same" : most.value < 0 ? "better" : "said";
+  const told = nodes(reference || key === "small" ? `panel.sweep.${key}` : `panel.sweep.${key}_many`, places);
+  return state.whole ? [...told, " ", t("panel.sweep.unbroken")] : told;
 }
 
 // ---- masks ----
@@ -164,12 +163,11 @@ function masks() {
   function draw() {
     const { run, whole, kind } = state;
     const before = (whole ?? run).attention;
-    removed.replaceChildren(
-      ...KINDS.map((name) => {
-        const nothing = before[name].allowed.flat().every(Boolean);
-        return pressed(t(`panel.masks.${name}`), { do: "remove_mask", kind: name }, nothing ? { disabled: true, title: t("panel.masks.nothing") } : {});
-      }),
-    );
+    const removals = KINDS.map((name) => {
+      const nothing = before[name].allowed.flat().every(Boolean);
+      return pressed(t(`panel.masks.${name}`), { do: "remove_mask", kind: name }, nothing ? { disabled: true, title: t("panel.masks.nothing") } : {});
+    });
+    renew(removed, removals);
     const { queries, keys, allowed } = run.attention[kind];
     at.query = Math.min(at.query, queries.length - 1);
     at.key = Math.min(at.key, keys.length - 1);
@@ -181,7 +179,7 @@ function masks() {
       });
     const button = h("button", { type: "button", class: "pill", onclick: () => edit(kind, at.query, at.key) }, h("span", {}, t(allowed[at.query][at.key] ? "panel.masks.close" : "panel.masks.open")));
     const [from, to] = SIDES[kind];
-    cell.replaceChildren(h("small", {}, t(`kind.${kind}`)), h("span", { class: from }, pick("query", queries)), "→", h("span", { class: to }, pick("key", keys)), button);
+    renew(cell, [h("small", {}, t(`kind.${kind}`)), h("span", { class: from }, pick("query", queries)), "→", h("span", { class: to }, pick("key", keys)), button]);
   }
   return { name: "masks", body: h("div", {}, removed, cell), draw };
 }
@@ -200,16 +198,16 @@ function temperatures() {
   });
   function draw() {
     const now = find({ do: "temperature", kind })?.temperature ?? 1;
-    const at = TEMPERATURES.indexOf(now);
-    if (document.activeElement !== range) range.value = at < 0 ? STEADY : at;
+    const distance = (value) => Math.abs(Math.log(value / now));
+    const at = TEMPERATURES.reduce((nearest, value, i) => (distance(value) < distance(TEMPERATURES[nearest]) ? i : nearest), 0);
+    if (document.activeElement !== range) range.value = at;
     range.setAttribute("aria-valuetext", `÷ ${now}`);
     output.textContent = `÷ ${now}`;
-    select.replaceChildren(
-      choice(t("panel.temperature.of"), ["all", ...KINDS].map((name) => [name, t(`change.of.${name}`)]), kind, (value) => {
-        kind = value;
-        draw();
-      }),
-    );
+    const choose = (value) => {
+      kind = value;
+      draw();
+    };
+    renew(select, [choice(t("panel.temperature.of"), ["all", ...KINDS].map((name) => [name, t(`change.of.${name}`)]), kind, choose)]);
   }
   return { name: "temperature", body: h("div", { class: "controls" }, select, range, output), draw };
 }
@@ -220,8 +218,9 @@ function positions() {
   const body = h("div", {});
   function draw() {
     if (!state.run.model.positions) return body.replaceChildren(h("p", { class: "hint" }, t("panel.positions.none")));
-    body.replaceChildren(
-      ...Object.keys(STACKS).map((stack) => {
+    renew(
+      body,
+      Object.keys(STACKS).map((stack) => {
         const now = find({ do: "positions", stack });
         const set = (how, seed = 0) => put({ do: "positions", stack }, how === "kept" ? null : { do: "positions", stack, how, seed });
         const how = segmented(t(`change.of.${stack}`), ["kept", "removed", "shuffled"].map((name) => [name, t(`panel.positions.${name}`)]), (value) => set(value));
@@ -258,7 +257,7 @@ function words(server) {
     const count = source.filter((token) => token !== "P").length;
     place = Math.min(place, count - 1);
     const swapped = find({ do: "swap_word", position: place })?.word ?? "";
-    swap.replaceChildren(
+    renew(swap, [
       h("span", { class: "name" }, t("panel.words.swap")),
       choice(t("panel.words.which"), source.slice(0, count).map((token, i) => [i, token]), place, (value) => {
         place = Number(value);
@@ -268,17 +267,17 @@ function words(server) {
       choice(t("panel.words.by"), [["", t("panel.words.as_it_is")], ...[...new Set([...known.source, swapped])].filter(Boolean).map((each) => [each, each])], swapped, (value) =>
         put({ do: "swap_word", position: place }, value ? { do: "swap_word", position: place, word: value } : null),
       ),
-    );
+    ]);
     const forced = find({ do: "force_word", step })?.word ?? "";
     const { candidates } = run.steps[step];
     const likely = candidates.map(({ token, probability }) => [token, `${token}  ${percent(probability)}`]);
     const others = known.target.filter((token) => !candidates.some((each) => each.token === token)).map((token) => [token, token]);
-    force.replaceChildren(
+    renew(force, [
       h("span", { class: "name" }, t("panel.words.force", { step: step + 1 })),
       choice(t("panel.words.say"), [["", t("panel.words.own")], ...likely, ...others], forced, (value) =>
         put({ do: "force_word", step }, value ? { do: "force_word", step, word: value } : null),
       ),
-    );
+    ]);
   }
   return { name: "words", body: h("div", {}, swap, force), draw };
 }
@@ -289,8 +288,9 @@ function residuals() {
   const body = h("div", { class: "residuals" });
   function draw() {
     const { attention } = state.run;
-    body.replaceChildren(
-      ...Object.entries(STACKS).map(([stack, sublayers]) =>
+    renew(
+      body,
+      Object.entries(STACKS).map(([stack, sublayers]) =>
         h(
           "div",
           {},

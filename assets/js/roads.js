@@ -30,7 +30,7 @@ export function mount({ element, server, signal }) {
     const { road } = state;
     const open = Object.keys(ROADS).indexOf(road);
     choice.set(road);
-    about.textContent = t(`roads.${road}.about`);
+    about.textContent = t(`roads.${road}.about`) + (state.whole ? ` ${t("roads.unbroken")}` : "");
     [panels, figures].forEach((each) => each.forEach((one, i) => (one.hidden = i !== open)));
     roads[road].set();
     if (!element.offsetParent) return;

@@ -1,7 +1,7 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
-import { ahead, change, changes, lasting, settle, told as inWords, undo } from "./changes.js";
-import { chip, h, icon, word } from "./dom.js";
+import { ahead, change, changes, idle, isLasting, lasting, settle, told as inWords, undo } from "./changes.js";
+import { chip, h, icon, renew, word } from "./dom.js";
 import { nodes, percent, t, told } from "./i18n.js";
 import { expect, keep, read, restore } from "./link.js";
 import { begin, forget, isOwn, models } from "./models.js";
@@ -17,6 +17,8 @@ const PATIENCE_MS = 20000; // and after this it is not
 let opened = false; // the address that the page was opened with has been followed
 let clicked = null; // the example that was asked for last
 let wanted = null; // the model that was asked for last
+let sent = null; // which question is on its way
+let next = null; // {how, data}: what is asked when it has been answered
 
 export function mount({ element, props, watch, trigger, signal }) {
   begin(props.models);
@@ -24,24 +26,31 @@ export function mount({ element, props, watch, trigger, signal }) {
   const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
-  const ask = (how, data) => {
-    const asked = { checkpoint: state.run.checkpoint, changes: lasting(), ...data };
+  /** One question at a time: what is asked for meanwhile follows, the newest of it. `data()` is called when it is sent. */
+  function ask(how, data) {
+    next = { how, data };
+    if (!sent) send();
+  }
+  function send() {
+    const { how, data } = next;
+    [sent, next] = [how, null];
+    const asked = { checkpoint: state.run.checkpoint, changes: lasting(), ...data() };
     if (asked.sentence && !arrive) expect(asked); // where a link leads, the address is that link
     trigger(how, asked);
-  };
+  }
   const examples = offers({
-    example: (example) => ask("example", { sentence: (clicked = example).sentence }),
-    surprise: () => ask("surprise"),
+    example: (example) => ask("example", () => ({ sentence: (clicked = example).sentence })),
+    surprise: () => ask("surprise", () => ({})),
   });
   const box = () => document.querySelector("#sentence input, #sentence textarea").value;
   const on = (event, listener) => document.addEventListener(event, listener, { signal });
-  on("translate:wanted", ({ detail }) => ask("ask", { sentence: detail ?? "", ...(detail === state.run.sentence ? { changes: changes() } : {}) }));
-  on("changes:wanted", () => ask("ask", { sentence: state.run.sentence, changes: changes() }));
+  on("translate:wanted", ({ detail }) => ask("ask", () => ({ sentence: detail ?? "", ...(detail === state.run.sentence ? { changes: changes() } : {}) })));
+  on("changes:wanted", () => next || ask("ask", () => ({ sentence: state.run.sentence, changes: changes() }))); // another sentence takes them along
   on("checkpoint:wanted", ({ detail }) => {
     const known = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === box());
     clicked = models()[detail].examples[0];
     wanted = detail;
-    ask("choose", { checkpoint: detail, sentence: box(), example: known, changes: [] }); // other heads are other heads
+    ask("choose", () => ({ checkpoint: detail, sentence: box(), example: known, changes: [] })); // other heads are other heads
   });
 
   const legend = h(
@@ -125,10 +134,11 @@ export function mount({ element, props, watch, trigger, signal }) {
       slider.max = run.steps.length;
       note.replaceChildren(...noteOn(run, clicked?.sentence === run.sentence ? clicked : null));
       note.hidden = !note.hasChildNodes();
-      changed.hidden = run.changes.length === 0;
-      changed.replaceChildren(...(changed.hidden ? [] : undoing(run, state.whole, compare)));
+      renew(changed, run.changes.length ? undoing(run, state.whole, compare) : [h("p", { class: "hint" }, t("changed.nothing"))]);
     }
-    compare.hidden = state.tab === "break" && state.part === "whatif";
+    const breaking = state.tab === "break" && state.part === "whatif";
+    changed.hidden = !breaking && run.changes.length === 0; // there it has its place, so that nothing jumps under a finger
+    compare.hidden = breaking;
     const looks = row("cross", Math.min(state.layer, run.attention.cross.layers - 1), state.averaged ? null : state.head, step);
     [...source.children].forEach((each, s) => {
       each.style.setProperty("--share", looks[s]);
@@ -163,15 +173,16 @@ export function mount({ element, props, watch, trigger, signal }) {
     opened = true;
     const { run, place, wrong } = read(location.search);
     arrive = () => {
-      if (run && props.value.error && run.changes.length) {
+      if (run && props.value.error?.key === "error.changes") {
         wrong.push("changes"); // the sentence that was asked for can be had without them
         run.changes = [];
-        return ask("example", run);
+        return ask("example", () => run);
       }
-      if (run && props.value.error && run.checkpoint !== state.run.checkpoint) {
-        wrong.push("sentence"); // the model that was asked for can be had without it
+      if (run && props.value.error && (run.checkpoint !== state.run.checkpoint || run.changes.length) && !wrong.includes("sentence")) {
+        wrong.push("sentence"); // the model, and what is to be changed in it, can be had without it
+        run.changes = run.changes.filter(isLasting);
         run.sentence = models()[run.checkpoint].examples[0].sentence;
-        return ask("example", run);
+        return ask("example", () => run);
       }
       arrive = null;
       const missing = [...wrong, ...restore(place)].map((name) => t(`link.${name}`));
@@ -179,7 +190,7 @@ export function mount({ element, props, watch, trigger, signal }) {
     };
     const here = run && run.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence && !run.changes.length;
     if (!run || here) arrive();
-    else setTimeout(() => ask("example", run)); // Gradio listens by then
+    else setTimeout(() => ask("example", () => run)); // Gradio listens by then
   }
 
   const card = element.closest(".card");
@@ -187,6 +198,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   let patience = null;
   const noAnswer = () => {
     card.classList.remove("busy");
+    sent = null;
     complain({ key: "error.no_answer", values: {} });
   };
   const settled = () => [doubt, patience].forEach(clearTimeout);
@@ -198,6 +210,8 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
   on("translate:answered", () => {
     settled();
+    sent = null;
+    if (next) return send();
     expect(null);
     settle();
     card.classList.remove("busy");
@@ -228,8 +242,8 @@ export function mount({ element, props, watch, trigger, signal }) {
 function undoing(run, whole, compare) {
   const link = (text, onclick) => h("button", { type: "button", class: "link", onclick }, text);
   const chips = run.changes.map((one) => {
-    const words = inWords(one, whole);
-    return h("li", {}, h("button", { type: "button", class: "change", title: t("changed.undo"), "aria-label": `${t("changed.undo")}: ${words.map((part) => part.textContent ?? part).join("")}`, onclick: () => undo(one) }, words, h("span", { "aria-hidden": "true" }, " ×")));
+    const words = [...inWords(one), idle(one) ? ` ${t("changed.idle")}` : ""];
+    return h("li", {}, h("button", { type: "button", class: `change ${idle(one) ? "idle" : ""}`, title: t("changed.undo"), "aria-label": `${t("changed.undo")}: ${words.map((part) => part.textContent ?? part).join("")}`, onclick: () => undo(one) }, words, h("span", { "aria-hidden": "true" }, " ×")));
   });
   const said = word(whole.output.join(" "), "target");
   return [

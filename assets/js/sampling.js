@@ -45,7 +45,7 @@ export function sampling() {
   function draw(said) {
     const now = at(said);
     const step = said.steps[now];
-    greedy.replaceChildren(...unbroken().steps.map(({ token, probability }, i) => card(i, token, probability, i === state.step, () => update({ step: i }))));
+    greedy.replaceChildren(...unbroken().steps.map(({ token, probability }, i) => card(i, token, probability, i === now, () => pick(i, said))));
     drawing.textContent = t("roads.drawn", { seed: String(said.seed) });
     drawn.replaceChildren(...said.steps.map((each, i) => card(i, each.token, each.drawn, i === now, () => pick(i, said), each.token !== each.candidates[0].token)));
     heading.textContent = t("roads.step", { step: now + 1 });

@@ -1,6 +1,6 @@
 // The stages of one head, from the query to the end of the layer: formula, shapes, numbers, and each number's arithmetic.
 //
-// A `look` is what is looked at: {data (from insides.js), kind, layer, head, query, server, signal, tell}. `tell(title,
+// A `look` is what is looked at: {run, data (from insides.js), kind, layer, head, query, server, signal, tell}. `tell(title,
 // body)` shows the arithmetic of a cell.
 
 import { find, silent, temperature } from "./changes.js";
@@ -9,7 +9,6 @@ import { nodes, number, percent, t } from "./i18n.js";
 import { parameters } from "./insides.js";
 import { dot, fixed, look as columns, mean, normalised, products, scaled, softmax, sum, together, variance } from "./numbers.js";
 import { pictureButtons } from "./save.js";
-import { state } from "./store.js";
 import { fluid, strips } from "./strips.js";
 
 export const STAGES = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];
@@ -33,6 +32,10 @@ const NORM_FIRST = {
 };
 const CROSS_FIRST = { qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V" }; // X left the encoder
 
+// Of a run in which the way around a sublayer was dropped.
+const DROPPED = { residual: "y = LayerNorm(o)", ffn_residual: "LayerNorm(FFN(y))" };
+const DROPPED_FIRST = { residual: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o", ffn_residual: "ŷ = LayerNorm(y),  FFN(ŷ)" };
+
 // Stages of which there is something else to say: [title, text].
 const SAID_FIRST = {
   residual: ["inside.residual_first", "inside.residual_first.about"],
@@ -40,6 +43,7 @@ const SAID_FIRST = {
   ffn_residual: ["inside.ffn_residual_first", "inside.ffn_residual_first.about"],
 };
 const SAID_ALONE = { concat: ["inside.concat_alone", "inside.concat_alone.about"] }; // of the only head of a layer
+const SAID_DROPPED = { residual: "inside.residual_dropped.about", ffn_residual: "inside.ffn_residual_dropped.about" };
 
 /** W_1 with a small 1 below, K^T with a small T above, e^{a + b} with all of it above. */
 function formula(text) {
@@ -54,9 +58,19 @@ function formula(text) {
 export const headline = (text, shapes) => h("div", { class: "formula-row" }, formula(text), h("p", { class: "shape" }, shapes));
 
 /** The headline of a stage. */
-export function stageHeadline(name, { data }) {
-  const first = data.norm_first && { ...NORM_FIRST, ...(data.kind === "cross" ? CROSS_FIRST : {}) };
-  return headline({ ...FORMULAS, ...first }[name], `${t("inside.of_queries", { count: data.queries.length })} ${shapes(name, data)}`);
+export function stageHeadline(name, look) {
+  const { data } = look;
+  return headline(equation(name, look), `${t("inside.of_queries", { count: data.queries.length })} ${shapes(name, data)}`);
+}
+
+/** The formula of a stage, as this run computed it. */
+function equation(name, look) {
+  const { data, kind } = look;
+  if (name === "scores" && heat(look) !== 1) return `w = softmax(q K^T ÷ √d_k ÷ τ),  τ = ${heat(look)}`;
+  if (name === "values" && quiet(look)) return "z = 0";
+  if (lost(name, look)) return (data.norm_first ? DROPPED_FIRST : DROPPED)[name];
+  const first = data.norm_first && { ...NORM_FIRST, ...(kind === "cross" ? CROSS_FIRST : {}) };
+  return { ...FORMULAS, ...first }[name];
 }
 
 /** What a stage draws. */
@@ -65,23 +79,34 @@ export const stageFigure = (name, look) => DRAW[name](look);
 /** One stage as a section. */
 export function stage(name, look) {
   const figure = h("div", { class: "stage-figure" }, DRAW[name](look));
-  const { norm_first, kind } = look.data;
-  const [title, about] = (norm_first && SAID_FIRST[name]) || (alone(look) && SAID_ALONE[name]) || [`inside.${name}`, `inside.${name}.about`];
-  const between = name === "ffn" && kind === "decoder" ? [" ", t("inside.between")] : [];
+  const [title, about] = (look.data.norm_first && SAID_FIRST[name]) || (alone(look) && SAID_ALONE[name]) || [`inside.${name}`, `inside.${name}.about`];
+  const more = {
+    scores: !look.data.allowed[look.query].includes(true) && "inside.scores.closed",
+    concat: anyQuiet(look) && "inside.concat.silent",
+    ffn: look.kind === "decoder" && "inside.between",
+  }[name];
   return h(
     "section",
     { class: "stage", id: `stage-${name}` },
     h("h3", {}, t(title)),
     stageHeadline(name, look),
-    h("p", { class: "hint" }, nodes(about, places(look)), between),
+    h("p", { class: "hint" }, nodes(saidOf(name, look) || about, places(look)), more ? [" ", t(more)] : []),
     figure,
     pictureButtons(figure, () => `${look.kind}-layer-${look.layer + 1}-head-${look.head + 1}-${name}`),
   );
 }
 
-function places({ data, head, layer, query }) {
+/** What is to be said of a stage instead where it was changed. */
+function saidOf(name, look) {
+  if (name === "scores" && heat(look) !== 1) return "inside.scores_heated.about";
+  if (name === "values" && quiet(look)) return "inside.values_silent.about";
+  return lost(name, look) && SAID_DROPPED[name];
+}
+
+function places(look) {
+  const { data, head, layer, query } = look;
   const width = data.head_dim;
-  return { word: word(data.queries[query], data.from), heads: data.arrays.q.shape[0], width, head: head + 1, layer: layer + 1 };
+  return { word: word(data.queries[query], data.from), heads: data.arrays.q.shape[0], width, head: head + 1, layer: layer + 1, temperature: String(heat(look)) };
 }
 
 /** Whether a layer has no other head. */
@@ -128,7 +153,7 @@ const DRAW = {
     const q = data.at("q", head, query);
     const dots = data.keys.map((_, j) => dot(q, data.at("k", head, j)));
     const [scores, weights, open] = [data.at("scores", head, query), data.at("weights", head, query), data.allowed[query]];
-    const hot = temperature(look.kind, state.run.changes);
+    const hot = heat(look);
     const shown = columns(dots, data.head_dim * hot ** 2, scores, open, weights);
     const cell = (name, j, text, exact) =>
       h("td", {}, h("button", { type: "button", class: "cell", "data-name": name, "data-index": j, "data-value": exact, onclick: ({ currentTarget }) => choose(currentTarget, look, name, j) }, text));
@@ -171,13 +196,13 @@ const DRAW = {
     const weights = data.at("weights", head, query);
     const parts = data.keys.map((key, j) => ({ label: key, side: data.to, name: `part:${j}`, values: data.at("v", head, j).map((v) => weights[j] * v) }));
     const mixed = data.at("mixed", head, query);
-    const digits = together(parts.map((row) => row.values), mixed);
+    const digits = quiet(look) ? 2 : together(parts.map((row) => row.values), mixed);
     const largest = Math.max(...[...parts.flatMap((row) => row.values), ...mixed].map(Math.abs));
     return [
       h("h4", {}, t("inside.parts")),
       picture(look, parts.map((row) => ({ ...row, digits })), { label: t("inside.parts"), largest }),
       h("h4", {}, t(quiet(look) ? "inside.silent" : "inside.mixed")),
-      picture(look, [{ label: "Σ", name: "mixed", values: mixed }], { label: t("inside.mixed"), largest, labels: data.keys }),
+      picture(look, [{ label: quiet(look) ? "z" : "Σ", name: "mixed", values: mixed }], { label: t(quiet(look) ? "inside.silent" : "inside.mixed"), largest, labels: data.keys }),
     ];
   },
 
@@ -212,14 +237,23 @@ const DRAW = {
 };
 
 /** Whether this head was silenced. */
-const quiet = ({ kind, layer, head }) => silent(kind, layer, head, state.run.changes);
+const quiet = ({ run, kind, layer, head }) => silent(kind, layer, head, run.changes);
+
+/** Whether any head of this layer was. */
+const anyQuiet = (look) => Array.from({ length: look.data.arrays.q.shape[0] }, (_, head) => quiet({ ...look, head })).includes(true);
+
+/** What the scores were divided by, besides √d: a product of two numbers of four digits, without what binary adds to it. */
+const heat = ({ run, kind }) => Number(temperature(kind, run.changes).toFixed(8));
 
 /** Whether the stream that a sublayer is added to was dropped; `part` is as below. */
-function dropped({ kind, layer }, part) {
+function dropped({ run, kind, layer }, part) {
   const stack = kind === "encoder" ? "encoder" : "decoder";
   const sublayer = part ? (stack === "encoder" ? 2 : 3) : kind === "cross" ? 2 : 1;
-  return find({ do: "drop_residual", stack, layer, sublayer }, state.run.changes);
+  return find({ do: "drop_residual", stack, layer, sublayer }, run.changes);
 }
+
+/** Whether that was dropped which a stage adds to. */
+const lost = (name, look) => Object.hasOwn(DROPPED, name) && dropped(look, name === "residual" ? "" : "ff_");
 
 /** All heads' mixed values of one query, side by side. */
 const joined = ({ data, query }) => Array.from({ length: data.arrays.mixed.shape[0] }, (_, head) => data.at("mixed", head, query)).flat();
@@ -231,7 +265,7 @@ function added(look, part) {
   const digits = together([rows[0].values, rows[1].values], rows[2].values);
   const named = t(data.norm_first ? "inside.row.norm_first" : "inside.row.norm");
   const labels = [...rows.map((row) => row.label), named];
-  const normed = data.norm_first ? data.at(`${part}residual`, query) : data.at(`${part}sum`, query);
+  const normed = data.at(`${part}norm_input`, query);
   const norm = data.at(`${part}norm`, query);
   const facts = { before: fixed(mean(normed), 2), spread: fixed(variance(normed), 2), after: fixed(mean(norm), 2), kept: fixed(variance(norm), 2) };
   const bare = normed.map((value) => (value - mean(normed)) / Math.sqrt(variance(normed) + data.eps));
@@ -306,17 +340,18 @@ const ARITHMETIC = {
     return { title: t("cell.mixed", { n: i + 1 }), body: [body, h("p", { class: "hint" }, t("cell.mixed.about"))] };
   },
 
-  concat({ data, query }, i) {
+  concat(look, i) {
+    const { data, query } = look;
     const [head, n] = [Math.floor(i / data.head_dim), i % data.head_dim];
     const value = data.at("mixed", head, query)[n];
-    return { title: t("cell.concat", { n: i + 1 }), body: [expression("z", h("sub", {}, head + 1), `, ${n + 1} = `, h("b", { class: "result" }, fixed(value, 4))), h("p", { class: "hint" }, t("cell.concat.about", { head: head + 1, n: n + 1 }))] };
+    return { title: t("cell.concat", { n: i + 1 }), body: [expression("z", h("sub", {}, head + 1), `, ${n + 1} = `, h("b", { class: "result" }, fixed(value, 4))), h("p", { class: "hint" }, t(quiet({ ...look, head }) ? "cell.concat.silent" : "cell.concat.about", { head: head + 1, n: n + 1 }))] };
   },
 
   async output(look, i) {
     return { title: t("cell.output", { n: i + 1 }), body: [await linear(look, joined(look), "out_proj", i, look.data.at("output", look.query)[i])] };
   },
 
-  residual: (look, i) => ({ title: t("cell.stream", { n: i + 1 }), body: [expression(fixed(look.data.at("residual", look.query)[i], 4))] }),
+  residual: (look, i) => stream(look, "", i),
   sum: (look, i) => plus(look, "", i),
   norm: (look, i) => normal(look, "", i),
 
@@ -339,7 +374,7 @@ const ARITHMETIC = {
     return { title: t("cell.ff_output", { n: i + 1 }), body: [added_up(shown), h("p", { class: "hint" }, t("cell.ff_output.about", { silent }))] };
   },
 
-  ff_residual: (look, i) => ({ title: t("cell.stream", { n: i + 1 }), body: [expression(fixed(look.data.at("ff_residual", look.query)[i], 4))] }),
+  ff_residual: (look, i) => stream(look, "ff_", i),
   ff_sum: (look, i) => plus(look, "ff_", i),
   ff_norm: (look, i) => normal(look, "ff_", i),
 };
@@ -353,11 +388,12 @@ async function projected(look, name, row, i) {
 }
 
 /** From q · k to the weight, as far as the cell that was asked for. */
-function scored({ data, kind, head, query }, j, asked) {
+function scored(look, j, asked) {
+  const { data, head, query } = look;
   const [q, k] = [data.at("q", head, query), data.at("k", head, j)];
   const [scores, weights, open] = [data.at("scores", head, query), data.at("weights", head, query), data.allowed[query]];
   const d = data.head_dim;
-  const hot = temperature(kind, state.run.changes);
+  const hot = heat(look);
   const divided = scaled(dot(q, k), d * hot ** 2, scores[j]);
   const body = [added_up(products(q, k, null, dot(q, k), divided.digits))];
   const line = (...parts) => body.push(h("p", { class: "arithmetic" }, parts));
@@ -379,6 +415,11 @@ function scored({ data, kind, head, query }, j, asked) {
   return { title: t(`cell.${asked}`, { from: data.queries[query], to: data.keys[j] }), body };
 }
 
+function stream(look, part, i) {
+  const value = fixed(look.data.at(`${part}residual`, look.query)[i], 4);
+  return { title: t("cell.stream", { n: i + 1 }), body: [expression(value), ...(dropped(look, part) ? [h("p", { class: "hint" }, t("cell.stream.dropped"))] : [])] };
+}
+
 function plus({ data, query }, part, i) {
   const [a, b, result] = ["residual", "output", "sum"].map((name) => data.at(`${part}${name}`, query)[i]);
   const shown = sum(a, b, result);
@@ -387,7 +428,7 @@ function plus({ data, query }, part, i) {
 }
 
 function normal({ data, query }, part, i) {
-  const row = data.at(data.norm_first ? `${part}residual` : `${part}sum`, query);
+  const row = data.at(`${part}norm_input`, query);
   const deviation = Math.sqrt(variance(row) + data.eps);
   const shown = normalised(row[i], mean(row), deviation, data.at(`${part}norm_weight`)[i], data.at(`${part}norm_bias`)[i], data.at(`${part}norm`, query)[i]);
   const body = expression(

@@ -106,6 +106,9 @@ function stepOf(run, watch) {
   return named >= 0 ? named : links.possible.findIndex((keys) => keys.includes(key));
 }
 
+/** The probability of all that a run said, word by word. */
+export const likelihood = (run) => run.steps.reduce((product, step) => product * step.probability, 1);
+
 /** The weight of one head's look from a query to a key. */
 export function weight(kind, layer, head, query, key, run = state.run) {
   const { heads, queries, keys, values } = run.attention[kind];

@@ -1,9 +1,10 @@
 // Translate: the decoding as a story, a step at a time.
 
-import { find, put } from "./changes.js";
+import { find, put, silent } from "./changes.js";
 import { EVEN, argmax, follow, gold, row, state, update } from "./store.js";
-import { h, numbered, segmented, word } from "./dom.js";
+import { h, numbered, renew, segmented, word } from "./dom.js";
 import { has, nodes, percent, t } from "./i18n.js";
+import { paddingMasked } from "./maps.js";
 import { models } from "./models.js";
 import { pictureButtons } from "./save.js";
 
@@ -17,6 +18,8 @@ export function mount({ element }) {
   const candidates = h("ol", { class: "candidates" });
   const pickers = h("div", { class: "pickers" });
   const explained = h("p", { class: "hint" });
+  const hush = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
+  const loop = h("p", { class: "hint" });
   const limits = h("p", { class: "hint" });
   const say = h("p", { class: "say", "aria-live": "polite" });
   element.replaceChildren(
@@ -32,9 +35,10 @@ export function mount({ element }) {
         heading,
         h("div", { class: "kept" }, h("div", { class: "scroll" }, bars), pictureButtons(bars, file("looks"))),
         pickers,
+        hush,
         explained,
       ),
-      h("section", { class: "card kept" }, pictureButtons(candidates, file("candidates")), h("h2", {}, t("translate.candidates")), candidates, h("p", { class: "hint" }, t("translate.loop")), limits),
+      h("section", { class: "card kept" }, pictureButtons(candidates, file("candidates")), h("h2", {}, t("translate.candidates")), candidates, loop, limits),
     ),
   );
 
@@ -61,7 +65,9 @@ export function mount({ element }) {
       cards.replaceChildren(...run.steps.map(card));
       const layered = cross.layers > 1 ? t("translate.layers", { layers: cross.layers }) : t("translate.one_layer");
       const headed = cross.heads > 1 ? t("translate.heads", { heads: cross.heads }) : t("translate.one_head");
-      explained.textContent = t("translate.explained", { layers: layered, heads: headed });
+      const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
+      explained.textContent = t("translate.explained", { layers: layered, heads: headed }) + padded;
+      loop.textContent = t(find({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
     }
     [...cards.children].forEach((each, i) => {
       each.className = i > step ? "future" : i === step ? "now" : "";
@@ -71,13 +77,15 @@ export function mount({ element }) {
     const look = row("cross", layer, averaged ? null : head, step);
     const who = averaged && cross.heads > 1 ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
     heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who });
+    hush.hidden = (averaged && cross.heads > 1) || !silent("cross", layer, averaged ? 0 : head, run.changes);
+    const why = (s) => (cross.keys[s] === "P" && paddingMasked(run, "cross") ? "translate.padding" : "translate.closed");
     bars.style.setProperty("--count", look.length);
     bars.replaceChildren(
       ...look.map((share, s) => {
         const masked = !cross.allowed[step][s];
         return h(
           "li",
-          { "data-weight": share, class: masked ? "masked" : state.gold ? `gold ${gold(step, s)}` : "", title: masked ? t("translate.padding") : "" },
+          { "data-weight": share, class: masked ? "masked" : state.gold ? `gold ${gold(step, s)}` : "", title: masked ? t(why(s)) : "" },
           h("span", { class: "bar" }, h("small", {}, masked ? t("masked") : percent(share)), h("i", { style: `--share: ${share}` })),
           word(cross.keys[s], "source"),
         );
@@ -86,7 +94,7 @@ export function mount({ element }) {
 
     const chosen = run.steps[step];
     const offered = chosen.candidates.filter(({ token }, i) => i < MOST_CANDIDATES || token === chosen.token);
-    candidates.replaceChildren(...offered.map((each) => candidate(each, each.token === chosen.token, () => force(each.token))));
+    renew(candidates, offered.map((each) => candidate(each, each.token === chosen.token, () => force(each.token))));
     const known = `limits.${models()[run.checkpoint]?.corpus ?? run.checkpoint}`;
     limits.textContent = has(known) ? t(known) : "";
     say.replaceChildren(...sentence(layer, look, who));
@@ -144,6 +152,7 @@ function sentence(layer, look, who) {
   };
   const said = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", places);
   const look_at = { word: word(keys[key], "source"), count: open, share: percent(look[key]), layer: layer + 1, who };
+  if (open === 0) return [...said, ...nodes("translate.nothing", look_at)];
   if (open === 1) return [...said, ...nodes("translate.only", look_at)];
   if (averaged && heads > 1) {
     const alone = Array.from({ length: heads }, (_, head) => Math.max(...row("cross", layer, head, step)));

@@ -1,16 +1,15 @@
 // What if: parts of the network taken away, beside the unbroken run. Left as it is, right as it is broken, and the difference.
 
-import { toggle } from "./changes.js";
-import { h, isSpecial, segmented, word } from "./dom.js";
+import { find, silent, toggle } from "./changes.js";
+import { h, isSpecial, renew, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { SIDES, axes, difference, heatmap, mark, tips } from "./maps.js";
 import { fixed } from "./numbers.js";
 import { panel } from "./panel.js";
 import { pickers } from "./pickers.js";
 import { pictureButtons } from "./save.js";
-import { follow, state, update } from "./store.js";
+import { follow, likelihood, state, update } from "./store.js";
 
-const [LABELS, CELL, WIDEST] = [72, 30, 380]; // px of a map: its row names, a cell, and what it takes at most
 const KINDS = ["encoder", "decoder", "cross"];
 
 export function mount({ element, server, signal }) {
@@ -28,20 +27,17 @@ export function mount({ element, server, signal }) {
   });
   const beside = h("div", { class: "maps-beside" }, maps.map((each) => each.column));
   const hint = h("p", { class: "hint" }, t("whatif.cells"));
+  const hush = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
   const controls = panel({ server, signal });
   element.replaceChildren(
     say,
     h(
       "div",
       { class: "columns whatif" },
-      h(
-        "div",
-        {},
-        h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps, tried),
-        h("section", { class: "card below" }, h("div", { class: "controls" }, kind.element, which.element), heading, beside, hint),
-      ),
+      h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps, tried),
       h("section", { class: "card" }, controls.element),
     ),
+    h("section", { class: "card below" }, h("div", { class: "controls" }, kind.element, which.element), heading, beside, hush, hint),
   );
 
   // A cell of the broken map is a part of the mask, too.
@@ -59,7 +55,6 @@ export function mount({ element, server, signal }) {
     kind.set(state.kind);
     which.draw(map);
     controls.draw();
-    beside.style.setProperty("--least", `${Math.min(WIDEST, LABELS + CELL * map.keys.length)}px`); // so that numbers fit, if there is room
     maps.forEach(({ name, column }) => (column.hidden = !whole && name !== "broken")); // with nothing broken there is one map
     const width = maps[1].place.parentElement.clientWidth;
     const depends = [run, whole, state.kind, state.layer, state.head, step, width];
@@ -68,9 +63,10 @@ export function mount({ element, server, signal }) {
     drawn = depends;
     say.replaceChildren(...aloud(run, whole));
     const strayed = run.beside?.some((each, i) => each.kept !== null && !each.same_input && i < run.steps.length);
-    steps.replaceChildren(stepTable(run, whole ?? run), ...(strayed ? [h("p", { class: "hint" }, `* ${t("whatif.other_input")}`)] : []));
-    tried.replaceChildren(...(run.changes.length ? [] : [h("h3", {}, t("whatif.try")), h("div", { class: "starters" }, starters(run))]));
+    renew(steps, [stepTable(run, whole ?? run), ...(strayed ? [h("p", { class: "hint" }, `* ${t("whatif.other_input")}`)] : [])]);
+    renew(tried, [h("h3", {}, t("whatif.try")), h("div", { class: "starters" }, starters(whole ?? run))]);
     heading.replaceChildren(...axes(state.kind, state.layer, state.head));
+    hush.hidden = !silent(state.kind, state.layer, state.head, run.changes);
     const runs = { whole: whole ?? run, broken: run, difference: apart };
     for (const { name, title, place } of maps) {
       if (name === "broken") title.textContent = t(whole ? "whatif.broken" : "whatif.whole");
@@ -91,18 +87,16 @@ export function edit(kind, query, key) {
   const at = { do: "edit_mask", kind, query, key };
   const allowed = state.run.attention[kind].allowed[query]?.[key];
   if (allowed === undefined) return;
-  const before = state.run.changes.find((each) => each.do === at.do && each.kind === kind && each.query === query && each.key === key);
-  toggle(before ?? { ...at, allowed: !allowed });
+  toggle(find(at) ?? { ...at, allowed: !allowed });
 }
 
-const probability = (run) => run.steps.reduce((product, step) => product * step.probability, 1);
 const sentence = (run) => word(run.output.join(" "), "target");
 
 /** What the changes did, in a sentence. */
 function aloud(run, whole) {
-  if (!whole) return nodes("whatif.say_whole", { said: sentence(run), share: percent(probability(run)) });
+  if (!whole) return nodes("whatif.say_whole", { said: sentence(run), share: percent(likelihood(run)) });
   const same = run.output.join(" ") === whole.output.join(" ");
-  const places = { before: sentence(whole), share: percent(probability(whole)), after: sentence(run), left: percent(probability(run)) };
+  const places = { before: sentence(whole), share: percent(likelihood(whole)), after: sentence(run), left: percent(likelihood(run)) };
   return nodes(same ? "whatif.say_same" : "whatif.say_other", places);
 }
 
@@ -118,8 +112,8 @@ function stepTable(run, whole) {
     const other = broken && run.output[i] !== whole.output[i];
     return h(
       "tr",
-      { class: [i === state.step ? "marked" : "", other ? "other" : ""].join(" ").trim() || null, "data-change": change },
-      h("th", { scope: "row" }, h("button", { type: "button", class: "link", disabled: i >= run.steps.length, onclick: () => update({ step: i }) }, String(i + 1))),
+      { onclick: () => i < run.steps.length && update({ step: i }), class: [i === state.step ? "marked" : "", other ? "other" : ""].join(" ").trim() || null, "data-change": change },
+      h("th", { scope: "row" }, h("button", { type: "button", class: "link", disabled: i >= run.steps.length }, String(i + 1))),
       h("td", {}, cell(whole, i)),
       broken ? [h("td", {}, cell(run, i)), h("td", {}, change === null ? "–" : shift(change, run.beside[i].same_input))] : null,
     );
@@ -147,7 +141,7 @@ function spoken(name, run) {
   return t(name === "difference" ? "whatif.map_changed" : "whatif.map_largest", places);
 }
 
-/** Changes to begin with, each on a button: one of every sort. */
+/** Changes to begin with, each on a button that makes it and undoes it: one of every sort. `run` is the unbroken one. */
 function starters(run) {
   const { cross, decoder } = run.attention;
   const { layers, heads, queries, keys, values } = cross;
@@ -165,6 +159,6 @@ function starters(run) {
   };
   return Object.entries(list).flatMap(([name, one]) => {
     const places = { layer: 1 + (one?.layer ?? 0), head: 1 + (one?.head ?? 0), layers, word: other && word(other.token, "target") };
-    return one ? [h("button", { type: "button", class: "pill", onclick: () => toggle(one) }, h("span", {}, nodes(`whatif.try.${name}`, places)))] : [];
+    return one ? [h("button", { type: "button", class: "pill toggle", "aria-pressed": Boolean(find(one)), onclick: () => toggle(one) }, h("span", {}, nodes(`whatif.try.${name}`, places)))] : [];
   });
 }

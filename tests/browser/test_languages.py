@@ -340,7 +340,7 @@ def said(language: str, key: str) -> re.Pattern[str]:
 
 # In every tab some texts, and where they stand.
 IN_TABS = {
-    "translate": {"#story h2": "translate.said", "#story .hint": "translate.explained", "#story .pair": "layer"},
+    "translate": {"#story h2": "translate.said", "#story .hint": "translate.loop", "#story .pair": "layer"},
     "attention": {"#attention h2": "attention.axes", "#heads h2": "heads.title", "#silenced": "silenced.all"},
     "positions": {"#positions h2": "positions.rows", "#positions .xtitle": "figure.dimension"},
     "inside": {"#inside h3": "inside.qkv", "#inside .say": "inside.say", "#shapes h2": "shapes.title"},

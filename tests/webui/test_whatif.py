@@ -129,8 +129,9 @@ def test_every_check_that_means_something_of_a_broken_run_is_passed(checkpoint: 
     assert all(each["ok"] for each in checks)
     names = [each["name"] for each in checks]
     assert names[:2] == ["rows", "masked"]
-    assert ("cached" in names) == (change["do"] != "remove_mask")
-    assert ("torch" in names) == (change["do"] in ("swap_word", "force_word"))
+    inside = change["do"] not in ("swap_word", "force_word")
+    assert ("cached" in names) == ("torch" in names) == (not inside)
+    assert ("steps" in names) == (inside and change["do"] != "remove_mask")
 
 
 def test_the_input_of_a_broken_run_is_what_it_read() -> None:

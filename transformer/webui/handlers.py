@@ -42,7 +42,7 @@ def changes(question: Any) -> Interventions:
 def _page(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
     translation = run(checkpoint, sentence, changes)
     shown = for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
-    if changes is NOTHING:
+    if not changes.changes:
         return shown
     beside = compare(run(checkpoint, sentence), translation).steps
     return shown | {"beside": [{"kept": step.kept, "same_input": step.same_input} for step in beside]}

@@ -102,18 +102,20 @@ def sample(
     return _or_raise(sampled({"sentence": sentence, "checkpoint": checkpoint, **limits}))
 
 
-def teacher_forcing(sentence: str, checkpoint: str = "toy") -> Answer:
+def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = None, word: str = "") -> Answer:
     """What the model says when the right words are read to it, beside what it says when it reads its own.
 
     Args:
         sentence: German words that the checkpoint knows.
         checkpoint: a shipped checkpoint.
+        step, word: where the model is taken to have said this word (a slip), from 0; none if left out.
 
     Returns:
         teacher and free (rows of read, said, probability, wanted), right (rows of each that say what was wanted) of
         how many, reference (whether the corpus has a translation; else the model's own is the teacher's), slip.
     """
-    return _or_raise(forced({"sentence": sentence, "checkpoint": checkpoint, "slip": None}))
+    slip = None if step is None else {"step": step, "word": word}
+    return _or_raise(forced({"sentence": sentence, "checkpoint": checkpoint, "slip": slip}))
 
 
 def _beam(answer: Callable[[str, str, int, float], Answer], question: Any) -> Answer:
@@ -137,7 +139,12 @@ def _searched(checkpoint: str, sentence: str, width: int, alpha: float) -> Answe
         "branches": [asdict(branch) for branch in tree.branches],
         "best": tree.best,
         "hypotheses": _hypotheses(tree, model.checkpoint.tgt_vocab),
-        "greedy": {"text": greedy.text, "log_probability": log, "probability": math.exp(log)},
+        "greedy": {
+            "text": greedy.text,
+            "complete": greedy.complete,
+            "log_probability": log,
+            "probability": math.exp(log),
+        },
     }
 
 
