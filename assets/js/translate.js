@@ -2,7 +2,7 @@
 
 import { find, put } from "./changes.js";
 import { EVEN, argmax, follow, gold, row, state, update } from "./store.js";
-import { h, numbered, segmented, word } from "./dom.js";
+import { h, numbered, scrolling, segmented, word } from "./dom.js";
 import { has, nodes, percent, t } from "./i18n.js";
 import { models } from "./models.js";
 import { pictureButtons } from "./save.js";
@@ -30,7 +30,7 @@ export function mount({ element }) {
         h("h2", {}, t("translate.said")),
         cards,
         heading,
-        h("div", { class: "kept" }, h("div", { class: "scroll" }, bars), pictureButtons(bars, file("looks"))),
+        h("div", { class: "kept" }, scrolling(bars), pictureButtons(bars, file("looks"))),
         pickers,
         explained,
       ),

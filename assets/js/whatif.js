@@ -1,7 +1,7 @@
 // What if: parts of the network taken away, beside the unbroken run. Left as it is, right as it is broken, and the difference.
 
 import { toggle } from "./changes.js";
-import { h, isSpecial, segmented, word } from "./dom.js";
+import { h, isSpecial, refocused, scrolling, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { SIDES, axes, difference, heatmap, mark, tips } from "./maps.js";
 import { fixed } from "./numbers.js";
@@ -15,7 +15,7 @@ const KINDS = ["encoder", "decoder", "cross"];
 
 export function mount({ element, server, signal }) {
   const say = h("p", { class: "say", "aria-live": "polite" });
-  const steps = h("div", { class: "scroll" });
+  const steps = scrolling();
   const tried = h("div", { class: "tried" });
   const kind = segmented(t("attention.which"), KINDS.map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
   const which = pickers();
@@ -23,7 +23,7 @@ export function mount({ element, server, signal }) {
   const maps = ["whole", "broken", "difference"].map((name) => {
     const place = h("div", { class: "large" });
     const title = h("h3", {}, t(`whatif.${name}`));
-    const column = h("div", { class: "map", "data-map": name }, title, h("div", { class: "scroll" }, place), tips(place, signal), pictureButtons(place, () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`));
+    const column = h("div", { class: "map", "data-map": name }, title, scrolling(place), tips(place, signal), pictureButtons(place, () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`));
     return { name, title, place, column };
   });
   const beside = h("div", { class: "maps-beside" }, maps.map((each) => each.column));
@@ -68,7 +68,7 @@ export function mount({ element, server, signal }) {
     drawn = depends;
     say.replaceChildren(...aloud(run, whole));
     const strayed = run.beside?.some((each, i) => each.kept !== null && !each.same_input && i < run.steps.length);
-    steps.replaceChildren(stepTable(run, whole ?? run), ...(strayed ? [h("p", { class: "hint" }, `* ${t("whatif.other_input")}`)] : []));
+    refocused(steps, () => steps.replaceChildren(stepTable(run, whole ?? run), ...(strayed ? [h("p", { class: "hint" }, `* ${t("whatif.other_input")}`)] : [])));
     tried.replaceChildren(...(run.changes.length ? [] : [h("h3", {}, t("whatif.try")), h("div", { class: "starters" }, starters(run))]));
     heading.replaceChildren(...axes(state.kind, state.layer, state.head));
     const runs = { whole: whole ?? run, broken: run, difference: apart };
@@ -119,7 +119,7 @@ function stepTable(run, whole) {
     return h(
       "tr",
       { class: [i === state.step ? "marked" : "", other ? "other" : ""].join(" ").trim() || null, "data-change": change },
-      h("th", { scope: "row" }, h("button", { type: "button", class: "link", disabled: i >= run.steps.length, onclick: () => update({ step: i }) }, String(i + 1))),
+      h("th", { scope: "row" }, h("button", { type: "button", class: "link", "data-place": i, disabled: i >= run.steps.length, onclick: () => update({ step: i }) }, String(i + 1))),
       h("td", {}, cell(whole, i)),
       broken ? [h("td", {}, cell(run, i)), h("td", {}, change === null ? "–" : shift(change, run.beside[i].same_input))] : null,
     );
