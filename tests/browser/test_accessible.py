@@ -13,8 +13,8 @@ from .test_languages import STORE, visiting
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 
-# WCAG 2.2 A and AA, and what axe calls best practice: no rule is left out. What axe cannot decide by itself, contrast over
-# gradients and in pictures, is measured below.
+# WCAG 2.2 A and AA, and what axe calls best practice: no rule is left out. What axe cannot decide by itself,
+# contrast over gradients and in pictures, is measured below.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 # What breaks a rule, and where. Panels of closed tabs are left out: nobody meets them, and each is opened in turn.
@@ -89,7 +89,7 @@ PLACES: list[tuple[str, dict[str, Any], str, Doing]] = [
     ("share", {}, "#share", clicking("#share")),
     ("the word list", {}, ".examples", words),
     *(
-        (f"attention, {kind}, {drawing}", {**MAPS, "kind": kind, "drawing": drawing}, f"#attention .large {shape}", escape)
+        (f"attention, {kind}, {drawing}", {**MAPS, "kind": kind, "drawing": drawing}, f".large {shape}:visible", escape)
         for kind in ("cross", "encoder", "decoder")
         for drawing, shape in (("heatmap", ".heatmap"), ("lines", ".lines"), ("table", "table"))
     ),
@@ -131,7 +131,7 @@ def walk(page: Page) -> Iterator[str]:
 
 
 # What no rule of axe's can tell. Left out, with the reason:
-# - what has no opacity: buttons that save a picture are seen when they are pointed at or have the focus, and then have all of it;
+# - what has no opacity: buttons that save a picture show themselves when pointed at or focused, and then entirely;
 # - what is disabled: WCAG asks for no contrast of it;
 # - #js-plotly-tester: Plotly measures words in it, far outside of the page;
 # - clicks on Plotly's plots, and on the cells of the broken map: sliders, and the mask's two menus, do the same by key.
