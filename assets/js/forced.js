@@ -65,7 +65,7 @@ function sideBySide({ teacher, free, right, of, slip }) {
     { class: "ways two-ways" },
     h("thead", {}, h("tr", {}, h("td"), column("teacher"), column("free")), h("tr", {}, h("td"), parts)),
     h("tbody", {}, lines),
-    h("tfoot", {}, h("tr", {}, h("td"), total("teacher"), total("free"))),
+    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "Σ"), total("teacher"), total("free"))),
   );
 }
 
