@@ -1,5 +1,7 @@
 // Small builders. Text always goes in as textContent or an attribute value, never as markup: tokens are a visitor's words.
 
+import { t } from "./i18n.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(node, attributes, children) {
@@ -58,6 +60,29 @@ export const chip = (tag, token, side, attributes = {}) =>
 
 /** So many choices for `segmented`: counted from 0, shown from 1. */
 export const numbered = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
+
+/** A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be reached. */
+export function scrolling(...children) {
+  const place = h("div", { class: "scroll" }, children);
+  const look = () => {
+    const over = place.scrollWidth > place.clientWidth + 1 || place.scrollHeight > place.clientHeight + 1;
+    const reach = over && !place.querySelector("button, input");
+    for (const [name, value] of Object.entries({ tabindex: 0, role: "group", "aria-label": t("scroll") })) {
+      if (reach) place.setAttribute(name, value);
+      else place.removeAttribute(name);
+    }
+  };
+  new ResizeObserver(look).observe(place);
+  new MutationObserver(look).observe(place, { childList: true, subtree: true });
+  return place;
+}
+
+/** Draw anew without losing the keyboard's place: what had the focus is found again by its `data-place`. */
+export function refocused(element, draw) {
+  const at = element.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
+  draw();
+  if (at !== undefined && !element.contains(document.activeElement)) element.querySelector(`[data-place="${at}"]`)?.focus();
+}
 
 /** One choice of a few, as buttons in a row. Returns its element, and a setter that does not call `choose`. */
 export function segmented(label, options, choose) {

@@ -22,8 +22,8 @@ let next = null; // {how, data}: what is asked when it has been answered
 
 export function mount({ element, props, watch, trigger, signal }) {
   begin(props.models);
-  const source = h("span", { class: "tokens", "aria-label": t("run.source") });
-  const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
+  const source = h("span", { class: "tokens", role: "group", "aria-label": t("run.source") });
+  const target = h("span", { class: "tokens", id: "translation", role: "group", "aria-label": t("run.target"), "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
   /** One question at a time: what is asked for meanwhile follows, the newest of it. `data()` is called when it is sent. */
@@ -231,6 +231,7 @@ export function mount({ element, props, watch, trigger, signal }) {
     if (event.target.closest("input, textarea, select, summary, dialog")) {
       if (event.target !== slider) return;
     }
+    if (event.target.matches(".scroll, pre")) return; // the arrow keys scroll it
     if (event.key in keys) go(keys[event.key]);
     else if (event.key === " " && [pointed, null].includes(event.target.closest("button"))) timer ? stop() : start();
     else return;
