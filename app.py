@@ -7,16 +7,18 @@ import sys
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "100000")  # else pandas runs over the queue at every event
 
-from transformer.webui.page import LAUNCH, build
+from transformer.webui import log
+from transformer.webui.page import build, launch
 
 
 def main() -> None:
     try:
-        page = build()
-    except ValueError as error:  # a device that is not there, a checkpoint that is not whole
+        log.start()
+        page, how = build(), launch()
+    except ValueError as error:  # a device or a kind of log that is not there, a checkpoint that is not whole
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that what belongs to visits is removed
-    page.launch(**LAUNCH)
+    page.launch(**how)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 
 import re
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+
+from transformer.live.limits import PREFIX, Limits, variable
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -25,6 +28,18 @@ def test_the_space_runs_the_pinned_gradio() -> None:
     front = README.split("---")[1]
     assert f"sdk_version: {REQUIREMENTS['gradio']}\n" in front
     assert (ROOT / re.search(r"app_file: (\S+)", front)[1]).exists()  # type: ignore[index]
+
+
+def test_its_one_table_of_settings_has_every_variable_that_the_code_reads() -> None:
+    read = {variable(field.name): str(field.default) for field in fields(Limits)}
+    for file in [ROOT / "app.py", *(ROOT / "transformer").rglob("*.py")]:
+        read |= dict.fromkeys(re.findall(r"\b(?:TRANSFORMER|GRADIO)_[A-Z_]*[A-Z]\b", file.read_text()), "")
+    table = dict(re.findall(r"^\| `([A-Z_]+)` \| *([^|]*?) *\|", README.split("### Settings")[1], re.M))
+    for name in ("GRADIO_SERVER_NAME", "GRADIO_SERVER_PORT"):  # which Gradio reads
+        assert table.pop(name)
+    assert table.keys() == read.keys() - {PREFIX.rstrip("_")}
+    assert {name: table[name] for name, default in read.items() if default} == {k: v for k, v in read.items() if v}
+    assert len(re.findall(r"^\| `[A-Z]+_[A-Z_]+` \|", README, re.M)) == len(table) + 2  # there is no other
 
 
 def test_its_tree_has_a_line_for_every_file() -> None:

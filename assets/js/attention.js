@@ -3,7 +3,7 @@
 import { silent } from "./changes.js";
 import { pictureButtons } from "./save.js";
 import { argmax, follow, row, state, update } from "./store.js";
-import { h, isSpecial, numbered, segmented } from "./dom.js";
+import { h, isSpecial, numbered, scrolling, segmented } from "./dom.js";
 import { t } from "./i18n.js";
 import { KINDS, SIDES, aloud, axes, heatmap, lines, mark, paddingMasked, table, thumbnail, tips } from "./maps.js";
 
@@ -34,7 +34,7 @@ export function mount({ element, signal }) {
       h(
         "div",
         { class: "columns" },
-        h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), key, hush, tip, keep),
+        h("div", { class: "map" }, heading, scrolling(large), key, hush, tip, keep),
         h("div", { class: "kept" }, gridHeading, grid, about, pictureButtons(grid, () => file("heads"))),
       ),
     ),

@@ -1,7 +1,7 @@
 // Beam search: the tree of everything that was tried, and the sentences that it chose from, beside greedy's.
 
 import { chosen, dial } from "./dials.js";
-import { h, isSpecial, segmented, word } from "./dom.js";
+import { h, isSpecial, scrolling, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { fixed } from "./numbers.js";
 import { pictureButtons } from "./save.js";
@@ -14,7 +14,7 @@ export function beam(signal) {
   const alpha = dial("alpha");
   const place = h("div", { class: "scroll tree-place" });
   const reading = h("p", { class: "reading" });
-  const table = h("div", { class: "scroll" });
+  const table = scrolling();
   const more = h("p", { class: "hint" });
 
   let drawn = null;

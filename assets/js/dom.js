@@ -1,5 +1,7 @@
 // Small builders. Text always goes in as textContent or an attribute value, never as markup: tokens are a visitor's words.
 
+import { t } from "./i18n.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(node, attributes, children) {
@@ -16,13 +18,19 @@ function fill(node, attributes, children) {
 export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** Other children for an element; what had the focus among them keeps it, by its place. */
-export function renew(element, children) {
+/** Draw anew without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it stood. */
+export function refocused(element, draw) {
   const controls = () => [...element.querySelectorAll("button, select, input")];
   const at = controls().indexOf(document.activeElement);
-  element.replaceChildren(...children);
-  if (at >= 0) (controls()[at] ?? controls().at(-1))?.focus({ preventScroll: true });
+  const { place } = document.activeElement.dataset;
+  draw();
+  if (at < 0 || element.contains(document.activeElement)) return;
+  const now = controls();
+  (now.find((control) => place && control.dataset.place === place) ?? now[at] ?? now.at(-1))?.focus({ preventScroll: true });
 }
+
+/** Other children for an element; what had the focus among them keeps it. */
+export const renew = (element, children) => refocused(element, () => element.replaceChildren(...children));
 
 /** How much larger than usual the page's type is: on a projector it grows. */
 export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
@@ -58,6 +66,22 @@ export const chip = (tag, token, side, attributes = {}) =>
 
 /** So many choices for `segmented`: counted from 0, shown from 1. */
 export const numbered = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
+
+/** A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be reached. */
+export function scrolling(...children) {
+  const place = h("div", { class: "scroll" }, children);
+  const look = () => {
+    const over = place.scrollWidth > place.clientWidth + 1 || place.scrollHeight > place.clientHeight + 1;
+    const reach = over && !place.querySelector("button, input");
+    for (const [name, value] of Object.entries({ tabindex: 0, role: "group", "aria-label": t("scroll") })) {
+      if (reach) place.setAttribute(name, value);
+      else place.removeAttribute(name);
+    }
+  };
+  new ResizeObserver(look).observe(place);
+  new MutationObserver(look).observe(place, { childList: true, subtree: true });
+  return place;
+}
 
 /** One choice of a few, as buttons in a row. Returns its element, and a setter that does not call `choose`. */
 export function segmented(label, options, choose) {

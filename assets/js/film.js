@@ -1,7 +1,7 @@
 // The film of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of it asks
 // the server.
 
-import { chip, h, icon, isSpecial, numbered, segmented, word } from "./dom.js";
+import { chip, h, icon, isSpecial, numbered, scrolling, segmented, word } from "./dom.js";
 import { lossAxis, ribbon } from "./curve.js";
 import { nodes, number, percent, t } from "./i18n.js";
 import { busy, measured, training } from "./learning.js";
@@ -138,7 +138,7 @@ export function film(signal) {
     h(
       "div",
       { class: "columns" },
-      h("div", { class: "map" }, heading, h("div", { class: "scroll" }, large), tip, pictureButtons(large, () => file(`head-${look.head + 1}`))),
+      h("div", { class: "map" }, heading, scrolling(large), tip, pictureButtons(large, () => file(`head-${look.head + 1}`))),
       h("div", {}, h("div", { class: "controls" }, kind.element, whose.element, layers), h("div", { class: "kept" }, gridHeading, grid, most, pictureButtons(grid, () => file("heads")))),
     ),
     h("p", { class: "pickers rows" }, h("label", { for: "film-row" }, t("film.row")), rows),

@@ -2,7 +2,7 @@
 
 import { spoken } from "./beam.js";
 import { named } from "./dials.js";
-import { h, word } from "./dom.js";
+import { h, scrolling, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
 import { pictureButtons } from "./save.js";
 import { slips, state, unbroken, update } from "./store.js";
@@ -12,7 +12,7 @@ export function forced() {
   const slipped = h("select");
   step.addEventListener("change", () => update({ slip: step.value === "" ? null : { step: Number(step.value), word: slips(Number(step.value))[0] } }));
   slipped.addEventListener("change", () => update({ slip: { ...state.slip, word: slipped.value } }));
-  const table = h("div", { class: "scroll" });
+  const table = scrolling();
   const hint = h("p", { class: "hint" });
 
   let offered = ""; // what the selects hold
@@ -65,7 +65,7 @@ function sideBySide({ teacher, free, right, of, slip }) {
     { class: "ways two-ways" },
     h("thead", {}, h("tr", {}, h("td"), column("teacher"), column("free")), h("tr", {}, h("td"), parts)),
     h("tbody", {}, lines),
-    h("tfoot", {}, h("tr", {}, h("th"), total("teacher"), total("free"))),
+    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "Σ"), total("teacher"), total("free"))),
   );
 }
 

@@ -54,7 +54,7 @@ export function mount({ element, props, server, signal }) {
   document.addEventListener("click", ({ target }) => element.querySelectorAll("details").forEach((each) => each.contains(target) || each.removeAttribute("open")), { signal });
   element.replaceChildren(
     hatching(),
-    h("header", {}, h("h1", {}, "Attention, bitte", h("small", {}, t("header.subtitle"))), model, badge, checks(server, signal), tongue, theme, takeHome(server), share(signal)),
+    h("header", {}, h("h1", {}, "Attention, bitte", " ", h("small", {}, t("header.subtitle"))), model, badge, checks(server, signal), tongue, theme, takeHome(server), share(signal)),
   );
   name();
   document.body.classList.toggle("presenting", presents());
@@ -134,6 +134,7 @@ async function name() {
   (await there("#translate")).textContent = t("sentence.translate");
   await there("[role=tab][data-tab-id]");
   for (const tab of tabs()) tab.textContent = t(`tab.${tab.dataset.tabId}`);
+  document.querySelector("[role=tablist]").setAttribute("aria-label", t("tabs"));
 }
 
 const tabs = () => document.querySelectorAll("[role=tab][data-tab-id]");
@@ -148,6 +149,8 @@ async function followTabs(signal) {
   signal.addEventListener("abort", () => heard.disconnect());
   if (state.tab === "translate") state.tab = opened() ?? state.tab; // somebody was quicker than this module, and no link
   follow(list, () => {
+    // Gradio makes a panel when its tab is first opened, and gives it no name.
+    for (const tab of tabs()) document.getElementById(tab.getAttribute("aria-controls"))?.setAttribute("aria-labelledby", tab.id);
     if (opened() !== state.tab) document.querySelector(`[data-tab-id="${state.tab}"]`)?.click();
   });
 }

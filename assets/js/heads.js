@@ -1,8 +1,8 @@
 // How well each cross-attention head aligns the words, what every head is like, and what a look does not prove.
 
-import { h, word } from "./dom.js";
+import { h, refocused, scrolling, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
-import { blind } from "./maps.js";
+import { blind, shade } from "./maps.js";
 import { pictureButtons } from "./save.js";
 import { argmax, enough, follow, likelihood, state, update } from "./store.js";
 
@@ -29,7 +29,7 @@ export function mount({ element, server, signal }) {
   const scores = h("div", { class: "pair-of-scores" }, here, there);
   const verdict = h("p", { id: "silenced", "aria-live": "polite" });
   const tableHeading = h("h2");
-  const tableHolder = h("div", { class: "scroll" });
+  const tableHolder = scrolling();
   const aboutTable = h("p", { class: "hint" });
   const section = h(
     "section",
@@ -61,7 +61,7 @@ export function mount({ element, server, signal }) {
     if (asked !== run) return; // another sentence by now
     if (!said || said.error) asked = null; // the next look asks again
     else answer = said;
-    draw();
+    refocused(section, draw);
   }
 
   const rate = (rates) => (layer, head) => (rates ? 1 - rates[layer][head] : null);
@@ -74,12 +74,12 @@ export function mount({ element, server, signal }) {
     about.textContent = t("heads.about") + (rates && !enough(run) ? ` ${t("heads.luck")}` : "");
     here.replaceChildren(
       h("h3", {}, t("heads.here")),
-      rates ? grid(cross, rate(rates)) : h("p", { class: "hint" }, missing(run)),
+      rates ? grid(cross, rate(rates), "here") : h("p", { class: "hint" }, missing(run)),
     );
     there.hidden = Boolean(answer) && !held;
     there.replaceChildren(
       h("h3", {}, held ? t(run.changes.length ? "heads.there_unbroken" : "heads.there_count", { count: held.sentences }) : t("heads.there")),
-      held ? grid(cross, rate(held.error_rates)) : h("p", { class: "hint" }, "…"),
+      held ? grid(cross, rate(held.error_rates), "there") : h("p", { class: "hint" }, "…"),
     );
     verdict.replaceChildren(...(run.changes.length ? [t("silenced.changed")] : answer ? demonstrate(run, answer.silenced) : ["…"]));
     drawTable();
@@ -103,7 +103,6 @@ export function mount({ element, server, signal }) {
     rows.sort((a, b) => (sort.down ? -1 : 1) * (a[sort.by] - b[sort.by]) || a.layer - b.layer || a.head - b.head);
     aboutTable.textContent = t(whole ? "heads.about_table_cross" : "heads.about_table", { whole: percent(likelihood(run)) }) + (blind(run, kind) ? t("heads.blind") : "");
     tableHeading.textContent = t(`heads.every.${kind}`);
-    const focused = tableHolder.contains(document.activeElement) ? document.activeElement.dataset.by : null;
     const table = h(
       "table",
       { class: "sortable" },
@@ -117,7 +116,7 @@ export function mount({ element, server, signal }) {
             h(
               "th",
               { scope: "col", "aria-sort": sort.by === name ? (sort.down ? "descending" : "ascending") : "none" },
-              h("button", { type: "button", "data-by": name, onclick: () => sortBy(name) }, t(`heads.column.${name}`)),
+              h("button", { type: "button", "data-by": name, "data-place": name, onclick: () => sortBy(name) }, t(`heads.column.${name}`)),
             ),
           ),
         ),
@@ -131,18 +130,17 @@ export function mount({ element, server, signal }) {
           return h(
             "tr",
             { class: chosen ? "marked" : "", onclick: open, "data-layer": row.layer, "data-head": row.head },
-            columns.map((name) => h("td", {}, COLUMNS[name](row))),
+            columns.map((name) => h("td", {}, name === "head" ? opener(row, chosen) : COLUMNS[name](row))),
           );
         }),
       ),
     );
     tableHolder.replaceChildren(table);
-    if (focused) table.querySelector(`[data-by="${focused}"]`)?.focus();
   }
 
   function sortBy(name) {
     sort = { by: name, down: sort.by === name ? !sort.down : !["layer", "head"].includes(name) };
-    drawTable();
+    refocused(section, drawTable);
   }
 
   let drawn = [];
@@ -151,31 +149,36 @@ export function mount({ element, server, signal }) {
     const depends = [state.run, state.kind, state.layer, state.head];
     if (depends.every((value, i) => value === drawn[i])) return;
     drawn = depends;
-    draw();
+    refocused(section, draw);
   });
   const seen = new IntersectionObserver(() => state.run && know());
   seen.observe(element);
   signal.addEventListener("abort", () => seen.disconnect());
 }
 
-/** Layers × heads: rows are layers, columns are heads; a cell opens its head. */
-function grid({ layers, heads }, score) {
+/** The whole row is clicked; the keyboard has this. */
+const opener = (row, chosen) =>
+  h("button", { type: "button", "aria-current": chosen, "aria-label": t("heads.name", { layer: row.layer + 1, head: row.head + 1 }), "data-place": `row ${row.layer} ${row.head}` }, COLUMNS.head(row));
+
+/** Layers × heads: rows are layers, columns are heads; a cell opens its head. `name` tells one grid from another. */
+function grid({ layers, heads }, score, name) {
   const cells = [];
   for (let layer = 0; layer < layers; layer++) {
     cells.push(h("small", { class: "axis" }, t("layer_n", { layer: layer + 1 })));
     for (let head = 0; head < heads; head++) {
       const value = score(layer, head);
       const chosen = state.kind === "cross" && state.layer === layer && state.head === head;
-      const shade = value > 0.77 ? "full" : value > 0.6 ? "half" : "faint";
+      const strength = 4 + 96 * value; // % of the hue
       cells.push(
         h(
           "button",
           {
             type: "button",
-            class: `score ${shade}`,
-            style: `--score: ${(4 + 96 * value).toFixed(1)}%`,
+            class: `score ${shade(strength)}`,
+            style: `--score: ${strength.toFixed(1)}%`,
             "aria-pressed": chosen,
             "data-score": value,
+            "data-place": `${name} ${layer} ${head}`,
             "aria-label": t("heads.score", { layer: layer + 1, head: head + 1, share: percent(value) }),
             onclick: () => update({ kind: "cross", layer, head, averaged: false }),
           },

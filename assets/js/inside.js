@@ -1,6 +1,6 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
-import { chip, h, segmented, word } from "./dom.js";
+import { chip, h, renew, scrolling, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { about, inside } from "./insides.js";
 import { KINDS } from "./maps.js";
@@ -22,7 +22,7 @@ export function mount({ element, server, signal }) {
   element.replaceChildren(
     say,
     h("section", { class: "card" }, h("div", { class: "controls" }, kind.element, which.element), h("div", { class: "pickers" }, t("inside.from"), queries)),
-    h("div", { class: "columns inside" }, h("section", { class: "card below" }, stages), panel),
+    h("div", { class: "columns inside" }, h("section", { class: "card below" }, h("h2", { class: "visually-hidden" }, t("tab.inside")), stages), panel),
     shapes,
   );
 
@@ -53,10 +53,9 @@ export function mount({ element, server, signal }) {
       say.textContent = t("positions.failed");
       return;
     }
-    queries.replaceChildren(
-      ...data.queries.map((token, i) =>
-        chip("button", token, data.from, { type: "button", "aria-pressed": i === state.query, onclick: () => go(i) }),
-      ),
+    renew(
+      queries,
+      data.queries.map((token, i) => chip("button", token, data.from, { type: "button", "aria-pressed": i === state.query, onclick: () => go(i) })),
     );
     lifetime?.abort();
     lifetime = new AbortController();
@@ -141,9 +140,7 @@ export function shapeTable({ rows }) {
   const heading = ["stage", "here", "paper"].map((name) => h("th", { scope: "col" }, t(`shapes.${name}`)));
   return [
     h("h2", {}, t("shapes.title")),
-    h(
-      "div",
-      { class: "scroll" },
+    scrolling(
       h(
         "table",
         { class: "shapes" },

@@ -2,10 +2,10 @@
 // question whose answer is computed from this run. It shows the network as it is: what is changed in the run at the top
 // has no part in it.
 
-import { chip, h, isSpecial, word } from "./dom.js";
+import { chip, h, isSpecial, scrolling, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
 import { about, inside, once } from "./insides.js";
-import { heatmap, mark, thumbnail } from "./maps.js";
+import { hardest, heatmap, mark, thumbnail } from "./maps.js";
 import { dot, fixed, products, sum, together } from "./numbers.js";
 import { pictureButtons } from "./save.js";
 import { chain, headline, stageFigure, stageHeadline } from "./stages.js";
@@ -126,7 +126,7 @@ const LESSON = [
     hides: true,
     says: ({ run }) => (run.model.heads > 1 ? {} : { text: "lesson.heads.text_alone" }),
     draw: ({ run, layer }) =>
-      h("div", { class: "heads" }, Array.from({ length: run.attention.encoder.heads }, (_, head) => h("figure", { "data-head": head }, thumbnail("encoder", layer, head, run), h("small", {}, t("head_n", { head: head + 1 }))))),
+      h("div", { class: "heads" }, Array.from({ length: run.attention.encoder.heads }, (_, head) => h("figure", { "data-head": head, "aria-label": `${t("head_n", { head: head + 1 })}: ${hardest("encoder", layer, head, run)}` }, thumbnail("encoder", layer, head, run), h("small", {}, t("head_n", { head: head + 1 }))))),
     asks({ run, layer }) {
       const { heads, queries } = run.attention.encoder;
       const hardest = Array.from({ length: heads }, (_, head) => Math.max(...queries.flatMap((token, q) => (token === "P" ? [] : row("encoder", layer, head, q, run)))));
@@ -233,9 +233,7 @@ const LESSON = [
       const { teacher, free, slip } = await look.ways();
       const cells = (at, given) => (at ? [h("td", {}, word(at.read, "target")), h("td", { "data-said": at.said }, word(at.said, "target"), " ", h("small", {}, percent(at.probability)), given ? h("small", {}, ` ${t("lesson.loop.slip")}`) : null)] : [h("td"), h("td")]);
       const column = (name, span) => h("th", { scope: "col", colspan: span }, t(`lesson.loop.${name}`));
-      return h(
-        "div",
-        { class: "scroll" },
+      return scrolling(
         h(
           "table",
           { class: "ways" },
@@ -292,6 +290,7 @@ function map(look, kind, query = null) {
   const figure = fluid((width) => {
     const drawn = heatmap(kind, layer, head, { width, sides, run: look.run });
     mark(drawn, query);
+    drawn.setAttribute("aria-label", hardest(kind, layer, head));
     return drawn;
   }, look.signal);
   return [h("h4", {}, heading), figure];
@@ -351,7 +350,7 @@ export function mount({ element, server, signal }) {
       { class: "card lesson" },
       aside,
       h("div", { class: "lesson-head" }, dots, h("span", { class: "space" }), h("span", { class: "keys hint" }, t("lesson.keys")), back, next),
-      h("div", { class: "columns" }, h("div", {}, h("div", { class: "kept" }, figure, pictureButtons(figure, () => `lesson-${state.stop + 1}`)), told), h("div", {}, title, text, question)),
+      h("div", { class: "columns" }, h("div", {}, title, text, question), h("div", {}, h("div", { class: "kept" }, figure, pictureButtons(figure, () => `lesson-${state.stop + 1}`)), told)),
     ),
   );
 

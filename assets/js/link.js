@@ -20,13 +20,13 @@ const ROADS = ["beam", "sampling", "forced"];
 const OURS = ["checkpoint", "sentence", "changes", ...Object.keys(CHOICES), ...COUNTED, "mean", "gold", "language", "present", "road", ...Object.keys(DIALS), "slip"];
 
 /** The address of what is looked at now; as a presenter's, without the controls that a lesson does not need. */
-export function address(presenting = presents()) {
+export function address(presenting = presents(), run = state.run) {
   const url = new URL(location.href);
   for (const name of OURS) url.searchParams.delete(name);
   const set = (name, value) => url.searchParams.set(name, value);
-  set("checkpoint", addressOf(state.run.checkpoint));
-  set("sentence", state.run.sentence);
-  if (state.run.changes.length) set("changes", written(state.run.changes));
+  set("checkpoint", addressOf(run.checkpoint));
+  set("sentence", run.sentence);
+  if (run.changes.length) set("changes", written(run.changes));
   for (const name of Object.keys(CHOICES)) set(name, state[name]);
   for (const name of COUNTED) set(name, state[name] + 1);
   if (!state.averaged) set("mean", "no");
@@ -107,13 +107,21 @@ export function restore(place) {
 
 let last = null;
 let waiting = null;
+let asked = null;
+
+/** A run {checkpoint, sentence, changes} was asked for; or null: it was answered. Until then the address asks for it, so
+ * that a page which Gradio reloads when the server is there again asks once more. */
+export function expect(run) {
+  asked = run;
+  keep();
+}
 
 /** Keep the address bar at the visitor's place, so that a reload and a bookmark find it again. */
 export function keep() {
   last ??= address(); // an untouched page keeps the address that it was opened with
   clearTimeout(waiting);
   waiting = setTimeout(() => {
-    const now = address();
+    const now = address(presents(), asked ?? state.run);
     if (now !== last) history.replaceState(history.state, "", now);
     last = now;
   }, 300);

@@ -17,9 +17,15 @@ const PITCH = 56; // px between the words of Lines: as far as the rows of a heat
 
 /** The scale: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the surface at 0. Dropout
  *  may leave more than 1. */
-function colour(value, difference = false) {
-  const share = difference ? 96 * Math.abs(value) : 4 + 96 * Math.min(1, value);
-  return `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${share.toFixed(1)}%, var(--surface))`;
+const strength = (value, difference) => (difference ? 96 * Math.abs(value) : 4 + 96 * Math.min(1, value)); // % of the hue
+const colour = (value, difference = false) =>
+  `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${strength(value, difference).toFixed(1)}%, var(--surface))`;
+
+/** The type that can be read on so many per cent of a hue, at least 4.5 : 1: faint and half are black in the light theme, half and
+ *  full are black in the dark one. */
+export function shade(share, negative) {
+  const [half, full] = negative ? [72.5, 84] : [61, 78.2];
+  return share > full ? "full" : share > half ? "half" : "faint";
 }
 
 /** A weight, or by how much one has changed. */
@@ -75,10 +81,8 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
       picture.append(svg("rect", { ...ring, class: `gold ${at.stands}`, "data-gold": `${at.query} ${at.key}` }));
     }
     if (!at.open || cell < VALUES_FROM * typeScale()) return;
-    const strong = Math.abs(at.value);
-    const shade = strong > 0.77 ? "full" : strong > 0.6 ? "half" : "faint"; // at least 4.5 : 1, in either theme
     const middle = { x: x + (cell - GAP) / 2, y: y + (down - GAP) / 2 };
-    picture.append(svg("text", { ...middle, class: `value ${shade}`, style: digits }, figure(at.value, at.difference)));
+    picture.append(svg("text", { ...middle, class: `value ${shade(strength(at.value, at.difference), at.value < 0)}`, style: digits }, figure(at.value, at.difference)));
   });
   queries.forEach((token, i) => {
     const place = { x: left - 12, y: (i + 0.5) * down, anchor: "end", size };
@@ -179,6 +183,17 @@ export function paddingMasked(run, kind) {
 export function axes(kind, layer, head, key = "attention.axes") {
   const axis = (i, arrow) => word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
   return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→") });
+}
+
+/** Where every row of a head looks hardest. */
+export function hardest(kind, layer, head, run = state.run) {
+  const { queries, keys } = run.attention[kind];
+  const looks = queries.map((from, query) => {
+    const values = row(kind, layer, head, query, run);
+    const key = argmax(values);
+    return `${from} → ${keys[key]} ${percent(values[key])}`;
+  });
+  return t("bugs.map", { looks: looks.join(", ") });
 }
 
 /** One row of a head read aloud; `said` is the word that is said on reading it, if one is. */

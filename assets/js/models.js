@@ -125,5 +125,5 @@ export function shelf(signal) {
   document.addEventListener("models:changed", draw, { signal });
   document.addEventListener("translate:answered", draw, { signal });
   draw();
-  return h("div", {}, h("h2", {}, t("models.title")), h("p", { class: "lead" }, t("models.about")), list, made, trouble, h("p", {}, bring, file));
+  return h("div", {}, h("h2", {}, t("models.title")), h("p", { class: "lead" }, t("models.about")), list, made, trouble, h("p", {}, file, bring));
 }

@@ -1,8 +1,12 @@
 // Fills a place on the page with a module, and again whenever another language is spoken.
 
+import { recover } from "./recover.js";
+
 /** `gradio` is what Gradio hands a component: element, props, trigger, server and watch. */
 export async function mount(file, gradio) {
-  const [module] = await Promise.all([import(file), import("./i18n.js")]);
+  const loading = Promise.all([import(file), import("./i18n.js")]);
+  loading.catch(recover); // what a tab needs is loaded when it is opened first: the server may be gone by then
+  const [module] = await loading;
   let heard = () => {};
   gradio.watch("value", () => heard());
   let mounted = null;

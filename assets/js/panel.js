@@ -1,10 +1,10 @@
 // The controls of What if: each makes a change or undoes it. What is changed is shown from the run, never kept here.
 
 import { change, changes, find, put, silent, toggle } from "./changes.js";
-import { h, renew, segmented, word } from "./dom.js";
+import { h, renew, scrolling, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { once } from "./insides.js";
-import { KINDS, SIDES } from "./maps.js";
+import { KINDS, SIDES, shade } from "./maps.js";
 import { fixed } from "./numbers.js";
 import { state, update } from "./store.js";
 import { edit } from "./whatif.js";
@@ -96,15 +96,14 @@ function heads(server) {
   function cell(name, layer, head, count) {
     const off = silent(name, layer, head);
     const drop = answer?.drop[name][layer][head] ?? null;
-    const size = Math.abs(drop ?? 0);
-    const shade = size > 0.77 ? "full" : size > 0.6 ? "half" : "faint";
+    const strength = 96 * Math.abs(drop ?? 0); // % of the hue
     const places = { layer: layer + 1, head: head + 1, points: drop === null ? "" : fixed(-100 * drop, 1) };
     return h(
       "button",
       {
         type: "button",
-        class: `score ${shade} ${off ? "off" : drop < 0 ? "gain" : ""}`.trim(),
-        style: `--score: ${(96 * size).toFixed(1)}%`,
+        class: `score ${shade(strength, drop < 0)} ${off ? "off" : drop < 0 ? "gain" : ""}`.trim(),
+        style: `--score: ${strength.toFixed(1)}%`,
         "aria-pressed": off,
         "aria-label": t(drop === null ? "panel.head" : "panel.head_drop", places) + (off ? t("list.comma") + t("panel.silent") : ""),
         "data-place": `${layer} ${head}`,
@@ -139,7 +138,7 @@ function heads(server) {
     update({ layer, head }); // while the server is at work
   }
 
-  const body = h("div", {}, h("div", { class: "controls" }, kind.element, mode.element), h("div", { class: "scroll" }, grid), h("div", { class: "controls sweep" }, which, sample.element), told);
+  const body = h("div", {}, h("div", { class: "controls" }, kind.element, mode.element), scrolling(grid), h("div", { class: "controls sweep" }, which, sample.element), told);
   return { name: "heads", body, draw };
 }
 

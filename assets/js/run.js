@@ -3,14 +3,16 @@
 import { ahead, change, changes, idle, isLasting, lasting, settle, told as inWords, undo } from "./changes.js";
 import { chip, h, icon, renew, word } from "./dom.js";
 import { nodes, percent, t, told } from "./i18n.js";
-import { keep, read, restore } from "./link.js";
+import { expect, keep, read, restore } from "./link.js";
 import { begin, forget, isOwn, models } from "./models.js";
 import { offers } from "./offers.js";
+import { recover } from "./recover.js";
 import { follow, row, show, state, update } from "./store.js";
 
 const KEYS = { first: "Home", back: "←", next: "→", last: "End" };
 const PLAY_MS = 1100;
-const PATIENCE_MS = 20000; // a translation takes milliseconds; after this the server is not there
+const DOUBT_MS = 3000; // a translation takes milliseconds; after this the server is asked whether it is there
+const PATIENCE_MS = 20000; // and after this it is not
 
 let opened = false; // the address that the page was opened with has been followed
 let clicked = null; // the example that was asked for last
@@ -20,8 +22,8 @@ let next = null; // {how, data}: what is asked when it has been answered
 
 export function mount({ element, props, watch, trigger, signal }) {
   begin(props.models);
-  const source = h("span", { class: "tokens", "aria-label": t("run.source") });
-  const target = h("span", { class: "tokens", id: "translation", "aria-live": "polite" });
+  const source = h("span", { class: "tokens", role: "group", "aria-label": t("run.source") });
+  const target = h("span", { class: "tokens", id: "translation", role: "group", "aria-label": t("run.target"), "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const note = h("p", { class: "note", hidden: true });
   /** One question at a time: what is asked for meanwhile follows, the newest of it. `data()` is called when it is sent. */
@@ -32,7 +34,9 @@ export function mount({ element, props, watch, trigger, signal }) {
   function send() {
     const { how, data } = next;
     [sent, next] = [how, null];
-    trigger(how, { checkpoint: state.run.checkpoint, changes: lasting(), ...data() });
+    const asked = { checkpoint: state.run.checkpoint, changes: lasting(), ...data() };
+    if (asked.sentence && !arrive) expect(asked); // where a link leads, the address is that link
+    trigger(how, asked);
   }
   const examples = offers({
     example: (example) => ask("example", () => ({ sentence: (clicked = example).sentence })),
@@ -190,20 +194,25 @@ export function mount({ element, props, watch, trigger, signal }) {
   }
 
   const card = element.closest(".card");
+  let doubt = null;
   let patience = null;
+  const noAnswer = () => {
+    card.classList.remove("busy");
+    sent = null;
+    complain({ key: "error.no_answer", values: {} });
+  };
+  const settled = () => [doubt, patience].forEach(clearTimeout);
   on("translate:asked", () => {
     card.classList.add("busy");
-    clearTimeout(patience);
-    patience = setTimeout(() => {
-      card.classList.remove("busy");
-      sent = null;
-      complain({ key: "error.no_answer", values: {} });
-    }, PATIENCE_MS);
+    settled();
+    doubt = setTimeout(async () => (await recover()) && noAnswer(), DOUBT_MS);
+    patience = setTimeout(noAnswer, PATIENCE_MS);
   });
   on("translate:answered", () => {
-    clearTimeout(patience);
+    settled();
     sent = null;
     if (next) return send();
+    expect(null);
     settle();
     card.classList.remove("busy");
     complain(props.value.error); // an answer that equals the last one is no news to `watch`
@@ -222,6 +231,7 @@ export function mount({ element, props, watch, trigger, signal }) {
     if (event.target.closest("input, textarea, select, summary, dialog")) {
       if (event.target !== slider) return;
     }
+    if (event.target.matches(".scroll, pre")) return; // the arrow keys scroll it
     if (event.key in keys) go(keys[event.key]);
     else if (event.key === " " && [pointed, null].includes(event.target.closest("button"))) timer ? stop() : start();
     else return;

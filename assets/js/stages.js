@@ -4,7 +4,7 @@
 // body)` shows the arithmetic of a cell.
 
 import { find, silent, temperature } from "./changes.js";
-import { h, word } from "./dom.js";
+import { h, scrolling, word } from "./dom.js";
 import { nodes, number, percent, t } from "./i18n.js";
 import { parameters } from "./insides.js";
 import { dot, fixed, look as columns, mean, normalised, products, scaled, softmax, sum, together, variance } from "./numbers.js";
@@ -129,7 +129,7 @@ function shapes(name, { arrays, head_dim: d, keys }) {
 }
 
 const picture = (look, rows, options = {}) =>
-  fluid((width) => strips(rows, { width, label: options.label ?? rows.map((row) => row.label).join(", "), choose: (name, i) => explain(look, name, i), ...options }), look.signal);
+  fluid((width) => strips(rows, { width, choose: (name, i) => explain(look, name, i), ...options }), look.signal);
 
 const DRAW = {
   qkv(look) {
@@ -160,9 +160,7 @@ const DRAW = {
     const wanted = look.columns ?? ["dot", "scaled", "mask", "softmax"];
     const cells = (made) => wanted.map((name) => made[name]());
     const head_row = ["key", ...wanted].map((name) => h("th", { scope: "col" }, t(`inside.column.${name}`, { d: data.head_dim }), name === "scaled" && hot !== 1 ? ` ÷ ${hot}` : null));
-    return h(
-      "div",
-      { class: "scroll" },
+    return scrolling(
       h(
         "table",
         { class: "look" },

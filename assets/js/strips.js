@@ -1,6 +1,8 @@
 // Vectors as rows of coloured cells: indigo above 0, red below, the surface colour at 0. A cell can be chosen.
 
 import { h, isSpecial, svg, textWidth, typeScale } from "./dom.js";
+import { t } from "./i18n.js";
+import { shade } from "./maps.js";
 import { fixed } from "./numbers.js";
 
 const ROW = 26; // px a row
@@ -10,9 +12,17 @@ const WIDEST = 64;
 const SMALLEST = 3;
 
 /** The scale: from one hue over the surface to the other. `largest` is the strongest colour. */
-function colour(value, largest) {
-  const share = largest ? Math.min(1, Math.abs(value) / largest) : 0;
-  return `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${(96 * share).toFixed(1)}%, var(--surface))`;
+const strength = (value, largest) => (largest ? 96 * Math.min(1, Math.abs(value) / largest) : 0); // % of the hue
+const colour = (value, largest) =>
+  `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
+
+/** What a picture of rows is called, and between what its numbers are. */
+function spoken(label, rows) {
+  const range = ({ label: name, values }) => {
+    const places = { count: values.length, least: fixed(Math.min(...values), 2), most: fixed(Math.max(...values), 2) };
+    return [name, t("strips.range", places)].filter(Boolean).join(": ");
+  };
+  return [label, ...rows.map(range)].filter(Boolean).join(" · ");
 }
 
 /**
@@ -29,7 +39,7 @@ export function strips(rows, { width, choose, label, largest, mark, fold = Infin
   const pitch = ROW * typeScale();
   const most = largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs)));
   const [w, height] = [left + across * cell + 4, rows.length * lines * pitch + 2];
-  const picture = svg("svg", { viewBox: `0 0 ${w} ${height}`, width: w, height, class: "strips", role: "group", tabindex: 0, "aria-label": label });
+  const picture = svg("svg", { viewBox: `0 0 ${w} ${height}`, width: w, height, class: "strips", role: "group", tabindex: choose ? 0 : null, "aria-label": spoken(label, rows) });
   const fits = ({ digits = 2 }) => digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
   const numbered = rows.every(fits);
   const gap = cell > 8 ? 1.5 : 0;
@@ -50,9 +60,8 @@ export function strips(rows, { width, choose, label, largest, mark, fold = Infin
       const data = { "data-name": row.name, "data-index": i, "data-value": value };
       picture.append(svg("rect", { ...box, ...data, class: "cell", style: colour(value, most) }, svg("title", {}, fixed(value, 3))));
       if (!numbered) return;
-      const strong = most && Math.abs(value) / most > 0.6;
       const middle = { x: at.x + (cell - gap) / 2, y: at.y + (pitch - 3) / 2 };
-      picture.append(svg("text", { ...middle, class: `value ${strong ? "full" : "faint"}` }, fixed(value, row.digits ?? 2)));
+      picture.append(svg("text", { ...middle, class: `value ${shade(strength(value, most), value < 0)}` }, fixed(value, row.digits ?? 2)));
     });
     if (mark) {
       const [from, to] = mark;

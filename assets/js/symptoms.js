@@ -3,9 +3,8 @@
 import { h, word } from "./dom.js";
 import { plot } from "./curve.js";
 import { nodes, number, percent, t } from "./i18n.js";
-import { SIDES, axes, heatmap, mark, thumbnail } from "./maps.js";
+import { SIDES, axes, hardest, heatmap, mark, thumbnail } from "./maps.js";
 import { pictureButtons } from "./save.js";
-import { argmax, row } from "./store.js";
 import { fluid } from "./strips.js";
 
 const COUNTS = ["words_after_end", "steps", "rows", "columns", "heads", "saved_norm_values", "saved_output_values", "texts"];
@@ -46,15 +45,10 @@ export function map({ attention }, head, name, { flipped, signal }) {
   const { kind, layer, heads, weights, ...rest } = attention;
   const run = { attention: { [kind]: { ...rest, heads, layers: 1, values: Float32Array.from(weights) } }, reference: null };
   const sides = flipped ? SIDES[kind].toReversed() : SIDES[kind];
-  const looks = rest.queries.map((from, query) => {
-    const values = row(kind, 0, head, query, run);
-    const key = argmax(values);
-    return `${from} → ${rest.keys[key]} ${percent(values[key])}`;
-  });
   const figure = fluid((width) => {
     const drawn = heatmap(kind, 0, head, { width, sides, run });
     mark(drawn, null);
-    drawn.setAttribute("aria-label", t("bugs.map", { looks: looks.join(", ") }));
+    drawn.setAttribute("aria-label", hardest(kind, 0, head, run));
     return drawn;
   }, signal);
   const small = Array.from({ length: heads }, (_, i) => h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, number(i + 1))));

@@ -1,7 +1,7 @@
 // Train: choose pairs and a network, start, and watch it learn. What must survive another mounting stands in this module,
 // in learning.js (the training), film.js and pairs.js.
 
-import { chip, h, segmented } from "./dom.js";
+import { chip, h, scrolling, segmented } from "./dom.js";
 import { controls, slider } from "./controls.js";
 import { lossAxis, plot } from "./curve.js";
 import { film, spoken } from "./film.js";
@@ -264,7 +264,7 @@ const vocabulary = (side, tokens, size) =>
 /** The three rows of ids that a pair becomes; the decoder's two stand below each other, so that the shift is seen. */
 function numbered({ source, source_ids, decoder_input, decoder_input_ids, target, target_ids }) {
   const row = (name, side, tokens, numbers) => [h("h3", {}, t(`train.pair.${name}`)), ...tokens.map((token, i) => h("span", { class: "token", "data-id": numbers[i] }, chip("span", token, side), h("small", {}, String(numbers[i]))))];
-  const block = (count, ...rows) => h("div", { class: "scroll" }, h("div", { class: "ids", style: `--count: ${count}` }, rows));
+  const block = (count, ...rows) => scrolling(h("div", { class: "ids", style: `--count: ${count}` }, rows));
   return [
     block(source.length, row("encoder", "source", source, source_ids)),
     block(target.length, row("decoder", "target", decoder_input, decoder_input_ids), row("target", "target", target, target_ids)),
@@ -274,7 +274,7 @@ function numbered({ source, source_ids, decoder_input, decoder_input_ids, target
 // ---- while it learns ----
 
 function liveCard(signal) {
-  const title = h("h2", { id: "train-status", role: "status" });
+  const title = h("h2", { id: "train-status" });
   const trouble = h("p", { class: "message", id: "train-trouble", role: "alert", hidden: true });
   const widest = percentOf(1); // one margin for both plots, so that their steps stand below each other
   const loss = plot({ height: 184, widest, signal });
@@ -285,7 +285,7 @@ function liveCard(signal) {
   const scores = h("div", { class: "verdict", id: "train-scores", role: "status" });
   const outcome = h("div", { class: "outcome" }, say, scores);
   const queue = h("p", { class: "queue" });
-  const element = h("section", { class: "card", id: "train-live" }, title, trouble, queue, curves, now, outcome);
+  const element = h("section", { class: "card", id: "train-live" }, h("div", { role: "status" }, title), trouble, queue, curves, now, outcome);
   let drawn = null; // the words that are shown
   let judged; // the scores that are shown, or the phase while there are none
 

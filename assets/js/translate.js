@@ -2,7 +2,7 @@
 
 import { find, put, silent } from "./changes.js";
 import { EVEN, argmax, follow, gold, row, state, update } from "./store.js";
-import { h, numbered, renew, segmented, word } from "./dom.js";
+import { h, numbered, renew, scrolling, segmented, word } from "./dom.js";
 import { has, nodes, percent, t } from "./i18n.js";
 import { paddingMasked } from "./maps.js";
 import { models } from "./models.js";
@@ -33,7 +33,7 @@ export function mount({ element }) {
         h("h2", {}, t("translate.said")),
         cards,
         heading,
-        h("div", { class: "kept" }, h("div", { class: "scroll" }, bars), pictureButtons(bars, file("looks"))),
+        h("div", { class: "kept" }, scrolling(bars), pictureButtons(bars, file("looks"))),
         pickers,
         hush,
         explained,

@@ -48,7 +48,7 @@ export function tree({ branches, best, left_out }, width, read) {
   const foot = left_out.some(Boolean) ? 24 * scale : 4;
   const [w, tall] = [left(found.length) - line + 4, top + height * down + foot];
   const chosen = new Set(path(branches, best));
-  const picture = svg("svg", { viewBox: `0 0 ${w} ${tall}`, width: w, height: tall, class: "tree", role: "group", "aria-label": t("roads.tree") });
+  const picture = svg("svg", { viewBox: `0 0 ${w} ${tall}`, width: w, height: tall, class: "tree", role: "group", "aria-label": t("roads.tree.spoken", { title: t("roads.tree"), count: branches.length, steps: found.length }) });
   const small = `font-size: ${11 * scale}px`;
   const label = (x, at, text, attributes) => svg("text", { x, y: at, style: small, ...attributes }, text);
 

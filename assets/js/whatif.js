@@ -1,7 +1,7 @@
 // What if: parts of the network taken away, beside the unbroken run. Left as it is, right as it is broken, and the difference.
 
 import { find, silent, toggle } from "./changes.js";
-import { h, isSpecial, renew, segmented, word } from "./dom.js";
+import { h, isSpecial, renew, scrolling, segmented, word } from "./dom.js";
 import { nodes, percent, t } from "./i18n.js";
 import { KINDS, SIDES, axes, difference, heatmap, mark, tips } from "./maps.js";
 import { fixed } from "./numbers.js";
@@ -13,7 +13,7 @@ import { follow, likelihood, state, update } from "./store.js";
 
 export function mount({ element, server, signal }) {
   const say = h("p", { class: "say", "aria-live": "polite" });
-  const steps = h("div", { class: "scroll" });
+  const steps = scrolling();
   const tried = h("div", { class: "tried" });
   const kind = segmented(t("attention.which"), KINDS.map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
   const which = pickers();
@@ -21,7 +21,7 @@ export function mount({ element, server, signal }) {
   const maps = ["whole", "broken", "difference"].map((name) => {
     const place = h("div", { class: "large" });
     const title = h("h3", {}, t(`whatif.${name}`));
-    const column = h("div", { class: "map", "data-map": name }, title, h("div", { class: "scroll" }, place), tips(place, signal), pictureButtons(place, () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`));
+    const column = h("div", { class: "map", "data-map": name }, title, scrolling(place), tips(place, signal), pictureButtons(place, () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`));
     return { name, title, place, column };
   });
   const beside = h("div", { class: "maps-beside" }, maps.map((each) => each.column));

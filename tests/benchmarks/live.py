@@ -79,7 +79,8 @@ def watching(corpus: str, steps: int) -> str:
 
 
 def click(port: int, sentence: str) -> float:
-    """Seconds from a click to its answer: a sentence that nobody asked before, as the page's queue is asked."""
+    """Seconds from a question to its answer: a sentence that nobody asked before, through the queue, which takes more
+    than a click of the page, which is one request."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     body = json.dumps({"data": [sentence, "classroom"]})
     begin = time.perf_counter()

@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 
 import pytest
@@ -24,32 +25,55 @@ QUIET = (
 )
 
 
+class Server:
+    """`python app.py` on a port of this machine; it can be killed, and started again on the same port."""
+
+    def __init__(self, folder: Path = ROOT, log: Path | None = None, **environment: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
+        here = {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(self.port), "TRANSFORMER_DEVICE": "cpu"}
+        self._how: dict[str, Any] = {"cwd": folder, "env": os.environ | here | environment}
+        self._log = log
+        self.start()
+
+    def start(self) -> None:
+        """Without waiting until it answers."""
+        if self._log:
+            with self._log.open("ab") as log:
+                self.process = subprocess.Popen([sys.executable, "app.py"], **self._how, stdout=log, stderr=log)
+        else:
+            self.process = subprocess.Popen([sys.executable, "app.py"], **self._how)
+
+    def wait(self, seconds: float = 90) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                urllib.request.urlopen(self.url, timeout=5)
+                return
+            except URLError:
+                time.sleep(0.2)
+        raise RuntimeError(f"app.py does not answer (exit status {self.process.poll()})")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
     """`python app.py` on a free port of this machine, as a visitor meets it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    here = {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port), "TRANSFORMER_DEVICE": "cpu"}
-    server = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=os.environ | here)
-    address = f"http://127.0.0.1:{port}/"
+    server = Server()
     try:
-        _wait_for(address, server)
-        yield address
+        server.wait()
+        yield server.url
     finally:
-        server.terminate()
-        server.wait(timeout=20)
-
-
-def _wait_for(address: str, server: subprocess.Popen[bytes], seconds: float = 90) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and server.poll() is None:
-        try:
-            urllib.request.urlopen(address, timeout=5)
-            return
-        except URLError:
-            time.sleep(0.2)
-    raise RuntimeError(f"app.py does not answer (exit status {server.poll()})")
+        server.end()
 
 
 @pytest.fixture(scope="session")

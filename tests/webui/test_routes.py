@@ -18,9 +18,11 @@ from transformer.live.limits import Limits
 from transformer.message import Message
 from transformer.portable import MOST_HEADER, Portable, save_portable
 from transformer.webui import handlers, lesson, models, routes, workshop
-from transformer.webui.routes import LONGEST_VISIT, MOST_QUESTION, ROUTES
+from transformer.webui.guard import MOST_BODY
+from transformer.webui.log import LOG
+from transformer.webui.routes import LONGEST_VISIT, ROUTES
 from transformer.webui.shelf import KEY, Shelf
-from transformer.webui.workshop import BusyError, Event, Workshop
+from transformer.webui.workshop import BusyError, Event, Workshop, _Ticket
 
 from ..live.test_plan import question
 from ..live.test_session import TINY
@@ -427,7 +429,7 @@ def test_a_question_that_is_too_long_is_not_read_to_its_end(shop: Workshop) -> N
         for path in ("/train", "/train/stop"):
             caller = Caller(path, endless())
             await caller.call()
-            assert caller.sent == MOST_QUESTION // 2**20 + 1
+            assert caller.sent == MOST_BODY // 2**20 + 1
             if path == "/train":
                 assert refusal(caller.response()) == "train.no_question"
 
@@ -545,3 +547,33 @@ def test_who_goes_from_the_queue_leaves_it(shop: Workshop, monkeypatch: pytest.M
         assert shop._tickets == []
 
     in_a_loop(test())
+
+
+# Health
+
+
+def test_health_counts_who_trains_and_who_waits(client: TestClient, shop: Workshop) -> None:
+    limited(shop, at_once=2)
+    told = client.get("/health").json()
+    assert (told["status"], told["checkpoints"]) == ("ok", ["classroom", "toy"])
+    assert told["training"] == {"running": 0, "waiting": 0}
+    shop._tickets = [_Ticket(str(number)) for number in range(5)]
+    assert client.get("/health").json()["training"] == {"running": 2, "waiting": 3}
+    assert client.post("/health").status_code == 405
+
+
+# The log
+
+
+def test_each_request_is_noted_without_whose_it_was(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", LOG.name):
+        client.post("/train", json=tiny(name="geheim", corpus="geheim"))
+        client.get("/models/own-geheim")
+        client.delete("/models/own-geheim")
+        client.post("/models?visit=geheim", content="geheim")
+    lines = [record.told for record in caplog.records if record.name == LOG.name]
+    assert [line["action"] for line in lines] == ["train", "file", "forget", "bring"]
+    assert [line["status"] for line in lines] == [400, 404, 200, 400]
+    assert lines[3]["received"] == 6
+    assert lines[3]["outcome"].startswith("file.")
+    assert "geheim" not in json.dumps(lines)

@@ -1,4 +1,7 @@
-"""The frame of the page: one sentence and its run at the top, every tab a view of that run."""
+"""The frame of the page: one sentence and its run at the top, every tab a view of that run.
+
+No event waits in Gradio's queue: a click or a call is one request with one answer, which any replica can give.
+"""
 
 import json
 from pathlib import Path
@@ -6,15 +9,29 @@ from typing import Any
 
 import gradio as gr
 import plotly
+from starlette.middleware import Middleware
 
 from ..corpus import MATERIALS
 from ..translator import names
-from . import bugs, handlers, lesson, roads, train, whatif
+from . import bugs, handlers, lesson, roads, tools, train, whatif
+from .guard import Guard
+from .log import Quiet, noted
 from .models import about, translator
 from .routes import ROUTES
 from .view import ASSETS, view
 
 EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
+ACTIONS = (  # for programs
+    handlers.translate,
+    tools.attention,
+    tools.positions,
+    whatif.what_if,
+    whatif.which_heads_matter,
+    roads.beam_search,
+    roads.sample,
+    roads.teacher_forcing,
+    bugs.spot_the_bug,
+)
 ENGLISH = json.loads((ASSETS / "locales" / "en.json").read_text("utf-8"))  # until the page knows the visitor's language
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
@@ -28,8 +45,19 @@ LAUNCH: dict[str, Any] = {
     "state_session_capacity": 300,
     "footer_links": [],
     "favicon_path": ASSETS / "favicon.png",
-    "app_kwargs": {"routes": ROUTES},
+    "mcp_server": False,  # it would offer every action: see tools.py
 }
+
+
+def launch() -> dict[str, Any]:
+    """How to serve it.
+
+    Raises:
+        ValueError: the environment asks for what is not there.
+    """
+    more = tools.endpoint()
+    routes = [*more.pop("routes"), *ROUTES]
+    return LAUNCH | {"app_kwargs": {"routes": routes, "middleware": [Middleware(Guard)], **more}}
 
 
 def build() -> gr.Blocks:
@@ -40,7 +68,7 @@ def build() -> gr.Blocks:
     models = {name: about(name) for name in MATERIALS if name in names()}
     opening = models["toy"]["examples"][0]["sentence"]
     inside = (lesson.inside, lesson.parameters, lesson.shapes)
-    with gr.Blocks(title="Attention, bitte", analytics_enabled=False) as page:
+    with Quiet(title="Attention, bitte", analytics_enabled=False) as page:
         view(
             "header",
             {"device": str(toy.device), "why": toy.why_device().for_page()},
@@ -85,13 +113,14 @@ def build() -> gr.Blocks:
         gr.on([button.click, sentence.submit], None, sentence, js=wanted, api_visibility="private")
         asked = "() => document.dispatchEvent(new Event('translate:asked'))"
         answered = "() => document.dispatchEvent(new Event('translate:answered'))"
-        quiet = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
         quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
         for event, handler in EVENTS.items():
-            getattr(top, event)(handler, None, [sentence, top], js=asked, **quiet).then(None, js=answered)
-        decodings = (roads.beam_search, roads.sample, roads.teacher_forcing)
-        for action in (handlers.translate, whatif.what_if, whatif.which_heads_matter, *decodings, bugs.spot_the_bug):
+            getattr(top, event)(noted(handler), None, [sentence, top], js=asked, queue=False, **quiet).then(
+                None, js=answered
+            )
+        for action in ACTIONS:
             gr.api(  # type: ignore[attr-defined]
-                action, api_name=action.__name__, concurrency_limit=None
+                noted(action), api_name=action.__name__, queue=False, concurrency_limit=None
             )
     return page

@@ -6,18 +6,21 @@ POST mistake        {"name", "visit"}: trainings that show a mistake, as events 
 POST models?visit=  a file; answers {"model", "kept": the keys of all the visit's models} or {"error"}
 GET models/KEY      the file
 DELETE models/KEY   forget it
+GET health          {"status": "ok", "device", "checkpoints", "training": {"running", "waiting"}}
 """
 
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Message as Sent
 from starlette.types import Receive, Scope, Send
 
 from ..device import pick_device
@@ -25,11 +28,13 @@ from ..experiments import MISTAKES, TrainingMistake
 from ..live.plan import plan
 from ..message import Message
 from ..portable import PortableError, load_portable, most_bytes, too_big
-from .models import about
+from ..translator import names
+from . import log
+from .guard import MOST_BODY
+from .models import about, translator
 from .shelf import ShelfError, file_name, shelf
 from .workshop import BusyError, Event, workshop
 
-MOST_QUESTION = 8 * 2**20  # bytes: 2,000 pairs of the longest sentences
 LONGEST_VISIT = 64  # characters
 NOT_A_QUESTION = Message("train.no_question", "The server did not understand this page. Reload it, and try again.")
 
@@ -127,13 +132,59 @@ async def forget(request: Request) -> Response:
     return JSONResponse({})
 
 
+async def health(_: Request) -> Response:
+    """Cheap enough for a load balancer that asks every second."""
+    running, waiting = workshop().busy()
+    training = {"running": running, "waiting": waiting}
+    device = str(translator("toy").device)  # which was loaded with the page
+    return JSONResponse({"status": "ok", "device": device, "checkpoints": names(), "training": training})
+
+
+class _Noted:
+    """A response that notes how it went, when it has ended."""
+
+    def __init__(self, response: Response, action: str, request: Request, started: float) -> None:
+        self._response = response
+        self._action = action
+        self._received = int(request.headers.get("content-length", 0))
+        self._started = started
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sent, whole = 0, False
+
+        async def write(message: Sent) -> None:
+            nonlocal sent, whole
+            await send(message)
+            sent += len(message.get("body", b""))
+            whole = message["type"] == "http.response.body" and not message.get("more_body")
+
+        try:
+            await self._response(scope, receive, write)
+        finally:
+            said = getattr(self._response, "refusal", "ok") if whole else "left"
+            sizes = {"status": self._response.status_code, "received": self._received, "sent": sent}
+            log.action(self._action, self._started, said, **sizes)
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def _route(path: str, endpoint: Endpoint, method: str) -> Route:
+    async def answer(request: Request) -> _Noted:
+        started = time.perf_counter()
+        return _Noted(await endpoint(request), endpoint.__name__, request, started)
+
+    return Route(path, answer, methods=[method])
+
+
 ROUTES = [
-    Route("/mistake", mistake, methods=["POST"]),
-    Route("/train", train, methods=["POST"]),
-    Route("/train/stop", stop, methods=["POST"]),
-    Route("/models", bring, methods=["POST"]),
-    Route("/models/{key}", file, methods=["GET"]),
-    Route("/models/{key}", forget, methods=["DELETE"]),
+    _route("/mistake", mistake, "POST"),
+    _route("/train", train, "POST"),
+    _route("/train/stop", stop, "POST"),
+    _route("/models", bring, "POST"),
+    _route("/models/{key}", file, "GET"),
+    _route("/models/{key}", forget, "DELETE"),
+    Route("/health", health, methods=["GET"]),
 ]
 
 
@@ -157,7 +208,7 @@ async def _question(request: Request) -> dict[str, Any] | None:
     try:
         async for piece in request.stream():
             body += piece
-            if len(body) > MOST_QUESTION:
+            if len(body) > MOST_BODY:
                 return None
         question = json.loads(body)
     except (ValueError, RecursionError, ClientDisconnect):
@@ -170,4 +221,10 @@ def _line(event: Event | str) -> str:
 
 
 def _refused(message: Message, status: int = 400) -> Response:
-    return JSONResponse({"error": message.for_page()}, status)
+    return _Refusal(message, status)
+
+
+class _Refusal(JSONResponse):
+    def __init__(self, message: Message, status: int) -> None:
+        super().__init__({"error": message.for_page()}, status)
+        self.refusal = message.key

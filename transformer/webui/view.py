@@ -6,6 +6,8 @@ from typing import Any
 
 import gradio as gr
 
+from .log import noted
+
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 # The template is empty and stays so: Gradio would run what a visitor typed if it ever stood in a template. The module
@@ -46,6 +48,6 @@ def view(
         js_on_load=_MOUNT.format(js=ASSETS / "js", module=module, events=", ".join(map(repr, events))),
         apply_default_css=False,
         elem_id=elem_id,
-        server_functions=list(server),
+        server_functions=[noted(function) for function in server],
         **props,
     )

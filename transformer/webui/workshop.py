@@ -113,6 +113,11 @@ class Workshop:
                 self._spare.end()
                 self._spare = None
 
+    def busy(self) -> tuple[int, int]:
+        """How many train, and how many wait."""
+        running = min(len(self._tickets), self.limits.at_once)
+        return running, len(self._tickets) - running
+
     def stop(self, run: str) -> None:
         """End a training after its present step, and keep what was learned."""
         for ticket in self._tickets:
