@@ -48,7 +48,7 @@ def ratio(
 
 
 def in_turn(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of each, `rounds` times one after the other, after three rounds to warm up; who begins alternates."""
+    """Milliseconds of each, `rounds` times in turn, after three rounds to warm up; who begins alternates."""
     took: tuple[list[float], list[float]] = ([], [])
     for n in range(-3, rounds):
         for which in (0, 1) if n % 2 else (1, 0):
