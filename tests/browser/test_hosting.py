@@ -374,6 +374,7 @@ def test_who_vanishes_in_the_middle_of_a_stream_leaves_nothing_running(replicas:
 def test_a_page_goes_on_when_its_replica_is_killed(replicas: Replicas, visit_at: Callable[[str], Visit]) -> None:
     visit = visit_at(replicas.proxy.url)
     page = visit.open()
+    visit.settle()  # what is on its way from a server dies with it
     replicas.servers[1].kill()
     for sentence, word in ((COLA, "coke"), (BEER, "beer"), (COLA, "coke")):
         visit.ask(sentence)
