@@ -1,6 +1,6 @@
 """Every part of the page for everybody: axe's rules, words for figures, keys, motion, contrast, small screens."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,8 @@ BUG = {"tab": "break", "part": "bugs"}
 ROADS = {"tab": "break", "part": "roads"}
 
 # name, what the store is told, what is there then, what is done then
-PLACES: list[tuple[str, dict[str, Any], str, Doing]] = [
+Place = tuple[str, dict[str, Any], str, Doing]
+PLACES: list[Place] = [
     ("translate", {"tab": "translate"}, "#story .bars li", nothing),
     ("translate, one head", {"averaged": False}, "#story .bars li", nothing),
     ("the device", {}, "#device", clicking("#device summary")),
@@ -120,9 +121,9 @@ PLACES: list[tuple[str, dict[str, Any], str, Doing]] = [
 ]  # fmt: skip
 
 
-def walk(page: Page) -> Iterator[str]:
+def walk(page: Page, places: Sequence[Place] = PLACES) -> Iterator[str]:
     """Every part of the page, one after the other."""
-    for name, place, there, do in PLACES:
+    for name, place, there, do in places:
         if place:
             page.evaluate(f"(place) => import({STORE}).then(({{ update }}) => update(place))", place)
         page.locator(there).first.wait_for()

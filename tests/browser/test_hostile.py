@@ -1,0 +1,103 @@
+"""A stranger's model, whose every text is markup, a template or a formula: it is shown as text, everywhere."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from transformer import Vocabulary
+from transformer.checkpoint import Checkpoint
+from transformer.portable import Portable, save_portable
+
+from ..networks import network
+from .conftest import Visit
+from .test_accessible import PLACES, reveal, walk
+from .test_lesson import STOPS
+
+# Each tells whom it reached. They are one word each, as a model's words are.
+MARKUP = [
+    "<img/src=x/onerror=alert(1)>",
+    "</b></script><script>alert(2)</script>",
+    "<svg/onload=alert(3)>",
+    "\"onmouseover=alert(4)//'onfocus=alert(4)//",
+    "{{constructor.constructor('alert(5)')()}}",
+    "${alert(6)}`${alert(6)}",
+    "javascript:alert(7)",
+    "=hyperlink(\"http://evil.example\",\"x\")",
+    "{name}",
+    "<iframe/srcdoc='<script>alert(8)</script>'>",
+]  # fmt: skip
+TEXT = f"<script>alert(9)</script> {' '.join(MARKUP)} [x](javascript:alert(10)) $\\href{{javascript:alert(11)}}{{x}}$"
+# A stop may have nothing to guess in such a model.
+WALK = [place for place in PLACES if not place[0].startswith("lesson")]
+WALK += [(stop, {"tab": "lesson", "stop": i}, "#lesson .lesson-figure", reveal) for i, stop in enumerate(STOPS)]
+RAN = """() => [
+    ...document.querySelectorAll("[onerror], [onload], [onmouseover], [onfocus], [srcdoc], [href^='javascript:'], img[src=x]"),
+].map((each) => each.outerHTML.slice(0, 200))"""  # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole file: only its words are bad."""
+    checkpoint = Checkpoint(
+        network(),
+        src_vocab=Vocabulary(("P", *MARKUP)),
+        tgt_vocab=Vocabulary(("P", "S", "E", *MARKUP)),
+        source_length=5,
+        output_limit=7,
+    )
+    sentences = [" ".join(MARKUP[at : at + 4]) for at in range(5)]
+    pairs = tuple((sentence, f"{sentence} {MARKUP[0]}") for sentence in sentences)
+    training = {"steps": 3, "learning_rate": 0.001, "schedule": "constant", "seed": 42, "held_out_pairs": 1}
+    file = tmp_path_factory.mktemp("evil") / "evil.safetensors"
+    save_portable(Portable(checkpoint, MARKUP[0], "own", pairs, training, TEXT), file)
+    return file
+
+
+@pytest.fixture
+def brought(visit: Visit, evil: Path) -> Page:
+    page = visit.open("?tab=train")
+    page.locator("#bring-model").set_input_files(evil)
+    expect(page.locator("#checkpoint option:checked")).to_contain_text(MARKUP[0])
+    visit.ask(" ".join(MARKUP[:5]))
+    expect(page.locator(".run .tokens").first).to_contain_text(MARKUP[4])
+    return page
+
+
+def test_words_of_a_page_are_words_on_every_tab(brought: Page) -> None:
+    told = set()
+    for name in walk(brought, WALK):
+        brought.wait_for_timeout(50)
+        assert brought.evaluate(RAN) == [], name
+        told |= {word for word in MARKUP if word in brought.locator("body").inner_text()}
+    assert told >= set(MARKUP[:5])  # shown, and (an alert would fail the visit) not run
+
+
+def test_words_of_a_page_are_words_in_what_is_taken_home(visit: Visit, brought: Page, browser: Browser) -> None:
+    brought.locator("#home summary").click()
+    files = {}
+    for what in ("handout", "notebook", "csv"):
+        with brought.expect_download() as download:
+            brought.locator(f"#home [data-file={what}]").click()
+        files[what] = Path(download.value.path()).read_text("utf-8")
+        name = download.value.suggested_filename
+        assert not set(name) & set("<>:\"/\\|?*'"), name
+    rows = list(csv.DictReader(io.StringIO(files["csv"])))
+    assert {word for row in rows for word in (row["query_token"], row["key_token"])} > set(MARKUP[:5])
+    assert not [row for row in rows if row["query_token"][0] in "=+-@" or row["key_token"][0] in "=+-@"]
+    book = json.loads(files["notebook"])
+    for cell in book["cells"]:
+        if cell["cell_type"] == "code":
+            compile("".join(cell["source"]), "cell", "exec")
+    sheet = browser.new_page()
+    said: list[str] = []
+    sheet.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    sheet.set_content(files["handout"])
+    sheet.wait_for_load_state("networkidle")
+    assert MARKUP[0] in sheet.locator("body").inner_text()
+    assert sheet.evaluate(RAN) == []
+    assert said == []
+    sheet.close()
