@@ -249,11 +249,11 @@ const LESSON = [
       );
     },
     async asks(look) {
-      const { teacher, free, slip, word: slipped } = await look.ways();
+      const { teacher, free, slip } = await look.ways();
       const wanted = teacher.slice(slip + 1).map((step) => step.wanted).join(" ");
       const got = free.slice(slip + 1).map((step) => step.said).join(" ");
       const same = wanted === got;
-      const places = { step: slip + 1, slipped: word(slipped, "target"), right_word: word(teacher[slip].wanted, "target"), free: word(free.map((step) => step.said).join(" "), "target"), chance: percent(free[slip].probability) };
+      const places = { step: slip + 1, slipped: word(free[slip].said, "target"), right_word: word(teacher[slip].wanted, "target"), free: word(free.map((step) => step.said).join(" "), "target"), chance: percent(free[slip].probability) };
       return { choices: [t("lesson.loop.yes"), t("lesson.loop.no")], right: same ? 0 : 1, places };
     },
   },
@@ -325,7 +325,7 @@ function looking(server, signal, tell) {
     const [, ...others] = run.steps[slip].candidates;
     const right = run.reference && words[slip];
     const { token } = others.find((each) => !isSpecial(each.token) && each.token !== right) ?? others[0];
-    return about("two_ways", server, { step: slip, word: token }, run);
+    return about("forced", server, { slip: { step: slip, word: token } }, run);
   };
   return look;
 }

@@ -16,7 +16,7 @@ from transformer.inside import Inside, look_inside, vectors
 from transformer.shapes import shapes
 from transformer.translator import positional_encoding
 from transformer.webui.handlers import reference
-from transformer.webui.lesson import two_ways
+from transformer.webui.roads import forced
 
 from .conftest import ROOT, Visit
 from .test_inside import LAST_BITS, Look, gives, number, numbers, shown_by
@@ -250,17 +250,22 @@ class Answers:
         pair = reference(self.checkpoint, self.run)
         right = (*pair.target.split(), "E")[step] if pair else self.run.output[step]
         others = [each.token for each in self.run.steps[step].candidates[1:10] if each.token not in (*SPECIAL, right)]
-        question = {"checkpoint": self.checkpoint, "sentence": self.run.sentence, "step": step, "word": others[0]}
-        return two_ways(question)
+        slip = {"step": step, "word": others[0]}
+        return forced({"checkpoint": self.checkpoint, "sentence": self.run.sentence, "slip": slip})
 
     def loop(self) -> tuple[str, dict[str, Any]]:
         ways = self.ways()
-        slip = ways["slip"]
+        slip, slipped = ways["slip"], ways["free"][ways["slip"]]
         wanted = [each["wanted"] for each in ways["teacher"]]
         said = [each["said"] for each in ways["free"]]
-        places = {"step": slip + 1, "slipped": ways["word"], "right_word": wanted[slip], "free": " ".join(said)}
+        places = {
+            "step": slip + 1,
+            "slipped": slipped["said"],
+            "right_word": wanted[slip],
+            "free": " ".join(said),
+        }
         right = "yes" if wanted[slip + 1 :] == said[slip + 1 :] else "no"
-        return self.fill(f"lesson.loop.{right}"), places | {"chance": self.percent(ways["free"][slip]["probability"])}
+        return self.fill(f"lesson.loop.{right}"), places | {"chance": self.percent(slipped["probability"])}
 
 
 SHAPES = {  # what the headline of a stop tells

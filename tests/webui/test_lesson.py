@@ -14,7 +14,6 @@ import pytest
 import torch
 from hypothesis import given
 
-from transformer import Translator
 from transformer.inside import PARTS, look_inside, vectors
 from transformer.inside import parameters as row_of_parameters
 from transformer.live.limits import Limits
@@ -30,7 +29,7 @@ from .test_handlers import BIER, json_values
 SENTENCES = {"toy": BIER, "classroom": "Gestern hat sie drei Bücher gelesen"}
 HANDLERS = (
     *(lesson.inside, lesson.stack, lesson.parameters, lesson.checks, lesson.shapes),
-    *(lesson.two_ways, lesson.weights_csv, lesson.notebook, lesson.provenance),
+    *(lesson.weights_csv, lesson.notebook, lesson.provenance),
 )
 RIGHT = {"kind": "cross", "layer": 0, "part": "q_proj", "row": 0, "step": 1, "word": "a"}
 
@@ -122,61 +121,6 @@ def test_shipped_models_have_stacks_of_equal_depth() -> None:
     for name in handlers.names():
         config = handlers.translator(name).checkpoint.model.config
         assert config.num_encoder_layers == config.num_decoder_layers
-
-
-def next_word(translator: Translator, source: tuple[str, ...], read: list[str]) -> dict[str, float]:
-    """What a full pass makes of a decoder input: the last row's probabilities, by word."""
-    src, tgt = translator.checkpoint.src_vocab.ids, translator.checkpoint.tgt_vocab
-    ids = torch.tensor([[src[token] for token in source]]), torch.tensor([[tgt.ids[token] for token in read]])
-    logits = translator.checkpoint.model(*ids).logits[0, -1]
-    return dict(zip(tgt.tokens, logits.softmax(-1).tolist(), strict=True))
-
-
-@pytest.mark.parametrize(
-    ("checkpoint", "word", "text"),
-    [("toy", "coke", "i want a beer . E"), ("classroom", "saw", "yesterday she read three books . E")],
-)
-def test_after_a_slip_the_teacher_reads_the_reference_and_free_running_itself(
-    checkpoint: str, word: str, text: str
-) -> None:
-    translator, reference = handlers.translator(checkpoint), text.split()
-    run, step = handlers.run(checkpoint, SENTENCES[checkpoint]), {"toy": 3, "classroom": 2}[checkpoint]
-    sent = asked(lesson.two_ways, checkpoint, step=step, word=word)
-    assert (sent["slip"], sent["word"], sent["reference"]) == (step, word, True)
-
-    assert [row["wanted"] for row in sent["teacher"]] == reference
-    assert [row["read"] for row in sent["teacher"]] == ["S", *reference[:-1]]
-    assert [row["said"] for row in sent["free"][:step]] == reference[:step]
-    assert [row["read"] for row in sent["free"]] == ["S", *(row["said"] for row in sent["free"][:-1])]
-    for name in ("teacher", "free"):
-        for t, row in enumerate(sent[name]):
-            would = next_word(translator, run.source, [each["read"] for each in sent[name][: t + 1]])
-            assert row["said"] == (word if t == step else max(would, key=lambda each: would[each]))
-            assert row["probability"] == pytest.approx(would[row["said"]], abs=1e-6)
-    assert sent["free"][-1]["said"] == "E"
-    assert sent["teacher"][step + 1]["read"] != sent["free"][step + 1]["read"]
-
-
-def test_without_a_reference_the_models_own_words_are_the_teachers() -> None:
-    sent = lesson.two_ways({"checkpoint": "toy", "sentence": "cola bier", "step": 0, "word": "want"})
-    assert sent["reference"] is False
-    assert tuple(row["wanted"] for row in sent["teacher"]) == handlers.run("toy", "cola bier").output
-
-
-def test_a_slip_may_end_the_sentence() -> None:
-    sent = asked(lesson.two_ways, "toy", step=2, word="E")
-    assert [row["said"] for row in sent["free"]] == ["i", "want", "E"]
-    assert len(sent["teacher"]) == 6
-
-
-@pytest.mark.parametrize("step", [-1, 6, 10**30])
-def test_a_slip_is_at_a_step_of_both(step: int) -> None:
-    assert asked(lesson.two_ways, "toy", step=step, word="a") == {"error": "A slip happens at a step from 0 to 5."}
-
-
-@pytest.mark.parametrize("word", ["tea", "P", "S", "", "\ud800", "<b>"])
-def test_a_slip_is_a_word_that_can_be_said(word: str) -> None:
-    assert "is not a word that this model can say." in asked(lesson.two_ways, "toy", step=0, word=word)["error"]
 
 
 def test_the_table_of_weights_is_the_runs(checkpoint: str) -> None:
@@ -273,7 +217,6 @@ def test_a_number_is_a_whole_number_that_is_there(number: Any) -> None:
         (lesson.inside, "layer"),
         (lesson.parameters, "layer"),
         (lesson.parameters, "row"),
-        (lesson.two_ways, "step"),
     ):
         answer = handler(right | {name: number})
         if (name, number) == ("row", 6):

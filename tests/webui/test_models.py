@@ -18,7 +18,7 @@ from transformer.live.session import live
 from transformer.maps import KINDS
 from transformer.portable import load_portable
 from transformer.translator import CheckpointError
-from transformer.webui import handlers, lesson, models
+from transformer.webui import handlers, lesson, models, roads
 from transformer.webui.models import GoneError
 from transformer.webui.shelf import KEY, Shelf
 
@@ -36,9 +36,9 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 HANDLERS = (
     *(handlers.heads, handlers.input_sum, lesson.inside, lesson.stack, lesson.parameters, lesson.checks),
-    *(lesson.shapes, lesson.two_ways, lesson.weights_csv, lesson.notebook, lesson.provenance),
+    *(lesson.shapes, roads.forced, lesson.weights_csv, lesson.notebook, lesson.provenance),
 )
-MORE = {"kind": "cross", "layer": 0, "part": "q_proj", "row": 0, "step": 1, "word": "you", "stack": "decoder"}
+MORE = {"kind": "cross", "layer": 0, "part": "q_proj", "row": 0, "slip": {"step": 1, "word": "you"}, "stack": "decoder"}
 Handler = Callable[[Any], dict[str, Any]]
 
 
@@ -138,9 +138,9 @@ def test_its_numbers_are_its_own(key: str) -> None:
     assert asked(handlers.input_sum, key)["d_model"] == 16
     assert asked(lesson.inside, key)["head_dim"] == 8
     assert asked(lesson.stack, key)["encoder"]["shape"][-1] == 16
-    two_ways = asked(lesson.two_ways, key, word="!")
-    assert two_ways["reference"] is True
-    assert [row["wanted"] for row in two_ways["teacher"]] == ["how", "are", "you", "?", "E"]
+    forced = asked(roads.forced, key, slip={"step": 1, "word": "!"})
+    assert forced["reference"] is True
+    assert [row["wanted"] for row in forced["teacher"]] == ["how", "are", "you", "?", "E"]
 
 
 def test_it_comes_from_nobodys_command_but_has_a_seed(key: str) -> None:

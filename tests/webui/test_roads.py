@@ -7,8 +7,10 @@ from typing import Any
 
 import gradio as gr
 import pytest
+import torch
 from hypothesis import given
 
+from transformer import Translator
 from transformer.translator import Branch, Sampling
 from transformer.vocabulary import END
 from transformer.webui import handlers, roads
@@ -151,6 +153,37 @@ def test_the_teacher_reads_the_reference_and_free_running_itself(checkpoint: str
         assert (row["said"], row["probability"]) == (step.candidates[0].token, step.candidates[0].probability)
     teacher, free = (8, 2) if sentence == MISTAKEN else (len(wanted), len(wanted))
     assert told["right"] == {"teacher": teacher, "free": free}
+
+
+def next_word(translator: Translator, source: tuple[str, ...], read: list[str]) -> dict[str, float]:
+    """What a full pass makes of a decoder input: the last row's probabilities, by word."""
+    src, tgt = translator.checkpoint.src_vocab.ids, translator.checkpoint.tgt_vocab
+    ids = torch.tensor([[src[token] for token in source]]), torch.tensor([[tgt.ids[token] for token in read]])
+    logits = translator.checkpoint.model(*ids).logits[0, -1]
+    return dict(zip(tgt.tokens, logits.softmax(-1).tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "sentence", "step", "word"),
+    [("toy", BIER, 3, "coke"), ("classroom", "Gestern hat sie drei Bücher gelesen", 2, "saw")],
+)
+def test_after_a_slip_every_number_is_a_full_passs(checkpoint: str, sentence: str, step: int, word: str) -> None:
+    run = handlers.run(checkpoint, sentence)
+    told = asked(roads.forced, checkpoint, sentence, slip={"step": step, "word": word})
+    for name in ("teacher", "free"):
+        for t, row in enumerate(told[name]):
+            read = [each["read"] for each in told[name][: t + 1]]
+            would = next_word(handlers.translator(checkpoint), run.source, read)
+            assert row["said"] == (word if t == step else max(would, key=lambda each: would[each]))
+            assert row["probability"] == pytest.approx(would[row["said"]], abs=1e-6)
+    assert [row["read"] for row in told["free"]] == ["S", *(row["said"] for row in told["free"][:-1])]
+    assert told["free"][-1]["said"] == END
+
+
+def test_a_slip_may_end_the_sentence() -> None:
+    told = asked(roads.forced, "toy", BIER, slip={"step": 2, "word": END})
+    assert [row["said"] for row in told["free"]] == ["i", "want", END]
+    assert len(told["teacher"]) == 6
 
 
 def test_a_slip_costs_the_teacher_one_word_and_stays_in_free_running() -> None:

@@ -143,13 +143,11 @@ def test_the_input_of_a_broken_run_is_what_it_read() -> None:
     np.testing.assert_array_equal(strips[0], strips[2])
 
 
-def test_the_weights_and_the_slip_are_of_the_broken_run() -> None:
+def test_the_table_of_weights_is_of_the_broken_run() -> None:
     changes = [{"do": "swap_word", "position": 3, "word": "cola"}, {"do": "force_word", "step": 0, "word": "want"}]
     question = {"checkpoint": "toy", "sentence": BIER, "changes": changes}
     run = Translator.load("toy", device="cpu").translate(BIER, interventions=Interventions.parse(changes))
     assert len(lesson.weights_csv(question)["text"].splitlines()) == 1 + len(run.table())
-    ways = lesson.two_ways({**question, "step": 1, "word": "a"})
-    assert [step["read"] for step in ways["free"]][:3] == ["S", "i", "a"]  # nothing else is forced beside the slip
 
 
 # Which heads matter

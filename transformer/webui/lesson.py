@@ -18,15 +18,13 @@ from ..config import TransformerConfig
 from ..correctness import check
 from ..inside import look_inside, vectors
 from ..inside import parameters as row_of_parameters
-from ..interventions import ForceWord, Interventions
+from ..interventions import Interventions
 from ..live.plan import SWITCHES
 from ..maps import Kind
 from ..notebook import notebook as notebook_of
 from ..portable import Portable
 from ..shapes import shapes as shapes_of
-from ..translator import Translation
-from ..vocabulary import END
-from .handlers import changes, reference, run
+from .handlers import changes, run
 from .models import answered_once, title, translator
 from .payload import floats
 from .shelf import file_name, shelf
@@ -128,49 +126,6 @@ def _shapes(checkpoint: str, sentence: str, changes: Interventions) -> dict[str,
     }
 
 
-def two_ways(question: Any) -> dict[str, Any]:
-    """Teacher forcing beside free running, after a slip: `{"checkpoint", "sentence", "step", "word"}`.
-
-    At `step` (from 0) the model is taken to say `word`. With a teacher it reads the teacher's word next all the same;
-    free, it reads its own.
-    """
-    match question:
-        case {"checkpoint": str(checkpoint), "sentence": str(sentence), "step": step, "word": str(word)} if (
-            type(step) is int
-        ):
-            return _answer(_two_ways, question, checkpoint, sentence, step, word)
-    return _refuse("A checkpoint, a sentence, a step and a word are needed.")
-
-
-@answered_once(256)
-def _two_ways(checkpoint: str, sentence: str, step: int, word: str, changes: Interventions) -> dict[str, Any]:
-    unforced = Interventions(tuple(each for each in changes.changes if not isinstance(each, ForceWord)))
-    own = run(checkpoint, sentence, unforced)
-    pair = reference(checkpoint, own)
-    wanted = (*pair.target.split(), END) if pair else own.output
-    last = min(len(wanted), len(own.output)) - 1
-    if not 0 <= step <= last:
-        raise ValueError(f"A slip happens at a step from 0 to {last}.")
-    model = translator(checkpoint)
-    free = model.translate(sentence, forced=(*own.output[:step], word), interventions=unforced)
-    taught = model.translate(sentence, forced=wanted, interventions=unforced)
-    teacher = [
-        {"read": read, "said": each.candidates[0].token, "probability": each.candidates[0].probability, "wanted": want}
-        for read, each, want in zip(taught.decoder_input, taught.steps, wanted, strict=True)
-    ]
-    teacher[step] |= {"said": word, "probability": _probability(taught, step, word)}
-    return {
-        "teacher": teacher,
-        "free": [
-            {"read": read, "said": each.token, "probability": each.probability}
-            for read, each in zip(free.decoder_input, free.steps, strict=True)
-        ],
-        "slip": step,
-        "word": word,
-        "reference": pair is not None,
-    }
-
-
 def weights_csv(question: Any) -> dict[str, Any]:
     """Every attention weight as a table: `{"checkpoint", "sentence"}`."""
     return _about_a_run(_weights_csv, question)
@@ -243,10 +198,6 @@ def _trained(portable: Portable) -> dict[str, Any]:
 def _found(pattern: str, text: str) -> str | None:
     found = re.search(pattern, text, re.MULTILINE)
     return found[1] if found else None
-
-
-def _probability(translation: Translation, step: int, word: str) -> float:
-    return next(c.probability for c in translation.steps[step].candidates if c.token == word)
 
 
 def _array(values: np.ndarray) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def build() -> gr.Blocks:
                 view("bugs", bugs.opening(), elem_id="bugs", server=(bugs.mistake,))
                 view("roads", elem_id="roads", server=(roads.beam, roads.sampled, roads.forced))
             with gr.Tab(ENGLISH["tab.lesson"], id="lesson", elem_id="tab-lesson"):
-                drawn = (lesson.inside, lesson.parameters, lesson.stack, lesson.two_ways)
+                drawn = (lesson.inside, lesson.parameters, lesson.stack, roads.forced)
                 view("lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))
 
         wanted = "(sentence) => document.dispatchEvent(new CustomEvent('translate:wanted', { detail: sentence }))"
