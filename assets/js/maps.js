@@ -61,6 +61,7 @@ function label(token, side, { x, y, anchor, size }, attributes = {}) {
 }
 
 const paints = new WeakMap(); // a heatmap -> what fills in the weights of a head
+const looks = new WeakMap(); // a cell -> what it shows, in words once somebody points at it
 
 /** Of the run at the top, or of another one: of a snapshot, say. */
 export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
@@ -99,9 +100,10 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
     each(run, kind, layer, head, (at) => {
       const { box, value } = cells[i++];
       if (!at.open) return;
-      box.setAttribute("class", hue(at.value, difference));
+      const name = hue(at.value, difference);
+      if (box.className.baseVal !== name) box.setAttribute("class", name); // what stays is not styled anew
       box.setAttribute("data-weight", at.value);
-      box.setAttribute("data-look", spoken(at));
+      looks.set(box, at);
       if (!value) return;
       value.setAttribute("class", `value ${shade(strength(at.value, difference), at.value < 0)}`);
       value.textContent = figure(at.value, difference);
@@ -248,7 +250,7 @@ export function aloud(kind, layer, head, query, said, run = state.run) {
 export function tips(picture, signal) {
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   picture.addEventListener("pointerover", ({ target }) => {
-    const text = target.dataset?.look;
+    const text = looks.has(target) ? spoken(looks.get(target)) : target.dataset?.look;
     tip.hidden = !text;
     if (!text) return;
     tip.textContent = text;
