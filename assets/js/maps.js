@@ -13,6 +13,7 @@ const GAP = 2;
 const LARGEST = [120, 56]; // px a cell, across and down
 const SMALLEST = 14;
 const VALUES_FROM = 28; // px a cell, so that a number fits
+const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that their corners are round
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
 
 /** The scale: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the surface at 0. Dropout
@@ -37,12 +38,13 @@ export function shade(share, negative) {
 const figure = (value, difference) => (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
 function each(run, kind, layer, head, visit) {
-  const { queries, keys, allowed, difference } = run.attention[kind];
+  const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
+  let i = (layer * heads + head) * queries.length * keys.length;
   queries.forEach((from, query) =>
     keys.forEach((to, key) => {
       const open = allowed[query][key];
       const stands = state.gold && kind === "cross" ? gold(query, key, run) : null; // does the key stand for what is said?
-      visit({ query, key, from, to, open, stands, difference, value: weight(kind, layer, head, query, key, run) });
+      visit({ query, key, from, to, open, stands, difference, value: values[i++] });
     }),
   );
 }
@@ -78,33 +80,38 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   const digits = `font-size: ${Math.min(13 * type, cell * (difference ? 0.29 : 0.37))}px`; // so that those of two cells do not touch
   const slant = fits ? 0 : Math.max(...keys.map((token) => textWidth(token, size)));
   const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.82 + 28 : 36)];
+  const place = ({ query, key }) => [left + key * cell, query * down + 1];
+  const inner = [cell - GAP, down - GAP];
+  const corner = Math.min(4, down / 5);
   const picture = svg("svg", { viewBox: `0 -4 ${w} ${height + 4}`, width: w, height: height + 4, class: "heatmap", role: "img" });
+  const written = cell >= VALUES_FROM * type;
+  const colours = svg("g"); // of cells that are too small to be written in, of which there may be thousands: see `tiles`
+  picture.append(colours);
   const cells = []; // {box, value} in the order of `each`
   each(run, kind, layer, head, (at) => {
-    const [x, y] = [left + at.key * cell, at.query * down + 1];
+    const [x, y] = place(at);
     const data = { "data-query": at.query, "data-key": at.key, "data-look": at.open ? null : spoken(at) };
-    const box = svg("rect", { x, y, width: cell - GAP, height: down - GAP, rx: Math.min(4, down / 5), ...data, class: at.open ? null : "masked" });
+    const box = svg("rect", { x, y, width: inner[0], height: inner[1], rx: corner, ...data, ...(at.open ? { fill: "transparent" } : { class: "masked" }) });
     picture.append(box);
     if (at.stands) {
-      const ring = { x: x + 2, y: y + 2, width: cell - GAP - 4, height: down - GAP - 4, rx: Math.min(4, down / 5) };
+      const ring = { x: x + 2, y: y + 2, width: inner[0] - 4, height: inner[1] - 4, rx: corner };
       picture.append(svg("rect", { ...ring, class: "gold ground" })); // so that it shows on a dark cell and on a light one
       picture.append(svg("rect", { ...ring, class: `gold ${at.stands}`, "data-gold": `${at.query} ${at.key}` }));
     }
-    const written = at.open && cell >= VALUES_FROM * type;
-    const value = written ? svg("text", { x: x + (cell - GAP) / 2, y: y + (down - GAP) / 2, style: digits }) : null;
+    const value = at.open && written ? svg("text", { x: x + inner[0] / 2, y: y + inner[1] / 2, style: digits }) : null;
     if (value) picture.append(value);
     cells.push({ box, value });
   });
   paints.set(picture, (layer, head) => {
     let i = 0;
+    if (!written) colours.replaceChildren(...tiles(run, kind, layer, head, (at) => at.open && tile(place(at), inner, corner)));
     each(run, kind, layer, head, (at) => {
       const { box, value } = cells[i++];
       if (!at.open) return;
-      const name = hue(at.value, difference);
-      if (box.className.baseVal !== name) box.setAttribute("class", name); // what stays is not styled anew
       box.setAttribute("data-weight", at.value);
       looks.set(box, at);
       if (!value) return;
+      box.setAttribute("class", hue(at.value, difference));
       value.setAttribute("class", `value ${shade(strength(at.value, difference), at.value < 0)}`);
       value.textContent = figure(at.value, difference);
     });
@@ -283,26 +290,36 @@ export function difference(run, whole) {
   return { ...whole, attention, reference: null };
 }
 
-const SMALL = "h5.4a1 1 0 0 1 1 1v5.4a1 1 0 0 1-1 1h-5.4a1 1 0 0 1-1-1v-5.4a1 1 0 0 1 1-1z"; // a cell of a thumbnail
-const SMALLER = "h7.4v7.4h-7.4z"; // the same where nobody would see that its corners are round
-const ROUND_UP_TO = 400; // cells
-
-/** A map without words, small. Cells of one colour are one path: a colour a per cent, so that the longest sentence takes a
- *  hundred elements, not thousands. */
+/** A map without words, small. */
 export function thumbnail(kind, layer, head, run = state.run) {
   const { queries, keys } = run.attention[kind];
   const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
-  const [shape, inset] = queries.length * keys.length > ROUND_UP_TO ? [SMALLER, 0] : [SMALL, 1];
-  const paths = new Map(); // class -> path
-  const circles = [];
+  const corner = queries.length * keys.length > ROUND_UP_TO ? 0 : 1;
+  picture.append(...tiles(run, kind, layer, head, ({ query, key }) => tile([key * 8, query * 8], [7.4, 7.4], corner)));
   each(run, kind, layer, head, (at) => {
-    const name = at.open ? hue(at.value) : "masked";
-    paths.set(name, `${paths.get(name) ?? ""}M${at.key * 8 + inset} ${at.query * 8}${shape}`);
-    if (at.stands) circles.push(svg("circle", { cx: at.key * 8 + 3.7, cy: at.query * 8 + 3.7, r: 1.6, class: `gold ${at.stands}` }));
+    if (at.stands) picture.append(svg("circle", { cx: at.key * 8 + 3.7, cy: at.query * 8 + 3.7, r: 1.6, class: `gold ${at.stands}` }));
   });
-  for (const [name, d] of paths) picture.append(svg("path", { d, class: name }));
-  picture.append(...circles);
   return picture;
+}
+
+/** Cells as paths, one a colour: the longest sentence then takes a hundred elements a head, not thousands. `outline` is called
+ *  for the path of a cell. */
+function tiles(run, kind, layer, head, outline) {
+  const paths = new Map(); // class -> path
+  each(run, kind, layer, head, (at) => {
+    const name = at.open ? hue(at.value, at.difference) : "masked";
+    const d = outline(at);
+    if (d) paths.set(name, (paths.get(name) ?? "") + d);
+  });
+  return [...paths].map(([name, d]) => svg("path", { d, class: name }));
+}
+
+/** A rectangle with round corners, as a path. */
+function tile([x, y], [width, height], r) {
+  const [across, down] = [width - 2 * r, height - 2 * r];
+  if (!r) return `M${x} ${y}h${across}v${down}h${-across}z`;
+  const turn = (dx, dy) => `a${r} ${r} 0 0 1 ${dx * r} ${dy * r}`;
+  return `M${x + r} ${y}h${across}${turn(1, 1)}v${down}${turn(-1, 1)}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
 }
 
 /** Masked cells are hatched, so that none is taken for a zero; the page has this once. */
