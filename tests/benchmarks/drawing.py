@@ -38,6 +38,7 @@ from transformer.training import seeded_model
 from transformer.translator import Translation
 from transformer.vocabulary import END, PAD, START, Vocabulary
 from transformer.webui.payload import for_page
+from transformer.webui.view import ASSETS, preloads
 
 from .ratio import Ratio, ratio
 
@@ -46,20 +47,23 @@ BERTVIZ = "BertViz head view"
 SCRIPTS = {"require": "requirejs@2.3.6", "d3": "d3@5.7.0", "jquery": "jquery@2.1.0"}  # there is no jquery@2.0.0
 FILES = {"require": "require.js", "d3": "dist/d3.min.js", "jquery": "dist/jquery.min.js"}
 WORDS = 40
-OPENINGS = 9
-SWITCHES = 3  # rounds over every layer of every kind
+OPENINGS = 7
+SWITCHES = 2  # rounds over every layer of every kind
 STARTS = 5
 MOST_MS = 16  # a frame
 Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
 
-OURS = """<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="style.css">
+# As a tab of the page is filled (webui/view.py), with what is fetched ahead there.
+OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="style.css">
+{preloads("mount", "attention").replace(f"gradio_api/file={ASSETS}/", "")}
 <body style="margin: 0"><div class="view" id="attention"></div>
 <script type="module">
-import { mount } from "./js/attention.js";
-import { hatching } from "./js/maps.js";
-import { show } from "./js/store.js";
+import {{ mount }} from "./js/mount.js";
+import {{ hatching }} from "./js/maps.js";
+import {{ show }} from "./js/store.js";
 document.body.append(hatching());
-mount({ element: document.querySelector(".view"), signal: new AbortController().signal });
+const element = document.querySelector(".view");
+await mount(new URL("js/attention.js", document.baseURI).href, {{ element, watch: () => {{}} }});
 show(RUN);
 </script></body></html>
 """
@@ -235,7 +239,7 @@ def shown_in_page(browser: Browser, url: str, payload: dict[str, Any]) -> Page:
     page.wait_for_load_state("networkidle")
     # Under the name of a run that the server knows, so that what the page asks about it is answered.
     payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
-    store = f"gradio_api/file={ROOT}/assets/js/store.js"
+    store = f"gradio_api/file={ASSETS}/js/store.js"
     page.evaluate(
         "async ([store, run]) => (await import(new URL(store, document.baseURI).href)).show(run)", [store, payload]
     )
@@ -309,7 +313,7 @@ def measure() -> list[Ratio]:
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"Nothing is measured beside BertViz, whose scripts npm did not bring: {error}", file=sys.stderr)
         else:
-            shutil.copytree(ROOT / "assets", folder, dirs_exist_ok=True)
+            shutil.copytree(ASSETS, folder, dirs_exist_ok=True)
             server = Server(log=folder / "log")
             try:
                 server.wait()
