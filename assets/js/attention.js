@@ -5,7 +5,7 @@ import { pictureButtons } from "./save.js";
 import { argmax, follow, row, state, update } from "./store.js";
 import { h, isSpecial, numbered, scrolling, segmented } from "./dom.js";
 import { t } from "./i18n.js";
-import { KINDS, SIDES, aloud, axes, heatmap, lines, mark, paddingMasked, table, thumbnail, tips } from "./maps.js";
+import { KINDS, SIDES, aloud, axes, heatmap, lines, mark, paddingMasked, repaint, table, thumbnail, tips } from "./maps.js";
 
 const DRAW = { heatmap, lines, table };
 
@@ -81,20 +81,29 @@ export function mount({ element, signal }) {
     });
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     hush.hidden = !silent(state.kind, state.layer, head, run.changes);
-    width = large.parentElement.clientWidth || width;
     if (!width) return; // the tab is not open, and has not been yet
-    redraw("large", [run, state.kind, state.layer, head, state.drawing, state.gold, width], () => {
+    const frame = [run, state.kind, state.drawing, state.gold, width];
+    redraw("large", [...frame, state.layer, head], () => {
       heading.replaceChildren(...axes(state.kind, state.layer, head, state.drawing === "lines" ? "attention.axes_lines" : "attention.axes"));
       tip.hidden = true;
-      large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
+      let whole = state.drawing !== "heatmap";
+      redraw("frame", frame, () => (whole = true));
+      if (whole) large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
+      else repaint(large.firstChild, state.layer, head);
     });
     mark(large.firstChild, marked);
     say.replaceChildren(...read(marked));
     large.firstChild.setAttribute("aria-label", say.textContent);
   };
   follow(element, draw);
-  const sized = new ResizeObserver(() => state.run && draw());
-  sized.observe(element);
+  // The browser tells the width when it knows it: to ask in between would have it lay out the page once more.
+  const sized = new ResizeObserver(() => {
+    const now = large.parentElement.clientWidth;
+    if (!now || now === width) return;
+    width = now;
+    if (state.run) draw();
+  });
+  sized.observe(large.parentElement);
   signal.addEventListener("abort", () => sized.disconnect());
 
   large.addEventListener("click", ({ target }) => {

@@ -78,8 +78,10 @@ export function scrolling(...children) {
       else place.removeAttribute(name);
     }
   };
+  let frame = null; // in which it looks: once, when everything has changed, because a look has the page laid out
+  const soon = () => (frame ??= requestAnimationFrame(() => ((frame = null), look())));
   new ResizeObserver(look).observe(place);
-  new MutationObserver(look).observe(place, { childList: true, subtree: true });
+  new MutationObserver(soon).observe(place, { childList: true, subtree: true });
   return place;
 }
 

@@ -85,6 +85,17 @@ export function mount({ element, server, signal }) {
     drawTable();
   }
 
+  /** The head that is looked at, in what is drawn. */
+  function mark() {
+    const { kind, layer, head } = state;
+    const chosen = ({ dataset }) => Number(dataset.layer) === layer && Number(dataset.head) === head;
+    for (const score of scores.querySelectorAll(".score")) score.setAttribute("aria-pressed", kind === "cross" && chosen(score));
+    for (const row of tableHolder.querySelectorAll("tbody tr")) {
+      row.classList.toggle("marked", chosen(row));
+      row.querySelector("button").setAttribute("aria-current", chosen(row));
+    }
+  }
+
   function drawTable() {
     const { run, kind } = state;
     const silenced = answer?.silenced ?? [];
@@ -125,17 +136,17 @@ export function mount({ element, server, signal }) {
         "tbody",
         {},
         rows.map((row) => {
-          const chosen = row.layer === state.layer && row.head === state.head;
           const open = () => update({ layer: row.layer, head: row.head });
           return h(
             "tr",
-            { class: chosen ? "marked" : "", onclick: open, "data-layer": row.layer, "data-head": row.head },
-            columns.map((name) => h("td", {}, name === "head" ? opener(row, chosen) : COLUMNS[name](row))),
+            { onclick: open, "data-layer": row.layer, "data-head": row.head },
+            columns.map((name) => h("td", {}, name === "head" ? opener(row) : COLUMNS[name](row))),
           );
         }),
       ),
     );
     tableHolder.replaceChildren(table);
+    mark();
   }
 
   function sortBy(name) {
@@ -146,8 +157,8 @@ export function mount({ element, server, signal }) {
   let drawn = [];
   follow(element, () => {
     know();
-    const depends = [state.run, state.kind, state.layer, state.head];
-    if (depends.every((value, i) => value === drawn[i])) return;
+    const depends = [state.run, state.kind];
+    if (depends.every((value, i) => value === drawn[i])) return mark();
     drawn = depends;
     refocused(section, draw);
   });
@@ -157,8 +168,8 @@ export function mount({ element, server, signal }) {
 }
 
 /** The whole row is clicked; the keyboard has this. */
-const opener = (row, chosen) =>
-  h("button", { type: "button", "aria-current": chosen, "aria-label": t("heads.name", { layer: row.layer + 1, head: row.head + 1 }), "data-place": `row ${row.layer} ${row.head}` }, COLUMNS.head(row));
+const opener = (row) =>
+  h("button", { type: "button", "aria-label": t("heads.name", { layer: row.layer + 1, head: row.head + 1 }), "data-place": `row ${row.layer} ${row.head}` }, COLUMNS.head(row));
 
 /** Layers × heads: rows are layers, columns are heads; a cell opens its head. `name` tells one grid from another. */
 function grid({ layers, heads }, score, name) {
@@ -167,7 +178,6 @@ function grid({ layers, heads }, score, name) {
     cells.push(h("small", { class: "axis" }, t("layer_n", { layer: layer + 1 })));
     for (let head = 0; head < heads; head++) {
       const value = score(layer, head);
-      const chosen = state.kind === "cross" && state.layer === layer && state.head === head;
       const strength = 4 + 96 * value; // % of the hue
       cells.push(
         h(
@@ -176,8 +186,9 @@ function grid({ layers, heads }, score, name) {
             type: "button",
             class: `score ${shade(strength)}`,
             style: `--score: ${strength.toFixed(1)}%`,
-            "aria-pressed": chosen,
             "data-score": value,
+            "data-layer": layer,
+            "data-head": head,
             "data-place": `${name} ${layer} ${head}`,
             "aria-label": t("heads.score", { layer: layer + 1, head: head + 1, share: percent(value) }),
             onclick: () => update({ kind: "cross", layer, head, averaged: false }),

@@ -4,6 +4,7 @@ export const LANGUAGES = { en: "English", "zh-Hans": "简体中文", "zh-Hant": 
 const KEPT = "attention-bitte-language";
 
 let catalogue = {};
+let numbers = null; // made once, because toLocaleString looks its language up every time
 export let language = null;
 
 /** Speak another language from now on: every part of the page is mounted anew (see mount.js). */
@@ -12,6 +13,7 @@ async function speak(name) {
   if (!answer.ok) throw new Error(`no catalogue of ${name}`);
   catalogue = await answer.json();
   language = name;
+  numbers = new Intl.NumberFormat(name);
   document.documentElement.lang = name;
   document.dispatchEvent(new Event("language:spoken"));
 }
@@ -51,7 +53,7 @@ function listed({ shown, rest }) {
   return rest ? t("list.more", { list, rest }) : list;
 }
 
-export const number = (value) => value.toLocaleString(language);
+export const number = (value) => numbers.format(value);
 
 /** Two or three digits: "97 %", "99.4 %", "0.03 %". Only 0 is "0 %". */
 export function percent(share) {

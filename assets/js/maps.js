@@ -13,13 +13,19 @@ const GAP = 2;
 const LARGEST = [120, 56]; // px a cell, across and down
 const SMALLEST = 14;
 const VALUES_FROM = 28; // px a cell, so that a number fits
+const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that their corners are round
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
 
 /** The scale: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the surface at 0. Dropout
  *  may leave more than 1. */
 const strength = (value, difference) => (difference ? 96 * Math.abs(value) : 4 + 96 * Math.min(1, value)); // % of the hue
-const colour = (value, difference = false) =>
-  `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${strength(value, difference).toFixed(1)}%, var(--surface))`;
+const hue = (value, difference = false) => `${value < 0 ? "less" : "more"}-${Math.round(strength(value, difference))}`;
+
+// A class a per cent: cells that share one share what the browser works out of it, where styles of their own share nothing.
+const scale = new CSSStyleSheet();
+const mixed = (name, hue) => Array.from({ length: 101 }, (_, i) => `.${name}-${i} { fill: color-mix(in oklab, var(--${hue}) ${i}%, var(--surface)); }`);
+scale.replaceSync([...mixed("more", "accent"), ...mixed("less", "negative")].join(""));
+document.adoptedStyleSheets.push(scale);
 
 /** The type that can be read on so many per cent of a hue, at least 4.5 : 1: faint and half are black in the light theme, half and
  *  full are black in the dark one. */
@@ -32,12 +38,13 @@ export function shade(share, negative) {
 const figure = (value, difference) => (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
 function each(run, kind, layer, head, visit) {
-  const { queries, keys, allowed, difference } = run.attention[kind];
+  const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
+  let i = (layer * heads + head) * queries.length * keys.length;
   queries.forEach((from, query) =>
     keys.forEach((to, key) => {
       const open = allowed[query][key];
       const stands = state.gold && kind === "cross" ? gold(query, key, run) : null; // does the key stand for what is said?
-      visit({ query, key, from, to, open, stands, difference, value: weight(kind, layer, head, query, key, run) });
+      visit({ query, key, from, to, open, stands, difference, value: values[i++] });
     }),
   );
 }
@@ -55,35 +62,61 @@ function label(token, side, { x, y, anchor, size }, attributes = {}) {
   return svg("g", attributes, outline, text);
 }
 
+const paints = new WeakMap(); // a heatmap -> what fills in the weights of a head
+const looks = new WeakMap(); // a cell -> what it shows, in words once somebody points at it
+
 /** Of the run at the top, or of another one: of a snapshot, say. */
 export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
-  const { queries, keys } = run.attention[kind];
+  const { queries, keys, difference } = run.attention[kind];
+  const type = typeScale();
   const measure = (size) => {
     const left = Math.max(...queries.map((token) => textWidth(token, size))) + 20;
-    const cell = Math.max(SMALLEST, Math.min(LARGEST[0] * typeScale(), Math.floor((width - left - 4) / keys.length)));
+    const cell = Math.max(SMALLEST, Math.min(LARGEST[0] * type, Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: Math.max(...keys.map((token) => textWidth(token, size))) <= cell + 2 };
   };
-  const sizes = [15, 13].map((size) => measure(size * typeScale()));
+  const sizes = [15, 13].map((size) => measure(size * type));
   const { size, left, cell, fits } = sizes.find((each) => each.fits) ?? sizes[1];
-  const down = Math.min(LARGEST[1] * typeScale(), cell);
-  const digits = `font-size: ${Math.min(13 * typeScale(), cell * (run.attention[kind].difference ? 0.29 : 0.37))}px`; // so that those of two cells do not touch
+  const down = Math.min(LARGEST[1] * type, cell);
+  const digits = `font-size: ${Math.min(13 * type, cell * (difference ? 0.29 : 0.37))}px`; // so that those of two cells do not touch
   const slant = fits ? 0 : Math.max(...keys.map((token) => textWidth(token, size)));
   const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.82 + 28 : 36)];
+  const place = ({ query, key }) => [left + key * cell, query * down + 1];
+  const inner = [cell - GAP, down - GAP];
+  const corner = Math.min(4, down / 5);
   const picture = svg("svg", { viewBox: `0 -4 ${w} ${height + 4}`, width: w, height: height + 4, class: "heatmap", role: "img" });
+  const written = cell >= VALUES_FROM * type;
+  const colours = svg("g"); // of cells that are too small to be written in, of which there may be thousands: see `tiles`
+  picture.append(colours);
+  const cells = []; // {box, value} in the order of `each`
   each(run, kind, layer, head, (at) => {
-    const [x, y] = [left + at.key * cell, at.query * down + 1];
-    const data = { "data-query": at.query, "data-key": at.key, "data-look": spoken(at) };
-    const fill = at.open ? { style: colour(at.value, at.difference), "data-weight": at.value } : { class: "masked" };
-    picture.append(svg("rect", { x, y, width: cell - GAP, height: down - GAP, rx: Math.min(4, down / 5), ...data, ...fill }));
+    const [x, y] = place(at);
+    const data = { "data-query": at.query, "data-key": at.key, "data-look": at.open ? null : spoken(at) };
+    const box = svg("rect", { x, y, width: inner[0], height: inner[1], rx: corner, ...data, ...(at.open ? { fill: "transparent" } : { class: "masked" }) });
+    picture.append(box);
     if (at.stands) {
-      const ring = { x: x + 2, y: y + 2, width: cell - GAP - 4, height: down - GAP - 4, rx: Math.min(4, down / 5) };
+      const ring = { x: x + 2, y: y + 2, width: inner[0] - 4, height: inner[1] - 4, rx: corner };
       picture.append(svg("rect", { ...ring, class: "gold ground" })); // so that it shows on a dark cell and on a light one
       picture.append(svg("rect", { ...ring, class: `gold ${at.stands}`, "data-gold": `${at.query} ${at.key}` }));
     }
-    if (!at.open || cell < VALUES_FROM * typeScale()) return;
-    const middle = { x: x + (cell - GAP) / 2, y: y + (down - GAP) / 2 };
-    picture.append(svg("text", { ...middle, class: `value ${shade(strength(at.value, at.difference), at.value < 0)}`, style: digits }, figure(at.value, at.difference)));
+    const value = at.open && written ? svg("text", { x: x + inner[0] / 2, y: y + inner[1] / 2, style: digits }) : null;
+    if (value) picture.append(value);
+    cells.push({ box, value });
   });
+  paints.set(picture, (layer, head) => {
+    let i = 0;
+    if (!written) colours.replaceChildren(...tiles(run, kind, layer, head, (at) => at.open && tile(place(at), inner, corner)));
+    each(run, kind, layer, head, (at) => {
+      const { box, value } = cells[i++];
+      if (!at.open) return;
+      box.setAttribute("data-weight", at.value);
+      looks.set(box, at);
+      if (!value) return;
+      box.setAttribute("class", hue(at.value, difference));
+      value.setAttribute("class", `value ${shade(strength(at.value, difference), at.value < 0)}`);
+      value.textContent = figure(at.value, difference);
+    });
+  });
+  repaint(picture, layer, head);
   queries.forEach((token, i) => {
     const place = { x: left - 12, y: (i + 0.5) * down, anchor: "end", size };
     picture.append(label(token, sides[0], place, { "data-query": i }));
@@ -97,6 +130,9 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   picture.append(svg("rect", { ...frame, class: "marked", "data-down": down }));
   return picture;
 }
+
+/** Another head of the same kind and run in a heatmap that is there: only what its cells say changes. */
+export const repaint = (picture, layer, head) => paints.get(picture)(layer, head);
 
 export function lines(kind, layer, head, { width, sides }) {
   const { queries, keys } = state.run.attention[kind];
@@ -221,7 +257,7 @@ export function aloud(kind, layer, head, query, said, run = state.run) {
 export function tips(picture, signal) {
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   picture.addEventListener("pointerover", ({ target }) => {
-    const text = target.dataset?.look;
+    const text = looks.has(target) ? spoken(looks.get(target)) : target.dataset?.look;
     tip.hidden = !text;
     if (!text) return;
     tip.textContent = text;
@@ -258,12 +294,32 @@ export function difference(run, whole) {
 export function thumbnail(kind, layer, head, run = state.run) {
   const { queries, keys } = run.attention[kind];
   const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
+  const corner = queries.length * keys.length > ROUND_UP_TO ? 0 : 1;
+  picture.append(...tiles(run, kind, layer, head, ({ query, key }) => tile([key * 8, query * 8], [7.4, 7.4], corner)));
   each(run, kind, layer, head, (at) => {
-    const fill = at.open ? { style: colour(at.value) } : { class: "masked" };
-    picture.append(svg("rect", { x: at.key * 8, y: at.query * 8, width: 7.4, height: 7.4, rx: 1, ...fill }));
     if (at.stands) picture.append(svg("circle", { cx: at.key * 8 + 3.7, cy: at.query * 8 + 3.7, r: 1.6, class: `gold ${at.stands}` }));
   });
   return picture;
+}
+
+/** Cells as paths, one a colour: the longest sentence then takes a hundred elements a head, not thousands. `outline` is called
+ *  for the path of a cell. */
+function tiles(run, kind, layer, head, outline) {
+  const paths = new Map(); // class -> path
+  each(run, kind, layer, head, (at) => {
+    const name = at.open ? hue(at.value, at.difference) : "masked";
+    const d = outline(at);
+    if (d) paths.set(name, (paths.get(name) ?? "") + d);
+  });
+  return [...paths].map(([name, d]) => svg("path", { d, class: name }));
+}
+
+/** A rectangle with round corners, as a path. */
+function tile([x, y], [width, height], r) {
+  const [across, down] = [width - 2 * r, height - 2 * r];
+  if (!r) return `M${x} ${y}h${across}v${down}h${-across}z`;
+  const turn = (dx, dy) => `a${r} ${r} 0 0 1 ${dx * r} ${dy * r}`;
+  return `M${x + r} ${y}h${across}${turn(1, 1)}v${down}${turn(-1, 1)}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
 }
 
 /** Masked cells are hatched, so that none is taken for a zero; the page has this once. */

@@ -192,7 +192,12 @@ def test_the_handout_says_where_its_numbers_come_from(handout: Handout, sheet: P
 
 # Per picture: how dark every cell is (0 to 1), None where it is hatched; and the digits in it.
 CELLS = """pictures => pictures.map(picture => {
-    const cells = [...picture.querySelectorAll("rect")].filter(rect => rect.style.fill && rect.style.fill !== "none");
+    const boxes = [...picture.querySelectorAll("rect")].filter(rect => rect.style.fill && rect.style.fill !== "none");
+    // Of a small map all cells of one colour are one path.
+    const tiles = [...picture.querySelectorAll("path")].flatMap(path =>
+        [...path.getAttribute("d").matchAll(/M(\\S+) ([0-9.]+)/g)].map(([, x, y]) => ({ x, y, style: path.style })));
+    tiles.sort((a, b) => a.y - b.y || a.x - b.x);
+    const cells = boxes.length ? boxes : tiles;
     const canvas = new OffscreenCanvas(1, 1).getContext("2d");
     const dark = (fill) => {
         if (fill.startsWith("url")) return null;
@@ -201,7 +206,7 @@ CELLS = """pictures => pictures.map(picture => {
         return 1 - canvas.getImageData(0, 0, 1, 1).data[0] / 255;
     };
     const texts = [...picture.querySelectorAll("text")].map(each => each.textContent);
-    return { cells: cells.map(rect => dark(rect.style.fill)), digits: texts.filter(text => /^[01][.]/.test(text)) };
+    return { cells: cells.map(cell => dark(cell.style.fill)), digits: texts.filter(text => /^[01][.]/.test(text)) };
 })"""
 
 

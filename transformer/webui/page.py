@@ -18,7 +18,7 @@ from .guard import Guard
 from .log import Quiet, noted
 from .models import about, translator
 from .routes import ROUTES
-from .view import ASSETS, view
+from .view import ASSETS, preloads, view
 
 EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
 ACTIONS = (  # for programs
@@ -37,6 +37,7 @@ PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 LAUNCH: dict[str, Any] = {
     "css_paths": [ASSETS / "style.css"],
+    "head": preloads("mount", "header", "run", "translate"),  # what it opens on
     "head_paths": [ASSETS / "head.html"],
     "theme": gr.themes.Base(font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     "run_history": False,  # it would write every run to the visitor's disk

@@ -1,5 +1,6 @@
 """A part of the page that a module of assets/js draws."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,18 @@ import(at(`mount`))
     .catch((error) => {{ view.textContent = `This part could not be loaded. Reload the page.`; throw error; }});
 /* Gradio makes an event of every name that stands in this script in quotes: {events} */
 """
+
+
+def preloads(*modules: str) -> str:
+    """For the page's head: modules and all that they import, which the browser else finds one after another."""
+    found: dict[str, None] = {}
+    wanted = list(modules)
+    while wanted:
+        name = wanted.pop(0)
+        if name not in found:
+            found[name] = None
+            wanted += re.findall(r'from "\./(\w+)\.js"', (ASSETS / "js" / f"{name}.js").read_text("utf-8"))
+    return "".join(f'<link rel="modulepreload" href="gradio_api/file={ASSETS}/js/{name}.js">\n' for name in found)
 
 
 def view(

@@ -1,0 +1,330 @@
+"""Drawing: what all maps of a run weigh, how soon they are seen and how fast they change, beside BertViz's head view;
+and how soon the page is ready.
+
+Both sides are drawn by the same Chromium, from the same maps of the same runs, by a server on this machine. BertViz's
+page is what it returns, with the three scripts that it loads from elsewhere. Ours is the attention view alone: its
+modules, the style of the page, the texts in English, and what the server sends of a run. Neither has a frame around
+it, Gradio's there or a notebook's here; only the switches of ours are taken in the whole page, where everything that
+listens to them is on.
+"""
+
+import gzip
+import json
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import torch
+from playwright.sync_api import Browser, Page, Request, sync_playwright
+
+from tests.browser.chromium import find
+from tests.browser.conftest import QUIET, Server
+from transformer import Transformer, TransformerConfig, Translator
+from transformer.checkpoint import Checkpoint
+from transformer.maps import KINDS
+from transformer.training import seeded_model
+from transformer.translator import Translation
+from transformer.vocabulary import END, PAD, START, Vocabulary
+from transformer.webui.payload import for_page
+from transformer.webui.view import ASSETS, preloads
+
+from .ratio import Ratio, ratio
+
+ROOT = Path(__file__).resolve().parents[2]
+BERTVIZ = "BertViz head view"
+SCRIPTS = {"require": "requirejs@2.3.6", "d3": "d3@5.7.0", "jquery": "jquery@2.1.0"}  # there is no jquery@2.0.0
+FILES = {"require": "require.js", "d3": "dist/d3.min.js", "jquery": "dist/jquery.min.js"}
+WORDS = 40
+OPENINGS = 7
+SWITCHES = 2  # rounds over every layer of every kind
+STARTS = 5
+MOST_MS = 16  # a frame
+Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
+
+# As a tab of the page is filled (webui/view.py), with what is fetched ahead there.
+OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="style.css">
+{preloads("mount", "attention").replace(f"gradio_api/file={ASSETS}/", "")}
+<body style="margin: 0"><div class="view" id="attention"></div>
+<script type="module">
+import {{ mount }} from "./js/mount.js";
+import {{ hatching }} from "./js/maps.js";
+import {{ show }} from "./js/store.js";
+document.body.append(hatching());
+const element = document.querySelector(".view");
+await mount(new URL("js/attention.js", document.baseURI).href, {{ element, watch: () => {{}} }});
+show(RUN);
+</script></body></html>
+"""
+
+# When the frame was done that first had what is looked for, ms since the address was asked for.
+SEEN = """(what) => new Promise((seen) => {
+  const look = () => {
+    const frame = new MessageChannel();
+    frame.port1.onmessage = () => seen(performance.now());
+    document.querySelector(what) ? frame.port2.postMessage(0) : requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+})"""
+
+# The work of the page's thread from a click to the end of its frame: script, style, layout, paint, commit. It begins
+# with a frame, so that no wait for one is in it. What the compositor does with it afterwards is not in it.
+WORK = """([what, how, value]) => new Promise((done) => requestAnimationFrame(() => {
+  const control = document.querySelector(what);
+  const frame = new MessageChannel();
+  const begin = performance.now();
+  frame.port1.onmessage = () => done(performance.now() - begin);
+  if (value !== null) control.value = value;
+  control.dispatchEvent(new Event(how, { bubbles: true }));
+  frame.port2.postMessage(0);
+}))"""
+
+
+def of_words(count: int) -> tuple[Translation, Checkpoint]:
+    """A run with so many words on both sides, of a random network of the toy's size whose looks are as sharp as those
+    of a trained one."""
+    source = Vocabulary((PAD, *(f"wort{n}" for n in range(count))))
+    target = Vocabulary((PAD, START, END, *(f"word{n}" for n in range(count))))
+    sizes = {"d_model": 64, "n_heads": 8, "d_ff": 256, "num_encoder_layers": 6, "num_decoder_layers": 6}
+    config = TransformerConfig(src_vocab_size=len(source), tgt_vocab_size=len(target), max_len=count, **sizes)
+    model: Transformer = seeded_model(config, 0).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("q_proj.weight"):
+                parameter.mul_(8)
+    checkpoint = Checkpoint(model, source, target, source_length=count, output_limit=count)
+    said = [*target.words[: count - 1], END]
+    return Translator(checkpoint, "random").translate(" ".join(source.words), forced=said), checkpoint
+
+
+def toy() -> tuple[Translation, Checkpoint]:
+    translator = Translator.load("toy", device="cpu")
+    return translator.translate("ich mochte ein bier"), translator.checkpoint
+
+
+def fetched(folder: Path) -> None:
+    """The scripts that BertViz's page loads, from npm.
+
+    Raises:
+        OSError, subprocess.CalledProcessError: npm is not here, or does not reach them.
+    """
+    for name, package in SCRIPTS.items():
+        said = subprocess.run(["npm", "pack", package], cwd=folder, check=True, capture_output=True, text=True)
+        shutil.unpack_archive(folder / said.stdout.split()[-1], folder / name)
+        shutil.copy(folder / name / "package" / FILES[name], folder / f"{name}.js")
+
+
+def bertviz(run: Translation) -> str:
+    """Its page, which finds its scripts beside itself."""
+    from bertviz import head_view
+
+    maps = {kind: [torch.from_numpy(layer.weights.copy())[None] for layer in run.attention.of(kind)] for kind in KINDS}
+    page = head_view(
+        encoder_attention=maps["encoder"],
+        decoder_attention=maps["decoder"],
+        cross_attention=maps["cross"],
+        encoder_tokens=list(run.source),
+        decoder_tokens=list(run.decoder_input),
+        html_action="return",
+    ).data
+    page = re.sub(r'"https://\S+/require\.min\.js"', '"require.js"', page)
+    page = re.sub(r"'https://\S+/(d3|jquery)\.min'", r"'\1'", page)
+    return f'<!doctype html><html><meta charset="utf-8"><body>{page}</body></html>'
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # as every server here and elsewhere: one connection for many files
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def copyfile(self, source: Any, out: Any) -> None:
+        with suppress(BrokenPipeError):  # the page was left
+            super().copyfile(source, out)
+
+
+@contextmanager
+def folder_served(folder: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+def opened(browser: Browser, address: str, what: str) -> tuple[float, list[bytes]]:
+    """ms from asking for an address, with nothing kept, to the frame that shows `what`; and all that came for it."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = context.new_page()
+    came: list[Request] = []
+    page.on("requestfinished", lambda request: came.append(request))
+    page.add_init_script(f"window.seen = ({SEEN})({json.dumps(what)})")
+    page.goto(address, wait_until="commit")
+    took = page.evaluate("seen")
+    page.wait_for_load_state("networkidle")
+    bodies = [request.response().body() for request in came if not request.url.endswith(("favicon.ico", "require.js"))]
+    context.close()
+    return took, bodies
+
+
+def openings(browser: Browser, name: str, pages: dict[str, str]) -> list[Ratio]:
+    took: dict[str, list[float]] = {page: [] for page in pages}
+    weight: dict[str, list[bytes]] = {}
+    for n in range(-1, OPENINGS):
+        for page in sorted(pages, reverse=bool(n % 2)):
+            ms, weight[page] = opened(browser, page, pages[page])
+            if n >= 0:
+                took[page].append(ms)
+    ours, theirs = pages
+    packed = [sum(len(gzip.compress(body)) for body in weight[page]) / 1024 for page in pages]
+    plain = [sum(map(len, weight[page])) / 1024 for page in pages]
+    note = f"all gzip; as they are {plain[0] / plain[1]:.2f}; their require.js is not counted"
+    return [
+        ratio(f"bytes to show all maps of {name}", BERTVIZ, 0.5, [packed[0]] * 2, [packed[1]] * 2, "KiB", note),
+        ratio(f"first draw of {name}", BERTVIZ, 0.5, took[ours], took[theirs]),
+    ]
+
+
+def clicks(layers: int, heads: int) -> Iterator[tuple[str, list[Control], list[Control]]]:
+    """Every layer of every kind and every head of one of its layers: what is clicked in our page, and in theirs."""
+    for n, kind in enumerate(KINDS):
+        chosen = [f"#attention .controls button[value={kind}]", "click", None]
+        yield "", chosen, ["#filter", "change", str(n)]
+        for layer in [*range(1, layers), 0]:
+            ours = f'#attention .controls .pickers button[value="{layer}"]'
+            yield "layer", [ours, "click", None], ["#layer", "change", str(layer)]
+    for n, kind in enumerate(KINDS):
+        chosen = [f"#attention .controls button[value={kind}]", "click", None]
+        yield "", chosen, ["#filter", "change", str(n)]
+        for head in [*range(1, heads), 0]:
+            nth = f"nth-child({head + 1})"
+            theirs = f"#vis svg > g:last-child > rect:{nth}"
+            yield "head", [f"#attention .heads button:{nth}", "click", None], [theirs, "dblclick", None]
+
+
+def switches(ours: Page, theirs: Page, name: str, run: Translation) -> list[Ratio]:
+    took: dict[str, tuple[list[float], list[float]]] = {"layer": ([], []), "head": ([], [])}
+    layers, heads = len(run.attention.cross), run.attention.cross[0].n_heads
+    for n in range(-1, SWITCHES):
+        theirs.reload()
+        theirs.locator("#attention line").first.wait_for(state="attached")
+        for which, our, their in clicks(layers, heads):
+            spent = ours.evaluate(WORK, our), theirs.evaluate(WORK, their)
+            if n >= 0 and which:
+                for one, ms in zip(took[which], spent, strict=True):
+                    one.append(ms)
+    rows = []
+    for which, (a, b) in took.items():
+        slowest = [statistics.quantiles(each, n=20)[-1] for each in (a, b)]
+        note = f"p95 {slowest[0]:.1f} ms (≤ {MOST_MS}), theirs {slowest[1]:.1f} ms: the page's thread, click to frame"
+        rows.append(ratio(f"switch of {which}, {name}", BERTVIZ, None, a, b, note=note))
+    return rows
+
+
+def shown_in_page(browser: Browser, url: str, payload: dict[str, Any]) -> Page:
+    """The whole page, opened on Attention, with this run in it."""
+    page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
+    page.goto(f"{url}?tab=attention")
+    page.locator("#attention .large > svg").wait_for()
+    page.wait_for_load_state("networkidle")
+    # Under the name of a run that the server knows, so that what the page asks about it is answered.
+    payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
+    store = f"gradio_api/file={ASSETS}/js/store.js"
+    page.evaluate(
+        "async ([store, run]) => (await import(new URL(store, document.baseURI).href)).show(run)", [store, payload]
+    )
+    return page
+
+
+def against_bertviz(browser: Browser, folder: Path, url: str) -> list[Ratio]:
+    rows = []
+    for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
+        payload = for_page(run, None, checkpoint)
+        with folder_served(folder) as at:
+            pages = {f"{at}ours.html": ".large > svg", f"{at}bertviz.html": "#attention line"}
+            written = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
+            (folder / "ours.html").write_text(OURS.replace("RUN", written), "utf-8")
+            (folder / "bertviz.html").write_text(bertviz(run), "utf-8")
+            rows += openings(browser, name, pages)
+            ours = shown_in_page(browser, url, payload)
+            theirs = browser.new_page(viewport={"width": 1280, "height": 800})
+            theirs.goto(f"{at}bertviz.html")
+            rows += switches(ours, theirs, name, run)
+            ours.context.close()
+            theirs.context.close()
+    return rows
+
+
+def importing() -> float:
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import torch, gradio"], cwd=ROOT, check=True)
+    return 1000 * (time.perf_counter() - begin)
+
+
+def starting(browser: Browser, log: Path) -> float:
+    """ms from `python app.py` to the first map, in a browser that waits for the port."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = context.new_page()
+    page.add_init_script(f"window.seen = ({SEEN})('#attention .large > svg')")
+    begin = time.perf_counter()
+    server = Server(log=log)
+    try:
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", server.port)) == 0:
+                    break
+            time.sleep(0.01)
+        page.goto(f"{server.url}?tab=attention", wait_until="commit")
+        page.evaluate("seen")
+        return 1000 * (time.perf_counter() - begin)
+    finally:
+        context.close()
+        server.end()
+
+
+def start(browser: Browser, log: Path) -> Ratio:
+    took: tuple[list[float], list[float]] = ([], [])
+    for n in range(-1, STARTS):
+        ours, theirs = starting(browser, log), importing()
+        if n >= 0:
+            took[0].append(ours)
+            took[1].append(theirs)
+    return ratio("page ready (first map drawn) after app.py starts", "importing torch and gradio", 1.6, *took)
+
+
+def measure() -> list[Ratio]:
+    """Two to three minutes. Without npm only the start."""
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        browser = playwright.chromium.launch(executable_path=find(playwright), args=QUIET.split())
+        rows = []
+        try:
+            fetched(folder)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"Nothing is measured beside BertViz, whose scripts npm did not bring: {error}", file=sys.stderr)
+        else:
+            shutil.copytree(ASSETS, folder, dirs_exist_ok=True)
+            server = Server(log=folder / "log")
+            try:
+                server.wait()
+                rows += against_bertviz(browser, folder, server.url)
+            finally:
+                server.end()
+        rows.append(start(browser, folder / "log"))
+        browser.close()
+        return rows
+
+
+if __name__ == "__main__":
+    for row in measure():
+        print(row)
