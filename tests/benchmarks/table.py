@@ -15,8 +15,16 @@ def as_line(row: Ratio) -> str:
     verdict = "" if row.target is None else "met" if row.median <= row.target else "**missed**"
     remark = "; ".join(filter(None, (verdict, row.note)))
     spread = f"{row.median:.2f} ({row.low:.2f}–{row.high:.2f})"
-    cells = (row.what, row.against, spread, quantity(row.ours, row.unit), quantity(row.theirs, row.unit), target)
-    return f"| {' | '.join(cells)} | {remark} |".replace("|  |", "| |")
+    cells = (
+        row.what,
+        row.against,
+        spread,
+        quantity(row.ours, row.unit),
+        quantity(row.theirs, row.unit),
+        target,
+        remark,
+    )
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
 
 
 def quantity(value: float, unit: str) -> str:
