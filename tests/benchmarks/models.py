@@ -260,12 +260,12 @@ def growth() -> Ratio:
             cache = model.start_cache()
             for past in range(last + 1):
                 before = [KeyValueCache(layer.self_attention.k, layer.self_attention.v) for layer in cache.layers]
-                word = words(PAPER.tgt_vocab_size, 1, 1)
+                word, mask = words(PAPER.tgt_vocab_size, 1, 1), torch.ones(1, past + 1, dtype=torch.bool)
                 began = time.perf_counter()
                 model.decode_step(word, encoded, cache)
                 decoded = time.perf_counter()
                 for layer, seen in zip(model.decoder.layers, before, strict=True):
-                    layer.self_attn(x, x, None, cache=seen)  # once more, by itself
+                    layer.self_attn(x, x, mask, cache=seen)  # once more, by itself
                 tokens[n, past], looks[n, past] = 1e3 * (decoded - began), 1e3 * (time.perf_counter() - decoded)
     past = np.arange(first, last + 1)
     lines = np.polyfit(past, tokens[:, first:].T, 1)  # (slope and start, rounds)
