@@ -6,12 +6,13 @@
 # make tried      measure the other sizes and schedules in the classroom's card anew (minutes)
 # make live       measure what watching costs a training, and what trainings cost the visitors who click (2 minutes)
 # make broken     measure how long a visitor waits for a broken run, and what silencing every head costs (1 minute)
+# make bench      measure everything in the README's benchmarks anew (on a machine that does nothing else)
 # make sample     print 200 sentences of the classroom's grammar, to be read through
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test toy classroom evaluate tried live broken sample
+.PHONY: demo test toy classroom evaluate tried live broken bench sample
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -43,6 +44,9 @@ live: .venv/demo
 broken: .venv/test
 	$(BIN)/python -m tests.benchmarks.broken
 
+bench: .venv/bench
+	$(BIN)/python -m tests.benchmarks.bench
+
 sample: .venv/demo
 	$(BIN)/python -m transformer.corpus
 
@@ -62,4 +66,8 @@ sample: .venv/demo
 
 .venv/test: .venv/measure
 	$(BIN)/python -m tests.browser.chromium
+	@touch $@
+
+.venv/bench: tests/benchmarks/requirements.txt .venv/test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/benchmarks/requirements.txt
 	@touch $@

@@ -33,12 +33,13 @@ def scaled_dot_product_attention(
     if mask is not None:
         if probe is not None:
             mask = probe("mask", mask.expand_as(scores))  # a view of every cell, so that a probe can change one
-        scores = scores.masked_fill(~mask, -math.inf)  # §3.2.3
+        scores = scores.where(mask, -math.inf)  # §3.2.3
     weights = scores.softmax(dim=-1)
     if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)  # a row that is masked throughout is 0/0, not a number
+        weights = weights.where(mask, 0.0)  # a row that is masked throughout is 0/0, not a number
     weights = see(probe, "weights", weights)
-    return see(probe, "mixed", F.dropout(weights, dropout) @ v), weights
+    mixed = (F.dropout(weights, dropout) if dropout else weights) @ v  # (B, H, Q, d)
+    return see(probe, "mixed", mixed), weights
 
 
 @dataclass

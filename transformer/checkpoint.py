@@ -22,7 +22,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from .config import TransformerConfig
-from .model import Transformer
+from .model import Transformer, laid_by_columns
 from .vocabulary import PAD, Vocabulary, check_target
 
 FOLDER = Path(__file__).resolve().parent.parent / "checkpoints"
@@ -141,7 +141,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         fill(model, stored, folder / WEIGHTS)
     if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
         raise CheckpointError(f"{folder / WEIGHTS}: its weights are not those that were saved")
-    return Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=pad_source)
+    return Checkpoint(laid_by_columns(model).to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=pad_source)
 
 
 @contextmanager

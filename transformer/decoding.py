@@ -5,7 +5,7 @@ S source, t decoder inputs so far, L layers, H heads, V target vocabulary.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,18 +28,23 @@ class Step:
     cross_attention: Tensor  # (L, H, S), the newest row of every cross-attention
 
 
-@contextmanager
-def evaluating(model: torch.nn.Module) -> Iterator[None]:
+def evaluating(model: torch.nn.Module) -> AbstractContextManager[None]:
     """No dropout and no gradients inside; afterwards every part is in the mode that it was in."""
-    training = [module for module in model.modules() if module.training]
-    if training:
-        model.eval()
+    return _evaluating(list(model.modules()))
+
+
+@contextmanager
+def _evaluating(parts: Sequence[torch.nn.Module]) -> Iterator[None]:
+    """The same for who enters it again and again: finding all parts of a network takes longer than asking each."""
+    training = [part for part in parts if part.training]
+    for part in training:
+        part.training = False
     try:
         with torch.no_grad():  # not inference mode: what a caller records may go into a graph of their own
             yield
     finally:
-        for module in training:
-            module.training = True
+        for part in training:
+            part.training = True
 
 
 def likeliest(distribution: Tensor) -> int:
@@ -130,11 +135,12 @@ def decode(
     """
     if src.size(0) != 1:
         raise ValueError(f"src holds {src.size(0)} sentences; decode takes 1, greedy_batch takes many")
-    with evaluating(model):
+    parts = list(model.modules())
+    with _evaluating(parts):
         encoded, cache = model.encode(src, need_weights=False, probe=probe), model.start_cache()
     unread = [start_id]
     for t in range(max_steps):
-        with evaluating(model):  # entered anew each step, so that the caller's own code runs outside it
+        with _evaluating(parts):  # entered anew each step, so that the caller's own code runs outside it
             cache = model.start_cache() if reread else cache
             out = model.decode_step(src.new_tensor([unread]), encoded, cache, probe=probe)
             assert out.self_attention is not None
@@ -146,8 +152,8 @@ def decode(
                 token=token,
                 probability=float(distribution[token]),
                 distribution=distribution,
-                self_attention=torch.stack([weights[0, :, -1] for weights in out.self_attention]),
-                cross_attention=torch.stack([weights[0, :, -1] for weights in out.cross_attention]),
+                self_attention=torch.cat(out.self_attention)[:, :, -1],
+                cross_attention=torch.cat(out.cross_attention)[:, :, -1],
             )
         yield step
         if token == end_id:

@@ -42,7 +42,7 @@ class Layer(nn.Module):
 
     def feed_forward(self, x: Tensor, probe: Probe | None) -> Tensor:
         """max(0, x W1 + b1) W2 + b2, on each position alone (§3.3)."""
-        hidden = see(probe, "feed_forward.hidden", self.linear1(x).relu())  # (B, T, F)
+        hidden = see(probe, "feed_forward.hidden", self.linear1(x).relu_())  # (B, T, F)
         return see(probe, "feed_forward.output", self.linear2(hidden))  # (B, T, D)
 
     def enter(self, n: int, x: Tensor, probe: Probe | None) -> Tensor:
@@ -51,7 +51,9 @@ class Layer(nn.Module):
 
     def join(self, n: int, x: Tensor, change: Tensor, probe: Probe | None) -> Tensor:
         """LayerNorm(x + Dropout(Sublayer(x))) (§3.1, §5.4); a pre-norm network leaves out the norm."""
-        x = see(probe, f"sum{n}", see(probe, f"residual{n}", x) + self.dropout(change))
+        if self.training:  # else it would pass through a module that does nothing, thrice a layer
+            change = self.dropout(change)
+        x = see(probe, f"sum{n}", see(probe, f"residual{n}", x) + change)
         return x if self.norm_first else self.normalise(n, x, probe)
 
     def normalise(self, n: int, x: Tensor, probe: Probe | None) -> Tensor:

@@ -21,7 +21,7 @@ from .config import TransformerConfig
 from .corpus import Pair
 from .estimate import count_parameters
 from .message import Message
-from .model import Transformer
+from .model import Transformer, laid_by_columns
 from .vocabulary import PAD, SentenceError, Vocabulary, check_visible
 
 ENTRY = "attention-bitte"  # of the header
@@ -175,7 +175,8 @@ def _read(entry: dict[str, Any], stored: Any, size: int, most_parameters: int, d
             raise PortableError("not_numbers", "Some of its weights ({name}) are no numbers.", name=weight_name)
     if entry["digest"] != _digest(entry["about"], dict(model.named_parameters())):
         raise ValueError("it is not what was saved")
-    checkpoint = Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=about["pad_source"])
+    laid_by_columns(model).to(device).eval()
+    checkpoint = Checkpoint(model, src_vocab, tgt_vocab, **lengths, pad_source=about["pad_source"])
     return Portable(checkpoint, name, corpus, pairs, training, card)
 
 

@@ -1,0 +1,70 @@
+"""`make bench`: every figure of the README's benchmarks. Prints their table and writes results.json.
+
+Measure on a machine that does nothing else: who waits for a core on two busy ones waits in every product.
+"""
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import models
+from .ratio import Ratio
+from .table import HEADING, as_table
+
+PARTS = (models,)  # modules with `measure() -> list[Ratio]`
+RESULTS = Path(__file__).with_name("results.json")
+README = Path(__file__).resolve().parents[2] / "README.md"
+BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"
+
+
+def machine() -> dict[str, Any]:
+    named = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    cpu = next((line.split(":")[1].strip() for line in named if line.startswith("model name")), platform.processor())
+    return {
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "cpu": cpu,
+        "torch": torch.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def written(machine: dict[str, Any], rows: Iterable[Ratio]) -> str:
+    """What the README says of results.json."""
+    facts = f"{machine['cores']} cores of an {machine['cpu']}, PyTorch {machine['torch']}, {machine['date']}."
+    return f"{facts}\n\n{as_table(rows)}"
+
+
+def read(file: Path = RESULTS) -> tuple[dict[str, Any], list[Ratio]]:
+    kept = json.loads(file.read_text())
+    return kept["machine"], [Ratio(**row) for row in kept["rows"]]
+
+
+def put(text: str, table: str) -> str:
+    """The README with this table in its place."""
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + table + END + rest.split(END, 1)[1]
+
+
+def main() -> None:
+    asked = [part for part in PARTS if not sys.argv[1:] or part.__name__.split(".")[-1] in sys.argv[1:]]
+    print("\n".join(HEADING))
+    rows = [row for part in asked for row in part.measure()]
+    if asked != list(PARTS):
+        return  # a part alone is for looking at
+    RESULTS.write_text(
+        json.dumps({"machine": machine(), "rows": list(map(asdict, rows))}, indent=2, ensure_ascii=False) + "\n"
+    )
+    README.write_text(put(README.read_text(), written(*read())))
+
+
+if __name__ == "__main__":
+    main()

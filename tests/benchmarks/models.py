@@ -1,0 +1,304 @@
+"""The network against torch.nn and Hugging Face's Marian: passes, decoding, a step of training.
+
+Everything runs in this process on PyTorch's own number of threads, in float32. Weights are random, and each row gives
+both sides the same sizes, vocabularies and ids. Either side runs as its users run it: in evaluation mode without
+gradients, but for training.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer import Transformer, TransformerConfig, greedy_decode
+from transformer.attention import KeyValueCache, MultiHeadAttention
+from transformer.corpus import Batch
+from transformer.model import laid_by_columns
+from transformer.training import TrainingConfig, adam, seeded_model, train
+
+from .ratio import Ratio, in_turn, ratio
+from .table import as_line
+
+TOY = TransformerConfig(6, 9, d_model=64, d_ff=256)  # checkpoints/toy
+PAPER = TransformerConfig(10_000, 10_000)
+NEVER = -1  # an id that nobody says, so that decoding goes on to its limit
+
+
+def words(vocabulary: int, batch: int, length: int) -> Tensor:
+    """Ids (batch, length) without padding."""
+    return torch.randint(1, vocabulary, (batch, length))
+
+
+@dataclass(frozen=True)
+class Size:
+    name: str
+    config: TransformerConfig
+    batch: int
+    source: int
+    target: int
+    rounds: int
+
+    def ids(self) -> tuple[Tensor, Tensor]:
+        """Source and target."""
+        src = words(self.config.src_vocab_size, self.batch, self.source)
+        return src, words(self.config.tgt_vocab_size, self.batch, self.target)
+
+
+SIZES = (
+    Size("toy", TOY, 1, 5, 6, 301),
+    Size("paper's size, 32 × 10/12", PAPER, 32, 10, 12, 25),
+    Size("paper's size, 8 × 128/128", PAPER, 8, 128, 128, 15),
+)
+
+
+def ours(config: TransformerConfig, **fields: Any) -> Transformer:
+    torch.manual_seed(0)
+    return Transformer(TransformerConfig(**(vars(config) | fields))).eval()
+
+
+# The peers
+
+
+def marian(config: TransformerConfig) -> Any:
+    """Marian of the same size, which says no end, so that `generate` goes on to its limit."""
+    from transformers import MarianConfig, MarianMTModel
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    end = config.tgt_vocab_size - 1
+    shape = MarianConfig(
+        vocab_size=config.src_vocab_size,
+        decoder_vocab_size=config.tgt_vocab_size,
+        share_encoder_decoder_embeddings=False,
+        tie_word_embeddings=False,
+        d_model=config.d_model,
+        encoder_layers=config.num_encoder_layers,
+        decoder_layers=config.num_decoder_layers,
+        encoder_attention_heads=config.n_heads,
+        decoder_attention_heads=config.n_heads,
+        encoder_ffn_dim=config.d_ff,
+        decoder_ffn_dim=config.d_ff,
+        activation_function="relu",
+        scale_embedding=True,
+        pad_token_id=config.pad_id,
+        eos_token_id=end,
+        forced_eos_token_id=None,
+        decoder_start_token_id=config.pad_id,
+        attn_implementation="eager",  # the only one that gives maps
+    )
+    model = MarianMTModel(shape).eval()
+    model.final_logits_bias[:, end] = -torch.inf
+    return model
+
+
+class Torch(nn.Module):
+    """torch.nn.Transformer with what it leaves to its users: embeddings, positions, masks, projection."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.pad_id, self.scale = config.pad_id, config.d_model**0.5
+        self.src_embedding = nn.Embedding(config.src_vocab_size, config.d_model)
+        self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, config.d_model)
+        self.register_buffer("positions", Transformer(config).positions)
+        self.dropout = nn.Dropout(config.dropout)
+        self.transformer = nn.Transformer(
+            config.d_model,
+            config.n_heads,
+            config.num_encoder_layers,
+            config.num_decoder_layers,
+            config.d_ff,
+            config.dropout,
+            batch_first=True,
+        )
+        self.output_projection = nn.Linear(config.d_model, config.tgt_vocab_size)
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        closed = src == self.pad_id  # PyTorch's True = may NOT attend
+        x = self.transformer(
+            self.embed(self.src_embedding, src),
+            self.embed(self.tgt_embedding, tgt),
+            tgt_mask=torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool).triu(1),
+            src_key_padding_mask=closed,
+            memory_key_padding_mask=closed,
+            tgt_key_padding_mask=tgt == self.pad_id,
+        )
+        return self.output_projection(x)  # (B, T, V)
+
+    def embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
+        return self.dropout(embedding(ids) * self.scale + self.positions[: ids.size(1)])
+
+
+# The rows
+
+
+def forward_with_maps(size: Size) -> Ratio:
+    model, peer = ours(size.config), marian(size.config)
+    src, tgt = size.ids()
+    asked = {"input_ids": src, "attention_mask": torch.ones_like(src), "decoder_input_ids": tgt}
+    with torch.no_grad():
+        took = in_turn(
+            lambda: model(src, tgt),
+            lambda: peer(**asked, output_attentions=True, use_cache=False),
+            size.rounds,
+        )
+    wanted = 0.45 if size.config is TOY else 0.95
+    return ratio(f"forward with all maps, {size.name}", "Marian with maps", wanted, *took)
+
+
+def forward_without_maps(size: Size) -> Ratio:
+    model, peer = ours(size.config, final_norm="both"), Torch(size.config).eval()  # nn.Transformer ends on norms
+    src, tgt = size.ids()
+    with torch.no_grad():
+        took = in_turn(lambda: model(src, tgt, need_weights=False), lambda: peer(src, tgt), size.rounds)
+    return ratio(f"forward without maps, {size.name}", "`nn.Transformer`", 1.0, *took)
+
+
+def attention_with_weights(size: Size) -> Ratio:
+    config = size.config
+    torch.manual_seed(0)
+    model = MultiHeadAttention(config).eval()
+    peer = nn.MultiheadAttention(config.d_model, config.n_heads, batch_first=True).eval()
+    x = torch.randn(size.batch, size.source, config.d_model)
+    mask = torch.ones(size.batch, 1, 1, size.source, dtype=torch.bool)
+    closed = ~mask[:, 0, 0]
+    with torch.no_grad():
+        took = in_turn(
+            lambda: model(x, x, mask),
+            lambda: peer(x, x, x, key_padding_mask=closed, average_attn_weights=False),
+            max(size.rounds, 101),
+        )
+    return ratio(f"self-attention with weights, {size.name}", "`nn.MultiheadAttention`", None, *took)
+
+
+def greedy_with_maps(name: str, config: TransformerConfig, source: int, said: int, rounds: int, wanted: float) -> Ratio:
+    model, peer = laid_by_columns(ours(config)), marian(config)  # as a checkpoint is loaded
+    src = words(config.src_vocab_size, 1, source)
+    asked = {"input_ids": src, "attention_mask": torch.ones_like(src), "max_new_tokens": said}
+    took = in_turn(
+        lambda: decoded(model, src, said),
+        lambda: peer.generate(
+            **asked, num_beams=1, do_sample=False, output_attentions=True, return_dict_in_generate=True
+        ),
+        rounds,
+    )
+    return ratio(f"greedy with maps, {name}", "Marian `generate` with maps", wanted, *took)
+
+
+def decoded(model: Transformer, src: Tensor, said: int) -> None:
+    assert len(list(greedy_decode(model, src, 1, NEVER, said))) == said
+
+
+def greedy_and_memory(against: str, of: Callable[[Tensor], Tensor], wanted: float | None) -> Ratio:
+    """No token can be said before every weight of the decoder came out of memory once.
+
+    The time to read them is that of `torch.sum` over each matrix: every byte read once, at the speed of memory, as they
+    are several times what the caches hold. The pass over the source is counted on our side alone. A token needs
+    products and not sums, so another row has PyTorch's own product of each matrix and a vector.
+    """
+    model, said = laid_by_columns(ours(PAPER)), 32
+    src = words(PAPER.src_vocab_size, 1, said)
+    weights = [
+        module.weight.detach().contiguous()  # by rows, as PyTorch has them
+        for part in (model.decoder, model.output_projection)
+        for name, module in part.named_modules()
+        if isinstance(module, nn.Linear) and not name.endswith(("cross_attn.k_proj", "cross_attn.v_proj"))
+    ]
+
+    def each_once_a_token() -> None:
+        for weight in weights * said:
+            of(weight)
+
+    took = in_turn(lambda: decoded(model, src, said), each_once_a_token, 15)
+    note = f"{sum(weight.nbytes for weight in weights) / 2**20:.0f} MiB a token"
+    return ratio("greedy with maps, paper's size, 32 tokens", against, wanted, *took, note=note)
+
+
+VECTORS = {width: torch.randn(width) for width in (PAPER.d_model, PAPER.d_ff)}
+
+
+def product(weight: Tensor) -> Tensor:
+    return torch.mv(weight, VECTORS[weight.size(1)])
+
+
+def training_step(size: Size) -> Ratio:
+    """Our step is all that `train` does of one: also its clipping, which the peer does as well, and its accuracy."""
+    config = size.config
+    data = Batch(*size.ids(), words(config.tgt_vocab_size, size.batch, size.target))
+    plan = TrainingConfig(steps=10**6, batch_size=size.batch)
+    steps = train(seeded_model(TransformerConfig(**(vars(config) | {"final_norm": "both"})), 0), data, plan)
+    torch.manual_seed(0)
+    peer = Torch(config)
+    optimizer = adam(peer)
+
+    def theirs() -> float:
+        logits = peer(data.src, data.tgt_in)
+        loss = F.cross_entropy(logits.flatten(0, 1), data.tgt_out.flatten(), ignore_index=config.pad_id)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(peer.parameters(), plan.clip_norm)
+        optimizer.step()
+        return loss.item()
+
+    took = in_turn(lambda: next(steps), theirs, 15)
+    return ratio(f"training step, {size.name}", "`nn.Transformer` step", 1.0, *took)
+
+
+def growth() -> Ratio:
+    """A token of cached decoding after more and more others, and the part of it that looks at them."""
+    model, x = laid_by_columns(ours(PAPER)), torch.randn(1, 1, PAPER.d_model)
+    first, last, rounds = 16, 512, 5
+    tokens, looks = np.zeros((2, rounds, last + 1))  # milliseconds
+    with torch.no_grad():
+        encoded = model.encode(words(PAPER.src_vocab_size, 1, 32), need_weights=False)
+        for n in range(rounds):
+            cache = model.start_cache()
+            for past in range(last + 1):
+                before = [KeyValueCache(layer.self_attention.k, layer.self_attention.v) for layer in cache.layers]
+                word, mask = words(PAPER.tgt_vocab_size, 1, 1), torch.ones(1, past + 1, dtype=torch.bool)
+                began = time.perf_counter()
+                model.decode_step(word, encoded, cache)
+                decoded = time.perf_counter()
+                for layer, seen in zip(model.decoder.layers, before, strict=True):
+                    layer.self_attn(x, x, mask, cache=seen)  # once more, by itself
+                tokens[n, past], looks[n, past] = 1e3 * (decoded - began), 1e3 * (time.perf_counter() - decoded)
+    past = np.arange(first, last + 1)
+    lines = np.polyfit(past, tokens[:, first:].T, 1)  # (slope and start, rounds)
+    slope, start = np.median(lines, axis=1)
+    look = np.median(np.polyfit(past, looks[:, first:].T, 1)[0])
+    return ratio(
+        "cached greedy token, paper's size, after 512 others",
+        "after 16 others",
+        None,
+        list(lines[0] * last + lines[1]),
+        list(lines[0] * first + lines[1]),
+        note=f"{start:.2f} ms + {1e3 * slope:.2f} µs for each token before it, which at {last} is"
+        f" {slope * last / (start + slope * last):.0%}; its self-attention by itself: + {1e3 * look:.2f} µs for each",
+    )
+
+
+ROWS: tuple[Callable[[], Ratio], ...] = (
+    *(partial(forward_with_maps, size) for size in SIZES),
+    *(partial(forward_without_maps, size) for size in SIZES),
+    *(partial(attention_with_weights, size) for size in SIZES),
+    partial(greedy_with_maps, "toy, 6 tokens", TOY, 5, 6, 101, 0.35),
+    partial(greedy_with_maps, "paper's size, 32 tokens", PAPER, 32, 32, 15, 0.70),
+    partial(greedy_and_memory, "reading the decoder's weights once a token", torch.sum, 1.25),
+    partial(greedy_and_memory, "multiplying each of them with a vector once a token", product, None),
+    partial(training_step, SIZES[1]),
+    growth,
+)
+
+
+def measure() -> list[Ratio]:
+    """All of them, each printed as soon as it is there."""
+    found = []
+    for row in ROWS:
+        found.append(row())
+        print(as_line(found[-1]), flush=True)
+    return found

@@ -1,0 +1,90 @@
+"""The README's table is what was measured, and its ratios are divided and written right. Nothing here is timed."""
+
+import re
+from dataclasses import asdict
+
+import pytest
+
+from tests.benchmarks.bench import README, put, read, written
+from tests.benchmarks.ratio import Ratio, in_turn, ratio
+from tests.benchmarks.table import as_line, as_table, quantity
+
+
+def row(median: float, target: float | None, note: str = "") -> Ratio:
+    return Ratio("a", "b", target, median, 0.4, 0.6, 1.234, 123.4, "ms", note)
+
+
+def test_the_readmes_table_is_what_was_measured() -> None:
+    text = README.read_text()
+    assert put(text, written(*read())) == text
+
+
+def test_every_measured_row_has_its_quartiles_around_its_median() -> None:
+    machine, rows = read()
+    assert {"cores", "threads", "cpu", "torch", "date"} <= machine.keys()
+    assert rows
+    for each in rows:
+        assert 0 < each.low <= each.median <= each.high
+        assert min(each.ours, each.theirs) > 0
+    assert len({(each.what, each.against) for each in rows}) == len(rows)
+
+
+def test_a_ratio_is_the_median_of_rounds_and_not_of_medians() -> None:
+    found = ratio("a", "b", 0.5, ours=[1.0, 2.0, 9.0], theirs=[2.0, 2.0, 90.0], unit="s", note="why")
+    assert asdict(found) == {
+        "what": "a",
+        "against": "b",
+        "target": 0.5,
+        "median": 0.5,  # of 0.5, 1.0 and 0.1
+        "low": 0.1,
+        "high": 1.0,
+        "ours": 2.0,
+        "theirs": 2.0,
+        "unit": "s",
+        "note": "why",
+    }
+
+
+def test_rounds_come_in_pairs() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        ratio("a", "b", None, [1.0, 2.0], [1.0])
+
+
+def test_both_run_in_turn_and_take_turns_at_beginning() -> None:
+    ran: list[str] = []
+    ours, theirs = in_turn(lambda: ran.append("o"), lambda: ran.append("t"), rounds=4)
+    assert len(ours) == len(theirs) == 4
+    assert all(took >= 0 for took in (*ours, *theirs))
+    pairs = re.findall("..", "".join(ran))
+    assert len(pairs) == 7  # three of them to warm up
+    assert pairs[:4] == [pairs[0], pairs[1], pairs[0], pairs[1]]
+    assert {*pairs} == {"ot", "to"}
+
+
+@pytest.mark.parametrize(
+    ("median", "target", "end"),
+    [
+        (0.5, 0.5, "≤ 0.50 | met |"),
+        (0.51, 0.5, "≤ 0.50 | **missed** |"),
+        (0.5, None, "| | |"),
+    ],
+)
+def test_a_line_says_whether_a_target_is_met(median: float, target: float | None, end: str) -> None:
+    line = as_line(row(median, target))
+    assert line.startswith(f"| a | b | {median:.2f} (0.40–0.60) | 1.23 ms | 123 ms |")
+    assert line.endswith(end)
+
+
+def test_a_remark_stands_behind_the_verdict() -> None:
+    assert as_line(row(0.5, 0.5, "why")).endswith("| met; why |")
+    assert as_line(row(0.5, None, "why")).endswith("| | why |")
+
+
+def test_a_table_has_as_many_cells_in_each_line() -> None:
+    lines = as_table([row(0.5, 0.5), row(0.5, None)]).splitlines()
+    assert {line.count("|") for line in lines} == {8}
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.056, "0.06 s"), (9.994, "9.99 s"), (12.34, "12.3 s"), (208.3, "208 s")])
+def test_a_quantity_has_three_digits(value: float, text: str) -> None:
+    assert quantity(value, "s") == text
