@@ -6,6 +6,7 @@ import sys
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "100000")  # else pandas runs over the queue at every event
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # a small model is slower with more, above all beside others
 
 from transformer.webui import log
 from transformer.webui.page import build, launch
