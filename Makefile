@@ -6,12 +6,13 @@
 # make tried      measure the other sizes and schedules in the classroom's card anew (minutes)
 # make live       measure what watching costs a training, and what trainings cost the visitors who click (2 minutes)
 # make broken     measure how long a visitor waits for a broken run, and what silencing every head costs (1 minute)
+# make load       have thirty visitors click for 5 minutes while one trains, and then three hundred come (8 minutes)
 # make sample     print 200 sentences of the classroom's grammar, to be read through
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test toy classroom evaluate tried live broken sample
+.PHONY: demo test toy classroom evaluate tried live broken load sample
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -42,6 +43,9 @@ live: .venv/demo
 
 broken: .venv/test
 	$(BIN)/python -m tests.benchmarks.broken
+
+load: .venv/measure
+	$(BIN)/python -m tests.benchmarks.load $(if $(MINUTES),--minutes $(MINUTES))
 
 sample: .venv/demo
 	$(BIN)/python -m transformer.corpus

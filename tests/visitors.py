@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -231,7 +231,11 @@ class Visitor:
             call("CSV", lesson.weights_csv),
             call("notebook", lesson.notebook),
             call("handout", lesson.provenance),
-            ("plan a training", lambda: self._page.call("plan a training", train.plan, self.session, plan)),
+            # Not computed again: it would have a process ready, because somebody is about to train.
+            (
+                "plan a training",
+                lambda: replace(self._page.call("plan a training", train.plan, self.session, plan), expected=None),
+            ),
         ]
         values: dict[Callable[..., Any], tuple[Any, ...]] = {
             handlers.translate: (beer, self.checkpoint),

@@ -27,7 +27,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   const source = h("span", { class: "tokens", role: "group", "aria-label": t("run.source") });
   const target = h("span", { class: "tokens", id: "translation", role: "group", "aria-label": t("run.target"), "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
-  const crowd = h("p", { class: "message", id: "crowd", role: "status", hidden: true });
+  const crowd = h("p", { class: "crowd", id: "crowd", role: "status", hidden: true });
   const note = h("p", { class: "note", hidden: true });
   /** One question at a time: what is asked for meanwhile follows, the newest of it. `data()` is called when it is sent. */
   function ask(how, data) {

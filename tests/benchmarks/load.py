@@ -2,6 +2,7 @@
 
 Visitors without a browser (see tests/visitors.py) click through all that the page has, against a server of their own:
 
+0. warm-up: thirty who never pause, until the server's caches (which are bounded) are full
 1. paced: thirty with about 2 s between two clicks, over every action, while one trains, for some minutes
 2. closed loop: thirty who ask for another translation as soon as they have one, each of a sentence that is new
 3. crowd: three hundred with about 2 s between two clicks, who are told when they wait
@@ -32,7 +33,8 @@ from tests.visitors import Connection, Page, Question, Visitor, right, sentences
 HERE = Path(__file__).parent
 THINK = (1.0, 3.0)  # s between an answer and the next click
 TRANSLATES = 0.4  # of all clicks; the other actions share the rest evenly
-WARM_UP = 0.4  # of the time, before memory is looked at: caches are bounded, and have to fill
+NO_THINK = (0.0, 0.0)
+SETTLED = 0.2  # of the time, before memory is looked at
 FLAT = 1.0  # MB a minute: what a server in use for a day may not exceed
 TOLD_AFTER = 2  # s without an answer, after which the page asks how many wait (line.js)
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -150,7 +152,7 @@ async def watch(pid: int, seen: list[tuple[float, float, float]], seconds: float
 def fit(seen: list[tuple[float, float, float]]) -> dict[str, float]:
     """A line through the server's memory after the warm-up."""
     times, server, workers = np.array(seen).T
-    late = times >= WARM_UP * times[-1]
+    late = times >= SETTLED * times[-1]
     slope, start = np.polyfit(times[late], server[late], 1)
     return {
         "first_mb": float(server[0]),
@@ -164,10 +166,10 @@ def fit(seen: list[tuple[float, float, float]]) -> dict[str, float]:
 # ---- visitors ----
 
 
-async def clicks(visitor: Visitor, record: Record, port: int, until: float) -> None:
+async def clicks(visitor: Visitor, record: Record, port: int, until: float, think: tuple[float, float]) -> None:
     """One visitor's clicks. After each translation the page asks for the checks of the run by itself."""
     connection, rng = Connection(port), visitor.rng
-    await asyncio.sleep(rng.uniform(0, THINK[1]))
+    await asyncio.sleep(rng.uniform(0, think[1]))
     while time.monotonic() < until:
         others = visitor.others()
         translates = rng.random() < TRANSLATES
@@ -175,7 +177,7 @@ async def clicks(visitor: Visitor, record: Record, port: int, until: float) -> N
         await patient(connection, record, port, question)
         if translates:
             await record.ask(connection, visitor.others()["checks"]())
-        await asyncio.sleep(rng.uniform(*THINK))
+        await asyncio.sleep(rng.uniform(*think))
     connection.close()
 
 
@@ -211,10 +213,17 @@ async def together(*tasks: Awaitable[Any]) -> None:
             group.create_task(task)  # type: ignore[arg-type]
 
 
-async def paced(port: int, count: int, seconds: float, known: tuple[str, ...], with_training: bool) -> Record:
+async def paced(
+    port: int,
+    count: int,
+    seconds: float,
+    known: tuple[str, ...],
+    think: tuple[float, float] = THINK,
+    with_training: bool = False,
+) -> Record:
     page, record = await Page.load(port), Record()
     until = time.monotonic() + seconds
-    visitors = [clicks(Visitor(page, seed, known), record, port, until) for seed in range(count)]
+    visitors = [clicks(Visitor(page, seed, known), record, port, until, think) for seed in range(count)]
     await together(*visitors, *([trains(port, record, until)] if with_training else []))
     return record
 
@@ -265,7 +274,7 @@ def measured(pid: int, work: Callable[[], Awaitable[Record]]) -> tuple[Record, d
         "memory": fit(seen),
         "actions": rows,
         "errors": record.errors,
-        "told": record.told,
+        "told": {"count": len(record.told), "most_in_line": max(record.told, default=0)},
         "refused": sum(record.refused.values()),
     }
 
@@ -280,7 +289,7 @@ def say(title: str, found: dict[str, Any]) -> None:
         f"\n{asked} answers in {found['seconds']:.0f} s ({asked / found['seconds']:.1f} a second), {errors} errors."
         f" Processors: server {found['server_processor']:.2f}, visitors {found['visitors_processor']:.2f} of one."
         f"\nMemory of the server: {memory['first_mb']:.0f} MB at first, {memory['after_warm_up_mb']:.0f} after"
-        f" {WARM_UP:.0%} of the time, {memory['last_mb']:.0f} in the end; a line through the rest grows by"
+        f" {SETTLED:.0%} of the time, {memory['last_mb']:.0f} in the end; a line through the rest grows by"
         f" {memory['mb_a_minute']:+.2f} MB a minute. Its workers took up to {memory['most_workers_mb']:.0f} MB."
     )
     for action, why in found["errors"].items():
@@ -302,13 +311,15 @@ def main() -> None:
     parser.add_argument("--visitors", type=int, default=30)
     parser.add_argument("--crowd", type=int, default=300)
     asked = parser.parse_args()
-    known = sentences(200)
-    fresh = iter(sentences(6000)[200:])
+    first, known = sentences(300), sentences(600)[300:]
+    fresh = iter(sentences(9000)[600:])
     short = min(60.0, asked.minutes * 12)  # s of each of the other parts
     server = Server(log=Path(os.devnull))
     port, pid = server.port, server.process.pid
     try:
         server.wait()
+        _, warm_found = measured(pid, lambda: paced(port, asked.visitors, 1.5 * short, first, NO_THINK))
+        say("warm-up, without a pause", warm_found)
         calm, paced_found = measured(
             pid, lambda: paced(port, asked.visitors, asked.minutes * 60, known, with_training=True)
         )
@@ -319,13 +330,13 @@ def main() -> None:
         )
         _, closed_found = measured(pid, lambda: closed(port, asked.visitors, short, fresh))
         say("closed loop, translations of new sentences", closed_found)
-        crowd, crowd_found = measured(pid, lambda: paced(port, asked.crowd, short, known, with_training=False))
+        crowd, crowd_found = measured(pid, lambda: paced(port, asked.crowd, short, known))
         say(f"{asked.crowd} visitors", crowd_found)
         print(
             f"{len(crowd.told)} waited longer than {TOLD_AFTER} s and asked why, up to {max(crowd.told, default=0)}"
             f" were in line; {crowd_found['refused']} were sent away, and came back."
         )
-        _, after_found = measured(pid, lambda: paced(port, 1, 10, known, with_training=False))
+        _, after_found = measured(pid, lambda: paced(port, 1, 10, known))
     finally:
         server.end()
     memory = paced_found["memory"]
@@ -349,6 +360,7 @@ def main() -> None:
     found = {
         "machine": machine,
         "verdicts": verdicts,
+        "warm_up": warm_found,
         "paced": paced_found,
         "closed": closed_found,
         "crowd": crowd_found,
