@@ -7,12 +7,13 @@
 # make live       measure what watching costs a training, and what trainings cost the visitors who click (2 minutes)
 # make broken     measure how long a visitor waits for a broken run, and what silencing every head costs (1 minute)
 # make bench      measure everything in the README's benchmarks anew (on a machine that does nothing else)
+# make load       have thirty visitors click for 5 minutes while one trains, and then three hundred come (8 minutes)
 # make sample     print 200 sentences of the classroom's grammar, to be read through
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test toy classroom evaluate tried live broken bench sample
+.PHONY: demo test toy classroom evaluate tried live broken bench load sample
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -46,6 +47,9 @@ broken: .venv/test
 
 bench: .venv/bench
 	$(BIN)/python -m tests.benchmarks.bench
+
+load: .venv/measure
+	$(BIN)/python -m tests.benchmarks.load $(if $(MINUTES),--minutes $(MINUTES))
 
 sample: .venv/demo
 	$(BIN)/python -m transformer.corpus

@@ -6,7 +6,7 @@ import sys
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "100000")  # else pandas runs over the queue at every event
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of tiny networks wait for each other; training sets its own
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # more only wait for each other over tiny products
 
 from transformer.webui import log
 from transformer.webui.page import build, launch

@@ -142,6 +142,15 @@ def test_the_shipped_toy_is_as_deep_as_the_paper_and_narrower() -> None:
 # What is refused
 
 
+def test_a_full_disk_leaves_what_was_there_and_nothing_half(saved: Path) -> None:
+    before = {file.name: file.read_bytes() for file in saved.iterdir()}
+    (saved / "model.safetensors.part").symlink_to("/dev/full")  # a device that has room for nothing
+    with pytest.raises(OSError, match="No space left"):
+        save_checkpoint(small("word"), saved, card="# another\n")
+    assert {file.name: file.read_bytes() for file in saved.iterdir()} == before
+    load_checkpoint(saved, CPU)
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_a_missing_file_is_named(saved: Path, file: str) -> None:
     (saved / file).unlink()

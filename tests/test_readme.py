@@ -33,7 +33,7 @@ def test_the_space_runs_the_pinned_gradio() -> None:
 def test_its_one_table_of_settings_has_every_variable_that_the_code_reads() -> None:
     read = {variable(field.name): str(field.default) for field in fields(Limits)}
     for file in [ROOT / "app.py", *(ROOT / "transformer").rglob("*.py")]:
-        read |= dict.fromkeys(re.findall(r"\b(?:TRANSFORMER|GRADIO)_[A-Z_]*[A-Z]\b", file.read_text()), "")
+        read |= dict.fromkeys(re.findall(r"\b(?:TRANSFORMER|GRADIO|OMP)_[A-Z_]*[A-Z]\b", file.read_text()), "")
     table = dict(re.findall(r"^\| `([A-Z_]+)` \| *([^|]*?) *\|", README.split("### Settings")[1], re.M))
     for name in ("GRADIO_SERVER_NAME", "GRADIO_SERVER_PORT"):  # which Gradio reads
         assert table.pop(name)

@@ -222,5 +222,8 @@ def _digest(*parts: bytes) -> str:
 
 def _write(file: Path, content: bytes) -> None:
     part = file.with_name(file.name + ".part")
-    part.write_bytes(content)
-    os.replace(part, file)
+    try:
+        part.write_bytes(content)
+        os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)  # half of it, where the disk is full

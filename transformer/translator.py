@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 import torch
@@ -59,6 +59,44 @@ class Candidate:
     probability: float
 
 
+class Candidates(Sequence[Candidate]):
+    """Every word of a vocabulary, likeliest first. A word is made when it is asked for: a run has thousands of them.
+
+    Args:
+        tokens: of the vocabulary, by id.
+        distribution: (V,), by id.
+    """
+
+    def __init__(self, tokens: Tokens, distribution: Tensor) -> None:
+        probabilities, order = distribution.sort(descending=True, stable=True)
+        self._tokens = tokens
+        self._order: np.ndarray = order.numpy(force=True).astype(np.int32)
+        if probabilities.dtype == torch.bfloat16:  # which numpy does not know
+            probabilities = probabilities.float()
+        self.probabilities: np.ndarray = probabilities.numpy(force=True)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Candidate, ...]: ...
+    def __getitem__(self, place: int | slice) -> Candidate | tuple[Candidate, ...]:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(len(self))))
+        return Candidate(self._tokens[self._order[place]], float(self.probabilities[place]))
+
+    def __iter__(self) -> Iterator[Candidate]:
+        ranked = zip(self._order.tolist(), self.probabilities.tolist(), strict=True)
+        return (Candidate(self._tokens[i], probability) for i, probability in ranked)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class TranslationStep:
     """One turn of the loop: what was said, and what could have been (all of V, likeliest first).
@@ -69,7 +107,7 @@ class TranslationStep:
 
     token: str
     probability: float
-    candidates: tuple[Candidate, ...]
+    candidates: Sequence[Candidate]
 
     def drawn_from(self, sampling: Sampling) -> tuple[float, ...]:
         """What such a draw would be made from: the probability of each candidate after the limits, in their order."""
@@ -400,14 +438,8 @@ def _shown_after_changes(name: str) -> bool:
     return name in _INPUTS or name.endswith(("weights", "mask"))
 
 
-def _step(step: Step, tokens: tuple[str, ...]) -> TranslationStep:
-    probabilities, order = step.distribution.sort(descending=True, stable=True)
-    ranked = zip(order.tolist(), probabilities.tolist(), strict=True)
-    return TranslationStep(
-        token=tokens[step.token],
-        probability=step.probability,
-        candidates=tuple(Candidate(tokens[i], probability) for i, probability in ranked),
-    )
+def _step(step: Step, tokens: Tokens) -> TranslationStep:
+    return TranslationStep(tokens[step.token], step.probability, Candidates(tokens, step.distribution))
 
 
 def _rows(recorder: Recorder, steps: list[Step]) -> Weights:

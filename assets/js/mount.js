@@ -1,5 +1,6 @@
 // Fills a place on the page with a module, and again whenever another language is spoken.
 
+import "./line.js";
 import { recover } from "./recover.js";
 
 /** `gradio` is what Gradio hands a component: element, props, trigger, server and watch. */

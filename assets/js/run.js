@@ -19,12 +19,15 @@ let clicked = null; // the example that was asked for last
 let wanted = null; // the model that was asked for last
 let sent = null; // which question is on its way
 let next = null; // {how, data}: what is asked when it has been answered
+let answer = null; // {text, said}: the latest, as the server wrote it and as it is read
 
 export function mount({ element, props, watch, trigger, signal }) {
   begin(props.models);
+  const answered = () => (answer?.text === props.value ? answer : (answer = { text: props.value, said: JSON.parse(props.value) })).said;
   const source = h("span", { class: "tokens", role: "group", "aria-label": t("run.source") });
   const target = h("span", { class: "tokens", id: "translation", role: "group", "aria-label": t("run.target"), "aria-live": "polite" });
   const message = h("p", { class: "message", role: "alert", hidden: true });
+  const crowd = h("p", { class: "crowd", id: "crowd", role: "status", hidden: true });
   const note = h("p", { class: "note", hidden: true });
   /** One question at a time: what is asked for meanwhile follows, the newest of it. `data()` is called when it is sent. */
   function ask(how, data) {
@@ -86,7 +89,7 @@ export function mount({ element, props, watch, trigger, signal }) {
     h("div", { class: "progress", "aria-hidden": "true" }),
     h("div", { class: "run" }, h("p", {}, source, h("span", { class: "arrow" }, "→"), " ", target), transport),
     changed,
-    h("div", { class: "under" }, message, note, examples, legend),
+    h("div", { class: "under" }, message, crowd, note, examples, legend),
   );
 
   const go = (step) => update({ step });
@@ -151,7 +154,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
 
   function take() {
-    const { run, whole, error } = props.value;
+    const { run, whole, error } = answered();
     complain(error);
     if (error?.key === "error.model_gone" && wanted && isOwn(wanted)) forget(wanted);
     if (!run || run === state.run) return;
@@ -173,12 +176,12 @@ export function mount({ element, props, watch, trigger, signal }) {
     opened = true;
     const { run, place, wrong } = read(location.search);
     arrive = () => {
-      if (run && props.value.error?.key === "error.changes") {
+      if (run && answered().error?.key === "error.changes") {
         wrong.push("changes"); // the sentence that was asked for can be had without them
         run.changes = [];
         return ask("example", () => run);
       }
-      if (run && props.value.error && (run.checkpoint !== state.run.checkpoint || run.changes.length) && !wrong.includes("sentence")) {
+      if (run && answered().error && (run.checkpoint !== state.run.checkpoint || run.changes.length) && !wrong.includes("sentence")) {
         wrong.push("sentence"); // the model, and what is to be changed in it, can be had without it
         run.changes = run.changes.filter(isLasting);
         run.sentence = models()[run.checkpoint].examples[0].sentence;
@@ -186,7 +189,7 @@ export function mount({ element, props, watch, trigger, signal }) {
       }
       arrive = null;
       const missing = [...wrong, ...restore(place)].map((name) => t(`link.${name}`));
-      if (missing.length) complain(props.value.error, t("link.wrong", { what: missing.join(t("list.comma")) }));
+      if (missing.length) complain(answered().error, t("link.wrong", { what: missing.join(t("list.comma")) }));
     };
     const here = run && run.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence && !run.changes.length;
     if (!run || here) arrive();
@@ -202,6 +205,14 @@ export function mount({ element, props, watch, trigger, signal }) {
     complain({ key: "error.no_answer", values: {} });
   };
   const settled = () => [doubt, patience].forEach(clearTimeout);
+  // Whoever waits in line is answered in the end: only where no line is, patience is.
+  on("line:news", ({ detail }) => {
+    crowd.textContent = !detail ? "" : detail.full ? t("line.full") : t("line.waiting", { waiting: detail.waiting });
+    crowd.hidden = !detail;
+    if (!detail || !sent) return;
+    clearTimeout(patience);
+    patience = setTimeout(noAnswer, PATIENCE_MS);
+  });
   on("translate:asked", () => {
     card.classList.add("busy");
     settled();
@@ -215,11 +226,11 @@ export function mount({ element, props, watch, trigger, signal }) {
     expect(null);
     settle();
     card.classList.remove("busy");
-    complain(props.value.error); // an answer that equals the last one is no news to `watch`
+    complain(answered().error); // an answer that equals the last one is no news to `watch`
     arrive?.();
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const typing = document.activeElement?.closest("#sentence");
-    if (typing && !props.value.error && document.activeElement.value === state.run.sentence) slider.focus();
+    if (typing && !answered().error && document.activeElement.value === state.run.sentence) slider.focus();
   });
   // A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it.
   let pointed = null;

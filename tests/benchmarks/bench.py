@@ -15,11 +15,11 @@ from typing import Any
 
 import torch
 
-from . import models
+from . import drawing, models
 from .ratio import Ratio
 from .table import HEADING, as_table
 
-PARTS = (models,)  # modules with `measure() -> list[Ratio]`
+PARTS = (models, drawing)  # modules with `measure() -> list[Ratio]`
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"

@@ -1,6 +1,7 @@
 """A training that is watched is the training alone, and its events say what really happened."""
 
 import base64
+import errno
 import json
 import math
 import re
@@ -237,7 +238,10 @@ def test_the_file_is_whole_when_its_event_comes(file: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, {"tie_weights": True, "norm_first": True}, {"steps": 40}])
-def test_every_frame_is_of_the_weights_of_its_step(changes: dict[str, Any], share: float, file: Path) -> None:
+def test_every_frame_is_of_the_weights_of_its_step(
+    changes: dict[str, Any], share: float, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "FRAME_SECONDS", 1e9)  # or a slow machine is shown more of them
     asked = job(**changes)
     frames = {event["step"]: event for event in of("snapshot", watched(asked, file))}
     assert len(frames) == min(FRAMES, asked.training["steps"] + 1)  # none is left out
@@ -443,6 +447,17 @@ def test_weights_that_are_no_numbers_are_never_looked_at(
     events = watched(job(held_out=0.4), file)
     assert one("error", events)["message"]["values"] == {"step": 4}
     assert {event["step"] for event in events if event["event"] in ("snapshot", "says", "held_out")} <= {0, 1, 2}
+    assert not file.exists()
+
+
+def test_a_full_disk_is_told_and_nothing_half_is_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(*_: Any) -> None:
+        file.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(session, "save_portable", half)
+    *_, last = watched(job(), file)
+    assert (last["event"], last["message"]["key"]) == ("error", "train.no_room")
     assert not file.exists()
 
 

@@ -419,6 +419,18 @@ class Caller:
         return response
 
 
+def test_a_full_disk_is_told_and_nothing_half_is_kept(
+    client: TestClient, shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = content(packed(), tmp_path)
+    monkeypatch.setattr(routes.secrets, "token_hex", lambda size: "full")
+    full = shop._shelf.folder / "full.safetensors"
+    full.symlink_to("/dev/full")  # a device that has room for nothing
+    assert refusal(client.post("/models?visit=me", content=file)) == "file.no_room"
+    assert list(shop._shelf.folder.iterdir()) == []
+    monkeypatch.undo()
+
+
 def endless(size: int = 2**20) -> Iterator[bytes]:
     while True:
         yield bytes(size)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 
 from ..checkpoint import Checkpoint
 from ..config import TransformerConfig
@@ -35,6 +36,9 @@ from ..vocabulary import END, START, Vocabulary
 from .film import Camera, Frame
 from .job import Job
 
+NO_ROOM = Message(
+    "train.no_room", "The model was trained, and the server had no room to keep it. Try again in some minutes."
+)
 SHARE = 0.08  # of training's time goes at most into looking at the model
 LOOK_SECONDS, FRAME_SECONDS = 0.2, 1  # between two looks at what it says, and at its maps
 SEND_SECONDS = 0.1  # between two reports of progress
@@ -144,7 +148,12 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         yield _diverged(step)
         return
     settings = job.training | {"held_out_pairs": len(job.held_out), "steps_taken": step}
-    save_portable(Portable(checkpoint, job.name, job.corpus, job.pairs, settings, _card(job, ended, scores)), file)
+    try:
+        save_portable(Portable(checkpoint, job.name, job.corpus, job.pairs, settings, _card(job, ended, scores)), file)
+    except (OSError, SafetensorError):
+        file.unlink(missing_ok=True)
+        yield {"event": "error", "message": NO_ROOM.for_page()}
+        return
     yield {"event": "trained", "file": str(file), **ended, "scores": scores}
     yield from looks(camera.frame(step))
     for frame in camera.develop():

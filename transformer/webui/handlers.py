@@ -17,7 +17,7 @@ from ..message import Message, Words
 from ..translator import CheckpointError, SentenceError, Translation, names
 from ..translator import positional_encoding as encode_positions
 from ..vocabulary import PAD
-from .models import GoneError, answered_once, held_out, material, translator
+from .models import BrokenError, GoneError, answered_once, held_out, material, translator
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
@@ -66,7 +66,7 @@ def show(sentence: str, checkpoint: str = "toy", asked: Any = ()) -> dict[str, A
         return {"run": _page(checkpoint, sentence, Interventions.parse(asked)), "whole": whole, "error": None}
     except SentenceError as error:
         return _refused(error.message)
-    except GoneError as error:
+    except (GoneError, BrokenError) as error:
         return _refused(error.message)
     except CheckpointError:
         english = "There is no such checkpoint. There is: {names}."

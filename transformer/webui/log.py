@@ -7,7 +7,7 @@ written, as text. A line has `time` (UTC), `level` and `action`, and of an actio
     characters   of the sentence
     ms           that it took
     outcome      "ok", the key of a refusal (see assets/locales) or "refused", "left" (the visitor went before the end
-                 of a stream), or "fault"
+                 of a stream), "full" (of the action "wait": the line was), or "fault"
 
 or of a request for one of our own addresses `status`, `received` and `sent` (bytes) instead of the first two. A fault
 has `error`, the type, and `where`, the lines of code that led to it: its message could quote a visitor.
@@ -150,6 +150,7 @@ class Quiet(gr.Blocks):
             raise gr.Error(f"This action takes {len(block_fn.inputs)} values, and {len(inputs)} came.")
 
     async def process_api(self, block_fn: Any, *args: Any, **named: Any) -> Any:
+        named["root_path"] = None  # for addresses of files, in search of which Gradio walks through every answer
         try:
             return await super().process_api(block_fn, *args, **named)
         except gr.Error as error:  # for the visitor

@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from ..corpus import MATERIALS, AlignedPair, Material
 from ..message import Message
 from ..translator import CheckpointError, Translator, names
+from . import log
 from .shelf import KEY, shelf
 
 P = ParamSpec("P")
@@ -23,6 +24,15 @@ class GoneError(CheckpointError):
     )
 
     def __init__(self) -> None:
+        super().__init__(str(self.message))
+
+
+class BrokenError(CheckpointError):
+    """A shipped model whose files were cut off or replaced since the server began."""
+
+    def __init__(self, name: str) -> None:
+        english = "The files of the model {name} cannot be read. Take another model, and tell whoever runs this server."
+        self.message = Message("error.model_broken", english, {"name": name})
         super().__init__(str(self.message))
 
 
@@ -63,7 +73,11 @@ def answered_once(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Cal
 def _shipped(checkpoint: str) -> Translator:
     if checkpoint not in names():
         raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(names())}.")
-    return Translator.load(checkpoint)
+    try:
+        return Translator.load(checkpoint)
+    except CheckpointError as error:  # its message has the paths of this machine
+        log.fault("checkpoint", error)
+        raise BrokenError(checkpoint) from error
 
 
 def material(checkpoint: str) -> Material | None:

@@ -1,9 +1,12 @@
 """The frame of the page: one sentence and its run at the top, every tab a view of that run.
 
-No event waits in Gradio's queue: a click or a call is one request with one answer, which any replica can give.
+No event waits in Gradio's queue: a click or a call is one request with one answer, which any replica can give. Where
+many ask at once they wait in a line of our own (see line.py).
 """
 
 import json
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from ..corpus import MATERIALS
 from ..translator import names
 from . import bugs, handlers, lesson, roads, tools, train, whatif
 from .guard import Guard
+from .line import InLine, line
 from .log import Quiet, noted
 from .models import about, translator
 from .routes import ROUTES
@@ -56,9 +60,22 @@ def launch() -> dict[str, Any]:
     Raises:
         ValueError: the environment asks for what is not there.
     """
+    line()
     more = tools.endpoint()
     routes = [*more.pop("routes"), *ROUTES]
-    return LAUNCH | {"app_kwargs": {"routes": routes, "middleware": [Middleware(Guard)], **more}}
+    return LAUNCH | {"app_kwargs": {"routes": routes, "middleware": [Middleware(Guard), Middleware(InLine)], **more}}
+
+
+def as_text(handler: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, str]]:
+    """The handler of an event, whose run is written as JSON here: Gradio would walk through it three times, in search
+    of files."""
+
+    @wraps(handler)
+    def ask(event: gr.EventData) -> tuple[Any, str]:
+        sentence, shown = handler(event)
+        return sentence, json.dumps(shown)
+
+    return ask
 
 
 def build() -> gr.Blocks:
@@ -83,7 +100,7 @@ def build() -> gr.Blocks:
                     elem_id="sentence", placeholder=ENGLISH["sentence.label"],
                 )  # fmt: skip
                 button = gr.Button(ENGLISH["sentence.translate"], variant="primary", elem_id="translate", scale=0)
-            top = view("run", handlers.show(opening), events=tuple(EVENTS), models=models)
+            top = view("run", json.dumps(handlers.show(opening)), events=tuple(EVENTS), models=models)
         with gr.Tabs():
             with gr.Tab(ENGLISH["tab.translate"], id="translate", elem_id="tab-translate"):
                 view("translate", elem_id="story")
@@ -117,7 +134,7 @@ def build() -> gr.Blocks:
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
         quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
         for event, handler in EVENTS.items():
-            getattr(top, event)(noted(handler), None, [sentence, top], js=asked, queue=False, **quiet).then(
+            getattr(top, event)(as_text(noted(handler)), None, [sentence, top], js=asked, queue=False, **quiet).then(
                 None, js=answered
             )
         for action in ACTIONS:

@@ -81,7 +81,9 @@ def _words(run: Translation) -> dict[str, Any]:
 
 def _step(step: TranslationStep) -> dict[str, Any]:
     """The likeliest words, and the one that was said, which may be none of them where it was forced."""
-    shown = [c for i, c in enumerate(step.candidates) if i < MOST_CANDIDATES or c.token == step.token]
+    shown = list(step.candidates[:MOST_CANDIDATES])
+    if all(c.token != step.token for c in shown):
+        shown.append(next(c for c in step.candidates if c.token == step.token))
     candidates = [{"token": c.token, "probability": c.probability} for c in shown]
     return {"token": step.token, "probability": step.probability, "candidates": candidates}
 

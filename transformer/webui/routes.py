@@ -6,10 +6,12 @@ POST mistake        {"name", "visit"}: trainings that show a mistake, as events 
 POST models?visit=  a file; answers {"model", "kept": the keys of all the visit's models} or {"error"}
 GET models/KEY      the file
 DELETE models/KEY   forget it
-GET health          {"status": "ok", "device", "checkpoints", "training": {"running", "waiting"}}
+GET health          {"status": "ok", "device", "checkpoints", "training": {"running", "waiting"},
+                    "line": {"working", "waiting"}}
 """
 
 import asyncio
+import errno
 import json
 import secrets
 import time
@@ -31,6 +33,7 @@ from ..portable import PortableError, load_portable, most_bytes, too_big
 from ..translator import names
 from . import log
 from .guard import MOST_BODY
+from .line import line
 from .models import about, translator
 from .shelf import ShelfError, file_name, shelf
 from .workshop import BusyError, Event, workshop
@@ -113,7 +116,11 @@ async def bring(request: Request) -> Response:
         return JSONResponse({"model": about(key), "kept": shelf().of(visit)})
     except (PortableError, ShelfError) as error:
         return _refused(error.message)
-    except (OSError, ClientDisconnect):
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return _refused(Message("file.no_room", "The server has no room for this file. Try again in some minutes."))
+        return _refused(Message("file.not_taken", "The file did not arrive whole. Try again."))
+    except ClientDisconnect:
         return _refused(Message("file.not_taken", "The file did not arrive whole. Try again."))
     finally:
         if not kept:
@@ -122,7 +129,7 @@ async def bring(request: Request) -> Response:
 
 async def file(request: Request) -> Response:
     model = shelf().find(request.path_params["key"])
-    if model is None:
+    if model is None or not model.file.exists():  # whoever tidies a machine's temporary files may have taken it
         return Response("This model is here no more.", 404, media_type="text/plain")
     return FileResponse(model.file, media_type="application/octet-stream", filename=file_name(model.portable.name))
 
@@ -136,8 +143,10 @@ async def health(_: Request) -> Response:
     """Cheap enough for a load balancer that asks every second."""
     running, waiting = workshop().busy()
     training = {"running": running, "waiting": waiting}
+    asking = {"working": line().working, "waiting": line().waiting}
     device = str(translator("toy").device)  # which was loaded with the page
-    return JSONResponse({"status": "ok", "device": device, "checkpoints": names(), "training": training})
+    told = {"status": "ok", "device": device, "checkpoints": names(), "training": training, "line": asking}
+    return JSONResponse(told)
 
 
 class _Noted:

@@ -15,6 +15,7 @@ from typing import Any
 from ..device import pick_device
 from ..live.job import Job
 from ..live.limits import Limits
+from ..live.session import NO_ROOM
 from ..message import Message
 from ..portable import PortableError, load_portable
 from .models import about
@@ -226,6 +227,8 @@ class Workshop:
             key = await asyncio.to_thread(self._shelf.put, portable, visit, file)
         except (PortableError, ShelfError) as error:
             return {"event": "error", "message": error.message.for_page()}
+        except OSError:  # somebody else has removed it
+            return {"event": "error", "message": NO_ROOM.for_page()}
         del trained["file"]
         return {**trained, "model": about(key), "kept": self._shelf.of(visit)}
 

@@ -1,0 +1,184 @@
+"""What happens to a server, happens: a worker dies, a checkpoint is cut off, visitors vanish. It goes on."""
+
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from transformer import Translator
+from transformer.live.plan import DEFAULTS
+from transformer.portable import save_portable
+
+from ..test_portable import packed
+from .conftest import PATIENCE, ROOT, Server
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
+
+COLA = "ich mochte ein cola"
+PARTS = ("app.py", "transformer", "assets", "checkpoints")
+
+
+class Own(Server):
+    """A server on a copy of the project, with a folder of its own for what belongs to visits."""
+
+    def __init__(self, folder: Path) -> None:
+        for part in PARTS:
+            if (ROOT / part).is_dir():
+                shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / part, folder / part)
+        self.checkpoints, self.kept = folder / "checkpoints", folder / "kept"
+        self.kept.mkdir()
+        super().__init__(folder, TMPDIR=str(self.kept), TRANSFORMER_TRAIN_AT_ONCE="1")
+
+    def workers(self) -> list[int]:
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        return [int(child) for task in tasks for child in task.read_text().split()]
+
+    def holds(self) -> tuple[int, int]:
+        """Threads, and open files."""
+        own = Path(f"/proc/{self.process.pid}")
+        return len(list((own / "task").iterdir())), len(list((own / "fd").iterdir()))
+
+    def models(self) -> list[Path]:
+        return list(self.kept.rglob("*.safetensors"))
+
+    def training(self) -> dict[str, int]:
+        return httpx.get(f"{self.url}health", trust_env=False).json()["training"]
+
+    def call(self, action: str, *values: Any) -> httpx.Response:
+        path = f"{self.url}gradio_api/run/{action}"
+        return httpx.post(path, json={"data": list(values)}, timeout=60, trust_env=False)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
+    server = Own(tmp_path_factory.mktemp("own"))
+    server.wait()
+    yield server
+    server.end()
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE / 1000
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def asked(visit: str, steps: int) -> dict[str, Any]:
+    settings = DEFAULTS["toy"]
+    training = settings["training"] | {"steps": steps}
+    return settings | {"name": "mine", "corpus": "toy", "pairs": [], "watch": "", "visit": visit, "training": training}
+
+
+def events(server: Own, visit: str, steps: int) -> Iterator[dict[str, Any]]:
+    """Of a training, until it ends or nobody asks for more."""
+    body = asked(visit, steps)
+    with httpx.stream("POST", f"{server.url}train", json=body, timeout=60, trust_env=False) as answer:
+        for line in answer.iter_lines():
+            yield json.loads(line)
+
+
+def test_a_worker_that_is_killed_is_told_and_the_queue_goes_on(server: Own) -> None:
+    one = events(server, "one", 500)
+    while next(one)["event"] != "progress":
+        pass
+    found: list[dict[str, Any]] = []
+    two = threading.Thread(target=lambda: found.extend(events(server, "two", 3)))
+    two.start()
+    until(lambda: server.training()["waiting"] == 1)
+    (worker,) = server.workers()
+    os.kill(worker, signal.SIGKILL)
+    *_, last = one
+    assert (last["event"], last["message"]["key"]) == ("error", "train.died")
+    two.join()
+    assert [event["event"] for event in found if event["event"] in ("waiting", "started", "trained", "error")] == [
+        "waiting",
+        "started",
+        "trained",
+    ]
+    until(lambda: server.training() == {"running": 0, "waiting": 0})
+    assert len(server.models()) == 1  # the one that was killed leaves nothing
+    key = next(event["model"]["checkpoint"] for event in found if event["event"] == "trained")
+    assert server.call("translate", COLA, key).status_code == 200
+
+
+def test_who_vanishes_in_the_middle_of_a_training_leaves_nothing(server: Own) -> None:
+    def vanish(visit: str) -> None:
+        stream = events(server, visit, 500)
+        while next(stream)["event"] != "progress":
+            pass
+        stream.close()
+
+    vanish("first")  # what is made once, for all
+    until(lambda: server.training()["running"] == 0 and not server.workers())
+    files = len(server.models())
+    threads, opened = server.holds()
+    vanish("second")
+    until(lambda: server.training()["running"] == 0 and not server.workers())
+    until(lambda: server.holds()[0] <= threads + 1 and server.holds()[1] <= opened + 1)
+    assert len(server.models()) == files
+
+
+def test_a_model_whose_file_was_removed_is_told(server: Own, tmp_path: Path) -> None:
+    save_portable(packed(), tmp_path / "mine")
+    content = (tmp_path / "mine").read_bytes()
+    brought = httpx.post(f"{server.url}models?visit=me", content=content, trust_env=False)
+    key = brought.json()["model"]["checkpoint"]
+    address = f"{server.url}models/{key}"
+    assert httpx.get(address, trust_env=False).status_code == 200
+    for file in server.models():
+        file.unlink()
+    answer = httpx.get(address, trust_env=False)
+    assert (answer.status_code, answer.text) == (404, "This model is here no more.")
+    assert server.call("translate", "wort1 wort2", key).status_code == 200  # it is in memory
+
+
+def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Own) -> None:
+    file = server.checkpoints / "toy" / "model.safetensors"
+    toy = Translator.load("toy", device="cpu")
+
+    def answers(sentence: str) -> None:
+        """One that nobody has asked before."""
+        answer = server.call("translate", sentence, "toy").json()["data"][0]
+        assert answer["text"] == toy.translate(sentence).text
+
+    os.truncate(file, 1000)
+    answers("ein cola")
+    file.write_bytes((server.checkpoints / "classroom" / "model.safetensors").read_bytes())
+    answers("bier ein ich")
+    file.unlink()
+    answers("cola ich")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "vocabularies.json"])
+def test_a_checkpoint_that_was_cut_off_before_it_is_chosen(server: Own, file: str) -> None:
+    path = server.checkpoints / "classroom" / file
+    whole = path.read_bytes()
+    os.truncate(path, len(whole) // 2)
+    try:
+        answer = server.call("translate", "Das Kind schläft", "classroom")
+        assert answer.status_code == 500
+        assert answer.json()["error"].startswith("The files of the model classroom cannot be read.")
+        event = {"checkpoint": "classroom", "sentence": COLA}
+        chosen = {"data": [], "fn_index": 7, "event_data": event}
+        shown = httpx.post(f"{server.url}gradio_api/run/predict", json=chosen, timeout=60, trust_env=False).json()
+        assert json.loads(shown["data"][-1])["error"]["key"] == "error.model_broken"
+        assert server.call("translate", COLA, "toy").status_code == 200
+        assert httpx.get(server.url, trust_env=False).status_code == 200
+    finally:
+        path.write_bytes(whole)
+
+
+def test_a_checkpoint_that_is_whole_again_is_taken(server: Own) -> None:
+    answer = server.call("translate", "Das Kind schläft", "classroom")
+    assert answer.json()["data"][0]["text"] == "the child sleeps ."

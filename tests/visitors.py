@@ -1,0 +1,305 @@
+"""Visitors without a browser, who speak the page's own protocol: the requests that its clicks make, and no more.
+
+Plain asyncio on sockets, because many of them share a machine with the server that they are to measure.
+"""
+
+import asyncio
+import base64
+import binascii
+import json
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import orjson
+
+from transformer.corpus.classroom import SENTENCES, draw
+from transformer.live.plan import DEFAULTS
+from transformer.maps import KINDS
+from transformer.webui import bugs, handlers, lesson, roads, tools, train, whatif
+from transformer.webui.page import ACTIONS, EVENTS
+
+TOY = ("Ich möchte ein Bier", "ich mochte ein cola", "ein Cola", "ich ein Bier", "mochte ein bier", "Cola Bier ein")
+SILENCED = {"do": "silence", "kind": "cross", "layer": 1, "head": 2}
+MISTAKES = ("padding_rows", "unscaled", "one_head", "never_stops", "no_eval")  # of decoding: they train nothing
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one click asks.
+
+    Attributes:
+        action: what the click is called in a table.
+        path: of the request, without the first slash.
+        body: None for a GET.
+        expected: what the answer has to be, computed here and now; None where nothing more is asked than status 200.
+    """
+
+    action: str
+    path: str
+    body: dict[str, Any] | None = None
+    expected: Callable[[], Any] | None = None
+
+    def answer(self, body: bytes) -> Any:
+        """The part of the response's body that is the answer."""
+        if self.path.startswith("gradio_api/run/"):
+            answer = orjson.loads(body)["data"][-1]
+            return orjson.loads(answer) if isinstance(answer, str) else answer  # of an event, as text
+        return orjson.loads(body) if self.body is not None else None
+
+
+class Connection:
+    """One connection that is kept, as a browser keeps its own. No timeouts: whoever waits, waits."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._pipe: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, question: Question) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers by their names in lower case, body."""
+        if self._pipe is None or self._pipe[0].at_eof():  # the server closes what was idle for long
+            self._pipe = await asyncio.open_connection("127.0.0.1", self._port)
+        reader = self._pipe[0]
+        status, headers = await self._begin(question)
+        if headers.get("transfer-encoding") == "chunked":
+            body = b"".join([piece async for piece in self._pieces()])
+        else:
+            body = await reader.readexactly(int(headers.get("content-length", 0)))
+        if headers.get("connection") == "close":
+            self.close()
+        return status, headers, body
+
+    async def stream(self, question: Question) -> AsyncIterator[bytes]:
+        """The pieces of an answer as they come; the connection ends with it."""
+        self._pipe = await asyncio.open_connection("127.0.0.1", self._port)
+        try:
+            status, headers = await self._begin(question)
+            if headers.get("transfer-encoding") != "chunked":
+                raise RuntimeError(f"no stream, but status {status}")
+            async with aclosing(self._pieces()) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            self.close()
+
+    async def _begin(self, question: Question) -> tuple[int, dict[str, str]]:
+        assert self._pipe
+        reader, writer = self._pipe
+        method, body = "GET" if question.body is None else "POST", b""
+        head = f"{method} /{question.path} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\n"
+        if question.body is not None:
+            body = orjson.dumps(question.body)
+            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        writer.write(f"{head}\r\n".encode() + body)
+        first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        pairs = (line.split(":", 1) for line in lines if line)
+        return int(first.split()[1]), {name.lower(): value.strip() for name, value in pairs}
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        assert self._pipe
+        reader = self._pipe[0]
+        while size := int(await reader.readline(), 16):
+            yield await reader.readexactly(size)
+            await reader.readexactly(2)
+        await reader.readexactly(2)
+
+    def close(self) -> None:
+        if self._pipe:
+            self._pipe[1].close()
+            self._pipe = None
+
+
+class Page:
+    """What a browser knows after it has loaded the page: the numbers of its events and components."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        events = {event: each for each in config["dependencies"] for _, event in each["targets"]}
+        self._events = {name: (events[name]["id"], events[name]["targets"][0][0]) for name in EVENTS}
+        self._components: dict[str, int] = {}
+        for component in config["components"]:
+            for name in component["props"].get("server_fns") or ():
+                self._components.setdefault(name, component["id"])
+
+    @classmethod
+    async def load(cls, port: int) -> "Page":
+        connection = Connection(port)
+        _, _, body = await connection.ask(Question("open the page", "config"))
+        connection.close()
+        return cls(orjson.loads(body))
+
+    def click(self, action: str, event: str, session: str, asked: dict[str, Any], **expected: Any) -> Question:
+        """An event of the run at the top."""
+        number, component = self._events[event]
+        body = {"data": [], "event_data": asked, "fn_index": number, "trigger_id": component, "session_hash": session}
+        return Question(action, "gradio_api/run/predict", body, **expected)
+
+    def call(self, action: str, function: Callable[[Any], Any], session: str, asked: dict[str, Any]) -> Question:
+        """A function of the server that a tab calls."""
+        name = function.__name__
+        body = {"data": asked, "fn_name": name, "component_id": self._components[name], "session_hash": session}
+        return Question(action, "gradio_api/component_server/", body, lambda: function(asked))
+
+
+def program(function: Callable[..., Any], *values: Any) -> Question:
+    """The same action as a program calls it."""
+    path = f"gradio_api/run/{function.__name__}"
+    return Question(f"API {function.__name__}", path, {"data": list(values)}, lambda: called(function, *values))
+
+
+def called(function: Callable[..., Any], *values: Any) -> Any:
+    answer = function(*values)
+    return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
+
+
+class Visitor:
+    """Somebody who clicks through the whole page, a sentence of the toy or the classroom at a time.
+
+    Args:
+        seed: two visitors of one seed click alike.
+    """
+
+    def __init__(self, page: Page, seed: int, sentences: tuple[str, ...]) -> None:
+        self._page = page
+        self._sentences = sentences
+        self.rng = random.Random(seed)
+        self.session = f"visitor{seed}"
+        self.checkpoint, self.sentence = "toy", TOY[0]
+
+    def translate(self) -> Question:
+        """Another sentence."""
+        self.sentence = self.rng.choice(TOY if self.checkpoint == "toy" else self._sentences)
+        return self._shown("translate", "ask", self.sentence)
+
+    def _shown(self, action: str, event: str, sentence: str, changes: tuple[dict[str, Any], ...] = ()) -> Question:
+        checkpoint = self.checkpoint
+        asked = {"checkpoint": checkpoint, "sentence": sentence, "changes": list(changes)}
+        return self._page.click(
+            action, event, self.session, asked, expected=lambda: handlers.show(sentence, checkpoint, list(changes))
+        )
+
+    def surprise(self) -> Question:
+        """Which sentence comes, nobody knows before."""
+        self.checkpoint = "classroom"
+        return self._page.click("surprise", "surprise", self.session, {"checkpoint": "classroom", "changes": []})
+
+    def choose(self) -> Question:
+        self.checkpoint = "classroom" if self.checkpoint == "toy" else "toy"
+        self.sentence = (TOY if self.checkpoint == "toy" else self._sentences)[0]
+        asked = {"checkpoint": self.checkpoint, "sentence": self.sentence, "changes": [], "example": False}
+        sentence, checkpoint = self.sentence, self.checkpoint
+        return self._page.click(
+            "choose a model", "choose", self.session, asked, expected=lambda: handlers.show(sentence, checkpoint)
+        )
+
+    def others(self) -> dict[str, Callable[[], Question]]:
+        """All other actions by their names, about the sentence that is shown."""
+        run = {"checkpoint": self.checkpoint, "sentence": self.sentence, "changes": []}
+        where = {"checkpoint": self.checkpoint}
+        beer, rng = self.sentence, self.rng
+
+        def call(action: str, function: Callable[[Any], Any], **more: Any) -> tuple[str, Callable[[], Question]]:
+            return action, lambda: self._page.call(action, function, self.session, run | more)
+
+        settings = {name: DEFAULTS["toy"][name] for name in ("model", "training", "held_out")}
+        plan = {"name": "mine", "corpus": "toy", "pairs": [], "watch": ""} | settings
+        address = f"?checkpoint={self.checkpoint}&sentence=ein&tab=attention&layer=2"
+        kind = rng.choice(KINDS)
+        asked = [
+            ("open the page", lambda: Question("open the page", address)),
+            ("example", lambda: self._shown("example", "example", beer)),
+            ("surprise", self.surprise),
+            ("choose a model", self.choose),
+            ("what if", lambda: self._shown("what if", "ask", beer, (SILENCED,))),
+            call("checks", lesson.checks),
+            call("heads", handlers.heads),
+            call("which heads matter", whatif.sweep, on="sentence"),
+            call("words", whatif.vocabulary, **where),
+            call("spot the bug", bugs.mistake, name=rng.choice(MISTAKES)),
+            call("beam search", roads.beam, width=4, alpha=0.6),
+            call("sample", roads.sampled, temperature=1.0, top_k=0, top_p=1.0, seed=rng.randrange(9)),
+            call("teacher forcing", roads.forced, slip=None),
+            call("inside a head", lesson.inside, kind=kind, layer=rng.randrange(2)),
+            call("a matrix's row", lesson.parameters, kind=kind, layer=1, part="q_proj", row=rng.randrange(9)),
+            call("residual stream", lesson.stack),
+            call("shapes", lesson.shapes),
+            call("positions", handlers.positional_encoding, length=rng.randrange(10, 60), d_model=64),
+            call("embedding + position", handlers.input_sum, stack=rng.choice(("encoder", "decoder"))),
+            call("two ways", lesson.two_ways, step=1, word="a"),
+            call("CSV", lesson.weights_csv),
+            call("notebook", lesson.notebook),
+            call("handout", lesson.provenance),
+            # Not computed again: it would have a process ready, because somebody is about to train.
+            (
+                "plan a training",
+                lambda: replace(self._page.call("plan a training", train.plan, self.session, plan), expected=None),
+            ),
+        ]
+        values: dict[Callable[..., Any], tuple[Any, ...]] = {
+            handlers.translate: (beer, self.checkpoint),
+            tools.attention: (beer, kind, 1, 2, self.checkpoint),
+            tools.positions: (10, 64),
+            whatif.what_if: (beer, [SILENCED], self.checkpoint),
+            whatif.which_heads_matter: (beer, self.checkpoint),
+            roads.beam_search: (beer, 3, 1.0, self.checkpoint),
+            roads.sample: (beer, 2.0, 0, 1.0, 7, self.checkpoint),
+            roads.teacher_forcing: (beer, self.checkpoint, None, ""),
+            bugs.spot_the_bug: (rng.choice(MISTAKES), beer, self.checkpoint),
+        }
+        assert set(values) == set(ACTIONS)
+        for function, given in values.items():
+            asked.append((f"API {function.__name__}", lambda f=function, g=given: program(f, *g)))  # type: ignore[misc]
+        return dict(asked)
+
+
+def sentences(count: int) -> tuple[str, ...]:
+    """Of the classroom, all different."""
+    return tuple(each.spelling for each in draw(SENTENCES, count, seed=7))
+
+
+def training(visit: str, steps: int) -> Question:
+    """A training of the classroom's pairs, as the tab Train asks for it."""
+    settings = DEFAULTS["classroom"]
+    asked = {"name": "load", "corpus": "classroom", "pairs": [], "watch": "", "visit": visit}
+    return Question("train", "train", settings | asked | {"training": settings["training"] | {"steps": steps}})
+
+
+def agree(one: Any, other: Any) -> bool:
+    """Whether two answers are one: numbers to 1e-4, also where they travel as base64; all else exactly."""
+    match one, other:
+        case dict(), dict():
+            return one.keys() == other.keys() and all(agree(one[key], other[key]) for key in one)
+        case list(), list():
+            return len(one) == len(other) and all(map(agree, one, other))
+        case (float() | int(), float() | int()) if type(one) is not bool and type(other) is not bool:
+            return bool(np.isclose(one, other, rtol=1e-3, atol=1e-4))
+        case str(), str() if one != other and len(one) == len(other) > 8 and "," not in one:
+            pairs = _floats(one), _floats(other)
+            return pairs[0] is not None and pairs[1] is not None and np.allclose(*pairs, rtol=1e-3, atol=1e-4)
+        case str(), str() if one.count(",") > 99:  # a table
+            return agree(_cells(one), _cells(other))
+    return one == other
+
+
+def _floats(text: str) -> np.ndarray | None:
+    try:
+        return np.frombuffer(base64.b64decode(text, validate=True), "<f4")
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _cells(table: str) -> list[Any]:
+    cells = table.replace("\n", ",").split(",")
+    return [float(cell) if cell.replace(".", "").replace("e-", "").isdigit() else cell for cell in cells]
+
+
+def right(question: Question, answer: Any) -> bool:
+    """Whether an answer is what this process computes by itself; slow."""
+    if question.action == "surprise":
+        run = answer["run"]
+        return agree(answer, json.loads(orjson.dumps(handlers.show(run["sentence"], run["checkpoint"]))))
+    if question.expected is None:
+        return True
+    return agree(answer, json.loads(orjson.dumps(question.expected(), option=orjson.OPT_SERIALIZE_NUMPY)))
