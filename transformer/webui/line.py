@@ -23,6 +23,7 @@ DEFAULTS = {AT_ONCE: 2, LONGEST: 500}
 WORK = ("/gradio_api/run/", "/gradio_api/api/", "/gradio_api/component_server")
 RETRAINS = "spot_the_bug"  # may train for seconds, and has the line of the trainings
 COME_BACK_SECONDS = 2
+MOST_HELD = 64 * 2**20  # bytes of all questions in line, which stay in memory until it is their turn
 FULL = "Too many are asking right now. Try again in a few seconds."
 
 
@@ -42,6 +43,7 @@ class Line:
             raise ValueError(f"{AT_ONCE} ({at_once}) or {LONGEST} ({longest}) is below 1")
         self.at_once, self.longest = at_once, longest
         self.working = 0
+        self.held = 0  # bytes
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @classmethod
@@ -110,16 +112,18 @@ class InLine:
         if body is None:
             return
         here = line()
-        if here.full:
+        if here.full or here.held + len(body) > MOST_HELD:
             log.action("wait", started, "full", status=503, received=len(body))
             back = {"Retry-After": str(COME_BACK_SECONDS)}
             return await JSONResponse({"error": FULL}, 503, back)(scope, receive, send)
         turn, left = here.join(), False
+        here.held += len(body)
 
         def leave() -> None:
             nonlocal left
             if not left:
                 left = True
+                here.held -= len(body)
                 here.leave(turn)
 
         unread = [{"type": "http.request", "body": body, "more_body": False}]
