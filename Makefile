@@ -22,7 +22,7 @@ test: .venv/test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 toy: .venv/demo
 	$(BIN)/python -m transformer.training --corpus toy --out checkpoints/toy

@@ -17,6 +17,11 @@ settings.register_profile("tests", deadline=None, max_examples=50, derandomize=T
 settings.load_profile("tests")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that take longest begin, so that no process works alone at the end."""
+    items.sort(key=lambda item: "browser" not in item.path.parts)
+
+
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""A Chromium to drive: Playwright's own, else the system's. `python -m tests.browser.chromium` brings one."""
+"""A Chromium to drive: its shell, Playwright's own or the system's. `python -m tests.browser.chromium` brings one."""
 
 import os
 import shutil
@@ -8,13 +8,16 @@ from pathlib import Path
 
 from playwright.sync_api import Playwright, sync_playwright
 
+SHELL = "chromium-headless-shell"  # the same engine without the windows: it opens a page in half the time
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def find(playwright: Playwright) -> str | None:
     """The path of a Chromium, or None where there is none."""
     own = playwright.chromium.executable_path
-    return own if Path(own).exists() else next((path for name in NAMES if (path := shutil.which(name))), None)
+    if (shell := shutil.which(SHELL)) or not Path(own).exists():
+        return shell or next((path for name in NAMES if (path := shutil.which(name))), None)
+    return own
 
 
 def bring(playwright: Playwright) -> str:
@@ -27,6 +30,7 @@ def bring(playwright: Playwright) -> str:
     for command in (
         [sys.executable, "-m", "playwright", "install", "chromium"],
         [*sudo, "apt-get", "update", "-qq"],
+        [*sudo, "apt-get", "install", "-y", "-qq", SHELL],
         [*sudo, "apt-get", "install", "-y", "-qq", "chromium"],
     ):
         if path := find(playwright):

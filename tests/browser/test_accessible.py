@@ -16,12 +16,18 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("ut
 # WCAG 2.2 A and AA, and what axe calls best practice: no rule is left out. What axe cannot decide by itself,
 # contrast over gradients and in pictures, is measured below.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-OF_COLOUR = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}  # all that another theme can break
 
-# What breaks a rule, and where. Panels of closed tabs are left out: nobody meets them, and each is opened in turn.
+# What breaks a rule, and where. Panels of closed tabs are emptied meanwhile: nobody meets them, each is opened in turn,
+# and axe would walk through all of them again and again.
 AXE_SAYS = """async (rules) => {
     const closed = [...document.querySelectorAll("[role=tabpanel]")].filter((panel) => !panel.checkVisibility());
+    const kept = closed.map((panel) => {
+        const content = document.createDocumentFragment();
+        content.append(...panel.childNodes);
+        return content;
+    });
     const { violations } = await axe.run({ exclude: closed }, { resultTypes: ["violations"], runOnly: rules });
+    closed.forEach((panel, i) => panel.append(kept[i]));
     const why = ({ any, all, none }) => [...any, ...all, ...none][0]?.message;
     const where = ({ nodes }) => nodes.map((node) => `${node.target} (${why(node)})`);
     return violations.map((each) => `${each.id}: ${where(each).join(", ")}`);
@@ -282,7 +288,7 @@ def test_every_part_is_for_everybody(
         for name in walk(page):
             found[name] = faults(page, AXE_SAYS, RULES) + faults(page, LOOK, "everything")
             page.evaluate("document.body.classList.toggle('dark')")
-            found[f"{name}, {themes[1]}"] = faults(page, AXE_SAYS, OF_COLOUR) + faults(page, LOOK, "theme")
+            found[f"{name}, {themes[1]}"] = faults(page, LOOK, "theme")
             page.evaluate("document.body.classList.toggle('dark')")
             page.set_viewport_size(widths[1])
             found[f"{name}, small"] = faults(page, LOOK, "size")
