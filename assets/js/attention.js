@@ -8,6 +8,7 @@ import { t } from "./i18n.js";
 import { KINDS, SIDES, aloud, axes, heatmap, lines, mark, paddingMasked, repaint, table, thumbnail, tips } from "./maps.js";
 
 const DRAW = { heatmap, lines, table };
+const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
 
 export function mount({ element, signal }) {
   const kind = segmented(t("attention.which"), KINDS.map((name) => [name, t(`kind.${name}`)]), (value) => update({ kind: value }));
@@ -49,6 +50,24 @@ export function mount({ element, signal }) {
     draw();
   };
 
+  const small = new Map(); // layer -> the small maps of this run and kind
+  const smallOf = (layer) => {
+    if (!small.has(layer)) small.set(layer, Array.from({ length: state.run.attention[state.kind].heads }, (_, i) => thumbnail(state.kind, layer, i)));
+    return small.get(layer);
+  };
+  let ahead = null;
+  /** Layers that nobody has looked at yet are drawn while the page has nothing else to do, one at a time. */
+  const drawAhead = () => {
+    ahead ??= whenIdle(() => {
+      ahead = null;
+      const { layers } = state.run.attention[state.kind];
+      const next = Array.from({ length: layers }, (_, i) => i).find((i) => !small.has(i));
+      if (next === undefined || signal.aborted) return;
+      smallOf(next);
+      drawAhead();
+    });
+  };
+
   const draw = () => {
     const { run, step, head } = state;
     const map = run.attention[state.kind];
@@ -65,16 +84,12 @@ export function mount({ element, signal }) {
     overlay.hidden = !aligned;
     overlay.setAttribute("aria-pressed", state.gold);
     key.hidden = !(aligned && state.gold);
+    redraw("small", [run, state.kind, state.gold], () => small.clear());
     redraw("grid", [run, state.kind, state.layer, state.gold], () => {
       gridHeading.textContent = t("attention.all_heads", { layer: state.layer + 1 });
       grid.replaceChildren(
-        ...Array.from({ length: map.heads }, (_, i) =>
-          h(
-            "button",
-            { type: "button", onclick: () => update({ head: i }) },
-            thumbnail(state.kind, state.layer, i),
-            h("small", {}, t("head_n", { head: i + 1 })),
-          ),
+        ...smallOf(state.layer).map((picture, i) =>
+          h("button", { type: "button", onclick: () => update({ head: i }) }, picture, h("small", {}, t("head_n", { head: i + 1 }))),
         ),
       );
       about.textContent = explained(run, state.kind);
@@ -82,6 +97,7 @@ export function mount({ element, signal }) {
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     hush.hidden = !silent(state.kind, state.layer, head, run.changes);
     if (!width) return; // the tab is not open, and has not been yet
+    drawAhead();
     const frame = [run, state.kind, state.drawing, state.gold, width];
     redraw("large", [...frame, state.layer, head], () => {
       heading.replaceChildren(...axes(state.kind, state.layer, head, state.drawing === "lines" ? "attention.axes_lines" : "attention.axes"));

@@ -145,6 +145,7 @@ def bertviz(run: Translation) -> str:
 
 class Quiet(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # as every server here and elsewhere: one connection for many files
+    disable_nagle_algorithm = True  # as well: else a file waits 40 ms for the one before it to be acknowledged
 
     def log_message(self, *_: object) -> None:
         pass

@@ -255,12 +255,11 @@ def test_nothing_is_asked_while_it_is_not_open(visit: Visit) -> None:
     assert len([text for text in asked if "never_stops" in text]) == 1
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_on_a_telephone_nothing_scrolls_sideways(browser: Browser, url: str, theme: str) -> None:
+def test_on_a_telephone_nothing_scrolls_sideways(browser: Browser, url: str) -> None:
     with visiting(browser, url) as visit:
         visit.page.set_viewport_size({"width": 390, "height": 844})
         for name in (each.name for each in MISTAKES.values() if isinstance(each, DecodingMistake)):
-            page = enter(visit, name, f"&__theme={theme}&checkpoint=classroom")
+            page = enter(visit, name, "&checkpoint=classroom")
             see(page, name)
             page.get_by_role("button", name=EN["bugs.show"]).click()
             page.locator(".exercise .measured").wait_for()

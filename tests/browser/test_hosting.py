@@ -167,7 +167,6 @@ def test_health_is_told_in_one_cheap_answer(replicas: Replicas) -> None:
             "device": "cpu",
             "checkpoints": ["classroom", "toy"],
             "training": {"running": 0, "waiting": 0},
-            "line": {"working": 0, "waiting": 0},
         }
 
 

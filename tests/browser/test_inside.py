@@ -154,7 +154,7 @@ class Head:
 
 CHOSEN = """async (look) => {
   const view = document.querySelector("#inside");
-  const end = performance.now() + 10000;
+  const end = performance.now() + 30000;
   const until = async (right, what) => {
     while (!right()) {
       if (performance.now() > end) throw new Error(`it never came: ${what}`);

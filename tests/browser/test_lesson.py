@@ -70,7 +70,7 @@ STOP = """async (stop) => {
     const waiting = [...figure.querySelectorAll(".fluid")].some((place) => !place.firstChild);
     return !waiting && shapes.some(({ width, height }) => width > 40 && height > 10);
   };
-  const end = performance.now() + 8000;
+  const end = performance.now() + 30000;
   const title = () => lesson.querySelector("#stop-title").textContent;
   const here = () => lesson.querySelector(".stops [aria-current=step]")?.ariaLabel.startsWith(`${stop}.`) && title().match(/\\d+/)?.[0] === String(stop);
   while (!(here() && drawn())) {

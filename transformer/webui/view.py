@@ -31,7 +31,7 @@ def preloads(*modules: str) -> str:
         name = wanted.pop(0)
         if name not in found:
             found[name] = None
-            wanted += re.findall(r'from "\./(\w+)\.js"', (ASSETS / "js" / f"{name}.js").read_text("utf-8"))
+            wanted += re.findall(r'(?:from|import) "\./(\w+)\.js"', (ASSETS / "js" / f"{name}.js").read_text("utf-8"))
     return "".join(f'<link rel="modulepreload" href="gradio_api/file={ASSETS}/js/{name}.js">\n' for name in found)
 
 
