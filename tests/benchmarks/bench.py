@@ -17,9 +17,9 @@ import torch
 
 from . import drawing, models
 from .ratio import Ratio
-from .table import HEADING, as_table
+from .table import HEADING, as_line, as_table
 
-PARTS = (models, drawing)  # modules with `measure() -> list[Ratio]`
+PARTS = (models, drawing)  # modules with `measure() -> Iterator[Ratio]`
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"
@@ -57,7 +57,10 @@ def put(text: str, table: str) -> str:
 def main() -> None:
     asked = [part for part in PARTS if not sys.argv[1:] or part.__name__.split(".")[-1] in sys.argv[1:]]
     print("\n".join(HEADING))
-    rows = [row for part in asked for row in part.measure()]
+    rows = []
+    for row in (row for part in asked for row in part.measure()):
+        print(as_line(row), flush=True)
+        rows.append(row)
     if asked != list(PARTS):
         return  # a part alone is for looking at
     RESULTS.write_text(

@@ -247,8 +247,7 @@ def shown_in_page(browser: Browser, url: str, payload: dict[str, Any]) -> Page:
     return page
 
 
-def against_bertviz(browser: Browser, folder: Path, url: str) -> list[Ratio]:
-    rows = []
+def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]:
     for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
         payload = for_page(run, None, checkpoint)
         with folder_served(folder) as at:
@@ -256,14 +255,13 @@ def against_bertviz(browser: Browser, folder: Path, url: str) -> list[Ratio]:
             written = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
             (folder / "ours.html").write_text(OURS.replace("RUN", written), "utf-8")
             (folder / "bertviz.html").write_text(bertviz(run), "utf-8")
-            rows += openings(browser, name, pages)
+            yield from openings(browser, name, pages)
             ours = shown_in_page(browser, url, payload)
             theirs = browser.new_page(viewport={"width": 1280, "height": 800})
             theirs.goto(f"{at}bertviz.html")
-            rows += switches(ours, theirs, name, run)
+            yield from switches(ours, theirs, name, run)
             ours.context.close()
             theirs.context.close()
-    return rows
 
 
 def importing() -> float:
@@ -303,12 +301,11 @@ def start(browser: Browser, log: Path) -> Ratio:
     return ratio("page ready (first map drawn) after app.py starts", "importing torch and gradio", 1.6, *took)
 
 
-def measure() -> list[Ratio]:
+def measure() -> Iterator[Ratio]:
     """Two to three minutes. Without npm only the start."""
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=find(playwright), args=QUIET.split())
-        rows = []
         try:
             fetched(folder)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -318,12 +315,11 @@ def measure() -> list[Ratio]:
             server = Server(log=folder / "log")
             try:
                 server.wait()
-                rows += against_bertviz(browser, folder, server.url)
+                yield from against_bertviz(browser, folder, server.url)
             finally:
                 server.end()
-        rows.append(start(browser, folder / "log"))
+        yield start(browser, folder / "log")
         browser.close()
-        return rows
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ gradients, but for training.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +23,6 @@ from transformer.model import laid_by_columns
 from transformer.training import TrainingConfig, adam, seeded_model, train
 
 from .ratio import Ratio, in_turn, ratio
-from .table import as_line
 
 TOY = TransformerConfig(6, 9, d_model=64, d_ff=256)  # checkpoints/toy
 PAPER = TransformerConfig(10_000, 10_000)
@@ -295,10 +294,6 @@ ROWS: tuple[Callable[[], Ratio], ...] = (
 )
 
 
-def measure() -> list[Ratio]:
-    """All of them, each printed as soon as it is there."""
-    found = []
+def measure() -> Iterator[Ratio]:
     for row in ROWS:
-        found.append(row())
-        print(as_line(found[-1]), flush=True)
-    return found
+        yield row()
