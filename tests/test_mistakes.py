@@ -3,6 +3,7 @@
 import ast
 import json
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -61,6 +62,13 @@ def test_without_its_mask_cross_attention_looks_at_padding(case: Case) -> None:
     assert found.right.numbers == {"weight_on_padding": 0, "most_on_padding": 0}
     assert 0.05 < found.wrong.numbers["weight_on_padding"] < found.wrong.numbers["most_on_padding"] <= 1
     assert found.right.text == case[1].translate(case[0]).text
+
+
+@pytest.mark.parametrize("name", ["no_eval", "after_dropout"])
+def test_dropout_is_the_same_for_all_who_ask_at_once(name: str, case: Case) -> None:
+    with ThreadPoolExecutor(4) as visitors:
+        found = list(visitors.map(lambda _: symptom(name, case).wrong, range(12)))
+    assert len({(side.text, *side.numbers.values()) for side in found}) == 1
 
 
 def test_without_eval_two_runs_differ(case: Case) -> None:

@@ -5,7 +5,9 @@ B batch, S source, T target, H heads, Q queries, K keys, D model width, V target
 
 import copy
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +24,16 @@ from ..probe import Probe, Recorder
 from ..translator import Translation, Translator
 from ..vocabulary import END, PAD, START
 from .mistake import DecodingMistake, Side, Symptom
+
+_alone = threading.Lock()
+
+
+@contextmanager
+def _chance() -> Iterator[None]:
+    """PyTorch draws dropout from one generator for all threads: nobody else draws here meanwhile, and whoever trains
+    beside this draws what they would."""
+    with _alone, torch.random.fork_rng(devices=[]):
+        yield
 
 
 def _most(score: np.ndarray) -> tuple[int, int]:
@@ -118,7 +130,7 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
         common = min(map(len, found))
         return Side({"difference": float((found[0][:common] - found[1][:common]).abs().max())}, " | ".join(texts))
 
-    with torch.random.fork_rng(devices=[]), torch.no_grad():  # whoever trains beside this draws what they would
+    with _chance(), torch.no_grad():
         model = Transformer(replace(checkpoint.model.config, dropout=0.1)).to(translator.device)
         model.load_state_dict(checkpoint.model.state_dict())
         return Symptom(right=runs(model.eval()), wrong=runs(model.train()), sentence=sentence)
@@ -193,7 +205,7 @@ def after_dropout(translator: Translator, sentence: str) -> Symptom:
     """Weights kept where dropout has been over them: some are 0, the others too large by 1 / 0.9."""
     run = translator.translate(sentence)
     right = [m for kind in KINDS for m in run.attention.of(kind)]
-    with torch.random.fork_rng(devices=[]):
+    with _chance():
         torch.manual_seed(0)
         wrong = [replace(m, weights=F.dropout(torch.tensor(np.array(m.weights)), 0.1).numpy()) for m in right]
     layers = len(run.attention.cross)

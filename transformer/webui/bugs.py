@@ -50,7 +50,7 @@ def mistake(question: Any) -> dict[str, Any]:
     return {"error": NOT_A_QUESTION.for_page()}
 
 
-@answered_once(128)
+@answered_once(64)
 def _page(checkpoint: str, sentence: str, name: str) -> dict[str, Any]:
     symptom, shown_on = _shown(checkpoint, sentence, name)
     return {"model": title(shown_on), "elsewhere": shown_on != checkpoint, **for_page(symptom)}

@@ -134,7 +134,7 @@ def heads(question: Any) -> dict[str, Any]:
     return {"error": "A checkpoint and a sentence are needed."}
 
 
-@answered_once(128)
+@answered_once(64)
 def _held_out(checkpoint: str) -> dict[str, Any] | None:
     pairs = held_out(checkpoint)
     if not pairs:
@@ -145,7 +145,7 @@ def _held_out(checkpoint: str) -> dict[str, Any] | None:
     }
 
 
-@answered_once(256)
+@answered_once(64)
 def _silenced(checkpoint: str, sentence: str) -> list[dict[str, Any]]:
     return [asdict(each) for each in silence_each_head(translator(checkpoint), run(checkpoint, sentence))]
 

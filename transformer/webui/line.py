@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from . import log
 
 AT_ONCE, LONGEST = "TRANSFORMER_AT_ONCE", "TRANSFORMER_LINE"
-DEFAULTS = {AT_ONCE: 2, LONGEST: 500}
+DEFAULTS = {AT_ONCE: 1, LONGEST: 500}
 WORK = ("/gradio_api/run/", "/gradio_api/api/", "/gradio_api/component_server")
 RETRAINS = "spot_the_bug"  # may train for seconds, and has the line of the trainings
 COME_BACK_SECONDS = 2

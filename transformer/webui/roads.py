@@ -127,7 +127,7 @@ def _beam(answer: Callable[[str, str, int, float], Answer], question: Any) -> An
     return _refuse("A checkpoint, a sentence, a width and a length penalty are needed.")
 
 
-@answered_once(256)
+@answered_once(64)
 def _searched(checkpoint: str, sentence: str, width: int, alpha: float) -> Answer:
     model = translator(checkpoint)
     tree, greedy = model.beam(sentence, width, alpha), run(checkpoint, sentence)
@@ -166,7 +166,7 @@ def _hypotheses(tree: BeamTree, vocab: Vocabulary) -> list[Answer]:
     return found
 
 
-@answered_once(256)
+@answered_once(64)
 def _pictured(checkpoint: str, sentence: str, width: int, alpha: float) -> Answer:
     """The same without most of what was dropped; `left_out` of each step so many."""
     whole = _searched(checkpoint, sentence, width, alpha)
@@ -187,7 +187,7 @@ def _pictured(checkpoint: str, sentence: str, width: int, alpha: float) -> Answe
     return whole | shown
 
 
-@answered_once(256)
+@answered_once(64)
 def _drawn(checkpoint: str, sentence: str, temperature: float, top_k: int, top_p: float, seed: int) -> Answer:
     if not (0 <= temperature <= HOTTEST and 0 <= top_k <= MOST_WORDS and 0 < top_p <= 1 and 0 <= seed < 2**63):
         raise ValueError(
@@ -212,7 +212,7 @@ def _drawn(checkpoint: str, sentence: str, temperature: float, top_k: int, top_p
     return {"text": drawn.text, "complete": drawn.complete, **settings, **whole, "steps": steps}
 
 
-@answered_once(256)
+@answered_once(64)
 def _forced(checkpoint: str, sentence: str, step: int | None = None, word: str = "") -> Answer:
     model, own = translator(checkpoint), run(checkpoint, sentence)
     pair = reference(checkpoint, own)

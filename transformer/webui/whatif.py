@@ -31,7 +31,7 @@ def sweep(question: Any) -> dict[str, Any]:
     return {"error": "A checkpoint, a sentence and “on” (sentence or held_out) are needed."}
 
 
-@answered_once(128)
+@answered_once(64)
 def _sweep(checkpoint: str, sentence: str | None) -> dict[str, Any]:
     pairs = _held_out(checkpoint) if sentence is None else [_pair(checkpoint, sentence)]
     found = silence_each(translator(checkpoint).checkpoint, pairs)
