@@ -47,7 +47,7 @@ LAUNCH: dict[str, Any] = {
     "run_history": False,  # it would write every run to the visitor's disk
     "enable_monitoring": False,
     "ssr_mode": False,
-    "state_session_capacity": 300,
+    "state_session_capacity": 32,  # no handler keeps anything there, and each takes 0.4 MB
     "footer_links": [],
     "favicon_path": ASSETS / "favicon.png",
     "mcp_server": False,  # it would offer every action: see tools.py
