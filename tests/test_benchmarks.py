@@ -24,7 +24,8 @@ def test_every_measured_row_has_its_quartiles_around_its_median() -> None:
     assert {"cores", "threads", "cpu", "torch", "date"} <= machine.keys()
     assert rows
     for each in rows:
-        assert 0 < each.low <= each.median <= each.high
+        assert 0 < each.low <= each.median * (1 + 1e-9)  # quartiles of equal numbers are rounded
+        assert each.median <= each.high * (1 + 1e-9)
         assert min(each.ours, each.theirs) > 0
     assert len({(each.what, each.against) for each in rows}) == len(rows)
 
