@@ -135,6 +135,7 @@ def place(page: Page) -> Place:
     asked = {
         name: value for name, (value,) in parse_qs(urlsplit(page.locator(".share input").input_value()).query).items()
     }
+    page.locator(".share input").blur()  # it has the focus where there is no clipboard, and the keys with it
     return Place(asked["kind"], *(int(asked[name]) - 1 for name in Place._fields[1:]))
 
 
