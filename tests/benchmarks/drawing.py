@@ -320,8 +320,3 @@ def measure() -> Iterator[Ratio]:
                 server.end()
         yield start(browser, folder / "log")
         browser.close()
-
-
-if __name__ == "__main__":
-    for row in measure():
-        print(row)

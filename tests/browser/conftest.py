@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -23,6 +23,13 @@ QUIET = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
     "--no-first-run --enable-precise-memory-info"
 )
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE / 1000
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 class Server:

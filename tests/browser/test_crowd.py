@@ -5,15 +5,14 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .conftest import PATIENCE, Server, Visit
+from .conftest import PATIENCE, Server, Visit, until
 
 BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 AT_ONCE, LONGEST = 2, 3
@@ -41,7 +40,7 @@ class Held(Server):
             before = sum(self.line().values())
             self._others.append(threading.Thread(target=self._ask))
             self._others[-1].start()
-            self.until(lambda before=before: sum(self.line().values()) > before)
+            until(lambda before=before: sum(self.line().values()) > before)
 
     def _ask(self) -> None:
         asked = {"data": [], "event_data": {"checkpoint": "toy", "sentence": BEER}, "fn_index": 1}
@@ -54,13 +53,6 @@ class Held(Server):
         for other in self._others:
             other.join()
         self._others.clear()
-
-    @staticmethod
-    def until(true: Callable[[], bool]) -> None:
-        end = time.monotonic() + PATIENCE / 1000
-        while not true():
-            assert time.monotonic() < end
-            time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +95,7 @@ def test_who_waits_is_told_and_then_answered(server: Held, page: Page) -> None:
     expect(page.locator("#translation button").nth(3)).to_have_text("coke")
     expect(page.locator("#crowd")).to_be_hidden()
     expect(page.locator("#top .message[role=alert]")).to_be_hidden()
-    server.until(lambda: sum(server.line().values()) == 0)
+    until(lambda: sum(server.line().values()) == 0)
 
 
 def test_who_is_sent_away_comes_back_without_a_click(server: Held, page: Page) -> None:
@@ -132,7 +124,7 @@ def test_who_goes_leaves_the_line(server: Held, page: Page) -> None:
     server.occupy(AT_ONCE + 1)
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{server.url}gradio_api/run/translate", json={"data": [BEER, "toy"]}, timeout=0.5, trust_env=False)
-    server.until(lambda: server.line() == {"working": AT_ONCE, "waiting": 1})
+    until(lambda: server.line() == {"working": AT_ONCE, "waiting": 1})
 
 
 def test_who_sends_slowly_takes_no_place(server: Held, page: Page) -> None:

@@ -5,8 +5,7 @@ import os
 import shutil
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from transformer.live.plan import DEFAULTS
 from transformer.portable import save_portable
 
 from ..test_portable import packed
-from .conftest import PATIENCE, ROOT, Server
+from .conftest import ROOT, Server, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
 
@@ -65,13 +64,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
     server.wait()
     yield server
     server.end()
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE / 1000
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def asked(visit: str, steps: int) -> dict[str, Any]:

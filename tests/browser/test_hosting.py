@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,7 +23,7 @@ from transformer.webui.guard import MOST_BODY
 from transformer.webui.tools import MOST_VALUES
 
 from ..test_portable import packed
-from .conftest import PATIENCE, ROOT, Server, Visit
+from .conftest import PATIENCE, ROOT, Server, Visit, until
 from .proxy import Proxy
 
 JSON = {"Content-Type": "application/json"}
@@ -361,9 +360,7 @@ def test_who_vanishes_in_the_middle_of_a_stream_leaves_nothing_running(replicas:
         lines = answer.iter_lines()
         assert json.loads(next(lines))["event"] == "run"
         assert httpx.get(f"{url}health", trust_env=False).json()["training"]["running"] == 1
-    end = time.monotonic() + 30
-    while httpx.get(f"{url}health", trust_env=False).json()["training"]["running"] and time.monotonic() < end:
-        time.sleep(0.1)
+    until(lambda: not httpx.get(f"{url}health", trust_env=False).json()["training"]["running"])
     assert httpx.get(f"{url}health", trust_env=False).json()["training"] == {"running": 0, "waiting": 0}
     (left,) = (line for line in replicas.lines()[begun:] if line["action"] == "mistake")
     assert (left["outcome"], left["status"]) == ("left", 200)

@@ -19,7 +19,8 @@ import logging
 import os
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -81,35 +82,34 @@ def noted(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, whose calls are noted."""
     signature = inspect.signature(function)
 
-    def note(started: float, args: Any, named: Any, outcome: str) -> None:
-        if LOG.isEnabledFor(logging.INFO):
-            action(function.__name__, started, outcome, **_about(signature, args, named))
+    @contextmanager
+    def noting(args: Any, named: Any) -> Iterator[Callable[[Any], Any]]:
+        """Around a call, whose answer goes through what is given."""
+        started, outcome = time.perf_counter(), "fault"
+
+        def told(answer: Any) -> Any:
+            nonlocal outcome
+            outcome = _outcome(answer)
+            return answer
+
+        try:
+            yield told
+        except gr.Error as error:
+            outcome = _key(error.__cause__)
+            raise
+        finally:
+            if LOG.isEnabledFor(logging.INFO):
+                action(function.__name__, started, outcome, **_about(signature, args, named))
 
     @wraps(function)
     def ask(*args: Any, **named: Any) -> Any:
-        started, outcome = time.perf_counter(), "fault"
-        try:
-            answer = function(*args, **named)
-            outcome = _outcome(answer)
-            return answer
-        except gr.Error as error:
-            outcome = _key(error.__cause__)
-            raise
-        finally:
-            note(started, args, named, outcome)
+        with noting(args, named) as told:
+            return told(function(*args, **named))
 
     @wraps(function)
     async def ask_and_wait(*args: Any, **named: Any) -> Any:
-        started, outcome = time.perf_counter(), "fault"
-        try:
-            answer = await function(*args, **named)
-            outcome = _outcome(answer)
-            return answer
-        except gr.Error as error:
-            outcome = _key(error.__cause__)
-            raise
-        finally:
-            note(started, args, named, outcome)
+        with noting(args, named) as told:
+            return told(await function(*args, **named))
 
     return ask_and_wait if inspect.iscoroutinefunction(function) else ask
 
