@@ -90,3 +90,15 @@ class AttentionMaps:
     def of(self, kind: Kind) -> tuple[AttentionMap, ...]:
         """The layers of one kind."""
         return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
+
+    def heads(self) -> list[dict[str, Any]]:
+        """Every head: kind, layer, head (from 0), and over its rows the mean entropy (nats) and the mean distance
+        (words) of its looks."""
+        return [
+            {"kind": kind, "layer": m.layer, "head": head, "entropy": entropy, "distance": distance}
+            for kind in KINDS
+            for m in self.of(kind)
+            for head, (entropy, distance) in enumerate(
+                zip(m.entropy().mean(axis=-1).tolist(), m.distance().mean(axis=-1).tolist(), strict=True)
+            )
+        ]

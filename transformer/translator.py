@@ -186,15 +186,7 @@ class Translation:
         mean distance (words) of its looks."""
         import pandas as pd
 
-        rows = [
-            {"kind": kind, "layer": m.layer, "head": head, "entropy": entropy, "distance": distance}
-            for kind in KINDS
-            for m in self.attention.of(kind)
-            for head, (entropy, distance) in enumerate(
-                zip(m.entropy().mean(axis=-1), m.distance().mean(axis=-1), strict=True)
-            )
-        ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(self.attention.heads())
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ def see(page: Page, name: str) -> Locator:
 
 def weights(map_: Locator) -> list[float | None]:
     """Of a heatmap's cells, row by row; None where one is masked."""
+    map_.locator("rect[data-query]").first.wait_for()
     return map_.locator("rect[data-query]").evaluate_all(
         "cells => cells.map((c) => 'weight' in c.dataset ? Number(c.dataset.weight) : null)"
     )

@@ -23,7 +23,7 @@ from transformer.webui.guard import MOST_BODY
 from transformer.webui.tools import MOST_VALUES
 
 from ..test_portable import packed
-from .conftest import PATIENCE, ROOT, Server, Visit, until
+from .conftest import LAPTOP, PATIENCE, ROOT, Server, Visit, until
 from .proxy import Proxy
 
 JSON = {"Content-Type": "application/json"}
@@ -62,7 +62,7 @@ def visit_at(browser: Browser) -> Iterator[Callable[[str], Visit]]:
     visits: list[Visit] = []
 
     def at(url: str) -> Visit:
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        context = browser.new_context(**LAPTOP)
         context.set_default_timeout(PATIENCE)
         visits.append(Visit(context.new_page(), url))
         return visits[-1]

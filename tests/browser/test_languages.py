@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from transformer.checkpoint import names
 from transformer.translator import Translator
 
-from .conftest import ROOT, Visit
+from .conftest import LAPTOP, ROOT, Visit
 
 LOCALES = {path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "assets/locales").glob("*.json")}
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
@@ -24,7 +24,7 @@ PATIENCE = 20_000  # ms: Plotly is 5 MB to read, and the machine may be busy
 @contextmanager
 def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     """A visitor with another browser."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options)
+    context = browser.new_context(**(LAPTOP | options))
     context.set_default_timeout(30_000)
     visit = Visit(context.new_page(), url)
     yield visit

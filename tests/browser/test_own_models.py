@@ -106,6 +106,7 @@ def texts(page: Page) -> dict[str, str]:
             expect(panel).to_contain_text("The strips share one scale")
         if tab == "inside":
             page.locator("#stage-ffn_residual .strips").first.wait_for()
+            page.locator("#shapes table").wait_for()
         said[tab] = panel.inner_text()
     for kind in ("encoder", "decoder"):
         open_tab(page, "inside")

@@ -438,7 +438,7 @@ def test_a_hundred_interactions_leave_nothing_behind(visit: Visit) -> None:
         metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
         return metrics["Nodes"], metrics["JSHeapUsedSize"] / 2**20
 
-    interact(30)  # what is loaded once is loaded now
+    interact(12)  # what is loaded once is loaded now
     nodes, heap = footprint()
     interact(100)
     more_nodes, more_heap = footprint()

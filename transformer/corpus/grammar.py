@@ -9,6 +9,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ..alignment import AlignedPair, Gold
@@ -146,8 +147,9 @@ class Listening(Way):
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
         if weights is not None:  # what is never said is never heard
             options = [each for each, weight in zip(options, weights, strict=True) if weight]
-        lexemes = [each for each in options if isinstance(each, Lexeme)]
-        open_roads = [each for each in lexemes if each.may_be_in(self.heard)] if lexemes else options
+        open_roads = options
+        if options and isinstance(options[-1], Lexeme):  # then all are, or None, which leaves it out
+            open_roads = [each for each in options if each is not None and each.may_be_in(self.heard)]
         if not open_roads and None in options:  # what may be left out is not, if it was heard
             open_roads = [None]
         if not open_roads:
@@ -187,13 +189,13 @@ def _noun_phrase(
     way: Way, kinds: str, case: Case, determiners: Mapping[str, float], described: float, but: str | None = None
 ) -> Phrase:
     """A determiner (a number is plural, ein is singular), perhaps an adjective, a noun other than `but`."""
-    noun: Noun = way.choose([each for each in lex.NOUNS if each.kind in kinds.split() and each.singular != but])
+    noun: Noun = way.choose([each for each in _nouns(kinds) if each.singular != but])
     determiner = way.one_of({k: v for k, v in determiners.items() if k not in lex.odd_before(noun)})
     plural = determiner in lex.NUMBERS or (determiner != "ein" and case != "dat" and way.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
     adjective: Adjective | None = None
     if way.maybe(described):
-        adjective = way.choose([each for each in lex.ADJECTIVES if noun.kind in each.kinds.split()])
+        adjective = way.choose(_adjectives(noun.kind))
 
     words = [(noun.plural, noun.english_plural) if plural else (noun.singular, noun.english)]
     if adjective:
@@ -210,6 +212,17 @@ def _noun_phrase(
         adjective=adjective.base if adjective else None,
         kein=de[0] if determiner == "kein" else None,
     )
+
+
+@cache
+def _nouns(kinds: str) -> list[Noun]:
+    return [each for each in lex.NOUNS if each.kind in kinds.split()]
+
+
+@cache
+def _adjectives(kind: str) -> list[Adjective]:
+    """That can be said of it."""
+    return [each for each in lex.ADJECTIVES if kind in each.kinds.split()]
 
 
 def _determiner(determiner: str, case: Case, gender: Gender) -> str:
@@ -371,7 +384,7 @@ def _described_subject(way: Way) -> tuple[Phrase, Adjective]:
     else:
         kind = way.one_of({"person": 3, "animal": 2, "drink": 2, "food": 2, "text": 1, "thing": 2, "opening": 1})
         subject = _noun_phrase(way, kind, "nom", {"der": 2, "mein": 1}, 0)
-    return subject, way.choose([each for each in lex.ADJECTIVES if kind in each.kinds.split()])
+    return subject, way.choose(_adjectives(kind))
 
 
 def _copula(way: Way, predicate: Adjective, subject: Phrase, no: De | None) -> Verbs:

@@ -29,7 +29,7 @@ class Lexeme:
 
     def may_be_in(self, words: frozenset[str]) -> bool:
         """Whether folded words could hold it."""
-        return bool(self.forms & words)
+        return not self.forms.isdisjoint(words)
 
 
 @dataclass(frozen=True)

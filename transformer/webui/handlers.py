@@ -80,9 +80,9 @@ def _refused(message: Message) -> dict[str, Any]:
     return {"run": None, "whole": None, "error": message.for_page()}
 
 
-def ask(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
+def ask(event: gr.EventData) -> dict[str, Any]:
     """What the visitor typed, or the same once more under other changes. The box keeps what stands in it."""
-    return gr.skip(), show(_text(event, "sentence"), _text(event, "checkpoint"), _changes(event))
+    return show(_text(event, "sentence"), _text(event, "checkpoint"), _changes(event))
 
 
 def example(event: gr.EventData) -> tuple[str, dict[str, Any]]:

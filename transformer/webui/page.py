@@ -47,7 +47,7 @@ LAUNCH: dict[str, Any] = {
     "run_history": False,  # it would write every run to the visitor's disk
     "enable_monitoring": False,
     "ssr_mode": False,
-    "state_session_capacity": 32,  # no handler keeps anything there, and each takes 0.4 MB
+    "state_session_capacity": 128,  # no handler keeps anything there; each takes 0.4 MB, and 2 ms when it is made
     "footer_links": [],
     "favicon_path": ASSETS / "favicon.png",
     "mcp_server": False,  # it would offer every action: see tools.py
@@ -66,14 +66,17 @@ def launch() -> dict[str, Any]:
     return LAUNCH | {"app_kwargs": {"routes": routes, "middleware": [Middleware(Guard), Middleware(InLine)], **more}}
 
 
-def as_text(handler: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, str]]:
+def as_text(handler: Callable[..., Any]) -> Callable[..., Any]:
     """The handler of an event, whose run is written as JSON here: Gradio would walk through it three times, in search
     of files."""
 
     @wraps(handler)
-    def ask(event: gr.EventData) -> tuple[Any, str]:
-        sentence, shown = handler(event)
-        return sentence, json.dumps(shown)
+    def ask(event: gr.EventData) -> Any:
+        match handler(event):
+            case sentence, shown:
+                return sentence, json.dumps(shown)
+            case shown:
+                return json.dumps(shown)
 
     return ask
 
@@ -134,11 +137,14 @@ def build() -> gr.Blocks:
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
         quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
         for event, handler in EVENTS.items():
-            getattr(top, event)(as_text(noted(handler)), None, [sentence, top], js=asked, queue=False, **quiet).then(
+            # An output that is only kept costs Gradio as much as one that is new.
+            outputs = [top] if event == "ask" else [sentence, top]
+            getattr(top, event)(as_text(noted(handler)), None, outputs, js=asked, queue=False, **quiet).then(
                 None, js=answered
             )
         for action in ACTIONS:
             gr.api(  # type: ignore[attr-defined]
                 noted(action), api_name=action.__name__, queue=False, concurrency_limit=None
             )
+    page._queue.sleep_when_free = 0.05  # s; it would look a thousand times a second for what never comes
     return page

@@ -40,7 +40,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "target_words": len(target),
         },
         "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
-        "heads": run.heads().round(4).to_dict("split", index=False),
+        "heads": _heads(run),
         "reference": reference and _reference(run, reference),
     }
 
@@ -86,6 +86,12 @@ def _step(step: TranslationStep) -> dict[str, Any]:
         shown.append(next(c for c in step.candidates if c.token == step.token))
     candidates = [{"token": c.token, "probability": c.probability} for c in shown]
     return {"token": step.token, "probability": step.probability, "candidates": candidates}
+
+
+def _heads(run: Translation) -> dict[str, Any]:
+    """A row each, with names of the columns said once."""
+    rows = [each | {name: round(each[name], 4) for name in ("entropy", "distance")} for each in run.attention.heads()]
+    return {"columns": list(rows[0]), "data": [list(row.values()) for row in rows]}
 
 
 def _stacked(layers: tuple[AttentionMap, ...]) -> dict[str, Any]:
