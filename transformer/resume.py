@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save as serialize
 from torch import Tensor
 
 from .checkpoint import CheckpointError, believe, open_tensors
@@ -49,9 +49,12 @@ class TrainingState:
         for name, parameter in self.model.named_parameters():
             tensors[f"weights/{name}"] = parameter.detach()
             tensors |= {f"adam/{name}/{key}": value for key, value in self.optimizer.state[parameter].items()}
-        # One entry, because safetensors writes several in any order.
-        save_file(tensors, self._part, metadata={"state": json.dumps({"step": step, "run": self.run})})
-        with self._part.open("rb+") as file:
+        # One entry, because safetensors writes several in any order; and written here, because `save_file` would write
+        # under a name of its own, which stays if it is killed.
+        content = serialize(tensors, metadata={"state": json.dumps({"step": step, "run": self.run})})
+        with self._part.open("wb") as file:
+            file.write(content)
+            file.flush()
             os.fsync(file.fileno())
         os.replace(self._part, self.file)
 

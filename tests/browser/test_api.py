@@ -4,6 +4,7 @@ import json
 import urllib.error
 import urllib.request
 
+import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
@@ -11,6 +12,8 @@ from gradio_client.exceptions import AppError
 from transformer import Translator
 from transformer.experiments import MISTAKES, DecodingMistake
 from transformer.translator import Branch, Sampling
+
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +103,41 @@ def test_translate_answers_curl(url: str) -> None:
     assert '"text": "i want a beer ."' in answer
 
 
-@pytest.mark.parametrize("path", ["app.py", "checkpoints/toy/config.json", "/etc/passwd", "assets/../app.py"])
+@pytest.mark.parametrize(
+    "path", ["app.py", "checkpoints/toy/config.json", "/etc/passwd", "assets/../app.py", "https://example.com/"]
+)
 def test_other_files_stay_unreachable(url: str, path: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as error:
         urllib.request.urlopen(f"{url}gradio_api/file={path}")
     assert error.value.code in (403, 404)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("run/translate", b"{", 422),
+        ("run/translate", b'"ich"', 422),
+        ("run/translate", b'{"data": "ich"}', 422),
+        ("run/translate", b'{"data": [], "fn_index": "x"}', 422),
+        ("run/nonesuch", b'{"data": []}', 404),
+        ("run/translate", b'{"data": [], "fn_index": 999}', 404),
+        ("queue/join", b'{"data": [], "fn_index": 999, "session_hash": "x"}', 404),
+        ("component_server/", b"{", 400),
+        ("component_server/", b"[]", 400),
+        ("component_server/", b'{"data": 1, "fn_name": "heads", "component_id": 999, "session_hash": "x"}', 404),
+    ],
+)
+def test_what_is_no_question_is_refused_in_a_sentence(url: str, path: str, body: bytes, status: int) -> None:
+    answer = httpx.post(f"{url}gradio_api/{path}", content=body, headers=JSON, trust_env=False)
+    assert answer.status_code == status
+    (said,) = answer.json().values()
+    assert isinstance(said, str)
+    assert " " in said
+
+
+def test_the_action_that_a_body_names_is_in_line_wherever_it_is_sent(url: str) -> None:
+    """Gradio does what the body names, and not what the address does."""
+    named = {each["api_name"]: each["id"] for each in httpx.get(f"{url}config", trust_env=False).json()["dependencies"]}
+    body = {"data": ["Ich möchte ein Bier", "toy"], "fn_index": named["translate"]}
+    answer = httpx.post(f"{url}gradio_api/run/spot_the_bug", json=body, trust_env=False)
+    assert answer.json()["data"][0]["text"] == "i want a beer ."

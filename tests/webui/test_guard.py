@@ -11,8 +11,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from transformer.webui.guard import MOST_BODY, UNBOUNDED, Guard
+from transformer.webui.guard import MOST_BODY, MOST_CALL, UNBOUNDED, WITH_TABLES, Guard
 from transformer.webui.routes import ROUTES
+
+JOIN = "/gradio_api/queue/join"
 
 
 async def size(request: Request) -> Response:
@@ -25,7 +27,7 @@ async def broken(request: Request) -> Response:
 
 @pytest.fixture
 def client() -> Iterator[TestClient]:
-    routes = [Route(path, size, methods=["POST"]) for path in ("/size", UNBOUNDED)]
+    routes = [Route(path, size, methods=["POST"]) for path in ("/size", UNBOUNDED, WITH_TABLES, JOIN)]
     app = Starlette(
         routes=[*routes, Route("/broken", broken, methods=["POST"])],
         middleware=[Middleware(Guard)],
@@ -49,6 +51,20 @@ def test_what_is_no_larger_than_a_question_passes(client: TestClient) -> None:
 def test_what_is_larger_is_refused_said_or_not(client: TestClient) -> None:
     assert client.post("/size", content=b"0" * (MOST_BODY + 1)).status_code == 413
     assert client.post("/size", content=pieces(MOST_BODY + 1)).status_code == 413
+
+
+def test_a_call_is_shorter_because_gradio_keeps_it(client: TestClient) -> None:
+    assert client.post(JOIN, content=b"0" * MOST_CALL).json() == MOST_CALL
+    assert client.post(JOIN, content=pieces(MOST_CALL + 1)).status_code == 413
+    assert client.post(WITH_TABLES, content=b"0" * MOST_BODY).json() == MOST_BODY
+
+
+@pytest.mark.parametrize(
+    "path", ["/gradio_api/file=https://a.b/c", "/proxy=http://a.b", "/gradio_api/file/http:%2F%2Fa"]
+)
+def test_nothing_is_fetched_from_elsewhere(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.text) == (404, "Only files of this page are here.")
 
 
 def test_the_one_address_without_this_bound_has_its_own(client: TestClient) -> None:

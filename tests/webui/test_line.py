@@ -1,10 +1,14 @@
 """So many are at work, the others wait in the order they came; who goes makes room; nobody is forgotten."""
 
 import asyncio
+import json
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -14,16 +18,17 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from transformer.webui import line as module
-from transformer.webui.line import AT_ONCE, DEFAULTS, LONGEST, InLine, Line
+from transformer.webui.blocks import Blocks
+from transformer.webui.line import AT_ONCE, DEFAULTS, LONGEST, RETRAINS, SHORT, FullError, InLine, Line, turn
 
 from .test_workshop import in_a_loop
 
 
-def runs(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    def run() -> None:
-        in_a_loop(test())
+def runs(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @wraps(test)
+    def run(*given: Any, **named: Any) -> None:
+        in_a_loop(test(*given, **named))
 
-    run.__name__ = test.__name__
     return run
 
 
@@ -73,6 +78,7 @@ def test_questions_in_line_hold_so_much_memory_and_no_more(monkeypatch: pytest.M
     line = Line(at_once=1, longest=9)
     monkeypatch.setattr(module, "line", lambda: line)
     monkeypatch.setattr(module, "MOST_HELD", 10)
+    monkeypatch.setattr(module, "SHORT", 3)
     held = []
 
     async def answer(request: Request) -> Response:
@@ -86,7 +92,11 @@ def test_questions_in_line_hold_so_much_memory_and_no_more(monkeypatch: pytest.M
         refused = client.post(path, content=b"0123456789a")
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
         assert client.post(path, content=b"01").content == b"01"
-    assert held == [10, 2]
+        line.held += 10  # as if others were here
+        assert client.post(path, content=b"0123").status_code == 503
+        assert client.post(path, content=b"012").content == b"012"
+        line.held -= 10
+    assert held == [10, 2, 13]
     assert (line.held, line.working) == (0, 0)
 
 
@@ -103,3 +113,119 @@ def test_a_bad_number_is_refused_with_its_variable(value: str, monkeypatch: pyte
     monkeypatch.setenv(AT_ONCE, value)
     with pytest.raises(ValueError, match=f"{AT_ONCE}={value!r}"):
         Line.from_environment()
+
+
+# ---- what is answered, and by which road it came ----
+
+PATH = "/gradio_api/run/translate"
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Line:
+    """The line of a server with one place."""
+    line = Line(at_once=1, longest=1)
+    monkeypatch.setattr(module, "line", lambda: line)
+    return line
+
+
+def served(endpoint: Callable[[Request], Awaitable[Response]]) -> TestClient:
+    return TestClient(Starlette(routes=[Route(PATH, endpoint, methods=["POST"])], middleware=[Middleware(InLine)]))
+
+
+@pytest.mark.parametrize(("action", "working"), [("translate", 1), (RETRAINS, 0)])
+def test_a_question_has_one_place_and_a_training_none(here: Line, action: str, working: int) -> None:
+    """Whatever address it came to: a body can name another action than its address does."""
+
+    async def answer(_: Request) -> Response:
+        async with turn(action):
+            return Response(str(here.working))
+
+    with served(answer) as client:
+        assert client.post(PATH, content=b"{}").text == str(working)
+    assert (here.working, here.waiting, here.held) == (0, 0, 0)
+
+
+@runs
+async def test_what_comes_by_another_road_waits_in_the_same_line(here: Line) -> None:
+    done: list[int] = []
+
+    async def work(number: int) -> None:
+        async with turn("translate"):
+            done.append(number)
+
+    before = here.join()
+    waits = asyncio.create_task(work(1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (here.waiting, done) == (1, [])
+    with pytest.raises(FullError, match="Too many are asking"):
+        await work(2)
+    with pytest.raises(gr.Error, match="Too many are asking"):
+        await Blocks().process_api(SimpleNamespace(name="translate"))
+    async with turn(RETRAINS):  # has the line of the trainings
+        assert here.waiting == 1
+    here.leave(before)
+    await waits
+    assert (here.working, here.waiting, done) == (0, 0, [1])
+
+
+@runs
+async def test_who_goes_while_waiting_leaves_no_gap(here: Line) -> None:
+    async def work() -> None:
+        async with turn("translate"):
+            pass
+
+    before = here.join()
+    waits = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waits.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
+    assert (here.working, here.waiting) == (1, 0)
+    here.leave(before)
+    await work()
+    assert here.working == 0
+
+
+def test_a_long_name_of_a_session_is_refused_because_gradio_keeps_it(here: Line) -> None:
+    async def answer(_: Request) -> Response:
+        return Response("taken")
+
+    with served(answer) as client:
+        for body, status in [
+            ({"session_hash": "x" * SHORT}, 400),
+            ({"session_hash": ["x" * SHORT]}, 400),
+            ({"data": "x" * SHORT, "session_hash": "abc"}, 200),
+            ({"data": "x" * SHORT}, 200),
+            (["x" * SHORT], 200),  # Gradio will say what it is
+        ]:
+            assert client.post(PATH, json=body).status_code == status
+        spelled = json.dumps({"session_hash": "x" * SHORT}).replace("session", r"\u0073ession")
+        assert client.post(PATH, content=spelled).status_code == 400
+        assert client.post(PATH, content=b"[" * SHORT + b"[").status_code == 200
+    assert (here.working, here.held) == (0, 0)
+
+
+def test_a_question_that_does_not_arrive_is_given_up(here: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "READ_SECONDS", 0.05)
+    sent: list[Any] = []
+
+    async def app(*_: Any) -> None:
+        raise AssertionError
+
+    async def ask() -> None:
+        pieces = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+
+        async def receive() -> Any:
+            return next(pieces, None) or await asyncio.sleep(60)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await InLine(app)({"type": "http", "method": "POST", "path": PATH}, receive, send)
+
+    in_a_loop(ask())
+    assert sent[0]["status"] == 408
+    assert b"did not arrive in time" in sent[1]["body"]
+    assert (here.working, here.held) == (0, 0)

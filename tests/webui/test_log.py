@@ -11,6 +11,7 @@ import gradio as gr
 import pytest
 
 from transformer.webui import handlers, lesson, log
+from transformer.webui.blocks import Blocks
 from transformer.webui.shelf import KEY
 
 
@@ -123,7 +124,7 @@ def test_gradio_prints_no_error_and_the_visitor_hears_of_ours(capfd: pytest.Capt
     def refused(_: str) -> None:
         raise gr.Error("geheim")
 
-    with log.Quiet() as page:
+    with Blocks() as page:
         box = gr.Textbox()
         for handler in (broken, refused):
             box.change(handler, box)

@@ -8,11 +8,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from . import log
 
 MOST_BODY = 8 * 2**20  # bytes: a table of 2,000 pairs of the longest sentences
+MOST_CALL = 256 * 2**10  # bytes: of a sentence and its changes
+CALLS = "/gradio_api/"
+WITH_TABLES = "/gradio_api/component_server"
 UNBOUNDED = "/models"  # which reads no more than a model can have
 
 
 class Guard:
-    """Refuses what is larger than any question (413), and files in forms, which nothing here takes (415)."""
+    """Refuses what is larger than any question (413), files in forms, which nothing here takes (415), and addresses of
+    other servers (404), from where Gradio would fetch whatever anybody asks for."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -23,8 +27,12 @@ class Guard:
         headers = Headers(scope=scope)
         if headers.get("content-type", "").lower().lstrip().startswith("multipart/"):  # Gradio would keep it on disk
             return await PlainTextResponse("No files are taken here.", 415)(scope, receive, send)
-        bounded = scope["path"] != UNBOUNDED
-        if bounded and int(headers.get("content-length", 0)) > MOST_BODY:  # a server admits digits only
+        path = scope["path"]
+        if "://" in path:
+            return await PlainTextResponse("Only files of this page are here.", 404)(scope, receive, send)
+        bounded = path != UNBOUNDED
+        most = MOST_CALL if path.startswith(CALLS) and not path.startswith(WITH_TABLES) else MOST_BODY
+        if bounded and int(headers.get("content-length", 0)) > most:  # a server admits digits only
             return await PlainTextResponse("That is too much.", 413)(scope, receive, send)
         received, begun = 0, False
 
@@ -32,7 +40,7 @@ class Guard:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if bounded and received > MOST_BODY:
+            if bounded and received > most:
                 raise HTTPException(413, "That is too much.")
             return message
 

@@ -2,14 +2,19 @@
 
 More at a time would only take the interpreter from each other, and nobody could say who is next. Who waits can ask
 `GET health` how many do; where too many wait already, a question is sent away at once, to come back a little later.
+What comes by another road, through Gradio's own queue or as a tool, waits in the same line.
 
 `$TRANSFORMER_AT_ONCE` is how many are worked on at a time, `$TRANSFORMER_LINE` how many may wait.
 """
 
 import asyncio
+import json
 import os
 import time
 from collections import deque
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -23,8 +28,13 @@ DEFAULTS = {AT_ONCE: 1, LONGEST: 500}
 WORK = ("/gradio_api/run/", "/gradio_api/api/", "/gradio_api/component_server")
 RETRAINS = "spot_the_bug"  # may train for seconds, and has the line of the trainings
 COME_BACK_SECONDS = 2
-MOST_HELD = 64 * 2**20  # bytes of all questions in line, which stay in memory until it is their turn
+READ_SECONDS = 60  # for a question to arrive
+MOST_HELD = 64 * 2**20  # bytes of questions that arrive or wait, after which only short ones are taken
+SHORT = 256 * 2**10  # bytes
+LONGEST_SESSION = 64  # characters; Gradio keeps it for as long as the session
 FULL = "Too many are asking right now. Try again in a few seconds."
+SLOW = "The question did not arrive in time. Ask it again."
+NO_SESSION = "A session has a shorter name."
 
 
 class Line:
@@ -43,7 +53,7 @@ class Line:
             raise ValueError(f"{AT_ONCE} ({at_once}) or {LONGEST} ({longest}) is below 1")
         self.at_once, self.longest = at_once, longest
         self.working = 0
-        self.held = 0  # bytes
+        self.held = 0  # bytes of questions
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @classmethod
@@ -94,6 +104,99 @@ def line() -> Line:
     return Line.from_environment()
 
 
+class FullError(Exception):
+    """Too many wait already; its message is for visitors."""
+
+    def __init__(self) -> None:
+        super().__init__(FULL)
+
+
+class Question:
+    """It arrives, waits in line, is worked on, and has then left."""
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+        self._line = line()
+        self._turn: asyncio.Future[None] | None = None
+        self._left = False
+
+    async def arrives(self, receive: Receive) -> bool:
+        """Whether it is there before the visitor goes.
+
+        Raises:
+            FullError: it is long, and too many long ones are here.
+            TimeoutError: it takes too long.
+        """
+        async with asyncio.timeout(READ_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return False
+                piece = message.get("body", b"")
+                self.body += piece
+                self._line.held += len(piece)
+                if len(self.body) > SHORT and self._line.held > MOST_HELD:
+                    raise FullError
+                if not message.get("more_body"):
+                    return True
+
+    async def comes(self, receive: Receive | None = None) -> bool:
+        """Whether it comes to its turn before the visitor goes.
+
+        Raises:
+            FullError: so many wait already.
+        """
+        if self._line.full:
+            raise FullError
+        self._turn = self._line.join()
+        if self._turn.done():
+            return True
+        either: set[asyncio.Future[Any]] = {self._turn}
+        if receive:
+            either.add(asyncio.ensure_future(receive()))  # after the body nothing comes but the visitor's leave
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            return self._turn.done()
+        finally:
+            for gone in either - {self._turn}:
+                gone.cancel()
+
+    def leave(self) -> None:
+        """More than once is as once."""
+        if not self._left:
+            self._left = True
+            self._line.held -= len(self.body)
+            if self._turn:
+                self._line.leave(self._turn)
+
+
+_ASKED: ContextVar[Question | None] = ContextVar("asked", default=None)
+
+
+@asynccontextmanager
+async def turn(action: str) -> AsyncIterator[None]:
+    """Around the work of an action: what came by another road than `InLine` waits here, and what may train gives its
+    place to the next.
+
+    Raises:
+        FullError: so many wait already.
+    """
+    asked = _ASKED.get()
+    if action == RETRAINS:
+        if asked:
+            asked.leave()
+        yield
+    elif asked:
+        yield
+    else:
+        question = Question()
+        try:
+            await question.comes()
+            yield
+        finally:
+            question.leave()
+
+
 class InLine:
     """Has questions wait for their turn, as middleware.
 
@@ -105,66 +208,45 @@ class InLine:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _is_work(scope):
+        if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith(WORK):
             return await self.app(scope, receive, send)
-        started = time.perf_counter()
-        body = await _whole(receive)
-        if body is None:
-            return
-        here = line()
-        if here.full or here.held + len(body) > MOST_HELD:
-            log.action("wait", started, "full", status=503, received=len(body))
-            back = {"Retry-After": str(COME_BACK_SECONDS)}
-            return await JSONResponse({"error": FULL}, 503, back)(scope, receive, send)
-        turn, left = here.join(), False
-        here.held += len(body)
+        started, question = time.perf_counter(), Question()
 
-        def leave() -> None:
-            nonlocal left
-            if not left:
-                left = True
-                here.held -= len(body)
-                here.leave(turn)
-
-        unread = [{"type": "http.request", "body": body, "more_body": False}]
+        def refuse(why: str, status: int, **headers: str) -> Awaitable[None]:
+            return JSONResponse({"error": why}, status, headers)(scope, receive, send)
 
         async def read() -> Message:
-            return unread.pop() if unread else await receive()
+            if unread:
+                return unread.pop()
+            return await receive()
 
         async def write(message: Message) -> None:
-            leave()
+            question.leave()
             await send(message)
 
         try:
-            if turn.done() or await _comes(turn, receive):
-                await self.app(scope, read, write)
+            try:
+                if not await question.arrives(receive):
+                    return
+                if _names_a_long_session(question.body):
+                    return await refuse(NO_SESSION, 400)
+                if not await question.comes(receive):
+                    return
+            except TimeoutError:
+                return await refuse(SLOW, 408)
+            except FullError:
+                log.action("wait", started, "full", status=503, received=len(question.body))
+                return await refuse(FULL, 503, **{"Retry-After": str(COME_BACK_SECONDS)})
+            unread: list[Message] = [{"type": "http.request", "body": bytes(question.body), "more_body": False}]
+            _ASKED.set(question)
+            await self.app(scope, read, write)
         finally:
-            leave()
+            question.leave()
 
 
-def _is_work(scope: Scope) -> bool:
-    path = scope["path"]
-    return scope["method"] == "POST" and path.startswith(WORK) and RETRAINS not in path
-
-
-async def _whole(receive: Receive) -> bytes | None:
-    """A request's body; None where the visitor went before its end."""
-    pieces = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(pieces)
-
-
-async def _comes(turn: asyncio.Future[None], receive: Receive) -> bool:
-    """Whether it comes to one's turn before the visitor goes."""
-    gone = asyncio.ensure_future(receive())  # after the body nothing else comes
-    either: set[asyncio.Future[Any]] = {turn, gone}
+def _names_a_long_session(body: bytearray) -> bool:
+    """Of a short question, no name is long."""
     try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        return turn.done()
-    finally:
-        gone.cancel()
+        return len(body) > SHORT and len(str(json.loads(body).get("session_hash"))) > LONGEST_SESSION
+    except (ValueError, RecursionError, AttributeError):  # no question at all, as Gradio will say
+        return False

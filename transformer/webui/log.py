@@ -140,22 +140,3 @@ def _outcome(answer: Any) -> str:
 
 def _key(error: BaseException | None) -> str:
     return str(getattr(getattr(error, "message", None), "key", "refused"))
-
-
-class Quiet(gr.Blocks):
-    """Gradio's blocks, which would print every error with its message: what a visitor typed, as often as not."""
-
-    def validate_inputs(self, block_fn: Any, inputs: list[Any]) -> None:
-        if len(inputs) < len(block_fn.inputs):
-            raise gr.Error(f"This action takes {len(block_fn.inputs)} values, and {len(inputs)} came.")
-
-    async def process_api(self, block_fn: Any, *args: Any, **named: Any) -> Any:
-        named["root_path"] = None  # for addresses of files, in search of which Gradio walks through every answer
-        try:
-            return await super().process_api(block_fn, *args, **named)
-        except gr.Error as error:  # for the visitor
-            error.print_exception = False
-            raise
-        except Exception as error:
-            fault(getattr(block_fn, "name", None) or "event", error)
-            raise OURS from None

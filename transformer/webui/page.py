@@ -1,7 +1,7 @@
 """The frame of the page: one sentence and its run at the top, every tab a view of that run.
 
-No event waits in Gradio's queue: a click or a call is one request with one answer, which any replica can give. Where
-many ask at once they wait in a line of our own (see line.py).
+A click or a call is one request with one answer, which any replica can give. Where many ask at once they wait in a line
+of our own (see line.py), also those who come through Gradio's queue.
 """
 
 import json
@@ -17,9 +17,10 @@ from starlette.middleware import Middleware
 from ..corpus import MATERIALS
 from ..translator import names
 from . import bugs, handlers, lesson, roads, tools, train, whatif
+from .blocks import REFUSALS, Blocks
 from .guard import Guard
 from .line import InLine, line
-from .log import Quiet, noted
+from .log import noted
 from .models import about, translator
 from .routes import ROUTES
 from .view import ASSETS, preloads, view
@@ -63,7 +64,14 @@ def launch() -> dict[str, Any]:
     line()
     more = tools.endpoint()
     routes = [*more.pop("routes"), *ROUTES]
-    return LAUNCH | {"app_kwargs": {"routes": routes, "middleware": [Middleware(Guard), Middleware(InLine)], **more}}
+    return LAUNCH | {
+        "app_kwargs": {
+            "routes": routes,
+            "middleware": [Middleware(Guard), Middleware(InLine)],
+            "exception_handlers": REFUSALS,
+            **more,
+        }
+    }
 
 
 def as_text(handler: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,7 +97,7 @@ def build() -> gr.Blocks:
     models = {name: about(name) for name in MATERIALS if name in names()}
     opening = models["toy"]["examples"][0]["sentence"]
     inside = (lesson.inside, lesson.parameters, lesson.shapes)
-    with Quiet(title="Attention, bitte", analytics_enabled=False) as page:
+    with Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         view(
             "header",
             {"device": str(toy.device), "why": toy.why_device().for_page()},
@@ -146,5 +154,7 @@ def build() -> gr.Blocks:
             gr.api(  # type: ignore[attr-defined]
                 noted(action), api_name=action.__name__, queue=False, concurrency_limit=None
             )
-    page._queue.sleep_when_free = 0.05  # s; it would look a thousand times a second for what never comes
+    # Only programs come to Gradio's queue. A thousand looks a second, as is usual, would take 5 % of a processor.
+    page.queue(max_size=line().longest)
+    page._queue.sleep_when_free = 0.01
     return page

@@ -17,6 +17,7 @@ from ..maps import KINDS
 from ..translator import positional_encoding
 from . import handlers, log
 from .handlers import REFUSALS, run
+from .line import FullError, turn
 
 ENVIRONMENT = "TRANSFORMER_MCP"
 ADDRESS = "/gradio_api/mcp"
@@ -124,7 +125,10 @@ def endpoint() -> dict[str, Any]:
         @wraps(tool)
         async def call(**given: Any) -> dict[str, Any]:
             try:
-                return await run_in_threadpool(noted, **given)
+                async with turn(tool.__name__):
+                    return await run_in_threadpool(noted, **given)
+            except FullError as error:
+                raise ToolError(str(error)) from None
             except gr.Error as error:
                 raise ToolError(error.message) from None
             except Exception as error:
