@@ -5,6 +5,7 @@ from dataclasses import asdict
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from ..checkpoint import CARD, FOLDER
 from ..corpus import MATERIALS, AlignedPair, Material
 from ..message import Message
 from ..translator import CheckpointError, Translator, names
@@ -46,7 +47,16 @@ def translator(checkpoint: str) -> Translator:
         if model := shelf().find(checkpoint):
             return model.translator
         raise GoneError
-    return _shipped(checkpoint)
+    return _shipped(checkpoint)[0]
+
+
+def card(checkpoint: str) -> str:
+    """What a shipped checkpoint's card says, Markdown; as it was when the checkpoint was loaded.
+
+    Raises:
+        CheckpointError: there is none of that name.
+    """
+    return _shipped(checkpoint)[1]
 
 
 def answered_once(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
@@ -70,12 +80,13 @@ def answered_once(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Cal
 
 
 @lru_cache
-def _shipped(checkpoint: str) -> Translator:
+def _shipped(checkpoint: str) -> tuple[Translator, str]:
+    """With its card, which somebody may take away while the server runs."""
     if checkpoint not in names():
         raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(names())}.")
     try:
-        return Translator.load(checkpoint)
-    except CheckpointError as error:  # its message has the paths of this machine
+        return Translator.load(checkpoint), (FOLDER / checkpoint / CARD).read_text("utf-8")
+    except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
         log.fault("checkpoint", error)
         raise BrokenError(checkpoint) from error
 
