@@ -59,20 +59,28 @@ def card(checkpoint: str) -> str:
     return _shipped(checkpoint)[1]
 
 
-def answered_once(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
-    """Keep a function's latest `most` answers about checkpoints, for as long as its checkpoint is there.
+def answered_once(
+    most: int, own: int = 0
+) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
+    """Keep a function's latest `most` answers about shipped checkpoints, and its latest `own` about visits' models, for
+    as long as the checkpoint is there.
+
+    An answer about a shipped model is small: its sentences have 12 words. One about a visit's model is as large as
+    MOST_NUMBERS of portable.py allows: a run is 32 MB, and what is made of it 50. So only few runs are kept of them, of
+    which the rest is made again, and what is a few numbers only.
 
     Raises:
         CheckpointError: as `translator`, also where the answer was given before.
     """
 
     def keep(answer: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
-        kept: Any = lru_cache(maxsize=most)(answer)
+        shipped: Any = lru_cache(maxsize=most)(answer)
+        owned: Any = lru_cache(maxsize=own)(answer)
 
         @wraps(answer)
         def ask(checkpoint: str, /, *more: P.args, **named: P.kwargs) -> T:
             translator(checkpoint)
-            return kept(checkpoint, *more, **named)
+            return (owned if checkpoint.startswith(KEY) else shipped)(checkpoint, *more, **named)
 
         return ask
 
