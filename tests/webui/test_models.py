@@ -13,7 +13,8 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from transformer import Translator
+from transformer import TransformerConfig, Translator
+from transformer.estimate import count_parameters
 from transformer.live.limits import Limits
 from transformer.live.session import live
 from transformer.maps import KINDS
@@ -207,6 +208,18 @@ def test_both_runs_and_their_difference_are_not_kept() -> None:
     """As lists they would take more than everything else that is."""
     change = [{"do": "silence", "kind": "cross", "layer": 1, "head": 0}]
     assert whatif.what_if("ein Bier", change) is not whatif.what_if("ein Bier", change)
+
+
+def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = models.held_out("classroom")
+    assert models.readable("classroom") == every
+    assert len(models.readable("classroom", 25)) >= whatif.MOST_PAIRS
+    papers = count_parameters(TransformerConfig(294, 207))
+    monkeypatch.setattr(models, "count_parameters", lambda config: papers)
+    assert 50 < len(models.readable("classroom")) < 200
+    assert models.readable("classroom", 145) == every[:1]
+    monkeypatch.setattr(models, "count_parameters", lambda config: 10**12)
+    assert models.readable("classroom") == every[:1]
 
 
 # What is taken home

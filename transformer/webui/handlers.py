@@ -20,7 +20,7 @@ from ..message import Message, Words
 from ..translator import CheckpointError, SentenceError, Translation, names
 from ..translator import positional_encoding as encode_positions
 from ..vocabulary import PAD
-from .models import BrokenError, GoneError, answered_once, held_out, material, translator
+from .models import BrokenError, GoneError, answered_once, held_out, material, readable, translator
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
@@ -139,7 +139,7 @@ def heads(question: Any) -> dict[str, Any]:
 
 @answered_once(64, own=16)
 def _held_out(checkpoint: str) -> dict[str, Any] | None:
-    pairs = held_out(checkpoint)
+    pairs = readable(checkpoint)
     if not pairs:
         return None
     return {

@@ -7,10 +7,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ..checkpoint import CARD, FOLDER
 from ..corpus import MATERIALS, AlignedPair, Material
+from ..estimate import count_parameters
 from ..message import Message
 from ..translator import CheckpointError, Translator, names
 from . import log
 from .shelf import KEY, shelf
+
+MOST_WORK = 10**11  # multiplications of one answer: some seconds of one thread
+WORDS = 20  # of a held-out pair, both sides
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -112,6 +116,13 @@ def held_out(checkpoint: str) -> tuple[AlignedPair, ...]:
     known = material(checkpoint)
     first = next(iter(known.held_out.values()), None) if known else None
     return first() if first else ()
+
+
+def readable(checkpoint: str, times: int = 1) -> tuple[AlignedPair, ...]:
+    """As many of `held_out` as the checkpoint can read so many times each while everybody waits: a shipped one all of
+    them, one of the paper's size a hundred once; one at least."""
+    multiplications = times * WORDS * count_parameters(translator(checkpoint).checkpoint.model.config)
+    return held_out(checkpoint)[: max(1, MOST_WORK // multiplications)]
 
 
 def title(checkpoint: str) -> str:

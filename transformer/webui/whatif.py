@@ -8,9 +8,10 @@ from ..experiments import compare
 from ..experiments import sweep as silence_each
 from ..interventions import Interventions
 from ..maps import KINDS
+from ..portable import heads_of
 from ..vocabulary import END, PAD, START
 from .handlers import reference, run
-from .models import answered_once, held_out, translator
+from .models import answered_once, readable, translator
 from .payload import for_programs
 
 MOST_PAIRS = 50  # held-out sentences, so that the answer comes at once
@@ -51,7 +52,7 @@ def _pair(checkpoint: str, sentence: str) -> tuple[str, str]:
 
 
 def _held_out(checkpoint: str) -> list[tuple[str, str]]:
-    pairs = held_out(checkpoint)[:MOST_PAIRS]
+    pairs = readable(checkpoint, 1 + heads_of(translator(checkpoint).checkpoint.model.config))[:MOST_PAIRS]
     if not pairs:
         raise ValueError("This model has no held-out sentences.")
     return [(pair.source, pair.target) for pair in pairs]
