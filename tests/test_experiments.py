@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from transformer import Translation, Translator
+from transformer import Translation, Translator, Vocabulary
 from transformer.checkpoint import Checkpoint
 from transformer.corpus import MATERIALS
-from transformer.experiments import Silenced, Sweep, compare, silence_each_head, sweep
+from transformer.experiments import Silenced, Sweep, compare, heads, silence_each_head, sweep
 from transformer.experiments.heads import SLACK
 from transformer.interventions import ForceWord, Interventions, RemoveMask, Silence, SwapWord
 from transformer.maps import KINDS
@@ -216,6 +218,96 @@ def test_a_sweep_of_a_run_agrees_with_its_silenced_heads(toy: Translator) -> Non
 def test_a_sweep_needs_a_pair(toy: Translator) -> None:
     with pytest.raises(ValueError, match="no sentence pair"):
         sweep(toy.checkpoint, [])
+
+
+# As many rows at once as memory has room for
+
+
+class Largest(TorchDispatchMode):
+    """How many numbers the largest tensor has that is made inside."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        sizes = [each.numel() for each in tree_leaves(made) if isinstance(each, Tensor)]
+        self.numbers = max([self.numbers, *sizes])
+        return made
+
+
+def long_winded(**fields: Any) -> Translator:
+    """Reads and says up to 30 words."""
+    words = {"src_vocab_size": 40, "tgt_vocab_size": 40} | fields
+    source, target = (tuple(f"w{i}" for i in range(3, words[f"{side}_vocab_size"])) for side in ("src", "tgt"))
+    vocabularies = Vocabulary(("P", "w1", "w2", *source)), Vocabulary(("P", "S", "E", *target))
+    return Translator(Checkpoint(network(**words), *vocabularies, 30, 30, pad_source=False), "long-winded")
+
+
+LONG = " ".join(f"w{i}" for i in range(3, 33))
+LARGE: dict[str, dict[str, Any]] = {
+    "heads": {"n_heads": 16},
+    "hidden": {"d_ff": 5000},
+    "words": {"tgt_vocab_size": 3000},
+}
+
+
+@pytest.mark.parametrize("fields", LARGE.values(), ids=LARGE)
+def test_no_tensor_of_a_sweep_is_larger_than_is_allowed(
+    fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = long_winded(**fields)
+    run = translator.translate(LONG)
+    assert len(run.output) == 30
+    several = [(LONG, run.text), ("w5 w6", "w7")] * 3
+    monkeypatch.setattr(heads, "MOST_OF_A_TENSOR", 2**19)
+    for ask in (
+        lambda: silence_each_head(translator, run),
+        lambda: sweep(translator.checkpoint, [(LONG, run.text)]),
+        lambda: sweep(translator.checkpoint, several),
+    ):
+        with Largest() as seen:
+            ask()
+        assert 2**18 < seen.numbers <= 2**19
+
+
+def test_what_decoding_keeps_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = long_winded()
+    run = translator.translate(LONG)
+    asked: list[int] = []
+    decode = heads.greedy_batch
+    monkeypatch.setattr(
+        heads, "greedy_batch", lambda model, src, *more: asked.append(len(src)) or decode(model, src, *more)
+    )
+    for rows in (8, 3):  # of the 8 heads
+        monkeypatch.setattr(heads, "MOST_KEPT", rows * 4 * 2 * 35 * 16)  # layers, words, numbers of each
+        silence_each_head(translator, run)
+    assert asked == [8, 3, 3, 2]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 5])
+def test_heads_in_several_batches_are_worth_what_they_are_in_one(
+    rows: int, toy: Translator, babbler: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, translator in {"toy": toy, "babbler": babbler}.items():
+        run, pairs = translator.translate(SENTENCES[name]), PAIRS[name]
+        whole, swept = silence_each_head(translator, run), sweep(translator.checkpoint, pairs)
+        with monkeypatch.context() as small:
+            small.setattr(heads, "_rows_at_once", lambda config, words: rows)
+            parts, swept_parts = silence_each_head(translator, run), sweep(translator.checkpoint, pairs)
+        for one, other in zip(whole, parts, strict=True):
+            assert replace(one, probability=0) == replace(other, probability=0)
+            assert one.probability == pytest.approx(other.probability, rel=1e-4)
+        assert swept.sentences == swept_parts.sentences
+        assert swept.unbroken == pytest.approx(swept_parts.unbroken, rel=1e-4)
+        for kind in KINDS:
+            np.testing.assert_allclose(swept.silenced[kind], swept_parts.silenced[kind], rtol=1e-4)
+
+
+def test_all_heads_of_a_shipped_model_are_one_batch(toy: Translator, classroom: Translator) -> None:
+    for translator in (toy, classroom):
+        config = translator.checkpoint.model.config
+        words = max(translator.checkpoint.source_length, translator.checkpoint.output_limit + SLACK)
+        assert heads._rows_at_once(config, words) > config.n_heads * 3 * config.num_decoder_layers
 
 
 # Side by side

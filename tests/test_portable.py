@@ -17,18 +17,23 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from transformer import Translator, Vocabulary, portable
+from transformer import TransformerConfig, Translator, Vocabulary, portable
 from transformer.checkpoint import FOLDER, Checkpoint
 from transformer.corpus import own_corpus
 from transformer.model import laid_by_columns
 from transformer.portable import (
     ENTRY,
     MOST_HEADER,
+    MOST_HEADS,
+    MOST_NUMBERS,
+    MOST_WORDS,
     Portable,
     PortableError,
+    heads_of,
     is_name,
     load_portable,
     most_bytes,
+    numbers_of,
     save_portable,
 )
 
@@ -461,6 +466,51 @@ def test_a_network_above_the_limit_is_refused(saved: Path, monkeypatch: pytest.M
     assert f"has {weights} weights; this server takes up to {weights - 1}." in refusal(
         saved, most_parameters=weights - 1
     )
+
+
+def test_a_small_file_with_very_many_heads_is_refused(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one number each, so that they weigh nothing; who silences each would wait for hours."""
+    save_portable(packed(d_model=192, n_heads=192, num_encoder_layers=1, num_decoder_layers=1), other)
+    assert len(load_portable(other).checkpoint.model.encoder.layers) == 1
+    save_portable(packed(d_model=256, n_heads=256, num_encoder_layers=1, num_decoder_layers=1), other)
+    assert other.stat().st_size < 10 * 2**20
+    monkeypatch.setattr(portable, "Transformer", pytest.fail)
+    assert f"has {3 * 256} heads; this page shows up to {MOST_HEADS}." in refusal(other)
+
+
+SIZES: list[tuple[dict[str, Any], int, bool]] = [
+    ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 5}, 100, True),  # 192 heads: 1.92 million
+    ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 6}, 100, False),
+    ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 6}, 90, True),
+    ({"d_ff": MOST_NUMBERS // 50}, 50, True),
+    ({"d_ff": MOST_NUMBERS // 50 + 1}, 50, False),
+]
+
+
+@pytest.mark.parametrize(("fields", "words", "fits"), SIZES)
+def test_what_the_longest_sentence_makes_is_bounded(
+    other: Path, fields: dict[str, Any], words: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = packed(max_len=200, **fields)
+    checkpoint = Checkpoint(**(vars(large.checkpoint) | {"source_length": words, "output_limit": words}))
+    save_portable(Portable(**(vars(large) | {"checkpoint": checkpoint})), other)
+    if fits:
+        assert load_portable(other).checkpoint.output_limit == words
+    else:
+        monkeypatch.setattr(portable, "Transformer", pytest.fail)
+        assert f"this page takes up to {MOST_NUMBERS}" in refusal(other)
+
+
+def test_many_words_of_a_long_sentence_are_bounded_too() -> None:
+    """A run keeps the probability of each word at each step."""
+    config = TransformerConfig(11, 30_000, d_model=2, n_heads=1, num_encoder_layers=1, num_decoder_layers=1)
+    assert numbers_of(config, 5, 60) == 60 * 30_000 < MOST_NUMBERS < numbers_of(config, 5, 70)
+
+
+def test_the_papers_size_fits_with_the_longest_sentences() -> None:
+    base = TransformerConfig(10_000, 10_000)
+    assert heads_of(base) == 144 <= MOST_HEADS
+    assert numbers_of(base, MOST_WORDS, MOST_WORDS) == 144 * 100**2 <= MOST_NUMBERS
 
 
 WORDS: list[Edit] = [

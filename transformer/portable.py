@@ -27,6 +27,8 @@ from .vocabulary import PAD, SentenceError, Vocabulary, check_visible
 ENTRY = "attention-bitte"  # of the header
 MOST_HEADER = 8 * 2**20  # bytes
 MOST_LAYERS, MOST_POSITIONS, MOST_WORDS = 64, 5000, 100  # of a stack, of a network, of a sentence
+MOST_HEADS = 576  # of a network, in both stacks: 12 layers of 16 in each kind, the most that Train's buttons lead to
+MOST_NUMBERS = 2**21  # of a run: 8 MiB. The paper's base size makes maps of 1.44 million of 100 words
 MOST_PAIRS, LONGEST_TEXT, LONGEST_CARD = 10_000, 2_000, 50_000  # pairs, and characters: folding may treble 500
 LONGEST_NAME, MOST_NUMBER = 40, 2**63
 CORPORA = ("toy", "classroom", "own")  # what a model may have learned from
@@ -121,6 +123,19 @@ def most_bytes(most_parameters: int) -> int:
     return 8 + MOST_HEADER + 4 * most_parameters
 
 
+def heads_of(config: TransformerConfig) -> int:
+    """How many maps there are of a run, in all layers of all kinds."""
+    return config.n_heads * (config.num_encoder_layers + 2 * config.num_decoder_layers)
+
+
+def numbers_of(config: TransformerConfig, source_length: int, target_length: int) -> int:
+    """How many numbers there are in all maps of a run of so many words, or in one layer where it is wider than that;
+    the probabilities of all words at each step count as a layer."""
+    s, t = source_length, target_length
+    maps = config.n_heads * (config.num_encoder_layers * s * s + config.num_decoder_layers * (t * t + t * s))
+    return max(maps, max(config.d_model, config.d_ff, config.tgt_vocab_size) * max(s, t))
+
+
 def is_name(name: Any) -> bool:
     """Whether a model may be called so: a line of text that shows."""
     if not isinstance(name, str) or not 1 <= len(name.strip()) <= len(name) <= LONGEST_NAME:
@@ -145,6 +160,9 @@ def _read(entry: dict[str, Any], stored: Any, size: int, most_parameters: int, d
     if parameters > most_parameters:
         english = "Its network has {parameters} weights; this server takes up to {most}."
         raise PortableError("parameters", english, parameters=parameters, most=most_parameters)
+    if (heads := heads_of(config)) > MOST_HEADS:
+        english = "Its network has {heads} heads; this page shows up to {most}."
+        raise PortableError("heads", english, heads=heads, most=MOST_HEADS)
     for weight_name in stored.keys():  # noqa: SIM118 - it is no dict
         if (dtype := stored.get_slice(weight_name).get_dtype()) != "F32":
             raise ValueError(f"{weight_name} is of {dtype}, not of F32")
@@ -155,6 +173,14 @@ def _read(entry: dict[str, Any], stored: Any, size: int, most_parameters: int, d
     check_lengths(config, **lengths)
     if max(lengths.values()) > MOST_WORDS:
         raise ValueError(f"its sentences have more than {MOST_WORDS} words")
+    if (numbers := numbers_of(config, *lengths.values())) > MOST_NUMBERS:
+        raise PortableError(
+            "numbers",
+            "Its longest sentence makes {value} numbers at once; this page takes up to {most}. Train it anew with fewer"
+            " heads or layers, or on shorter sentences.",
+            value=numbers,
+            most=MOST_NUMBERS,
+        )
     if not isinstance(about["pad_source"], bool):
         raise TypeError("pad_source is not true or false")
     check_vocabularies(config, src_vocab, tgt_vocab)

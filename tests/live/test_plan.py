@@ -18,10 +18,23 @@ from transformer.corpus import TOY, encode_pairs, hold_out
 from transformer.live import plan as module
 from transformer.live.job import Job
 from transformer.live.limits import Limits, variable
-from transformer.live.plan import CORPORA, DEFAULTS, PAPER, REAL, SCHEDULES, SWITCHES, WHOLE, Plan, Problem, plan
-from transformer.training import TrainingConfig
+from transformer.live.plan import (
+    CORPORA,
+    DEFAULTS,
+    PAPER,
+    REAL,
+    SCHEDULES,
+    SWITCHES,
+    WHOLE,
+    Plan,
+    Problem,
+    most_said,
+    plan,
+)
+from transformer.training import TrainingConfig, output_limit
 from transformer.vocabulary import SentenceError
 
+from ..networks import network
 from ..test_portable import json_values
 
 LIMITS = Limits()
@@ -380,8 +393,9 @@ def test_a_training_that_takes_more_memory_than_the_server_gives_is_refused() ->
     found = plan(asked, LIMITS)
     assert found.job is None
     assert found.bytes > 10 * LIMITS.memory * 2**20
-    assert [each.message.key for each in found.problems] == ["plan.memory", "plan.step"]
-    assert variable("memory") in str(found.problems[0].message)
+    keys = ["plan.many_heads", "plan.numbers", "plan.memory", "plan.step"]
+    assert [each.message.key for each in found.problems] == keys
+    assert variable("memory") in str(found.problems[2].message)
 
 
 def test_a_step_that_stop_would_have_to_wait_for_is_refused() -> None:
@@ -392,8 +406,44 @@ def test_a_step_that_stop_would_have_to_wait_for_is_refused() -> None:
 def test_the_largest_network_that_can_be_asked_for_is_measured_and_refused() -> None:
     most = {field: ends[1] for field, ends in WHOLE.items()}
     found = plan(question(**most), LIMITS)
-    assert sorted(fields(found)) == ["batch_size", "batch_size", "d_model", "steps"]
+    assert sorted(fields(found)) == ["batch_size", "batch_size", "d_model", "n_heads", "steps"]
     assert all(math.isfinite(value) for value in (found.parameters, found.bytes, found.seconds))
+
+
+SENTENCE = " ".join(f"w{i}" for i in range(60))  # as long as a visitor's own may be
+
+
+def test_all_that_trains_buttons_lead_to_can_be_shown() -> None:
+    most = {"d_model": 64, "n_heads": 16, "layers": 12}
+    for corpus in CORPORA:
+        assert fields(plan(question(corpus, batch_size=1, steps=1, **most), LIMITS)) == []
+
+
+def test_the_papers_network_can_be_shown_with_the_longest_sentences() -> None:
+    asked = question("own", pairs=[[SENTENCE, SENTENCE]], batch_size=1, steps=1) | {"model": PAPER}
+    assert fields(plan(asked, LIMITS)) == []
+
+
+def test_more_heads_than_the_page_shows_are_a_problem() -> None:
+    assert job(question(n_heads=64, layers=3)).model["n_heads"] == 64
+    found = problem(question(n_heads=64, layers=4))
+    assert (found.field, found.message.key) == ("n_heads", "plan.many_heads")
+    assert found.message.values == {"value": 64 * 4 * 3, "most": 64 * 3 * 3}
+
+
+def test_longer_sentences_than_the_page_shows_with_these_heads_are_a_problem() -> None:
+    asked = {"pairs": [[SENTENCE, SENTENCE]], "n_heads": 16, "batch_size": 1, "steps": 1}
+    assert job(question("own", layers=7, **asked))
+    found = problem(question("own", layers=8, **asked))
+    assert (found.field, found.message.key) == ("", "plan.numbers")
+    said = 61 * 3 // 2
+    assert found.message.values["value"] == 8 * 16 * (61**2 + 61 * said + said**2)  # one word of padding is added
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_how_much_a_model_may_say_is_known_before_it_is_trained(corpus: str) -> None:
+    found = plan(question(corpus), LIMITS).corpus
+    assert most_said(found) == output_limit(found.batch().target_length, network(max_len=5000))
 
 
 def test_pairs_above_the_limit_are_a_problem() -> None:

@@ -20,6 +20,7 @@ from transformer.live.session import live
 from transformer.message import Message
 from transformer.portable import load_portable
 from transformer.webui import bugs
+from transformer.webui.models import BrokenError
 from transformer.webui.shelf import KEY, shelf
 from transformer.webui.workshop import BusyError, Event
 
@@ -106,6 +107,17 @@ def test_a_head_of_one_number_has_nothing_to_scale(own: str, monkeypatch: pytest
 def test_a_model_that_is_gone_and_a_word_that_is_unknown_are_refused_as_everywhere() -> None:
     assert asked("never_stops", "toy", "wasser")["error"]["key"] == "error.unknown"
     assert asked("never_stops", f"{KEY}gone", BIER)["error"]["key"] == "error.model_gone"
+
+
+@pytest.mark.parametrize("name", ["never_stops", "no_eval"])  # which is shown on the classroom's model anyway
+def test_a_shipped_model_whose_files_are_broken_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(checkpoint: str) -> Translator:
+        raise BrokenError(checkpoint)
+
+    monkeypatch.setattr(bugs, "translator", broken)
+    sentence = "Das Kind sieht den Hund"  # that nobody has asked about
+    error = asked(name, "classroom", sentence)["error"]
+    assert (error["key"], error["values"]) == ("error.model_broken", {"name": "classroom"})
 
 
 def refused(answer: dict[str, Any]) -> None:

@@ -4,7 +4,8 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ import pytest
 import torch
 from hypothesis import given
 
+from transformer import checkpoint as checkpoint_module
+from transformer import translator as translator_module
+from transformer.checkpoint import FOLDER
 from transformer.inside import PARTS, look_inside, vectors
 from transformer.inside import parameters as row_of_parameters
 from transformer.live.limits import Limits
@@ -21,7 +25,7 @@ from transformer.live.plan import DEFAULTS, plan
 from transformer.live.session import live
 from transformer.maps import KINDS, Kind
 from transformer.portable import load_portable
-from transformer.webui import handlers, lesson
+from transformer.webui import handlers, lesson, models
 from transformer.webui.shelf import shelf
 
 from .test_handlers import BIER, json_values
@@ -177,6 +181,42 @@ def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Pat
     assert found | shape == found
     shelf().forget(key)
     assert lesson.provenance({"checkpoint": "toy"})["trained"] is None
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of the toy's files that a test may spoil, which the server takes for its own."""
+    shutil.copytree(FOLDER / "toy", tmp_path / "toy")
+    for module in (checkpoint_module, translator_module, models):
+        monkeypatch.setattr(module, "FOLDER", tmp_path)
+    models._shipped.cache_clear()
+    yield tmp_path / "toy"
+    models._shipped.cache_clear()
+
+
+SPOILT: list[Callable[[Path], object]] = [
+    lambda card: card.unlink(),
+    lambda card: card.write_text("nothing", "utf-8"),
+    lambda card: card.write_bytes("ö".encode()[:1]),
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_a_card_that_is_spoilt_while_the_server_runs_is_told_as_it_was(
+    spoil: Callable[[Path], object], shipped: Path
+) -> None:
+    before = lesson.provenance({"checkpoint": "toy"})
+    assert before["command"]
+    spoil(shipped / "card.md")
+    assert lesson.provenance({"checkpoint": "toy"}) == before
+
+
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_a_card_that_was_spoilt_before_is_a_broken_checkpoint(spoil: Callable[[Path], object], shipped: Path) -> None:
+    spoil(shipped / "card.md")
+    answer = lesson.provenance({"checkpoint": "toy"})
+    refused(answer)
+    assert answer["error"].startswith("The files of the model toy cannot be read.")
 
 
 # Refusals

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import subprocess
 import sys
@@ -12,13 +13,14 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from transformer import Translator
+from transformer import TransformerConfig, Translator
+from transformer.estimate import count_parameters
 from transformer.live.limits import Limits
 from transformer.live.session import live
 from transformer.maps import KINDS
 from transformer.portable import load_portable
 from transformer.translator import CheckpointError
-from transformer.webui import handlers, lesson, models, roads
+from transformer.webui import handlers, lesson, models, roads, whatif
 from transformer.webui.models import GoneError
 from transformer.webui.shelf import KEY, Shelf
 
@@ -173,6 +175,51 @@ def test_a_click_on_another_model_shows_its_first_example(key: str) -> None:
 
 def test_programs_may_ask_it_too(key: str) -> None:
     assert handlers.translate(SENTENCE, key)["text"] == "how are you ?"
+
+
+# What is kept
+
+WORDS = ("wie", "geht", "es", "dir", "guten", "morgen", "danke")
+OWN_SENTENCES = [" ".join(words) for words in itertools.islice(itertools.permutations(WORDS, 3), 10)]
+TOY_SENTENCES = [
+    " ".join(words) for length in (3, 4) for words in itertools.product(("ich", "mochte", "ein", "bier"), repeat=length)
+]
+
+
+def test_few_runs_of_visits_models_are_kept_and_many_of_shipped_ones(key: str) -> None:
+    first, *others = (handlers.run(key, sentence) for sentence in OWN_SENTENCES)
+    assert handlers.run(key, OWN_SENTENCES[-1]) is others[-1]
+    assert handlers.run(key, OWN_SENTENCES[0]) is not first
+    runs = [handlers.run("toy", sentence) for sentence in TOY_SENTENCES[:256]]
+    assert all(handlers.run("toy", run.sentence) is run for run in runs)
+
+
+def test_what_is_made_of_a_run_of_a_visits_model_is_not_kept(key: str) -> None:
+    question = {"checkpoint": key, "sentence": SENTENCE, **MORE, "changes": []}
+    for ask in (
+        lambda: handlers.show(SENTENCE, key)["run"],
+        *(lambda handler=handler: handler(question) for handler in (lesson.inside, lesson.stack, handlers.input_sum)),
+    ):
+        assert "error" not in ask()
+        assert ask() is not ask()
+
+
+def test_both_runs_and_their_difference_are_not_kept() -> None:
+    """As lists they would take more than everything else that is."""
+    change = [{"do": "silence", "kind": "cross", "layer": 1, "head": 0}]
+    assert whatif.what_if("ein Bier", change) is not whatif.what_if("ein Bier", change)
+
+
+def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = models.held_out("classroom")
+    assert models.readable("classroom") == every
+    assert len(models.readable("classroom", 25)) >= whatif.MOST_PAIRS
+    papers = count_parameters(TransformerConfig(294, 207))
+    monkeypatch.setattr(models, "count_parameters", lambda config: papers)
+    assert 50 < len(models.readable("classroom")) < 200
+    assert models.readable("classroom", 145) == every[:1]
+    monkeypatch.setattr(models, "count_parameters", lambda config: 10**12)
+    assert models.readable("classroom") == every[:1]
 
 
 # What is taken home

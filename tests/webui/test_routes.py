@@ -20,7 +20,7 @@ from transformer.portable import MOST_HEADER, Portable, save_portable
 from transformer.webui import handlers, lesson, models, routes, workshop
 from transformer.webui.guard import MOST_BODY
 from transformer.webui.log import LOG
-from transformer.webui.routes import LONGEST_VISIT, ROUTES
+from transformer.webui.routes import AT_ONCE, LONGEST_VISIT, ROUTES
 from transformer.webui.shelf import KEY, Shelf
 from transformer.webui.workshop import BusyError, Event, Workshop, _Ticket
 
@@ -473,6 +473,49 @@ def test_a_file_that_breaks_off_is_not_kept(shop: Workshop, file: bytes) -> None
     in_a_loop(test())
 
 
+def test_so_many_files_are_brought_at_a_time(shop: Workshop, file: bytes) -> None:
+    """Who comes then is sent away with nothing read, and comes back."""
+
+    async def test() -> None:
+        slow = [Caller("/models", iter([file[:100]]), visit=f"v{i}") for i in range(AT_ONCE)]
+        tasks = [asyncio.create_task(caller.call()) for caller in slow]
+        await until(lambda: len(on_disk(shop)) == AT_ONCE)
+        third = Caller("/models", endless(), visit="me")
+        await third.call()
+        assert third.sent == 0
+        assert refusal(third.response(), 429) == "file.busy"
+        assert len(on_disk(shop)) == AT_ONCE
+        slow[0].gone.set()
+        await asyncio.wait(tasks[:1])
+        await bring(file, 200)
+        slow[1].gone.set()
+        await asyncio.wait(tasks)
+        for _ in range(2 * AT_ONCE):  # no place is lost, however it ended
+            await bring(b"nothing", 400)
+        await bring(file, 200)
+
+    async def bring(content: bytes, status: int) -> None:
+        caller = Whole("/models", iter([content]), visit="me")
+        await caller.call()
+        assert caller.response().status_code == status
+
+    in_a_loop(test())
+
+
+def test_a_file_that_takes_for_ever_is_not_waited_for(
+    shop: Workshop, file: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "SLOWEST", 0.05)
+
+    async def test() -> None:
+        caller = Caller("/models", iter([file[:100]]), visit="me")
+        await asyncio.wait_for(caller.call(), 10)
+        assert refusal(caller.response()) == "file.not_taken"
+        assert on_disk(shop) == []
+
+    in_a_loop(test())
+
+
 def test_a_question_that_breaks_off_is_none(shop: Workshop) -> None:
     async def test() -> None:
         for path in ("/train", "/train/stop"):
@@ -485,17 +528,21 @@ def test_a_question_that_breaks_off_is_none(shop: Workshop) -> None:
     in_a_loop(test())
 
 
-class Asker(Caller):
-    """Asks for a training, in one piece."""
-
-    def __init__(self, visit: str, spec: str) -> None:
-        super().__init__("/train", iter([json.dumps(tiny() | {"visit": visit}).encode()]), spec)
+class Whole(Caller):
+    """Sends one piece, and says that it is all."""
 
     async def receive(self) -> dict[str, Any]:
         if (piece := next(self.body, None)) is not None:
             return {"type": "http.request", "body": piece, "more_body": False}
         await self.gone.wait()
         return {"type": "http.disconnect"}
+
+
+class Asker(Whole):
+    """Asks for a training."""
+
+    def __init__(self, visit: str, spec: str) -> None:
+        super().__init__("/train", iter([json.dumps(tiny() | {"visit": visit}).encode()]), spec)
 
     def events(self) -> list[str]:
         text = b"".join(part.get("body", b"") for part in self.answer).decode()

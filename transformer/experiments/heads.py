@@ -1,4 +1,4 @@
-"""Which heads matter: silence each alone, all of them in one batch, and see what that costs.
+"""Which heads matter: silence each alone, as many as fit in one batch, and see what that costs.
 
 N sentence pairs, L layers, H heads, T target words, S source words, d one head's width, V target vocabulary.
 """
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..checkpoint import Checkpoint
+from ..config import TransformerConfig
 from ..corpus import encode_pairs
 from ..decoding import evaluating, greedy_batch
 from ..interventions import PLACES
@@ -43,27 +44,35 @@ class Silenced:
 def silence_each_head(translator: Translator, run: Translation) -> list[Silenced]:
     """Silence every cross-attention head alone: what it mixed from its values becomes zero before W_O (§3.2.2).
 
-    All heads in one batch: row i of it is the same sentence with head i silent.
+    Row i of a batch is the same sentence with head i silent. All heads of a small network are one batch; of a large
+    one as many as `_rows_at_once` allows.
     """
     model, tgt_vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     src_ids = [translator.checkpoint.src_vocab.ids[token] for token in run.source]
     said = torch.tensor([tgt_vocab.ids[token] for token in run.output], device=translator.device)  # (T,)
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
-    layers, heads = model.config.num_decoder_layers, model.config.n_heads
-    rows = layers * heads
-    src = torch.tensor([src_ids] * rows, device=translator.device)  # (L·H, S)
-    read = torch.cat([said.new_tensor([start]), said[:-1]]).expand(rows, -1)  # (L·H, T)
-    probe = _one_head_a_row([("cross", layer, head) for layer in range(layers) for head in range(heads)])
-    with evaluating(model):
-        logits = model(src, read, need_weights=False, probe=probe).logits  # (L·H, T, V)
-    chosen = logits.log_softmax(dim=-1).gather(2, said.expand(rows, -1)[..., None])[..., 0]  # (L·H, T)
-    probabilities = chosen.sum(dim=1).exp().tolist()
-    longest = min(len(said) + SLACK, model.config.max_len)
-    texts = [tgt_vocab.decode(ids) for ids in greedy_batch(model, src, start, end, longest, probe)]
+    config = model.config
+    longest = min(len(said) + SLACK, config.max_len)
+    each: list[Head] = [
+        ("cross", layer, head) for layer in range(config.num_decoder_layers) for head in range(config.n_heads)
+    ]
+    probabilities: list[float] = []
+    texts: list[str] = []
+    most = _rows_at_once(config, max(len(src_ids), longest))
+    for first in range(0, len(each), most):
+        silent = each[first : first + most]
+        rows = len(silent)
+        src = torch.tensor([src_ids] * rows, device=translator.device)  # (rows, S)
+        read = torch.cat([said.new_tensor([start]), said[:-1]]).expand(rows, -1)  # (rows, T)
+        probe = _one_head_a_row(silent)
+        with evaluating(model):
+            logits = model(src, read, need_weights=False, probe=probe).logits  # (rows, T, V)
+        chosen = logits.log_softmax(dim=-1).gather(2, said.expand(rows, -1)[..., None])[..., 0]  # (rows, T)
+        probabilities += chosen.sum(dim=1).exp().tolist()
+        texts += [tgt_vocab.decode(ids) for ids in greedy_batch(model, src, start, end, longest, probe)]
 
     found = []
-    for i in range(rows):
-        layer, head = divmod(i, heads)
+    for i, (_, layer, head) in enumerate(each):
         weights = run.attention.cross[layer].weights[head]  # (T, S)
         query, key = divmod(int(weights.argmax()), weights.shape[1])
         weight = float(weights[query, key])
@@ -71,11 +80,20 @@ def silence_each_head(translator: Translator, run: Translation) -> list[Silenced
     return found
 
 
-SLACK = 5  # words that a broken run may say more than the unbroken one did
-
-
 Head = tuple[Kind, int, int]  # kind, layer, head
+
+SLACK = 5  # words that a broken run may say more than the unbroken one did
 CELLS = 8192  # rows × words that a sweep reads at once: more would only leave the processor's cache
+MOST_OF_A_TENSOR = 2**22  # numbers, 16 MiB, of which a pass holds a few at a time
+MOST_KEPT = 2**25  # numbers, 128 MiB, that decoding keeps of the words so far
+
+
+def _rows_at_once(config: TransformerConfig, words: int) -> int:
+    """How many rows of so many words a batch may have, so that its memory is bounded; at least one."""
+    maps = config.n_heads * words * words
+    tensor = max(maps, words * max(config.d_model, config.d_ff, config.tgt_vocab_size))
+    kept = 4 * config.num_decoder_layers * words * config.d_model  # keys and values, of both attentions
+    return max(1, min(MOST_OF_A_TENSOR // tensor, MOST_KEPT // kept))
 
 
 def _one_head_a_row(silent: Sequence[Head | None]) -> Probe:
@@ -142,20 +160,21 @@ def sweep(checkpoint: Checkpoint, pairs: Sequence[tuple[str, str]]) -> Sweep:
     data = encode_pairs(pairs, checkpoint.src_vocab, checkpoint.tgt_vocab, length).to(device)
     words = data.tgt_out != config.pad_id
     order = words.sum(dim=1).argsort()  # sentences of like length together, which spares padding
-    most = max(1, CELLS // len(silent) // (data.src.size(1) + data.target_length))  # sentences at once
+    lengths = data.src.size(1), data.target_length
+    rows = max(1, min(CELLS // sum(lengths), _rows_at_once(config, max(lengths))))
     total = torch.zeros(len(silent), dtype=torch.float64)
     with evaluating(model):
-        for index in order.split(most):
+        for index in order.split(max(1, rows // len(silent))):
             batch = data.rows(index).trimmed(config.pad_id) if not checkpoint.pad_source else data.rows(index)
             n = len(batch)
-            probe = _one_head_a_row([place for place in silent for _ in range(n)])
-            src, tgt = (ids.repeat(len(silent), 1) for ids in (batch.src, batch.tgt_in))  # (heads + 1) · n rows
-            logits = model(src, tgt, need_weights=False, probe=probe).logits  # (.., T, V)
-            gold = batch.tgt_out.repeat(len(silent), 1)[..., None]
-            logs = (
-                logits.float().log_softmax(dim=-1).gather(2, gold)[..., 0].masked_fill(gold[..., 0] == config.pad_id, 0)
-            )
-            total += logs.double().sum(dim=1).exp().view(len(silent), n).sum(dim=1).cpu()
+            for first in range(0, len(silent), rows):  # of a large network not all heads fit, with one sentence each
+                part = silent[first : first + rows]
+                probe = _one_head_a_row([place for place in part for _ in range(n)])
+                src, tgt, gold = (ids.repeat(len(part), 1) for ids in (batch.src, batch.tgt_in, batch.tgt_out))
+                logits = model(src, tgt, need_weights=False, probe=probe).logits  # (heads · n, T, V)
+                logs = logits.float().log_softmax(dim=-1).gather(2, gold[..., None])[..., 0]  # (heads · n, T)
+                said = logs.masked_fill(gold == config.pad_id, 0).double().sum(dim=1).exp()
+                total[first : first + rows] += said.view(len(part), n).sum(dim=1).cpu()
     unbroken, *rest = (total / len(data)).tolist()
     found, start = {}, 0
     for kind in KINDS:

@@ -14,7 +14,7 @@ from ..config import TransformerConfig
 from ..corpus import TOY, Corpus, Pair, TableError, check_rows, classroom, hold_out, own_corpus
 from ..estimate import count_parameters, step_seconds, training_bytes
 from ..message import Message
-from ..portable import CORPORA, LONGEST_NAME, is_name
+from ..portable import CORPORA, LONGEST_NAME, MOST_HEADS, MOST_NUMBERS, heads_of, is_name, numbers_of
 from ..translator import MAX_CHARACTERS
 from ..vocabulary import SentenceError
 from .job import Job
@@ -119,6 +119,7 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
         parameters = count_parameters(config)
         if parameters > limits.parameters:
             problems.append(_too_much("d_model", "parameters", parameters, limits.parameters))
+        problems.extend(_too_large_to_show(config, corpus))
     if corpus and config and parameters and pairs and fine({"batch_size", "steps"}):
         lengths = corpus.source_length, corpus.batch().target_length
         rows = min(question["batch_size"], len(pairs))
@@ -225,6 +226,26 @@ def _too_much(field: str, name: str, value: int, most: int) -> Problem:
             "tokens": Message("plan.tokens", "The pairs have {value} words; this server takes {most}.", there),
         }[name],
     )
+
+
+def _too_large_to_show(config: TransformerConfig, corpus: Corpus) -> Iterator[Problem]:
+    """What nobody could bring back: the same bounds as of a file, so that no training is in vain."""
+    if (heads := heads_of(config)) > MOST_HEADS:
+        english = (
+            "{value} heads in all layers are more than the {most} that this page shows. Take fewer heads or layers."
+        )
+        yield Problem("n_heads", Message("plan.many_heads", english, {"value": heads, "most": MOST_HEADS}))
+    if (numbers := numbers_of(config, corpus.source_length, most_said(corpus))) > MOST_NUMBERS:
+        english = (
+            "The longest sentence would make {value} numbers at once; this page takes up to {most}. Take fewer heads or"
+            " layers, or shorter sentences."
+        )
+        yield Problem("", Message("plan.numbers", english, {"value": numbers, "most": MOST_NUMBERS}))
+
+
+def most_said(corpus: Corpus) -> int:
+    """How many words a model of this corpus may say; `output_limit` in training.py says the same of a network."""
+    return corpus.batch().target_length * 3 // 2
 
 
 def _corpus(question: dict[str, Any], limits: Limits) -> Corpus:

@@ -13,7 +13,7 @@ from ..experiments import MISTAKES, DecodingMistake, Symptom
 from ..live.retrained import for_page
 from ..message import Message
 from ..translator import CheckpointError, SentenceError
-from .models import GoneError, answered_once, title, translator
+from .models import BrokenError, GoneError, answered_once, title, translator
 from .routes import NOT_A_QUESTION
 from .workshop import BusyError, workshop
 
@@ -43,7 +43,7 @@ def mistake(question: Any) -> dict[str, Any]:
             if isinstance(MISTAKES.get(name), DecodingMistake):
                 try:
                     return _page(checkpoint, sentence, name)
-                except (SentenceError, GoneError, UnseenError) as error:
+                except (SentenceError, GoneError, BrokenError, UnseenError) as error:
                     return {"error": error.message.for_page()}
                 except CheckpointError:
                     pass  # no page asks for one that was never there

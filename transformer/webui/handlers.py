@@ -1,4 +1,7 @@
-"""What clicks and calls do. Pure functions of what they are asked; the same question is answered once."""
+"""What clicks and calls do. Pure functions of what they are asked, but for `surprise`, which draws a sentence.
+
+What was asked lately is not worked out again: see `answered_once`.
+"""
 
 import json
 import random
@@ -17,14 +20,14 @@ from ..message import Message, Words
 from ..translator import CheckpointError, SentenceError, Translation, names
 from ..translator import positional_encoding as encode_positions
 from ..vocabulary import PAD
-from .models import BrokenError, GoneError, answered_once, held_out, material, translator
+from .models import BrokenError, GoneError, answered_once, held_out, material, readable, translator
 from .payload import floats, for_page, for_programs
 
 REFUSALS = (SentenceError, CheckpointError)  # their messages are for visitors; any other error is our own
 LONGEST, WIDEST = 200, 1024  # of an encoding that a visitor may ask for
 
 
-@answered_once(256)
+@answered_once(256, own=4)
 def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Translation:
     return translator(checkpoint).translate(sentence, interventions=changes)
 
@@ -134,9 +137,9 @@ def heads(question: Any) -> dict[str, Any]:
     return {"error": "A checkpoint and a sentence are needed."}
 
 
-@answered_once(64)
+@answered_once(64, own=16)
 def _held_out(checkpoint: str) -> dict[str, Any] | None:
-    pairs = held_out(checkpoint)
+    pairs = readable(checkpoint)
     if not pairs:
         return None
     return {
@@ -178,7 +181,7 @@ def positional_encoding(question: Any) -> dict[str, Any]:
     return {"error": f"An encoding here has 1 to {LONGEST} positions of 1 to {WIDEST} dimensions."}
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # 1.3 MB each at most
 def _encoding(length: int, d_model: int) -> dict[str, Any]:
     encoding = encode_positions(length, d_model)
     cosine = positions.similarity(encoding)

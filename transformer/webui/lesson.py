@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..checkpoint import CARD, FOLDER
 from ..config import TransformerConfig
 from ..correctness import check
 from ..inside import look_inside, vectors
@@ -25,7 +24,7 @@ from ..notebook import notebook as notebook_of
 from ..portable import Portable
 from ..shapes import shapes as shapes_of
 from .handlers import changes, run
-from .models import answered_once, title, translator
+from .models import answered_once, card, title, translator
 from .payload import floats
 from .shelf import file_name, shelf
 
@@ -163,13 +162,13 @@ def provenance(question: Any) -> dict[str, Any]:
 
 
 def _provenance(checkpoint: str) -> dict[str, Any]:
-    made = translator(checkpoint)  # refuses any but a model that is there, before its name becomes a path
+    made = translator(checkpoint)
     own = shelf().find(checkpoint)
-    card = "" if own else (FOLDER / checkpoint / CARD).read_text("utf-8")
+    about = "" if own else card(checkpoint)
     return {
         "checkpoint": title(checkpoint),
-        "command": _found(r"^    (.+)$", card),
-        "seed": own.portable.training.get("seed") if own else _found(r"^\| seed \| (.+) \|$", card),
+        "command": _found(r"^    (.+)$", about),
+        "seed": own.portable.training.get("seed") if own else _found(r"^\| seed \| (.+) \|$", about),
         "trained": own and _trained(own.portable),
         "weights": sum(weights.numel() for weights in made.checkpoint.model.parameters()),
         "device": str(made.device),

@@ -5,11 +5,16 @@ from dataclasses import asdict
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from ..checkpoint import CARD, FOLDER
 from ..corpus import MATERIALS, AlignedPair, Material
+from ..estimate import count_parameters
 from ..message import Message
 from ..translator import CheckpointError, Translator, names
 from . import log
 from .shelf import KEY, shelf
+
+MOST_WORK = 10**11  # multiplications of one answer: some seconds of one thread
+WORDS = 20  # of a held-out pair, both sides
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,23 +51,40 @@ def translator(checkpoint: str) -> Translator:
         if model := shelf().find(checkpoint):
             return model.translator
         raise GoneError
-    return _shipped(checkpoint)
+    return _shipped(checkpoint)[0]
 
 
-def answered_once(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
-    """Keep a function's latest `most` answers about checkpoints, for as long as its checkpoint is there.
+def card(checkpoint: str) -> str:
+    """What a shipped checkpoint's card says, Markdown; as it was when the checkpoint was loaded.
+
+    Raises:
+        CheckpointError: there is none of that name.
+    """
+    return _shipped(checkpoint)[1]
+
+
+def answered_once(
+    most: int, own: int = 0
+) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
+    """Keep a function's latest `most` answers about shipped checkpoints, and its latest `own` about visits' models, for
+    as long as the checkpoint is there.
+
+    An answer about a shipped model is small: its sentences have 12 words. One about a visit's model is as large as
+    MOST_NUMBERS of portable.py allows: a run is 32 MB, and what is made of it 50. So only few runs are kept of them, of
+    which the rest is made again, and what is a few numbers only.
 
     Raises:
         CheckpointError: as `translator`, also where the answer was given before.
     """
 
     def keep(answer: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
-        kept: Any = lru_cache(maxsize=most)(answer)
+        shipped: Any = lru_cache(maxsize=most)(answer)
+        owned: Any = lru_cache(maxsize=own)(answer)
 
         @wraps(answer)
         def ask(checkpoint: str, /, *more: P.args, **named: P.kwargs) -> T:
             translator(checkpoint)
-            return kept(checkpoint, *more, **named)
+            return (owned if checkpoint.startswith(KEY) else shipped)(checkpoint, *more, **named)
 
         return ask
 
@@ -70,12 +92,13 @@ def answered_once(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Cal
 
 
 @lru_cache
-def _shipped(checkpoint: str) -> Translator:
+def _shipped(checkpoint: str) -> tuple[Translator, str]:
+    """With its card, which somebody may take away while the server runs."""
     if checkpoint not in names():
         raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(names())}.")
     try:
-        return Translator.load(checkpoint)
-    except CheckpointError as error:  # its message has the paths of this machine
+        return Translator.load(checkpoint), (FOLDER / checkpoint / CARD).read_text("utf-8")
+    except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
         log.fault("checkpoint", error)
         raise BrokenError(checkpoint) from error
 
@@ -93,6 +116,13 @@ def held_out(checkpoint: str) -> tuple[AlignedPair, ...]:
     known = material(checkpoint)
     first = next(iter(known.held_out.values()), None) if known else None
     return first() if first else ()
+
+
+def readable(checkpoint: str, times: int = 1) -> tuple[AlignedPair, ...]:
+    """As many of `held_out` as the checkpoint can read so many times each while everybody waits: a shipped one all of
+    them, one of the paper's size a hundred once; one at least."""
+    multiplications = times * WORDS * count_parameters(translator(checkpoint).checkpoint.model.config)
+    return held_out(checkpoint)[: max(1, MOST_WORK // multiplications)]
 
 
 def title(checkpoint: str) -> str:

@@ -39,6 +39,8 @@ from .shelf import ShelfError, file_name, shelf
 from .workshop import BusyError, Event, workshop
 
 LONGEST_VISIT = 64  # characters
+AT_ONCE = 2  # files that are brought at a time: each is up to 208 MB on the disk, and then in memory
+SLOWEST = 300  # seconds that a file may take to arrive, so that nobody keeps a place for ever
 NOT_A_QUESTION = Message("train.no_question", "The server did not understand this page. Reload it, and try again.")
 
 
@@ -96,20 +98,33 @@ async def stop(request: Request) -> Response:
     return JSONResponse({})
 
 
+_places = asyncio.Semaphore(AT_ONCE)
+
+
 async def bring(request: Request) -> Response:
-    """Takes a file in pieces, and no more of it than a model can have."""
+    """Takes a file in pieces, and no more of it than a model can have. Who comes while others bring theirs is sent
+    away before anything is read."""
     visit = request.query_params.get("visit", "")
     if _foreign(request) or not 1 <= len(visit) <= LONGEST_VISIT:
         return _refused(NOT_A_QUESTION)
+    if _places.locked():
+        english = "Others are bringing their models right now. Try again in a few seconds."
+        return _refused(Message("file.busy", english), 429)
+    async with _places:
+        return await _brought(request, visit)
+
+
+async def _brought(request: Request, visit: str) -> Response:
     limits = workshop().limits
     most, file = most_bytes(limits.parameters), shelf().folder / f"{secrets.token_hex(16)}.safetensors"
     kept = False
     try:
         with file.open("wb") as written:
-            async for piece in request.stream():
-                if written.tell() + len(piece) > most:
-                    raise too_big(limits.parameters)
-                await asyncio.to_thread(written.write, piece)
+            async with asyncio.timeout(SLOWEST):  # whose error is an OSError
+                async for piece in request.stream():
+                    if written.tell() + len(piece) > most:
+                        raise too_big(limits.parameters)
+                    await asyncio.to_thread(written.write, piece)
         portable = await asyncio.to_thread(load_portable, file, limits.parameters, pick_device())
         key = await asyncio.to_thread(shelf().put, portable, visit, file)
         kept = True
