@@ -19,7 +19,8 @@ from starlette.testclient import TestClient
 
 from transformer.webui import line as module
 from transformer.webui.blocks import Blocks
-from transformer.webui.line import AT_ONCE, DEFAULTS, LONGEST, RETRAINS, SHORT, FullError, InLine, Line, turn
+from transformer.webui.line import AT_ONCE, DEFAULTS, LONGEST, RETRAINS, FullError, InLine, Line, turn
+from transformer.webui.shelf import KEY
 
 from .test_workshop import in_a_loop
 
@@ -76,7 +77,7 @@ async def test_whatever_comes_and_goes_as_many_work_as_may() -> None:
 
 def test_questions_in_line_hold_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     line = Line(at_once=1, longest=9)
-    monkeypatch.setattr(module, "line", lambda: line)
+    monkeypatch.setattr(module, "line", lambda own=False: line)
     monkeypatch.setattr(module, "MOST_HELD", 10)
     monkeypatch.setattr(module, "SHORT", 3)
     held = []
@@ -123,9 +124,9 @@ PATH = "/gradio_api/run/translate"
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Line:
     """The line of a server with one place."""
-    line = Line(at_once=1, longest=1)
-    monkeypatch.setattr(module, "line", lambda: line)
-    return line
+    lines = {own: Line(at_once=1, longest=1) for own in (False, True)}
+    monkeypatch.setattr(module, "line", lambda own=False: lines[own])
+    return lines[False]
 
 
 def served(endpoint: Callable[[Request], Awaitable[Response]]) -> TestClient:
@@ -137,7 +138,7 @@ def test_a_question_has_one_place_and_a_training_none(here: Line, action: str, w
     """Whatever address it came to: a body can name another action than its address does."""
 
     async def answer(_: Request) -> Response:
-        async with turn(action):
+        async with turn(action, {}):
             return Response(str(here.working))
 
     with served(answer) as client:
@@ -150,7 +151,7 @@ async def test_what_comes_by_another_road_waits_in_the_same_line(here: Line) -> 
     done: list[int] = []
 
     async def work(number: int) -> None:
-        async with turn("translate"):
+        async with turn("translate", {}):
             done.append(number)
 
     before = here.join()
@@ -161,8 +162,8 @@ async def test_what_comes_by_another_road_waits_in_the_same_line(here: Line) -> 
     with pytest.raises(FullError, match="Too many are asking"):
         await work(2)
     with pytest.raises(gr.Error, match="Too many are asking"):
-        await Blocks().process_api(SimpleNamespace(name="translate"))
-    async with turn(RETRAINS):  # has the line of the trainings
+        await Blocks().process_api(SimpleNamespace(name="translate"), [])
+    async with turn(RETRAINS, {}):  # has the line of the trainings
         assert here.waiting == 1
     here.leave(before)
     await waits
@@ -172,7 +173,7 @@ async def test_what_comes_by_another_road_waits_in_the_same_line(here: Line) -> 
 @runs
 async def test_who_goes_while_waiting_leaves_no_gap(here: Line) -> None:
     async def work() -> None:
-        async with turn("translate"):
+        async with turn("translate", {}):
             pass
 
     before = here.join()
@@ -194,16 +195,16 @@ def test_a_long_name_of_a_session_is_refused_because_gradio_keeps_it(here: Line)
 
     with served(answer) as client:
         for body, status in [
-            ({"session_hash": "x" * SHORT}, 400),
-            ({"session_hash": ["x" * SHORT]}, 400),
-            ({"data": "x" * SHORT, "session_hash": "abc"}, 200),
-            ({"data": "x" * SHORT}, 200),
-            (["x" * SHORT], 200),  # Gradio will say what it is
+            ({"session_hash": "x" * 65}, 400),
+            ({"session_hash": ["x" * 65]}, 400),
+            ({"data": "x" * 65, "session_hash": "x" * 64}, 200),
+            ({"data": "x" * 65}, 200),
+            (["x" * 65], 200),  # Gradio will say what it is
         ]:
             assert client.post(PATH, json=body).status_code == status
-        spelled = json.dumps({"session_hash": "x" * SHORT}).replace("session", r"\u0073ession")
+        spelled = json.dumps({"session_hash": "x" * 65}).replace("session", r"\u0073ession")
         assert client.post(PATH, content=spelled).status_code == 400
-        assert client.post(PATH, content=b"[" * SHORT + b"[").status_code == 200
+        assert client.post(PATH, content=b"[" * 100_000).status_code == 200
     assert (here.working, here.held) == (0, 0)
 
 
@@ -229,3 +230,25 @@ def test_a_question_that_does_not_arrive_is_given_up(here: Line, monkeypatch: py
     assert sent[0]["status"] == 408
     assert b"did not arrive in time" in sent[1]["body"]
     assert (here.working, here.held) == (0, 0)
+
+
+@runs
+async def test_a_visits_own_model_keeps_nobody_else_waiting(here: Line) -> None:
+    """It may be as large as the paper's, and take seconds."""
+    own = module.line(own=True)
+    async with turn("sweep", {"data": [f"{KEY}abc"]}):
+        assert (own.working, here.working) == (1, 0)
+        async with turn("translate", ["Ich möchte ein Bier", "toy"]):
+            assert (own.working, here.working) == (1, 1)
+    assert (own.working, here.working) == (0, 0)
+
+
+@pytest.mark.parametrize("spelled", ["own-abc", r"\u006fwn-abc"])
+def test_a_question_about_an_own_model_is_known_however_it_is_spelled(here: Line, spelled: str) -> None:
+    async def answer(_: Request) -> Response:
+        return Response(f"{here.working} {module.line(own=True).working}")
+
+    with served(answer) as client:
+        assert client.post(PATH, content=f'{{"event_data": {{"checkpoint": "{spelled}"}}}}').text == "0 1"
+        assert client.post(PATH, content='{"event_data": {"checkpoint": "toy"}}').text == "1 0"
+    assert (here.working, module.line(own=True).working, here.held) == (0, 0, 0)

@@ -28,11 +28,11 @@ class Blocks(gr.Blocks):
         if len(inputs) < len(block_fn.inputs):
             raise gr.Error(f"This action takes {len(block_fn.inputs)} values, and {len(inputs)} came.")
 
-    async def process_api(self, block_fn: Any, *args: Any, **named: Any) -> Any:
+    async def process_api(self, block_fn: Any, inputs: Any, *args: Any, **named: Any) -> Any:
         named["root_path"] = None  # for addresses of files, in search of which Gradio walks through every answer
         try:
-            async with turn(block_fn.name):
-                return await super().process_api(block_fn, *args, **named)
+            async with turn(block_fn.name, (inputs, getattr(named.get("event_data"), "_data", None))):
+                return await super().process_api(block_fn, inputs, *args, **named)
         except FullError as error:
             raise gr.Error(str(error), print_exception=False) from None
         except gr.Error as error:  # for the visitor; Gradio would print its message, and so what was typed

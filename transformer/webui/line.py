@@ -2,9 +2,10 @@
 
 More at a time would only take the interpreter from each other, and nobody could say who is next. Who waits can ask
 `GET health` how many do; where too many wait already, a question is sent away at once, to come back a little later.
-What comes by another road, through Gradio's own queue or as a tool, waits in the same line.
+What comes by another road, through Gradio's own queue or as a tool, waits in the same line. Questions about visits' own
+models, which may be large, have a line of their own, so that they keep nobody else waiting.
 
-`$TRANSFORMER_AT_ONCE` is how many are worked on at a time, `$TRANSFORMER_LINE` how many may wait.
+`$TRANSFORMER_AT_ONCE` is how many of a line are worked on at a time, `$TRANSFORMER_LINE` how many may wait.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import log
+from .shelf import KEY
 
 AT_ONCE, LONGEST = "TRANSFORMER_AT_ONCE", "TRANSFORMER_LINE"
 DEFAULTS = {AT_ONCE: 1, LONGEST: 500}
@@ -53,7 +55,7 @@ class Line:
             raise ValueError(f"{AT_ONCE} ({at_once}) or {LONGEST} ({longest}) is below 1")
         self.at_once, self.longest = at_once, longest
         self.working = 0
-        self.held = 0  # bytes of questions
+        self.held = 0  # bytes of questions, which are counted in one line
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @classmethod
@@ -95,8 +97,8 @@ class Line:
 
 
 @cache
-def line() -> Line:
-    """This server's.
+def line(own: bool = False) -> Line:
+    """This server's, or that of questions about visits' own models.
 
     Raises:
         ValueError: the environment asks for what is no line.
@@ -134,18 +136,19 @@ class Question:
                     return False
                 piece = message.get("body", b"")
                 self.body += piece
-                self._line.held += len(piece)
-                if len(self.body) > SHORT and self._line.held > MOST_HELD:
+                line().held += len(piece)
+                if len(self.body) > SHORT and line().held > MOST_HELD:
                     raise FullError
                 if not message.get("more_body"):
                     return True
 
-    async def comes(self, receive: Receive | None = None) -> bool:
-        """Whether it comes to its turn before the visitor goes.
+    async def comes(self, own: bool, receive: Receive | None = None) -> bool:
+        """Whether it comes to its turn before the visitor goes; `own`: it is about a visit's own model.
 
         Raises:
             FullError: so many wait already.
         """
+        self._line = line(own)
         if self._line.full:
             raise FullError
         self._turn = self._line.join()
@@ -165,7 +168,7 @@ class Question:
         """More than once is as once."""
         if not self._left:
             self._left = True
-            self._line.held -= len(self.body)
+            line().held -= len(self.body)
             if self._turn:
                 self._line.leave(self._turn)
 
@@ -174,9 +177,9 @@ _ASKED: ContextVar[Question | None] = ContextVar("asked", default=None)
 
 
 @asynccontextmanager
-async def turn(action: str) -> AsyncIterator[None]:
-    """Around the work of an action: what came by another road than `InLine` waits here, and what may train gives its
-    place to the next.
+async def turn(action: str, asked_of: object) -> AsyncIterator[None]:
+    """Around the work of an action, and of what it was asked: what came by another road than `InLine` waits here, and
+    what may train gives its place to the next.
 
     Raises:
         FullError: so many wait already.
@@ -191,7 +194,7 @@ async def turn(action: str) -> AsyncIterator[None]:
     else:
         question = Question()
         try:
-            await question.comes()
+            await question.comes(_is_about_own(asked_of))
             yield
         finally:
             question.leave()
@@ -228,9 +231,10 @@ class InLine:
             try:
                 if not await question.arrives(receive):
                     return
-                if _names_a_long_session(question.body):
+                asked = _read(question.body)
+                if len(str(asked.get("session_hash"))) > LONGEST_SESSION:
                     return await refuse(NO_SESSION, 400)
-                if not await question.comes(receive):
+                if not await question.comes(_is_about_own(asked), receive):
                     return
             except TimeoutError:
                 return await refuse(SLOW, 408)
@@ -244,9 +248,15 @@ class InLine:
             question.leave()
 
 
-def _names_a_long_session(body: bytearray) -> bool:
-    """Of a short question, no name is long."""
+def _read(body: bytearray) -> dict[str, Any]:
+    """Empty where it is no question, as Gradio will say."""
     try:
-        return len(body) > SHORT and len(str(json.loads(body).get("session_hash"))) > LONGEST_SESSION
-    except (ValueError, RecursionError, AttributeError):  # no question at all, as Gradio will say
-        return False
+        asked = json.loads(body)
+        return asked if isinstance(asked, dict) else {}
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _is_about_own(asked: object) -> bool:
+    """Wherever in it the key of a model stands."""
+    return KEY in str(asked)

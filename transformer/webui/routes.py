@@ -158,7 +158,8 @@ async def health(_: Request) -> Response:
     """Cheap enough for a load balancer that asks every second."""
     running, waiting = workshop().busy()
     training = {"running": running, "waiting": waiting}
-    asking = {"working": line().working, "waiting": line().waiting}
+    lines = line(), line(own=True)
+    asking = {"working": sum(each.working for each in lines), "waiting": sum(each.waiting for each in lines)}
     device = str(translator("toy").device)  # which was loaded with the page
     told = {"status": "ok", "device": device, "checkpoints": names(), "training": training, "line": asking}
     return JSONResponse(told)

@@ -125,7 +125,7 @@ def endpoint() -> dict[str, Any]:
         @wraps(tool)
         async def call(**given: Any) -> dict[str, Any]:
             try:
-                async with turn(tool.__name__):
+                async with turn(tool.__name__, given):
                     return await run_in_threadpool(noted, **given)
             except FullError as error:
                 raise ToolError(str(error)) from None
