@@ -1,11 +1,13 @@
 """The README's table is what was measured, and its ratios are divided and written right. Nothing here is timed."""
 
+import json
 import re
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.bench import README, put, read, written
+from tests.benchmarks.bench import README, RESULTS, put, read, written
 from tests.benchmarks.ratio import Ratio, in_turn, ratio
 from tests.benchmarks.table import as_line, as_table, quantity
 
@@ -17,6 +19,11 @@ def row(median: float, target: float | None, note: str = "") -> Ratio:
 def test_the_readmes_table_is_what_was_measured() -> None:
     text = README.read_text()
     assert put(text, written(*read())) == text
+
+
+@pytest.mark.parametrize("file", [RESULTS, RESULTS.with_name("load.json")], ids=lambda file: file.name)
+def test_what_was_measured_is_json_that_anybody_can_read(file: Path) -> None:
+    assert json.loads(file.read_text(), parse_constant=pytest.fail)  # NaN is none
 
 
 def test_every_measured_row_has_its_quartiles_around_its_median() -> None:
