@@ -40,7 +40,7 @@ from transformer.vocabulary import END, PAD, START, Vocabulary
 from transformer.webui.payload import for_page
 from transformer.webui.view import ASSETS, preloads
 
-from .ratio import Ratio, ratio
+from .ratio import MissingError, Ratio, ratio
 
 ROOT = Path(__file__).resolve().parents[2]
 BERTVIZ = "BertViz head view"
@@ -117,10 +117,15 @@ def fetched(folder: Path) -> None:
     """The scripts that BertViz's page loads, from npm.
 
     Raises:
-        OSError, subprocess.CalledProcessError: npm is not here, or does not reach them.
+        MissingError: npm is not here, or does not reach them.
     """
     for name, package in SCRIPTS.items():
-        said = subprocess.run(["npm", "pack", package], cwd=folder, check=True, capture_output=True, text=True)
+        try:
+            said = subprocess.run(["npm", "pack", package], cwd=folder, check=True, capture_output=True, text=True)
+        except OSError as error:
+            raise MissingError("npm, which brings the scripts that BertViz's page loads") from error
+        except subprocess.CalledProcessError as error:
+            raise MissingError(f"{package}, which BertViz's page loads and npm did not bring") from error
         shutil.unpack_archive(folder / said.stdout.split()[-1], folder / name)
         shutil.copy(folder / name / "package" / FILES[name], folder / f"{name}.js")
 
@@ -265,9 +270,15 @@ def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]
 
 
 def importing() -> float:
+    """ms until a new process has imported both and says so; what it takes to end is not counted."""
+    done = "import torch, gradio, os; os.write(1, b'.')"
     begin = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import torch, gradio"], cwd=ROOT, check=True)
-    return 1000 * (time.perf_counter() - begin)
+    with subprocess.Popen([sys.executable, "-c", done], cwd=ROOT, stdout=subprocess.PIPE) as process:
+        said = process.stdout.read(1)  # type: ignore[union-attr]
+        took = 1000 * (time.perf_counter() - begin)
+    if said != b".":
+        raise RuntimeError("torch and gradio cannot be imported")
+    return took
 
 
 def starting(browser: Browser, log: Path) -> float:
@@ -294,29 +305,34 @@ def starting(browser: Browser, log: Path) -> float:
 def start(browser: Browser, log: Path) -> Ratio:
     took: tuple[list[float], list[float]] = ([], [])
     for n in range(-1, STARTS):
-        ours, theirs = starting(browser, log), importing()
-        if n >= 0:
-            took[0].append(ours)
-            took[1].append(theirs)
+        for which in (0, 1) if n % 2 else (1, 0):
+            ms = importing() if which else starting(browser, log)
+            if n >= 0:
+                took[which].append(ms)
     return ratio("page ready (first map drawn) after app.py starts", "importing torch and gradio", 1.6, *took)
 
 
 def measure() -> Iterator[Ratio]:
-    """Two to three minutes. Without npm only the start."""
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+    """Two to three minutes.
+
+    Raises:
+        MissingError: as `fetched`, before anything is measured.
+    """
+    scripts = tempfile.TemporaryDirectory()
+    fetched(Path(scripts.name))
+    return _measured(scripts)
+
+
+def _measured(scripts: tempfile.TemporaryDirectory) -> Iterator[Ratio]:
+    with scripts as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=find(playwright), args=QUIET.split())
+        shutil.copytree(ASSETS, folder, dirs_exist_ok=True)
+        server = Server(log=folder / "log")
         try:
-            fetched(folder)
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"Nothing is measured beside BertViz, whose scripts npm did not bring: {error}", file=sys.stderr)
-        else:
-            shutil.copytree(ASSETS, folder, dirs_exist_ok=True)
-            server = Server(log=folder / "log")
-            try:
-                server.wait()
-                yield from against_bertviz(browser, folder, server.url)
-            finally:
-                server.end()
+            server.wait()
+            yield from against_bertviz(browser, folder, server.url)
+        finally:
+            server.end()
         yield start(browser, folder / "log")
         browser.close()
