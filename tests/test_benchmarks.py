@@ -1,11 +1,15 @@
 """The README's table is what was measured, and its ratios are divided and written right. Nothing here is timed."""
 
+import json
 import re
+import sys
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.bench import README, put, read, written
+from tests.benchmarks import bench
+from tests.benchmarks.bench import README, RESULTS, put, read, written
 from tests.benchmarks.ratio import Ratio, in_turn, ratio
 from tests.benchmarks.table import as_line, as_table, quantity
 
@@ -19,6 +23,11 @@ def test_the_readmes_table_is_what_was_measured() -> None:
     assert put(text, written(*read())) == text
 
 
+@pytest.mark.parametrize("file", [RESULTS, RESULTS.with_name("load.json")], ids=lambda file: file.name)
+def test_what_was_measured_is_json_that_anybody_can_read(file: Path) -> None:
+    assert json.loads(file.read_text(), parse_constant=pytest.fail)  # NaN is none
+
+
 def test_every_measured_row_has_its_quartiles_around_its_median() -> None:
     machine, rows = read()
     assert {"cores", "threads", "cpu", "torch", "date"} <= machine.keys()
@@ -28,6 +37,24 @@ def test_every_measured_row_has_its_quartiles_around_its_median() -> None:
         assert each.median <= each.high * (1 + 1e-9)
         assert min(each.ours, each.theirs) > 0
     assert len({(each.what, each.against) for each in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(("npm", "missing"), [(None, "npm,"), ("exit 1", "npm did not bring")])
+def test_without_npm_nothing_is_measured_and_nothing_written(
+    npm: str | None, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("README", "RESULTS"):
+        monkeypatch.setattr(bench, name, tmp_path / name)
+    if npm:
+        (tmp_path / "npm").write_text(f"#!/bin/sh\n{npm}\n")
+        (tmp_path / "npm").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["bench"])
+    with pytest.raises(SystemExit, match=missing) as end:
+        bench.main()
+    assert end.value.code != 0
+    assert not (tmp_path / "README").exists()
+    assert not (tmp_path / "RESULTS").exists()
 
 
 def test_a_ratio_is_the_median_of_rounds_and_not_of_medians() -> None:

@@ -6,25 +6,38 @@ Plain asyncio on sockets, because many of them share a machine with the server t
 import asyncio
 import base64
 import binascii
+import csv
+import io
 import json
 import random
-from collections.abc import AsyncIterator, Callable
+import re
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
+from transformer import Translator
 from transformer.corpus.classroom import SENTENCES, draw
 from transformer.live.plan import DEFAULTS
 from transformer.maps import KINDS
+from transformer.portable import Portable, save_portable
 from transformer.webui import bugs, handlers, lesson, roads, tools, train, whatif
 from transformer.webui.page import ACTIONS, EVENTS
+from transformer.webui.shelf import KEY
 
+Ask = Callable[["Question"], Awaitable[Any]]
 TOY = ("Ich möchte ein Bier", "ich mochte ein cola", "ein Cola", "ich ein Bier", "mochte ein bier", "Cola Bier ein")
 SILENCED = {"do": "silence", "kind": "cross", "layer": 1, "head": 2}
 MISTAKES = ("padding_rows", "unscaled", "one_head", "never_stops", "no_eval")  # of decoding: they train nothing
+OWN_MODEL = "a model of one's own"
+GERMAN = "Heute habe ich ein kaltes Bier getrunken"
+ENGLISH = ["today", "i", "have", "drunk", "a", "cold", "beer", ".", "E"]  # as the classroom says
 
 
 @dataclass(frozen=True)
@@ -34,21 +47,43 @@ class Question:
     Attributes:
         action: what the click is called in a table.
         path: of the request, without the first slash.
-        body: None for a GET.
+        body: what is sent, a dict as JSON; None for a GET.
         expected: what the answer has to be, computed here and now; None where nothing more is asked than status 200.
+        fits: of an answer that nobody else gets, such as the key of a visit's own model: whether it is right. It is
+            asked at once, and has to be quick.
+        method: GET without a body and POST with one, where nothing else is said.
     """
 
     action: str
     path: str
-    body: dict[str, Any] | None = None
+    body: dict[str, Any] | bytes | None = None
     expected: Callable[[], Any] | None = None
+    fits: Callable[[Any], bool] | None = None
+    method: str = ""
 
-    def answer(self, body: bytes) -> Any:
-        """The part of the response's body that is the answer."""
+    @property
+    def verb(self) -> str:
+        return self.method or ("GET" if self.body is None else "POST")
+
+    @property
+    def reaches(self) -> str:
+        """What of the server answers it: an event by its number, a function, or an address."""
+        match self.body:
+            case {"fn_index": number}:
+                return f"event {number}"
+            case {"fn_name": name}:
+                return f"function {name}"
+        return f"{self.verb} /{re.sub(f'{KEY}[^/]+', '{key}', self.path.partition('?')[0])}"
+
+    def answer(self, kind: str, body: bytes) -> Any:
+        """The part of a response that is the answer, given its content type."""
+        if kind != "application/json":
+            return None if kind.startswith("text/html") else body
+        answer = orjson.loads(body)
         if self.path.startswith("gradio_api/run/"):
-            answer = orjson.loads(body)["data"][-1]
+            answer = answer["data"][-1]
             return orjson.loads(answer) if isinstance(answer, str) else answer  # of an event, as text
-        return orjson.loads(body) if self.body is not None else None
+        return answer
 
 
 class Connection:
@@ -88,11 +123,13 @@ class Connection:
     async def _begin(self, question: Question) -> tuple[int, dict[str, str]]:
         assert self._pipe
         reader, writer = self._pipe
-        method, body = "GET" if question.body is None else "POST", b""
-        head = f"{method} /{question.path} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\n"
-        if question.body is not None:
-            body = orjson.dumps(question.body)
-            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        body = question.body or b""
+        head = f"{question.verb} /{question.path} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\n"
+        if isinstance(body, dict):
+            body = orjson.dumps(body)
+            head += "Content-Type: application/json\r\n"
+        if body:
+            head += f"Content-Length: {len(body)}\r\n"
         writer.write(f"{head}\r\n".encode() + body)
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         pairs = (line.split(":", 1) for line in lines if line)
@@ -173,6 +210,11 @@ class Visitor:
         self.sentence = self.rng.choice(TOY if self.checkpoint == "toy" else self._sentences)
         return self._shown("translate", "ask", self.sentence)
 
+    def types(self, sentence: str) -> Question:
+        """A sentence of the classroom."""
+        self.checkpoint, self.sentence = "classroom", sentence
+        return self._shown("translate", "ask", sentence)
+
     def _shown(self, action: str, event: str, sentence: str, changes: tuple[dict[str, Any], ...] = ()) -> Question:
         checkpoint = self.checkpoint
         asked = {"checkpoint": checkpoint, "sentence": sentence, "changes": list(changes)}
@@ -213,6 +255,7 @@ class Visitor:
             ("surprise", self.surprise),
             ("choose a model", self.choose),
             ("what if", lambda: self._shown("what if", "ask", beer, (SILENCED,))),
+            ("health", lambda: Question("health", "health", fits=lambda told: told["status"] == "ok")),
             call("checks", lesson.checks),
             call("heads", handlers.heads),
             call("which heads matter", whatif.sweep, on="sentence"),
@@ -231,6 +274,7 @@ class Visitor:
             call("CSV", lesson.weights_csv),
             call("notebook", lesson.notebook),
             call("handout", lesson.provenance),
+            ("open a CSV", lambda: self._page.call("open a CSV", train.pairs, self.session, table())),
             # Not computed again: it would have a process ready, because somebody is about to train.
             (
                 "plan a training",
@@ -253,17 +297,72 @@ class Visitor:
             asked.append((f"API {function.__name__}", lambda f=function, g=given: program(f, *g)))  # type: ignore[misc]
         return dict(asked)
 
+    def names(self) -> list[str]:
+        """Of all other actions: of `others`, and of one that takes several questions."""
+        return sorted([*self.others(), OWN_MODEL])
+
+    async def do(self, name: str, ask: Ask) -> None:
+        """One of these actions."""
+        await (self._own_model(ask) if name == OWN_MODEL else ask(self.others()[name]()))
+
+    async def _own_model(self, ask: Ask) -> None:
+        """Bring a model's file, translate with it, take it home, and forget it."""
+        file = model_file()
+        brought = await ask(
+            Question(
+                "bring a model", f"models?visit={self.session}", file, fits=lambda said: said["model"]["name"] == "load"
+            )
+        )
+        if not brought:
+            return
+        key = brought["model"]["checkpoint"]
+        asked = {"checkpoint": key, "sentence": GERMAN, "changes": []}
+        action = "translate with an own model"
+        await ask(
+            self._page.click(action, "ask", self.session, asked, fits=lambda said: said["run"]["output"] == ENGLISH)
+        )
+        await ask(Question("take a model home", f"models/{key}", fits=lambda said: said == file))
+        await ask(Question("forget a model", f"models/{key}", fits=lambda said: said == {}, method="DELETE"))
+
 
 def sentences(count: int) -> tuple[str, ...]:
     """Of the classroom, all different."""
     return tuple(each.spelling for each in draw(SENTENCES, count, seed=7))
 
 
-def training(visit: str, steps: int) -> Question:
-    """A training of the classroom's pairs, as the tab Train asks for it."""
-    settings = DEFAULTS["classroom"]
-    asked = {"name": "load", "corpus": "classroom", "pairs": [], "watch": "", "visit": visit}
+@cache
+def pairs() -> tuple[tuple[str, str], ...]:
+    return tuple((each.source, each.target) for each in draw("", 100))
+
+
+@cache
+def table() -> dict[str, Any]:
+    """A file of pairs, as the tab Train sends it."""
+    written = io.StringIO()
+    csv.writer(written).writerows([("German", "English"), *pairs()])
+    return {"file": base64.b64encode(written.getvalue().encode()).decode(), "header": None}
+
+
+@cache
+def model_file() -> bytes:
+    """The classroom's model, as a visitor takes one home."""
+    checkpoint = Translator.load("classroom", device="cpu").checkpoint
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model"
+        save_portable(Portable(checkpoint, "load", "classroom", pairs(), {}, ""), file)
+        return file.read_bytes()
+
+
+def training(visit: str, steps: int, corpus: str = "classroom") -> Question:
+    """A training of a corpus's pairs, as the tab Train asks for it."""
+    settings = DEFAULTS[corpus]
+    asked = {"name": "load", "corpus": corpus, "pairs": [], "watch": "", "visit": visit}
     return Question("train", "train", settings | asked | {"training": settings["training"] | {"steps": steps}})
+
+
+def retraining(visit: str) -> Question:
+    """The trainings that show a mistake, as *Spot the bug* asks for them: the ones that end soonest."""
+    return Question("train with a mistake", "mistake", {"name": "output_in_forward", "visit": visit})
 
 
 def agree(one: Any, other: Any) -> bool:
@@ -298,8 +397,7 @@ def _cells(table: str) -> list[Any]:
 def right(question: Question, answer: Any) -> bool:
     """Whether an answer is what this process computes by itself; slow."""
     if question.action == "surprise":
-        run = answer["run"]
-        return agree(answer, json.loads(orjson.dumps(handlers.show(run["sentence"], run["checkpoint"]))))
+        return agree(answer, json.loads(orjson.dumps(handlers.show(answer["run"]["sentence"], "classroom"))))
     if question.expected is None:
         return True
     return agree(answer, json.loads(orjson.dumps(question.expected(), option=orjson.OPT_SERIALIZE_NUMPY)))

@@ -3,6 +3,7 @@
 Each figure is a ratio of two things run in turn on this machine; nothing here is a test.
 """
 
+import asyncio
 import http.client
 import itertools
 import json
@@ -15,6 +16,7 @@ from typing import Any
 
 import torch
 
+from tests.visitors import Page
 from transformer.config import TransformerConfig
 from transformer.corpus import encode_pairs
 from transformer.corpus.classroom import SENTENCES, held_out
@@ -78,18 +80,18 @@ def watching(corpus: str, steps: int) -> str:
     return f"| {corpus}, {steps} steps | {spread(ratios)} | ≤ 1.10 | {rate:.0f} updates a second |"
 
 
-def click(port: int, sentence: str) -> float:
-    """Seconds from a question to its answer: a sentence that nobody asked before, through the queue, which takes more
-    than a click of the page, which is one request."""
+def click(page: Page, port: int, sentence: str) -> float:
+    """Seconds of the request that a click on Translate makes, for a sentence that nobody asked before."""
+    asked = {"checkpoint": "classroom", "sentence": sentence, "changes": []}
+    question = page.click("translate", "ask", "live", asked)
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    body = json.dumps({"data": [sentence, "classroom"]})
     begin = time.perf_counter()
-    connection.request("POST", "/gradio_api/call/translate", body, {"Content-Type": "application/json"})
-    event = json.loads(connection.getresponse().read())["event_id"]
-    connection.request("GET", f"/gradio_api/call/translate/{event}")
-    answer = connection.getresponse().read()
-    assert b"event: complete" in answer, answer
-    return time.perf_counter() - begin
+    connection.request("POST", f"/{question.path}", json.dumps(question.body), {"Content-Type": "application/json"})
+    answer = question.answer("application/json", connection.getresponse().read())
+    took = time.perf_counter() - begin
+    connection.close()
+    assert answer["run"]["sentence"] == sentence
+    return took
 
 
 def training(port: int, number: int, stop: threading.Event) -> None:
@@ -105,20 +107,21 @@ def training(port: int, number: int, stop: threading.Event) -> None:
 
 
 def clicking() -> str:
-    sentences = itertools.cycle(pair.source for pair in held_out(SENTENCES))
+    sentences = itertools.cycle(pair.spelling for pair in held_out(SENTENCES))
     idle: list[float] = []
     busy: list[float] = []
     with served() as port:
+        page = asyncio.run(Page.load(port))
         for _ in range(20):
-            click(port, next(sentences))
+            click(page, port, next(sentences))
         for _ in range(3):
-            idle += [click(port, next(sentences)) for _ in range(CLICKS)]
+            idle += [click(page, port, next(sentences)) for _ in range(CLICKS)]
             stop = threading.Event()
             runs = [threading.Thread(target=training, args=(port, i, stop)) for i in range(RUNS)]
             for each in runs:
                 each.start()
             time.sleep(6)  # both are at work
-            busy += [click(port, next(sentences)) for _ in range(CLICKS)]
+            busy += [click(page, port, next(sentences)) for _ in range(CLICKS)]
             stop.set()
             for each in runs:
                 each.join()

@@ -6,6 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
+class MissingError(Exception):
+    """What a measurement needs and this machine has not got."""
+
+
 @dataclass(frozen=True)
 class Ratio:
     """Ours over theirs, round by round.

@@ -5,19 +5,25 @@ How fast that is, `make load` tells.
 
 import asyncio
 import itertools
+import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from ..benchmarks.load import Record
-from ..visitors import Connection, Page, Visitor, right, sentences
+from transformer.webui.routes import ROUTES
+
+from ..benchmarks.load import Record, hear
+from ..visitors import Connection, Page, Question, Visitor, right, sentences, training
 from .conftest import Server
 
 VISITORS, CLICKS = 30, 4  # each, beside two translations
+STEPS = 1000  # of a training that is stopped at once
+APART = {"POST /mistake"}  # a process of its own for some seconds, in `make load` and in test_bugs.py
 
 
 @pytest.fixture
@@ -30,29 +36,50 @@ def server() -> Iterator[Server]:
 
 async def clicks(visitor: Visitor, record: Record, port: int, places: Iterator[int]) -> None:
     connection = Connection(port)
+
+    async def ask(question: Question) -> Any:
+        return await record.ask(connection, question)
+
     if visitor.rng.random() < 0.5:
-        await record.ask(connection, visitor.choose())
-    await record.ask(connection, visitor.translate())
-    names = sorted(visitor.others())
+        await ask(visitor.choose())
+    await ask(visitor.translate())
+    names = visitor.names()
     for _ in range(CLICKS):
-        await record.ask(connection, visitor.others()[names[next(places) % len(names)]]())
-    await record.ask(connection, visitor.translate())
+        await visitor.do(names[next(places) % len(names)], ask)
+    await ask(visitor.translate())
     connection.close()
 
 
 async def a_class(port: int) -> tuple[Record, set[str]]:
-    page, record, known, places = await Page.load(port), Record(), sentences(20), itertools.count()
+    connection = Connection(port)
+    _, _, config = await connection.ask(Question("open the page", "config"))
+    connection.close()
+    page, record, known, places = Page(json.loads(config)), Record(), sentences(20), itertools.count()
     visitors = [Visitor(page, seed, known) for seed in range(VISITORS)]
     await asyncio.gather(*(clicks(visitor, record, port, places) for visitor in visitors))
-    return record, set(visitors[0].others())
+    await hear(port, record, training("trainer", STEPS, "toy"), {"ended by stop", "trained"})  # a process waits for it
+    return record, reachable(json.loads(config))
+
+
+def reachable(config: dict[str, Any]) -> set[str]:
+    """All of the server that a page or a program can ask (see Question.reaches)."""
+    found = {f"{method} {route.path}" for route in ROUTES for method in route.methods - {"HEAD"}}
+    for component in config["components"]:
+        found |= {f"function {name}" for name in component["props"].get("server_fns") or ()}
+    for each in config["dependencies"]:
+        if each["backend_fn"]:  # else it is a line of script in the page
+            address = f"POST /gradio_api/run/{each['api_name']}"
+            found.add(f"event {each['id']}" if each["api_visibility"] == "private" else address)
+    return found
 
 
 def test_every_answer_is_right_and_nobody_gets_anothers(server: Server) -> None:
     with ThreadPoolExecutor(1) as own:  # in this thread Playwright may have a loop of its own
-        record, actions = own.submit(lambda: asyncio.run(a_class(server.port))).result()
+        record, there = own.submit(lambda: asyncio.run(a_class(server.port))).result()
     assert record.errors == {}
     assert record.refused == {}
-    assert actions | {"translate"} <= record.took.keys()  # all that there is
+    assert there - record.reached == APART
+    assert {"event 1", "function pairs", "POST /gradio_api/run/translate", "DELETE /models/{key}"} <= there
     assert sum(map(len, record.took.values())) >= VISITORS * (CLICKS + 2)
     with ThreadPoolExecutor(1) as own:  # what is computed here may want a loop too
         wrong = own.submit(
@@ -61,3 +88,4 @@ def test_every_answer_is_right_and_nobody_gets_anothers(server: Server) -> None:
     assert wrong == []
     health = httpx.get(f"{server.url}health", trust_env=False).json()
     assert health["line"] == {"working": 0, "waiting": 0}
+    assert health["training"] == {"running": 0, "waiting": 0}
