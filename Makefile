@@ -7,7 +7,7 @@
 # make live       measure what watching costs a training, and what trainings cost the visitors who click (2 minutes)
 # make broken     measure how long a visitor waits for a broken run, and what silencing every head costs (1 minute)
 # make bench      measure everything in the README's benchmarks anew (on a machine that does nothing else)
-# make load       have thirty visitors click for 5 minutes while one trains, and then three hundred come (10 minutes)
+# make load       have thirty visitors click for 5 minutes while one trains, and then three hundred come (13 minutes)
 # make sample     print 200 sentences of the classroom's grammar, to be read through
 
 PYTHON ?= python3
