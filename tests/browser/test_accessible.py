@@ -131,7 +131,12 @@ STOP = '#lesson:has(#stop-title:text-matches("^{} of 14")) .choice:enabled'
 Place = tuple[str, dict[str, Any], str, Doing]
 PLACES: list[Place] = [
     ("lesson, presented", {}, "#lesson .choice:enabled", nothing),
-    ("lesson, presented no more", {}, "#leave", clicking("#leave")),
+    ("lesson, stop 1, to guess", {"stop": 0}, STOP.format(1), clicking("#leave")),
+    *(
+        (f"lesson, stop {n}, {how}", {"stop": n - 1}, STOP.format(n), do)
+        for n in range(2, 15)
+        for how, do in [("revealed", reveal) if n in (6, 9, 14) else ("to guess", nothing)]
+    ),
     ("translate", {"tab": "translate"}, "#story .bars li", nothing),
     ("translate, one head", {"averaged": False}, "#story .bars li", nothing),
     ("the device", {}, "#device", clicking("#device summary")),
@@ -161,11 +166,6 @@ PLACES: list[Place] = [
     ("beam search", {**ROADS, "road": "beam"}, "#roads .tree", nothing),
     ("sampling", {**ROADS, "road": "sampling"}, "#roads .both", nothing),
     ("teacher forcing", {**ROADS, "road": "forced"}, "#roads .two-ways", nothing),
-    *(
-        (f"lesson, stop {n}, {how}", {"tab": "lesson", "stop": n - 1}, STOP.format(n), do)
-        for n in range(1, 15)
-        for how, do in [("revealed", reveal) if n in (6, 9, 14) else ("to guess", nothing)]
-    ),
 ]  # fmt: skip
 TRAINED: Place = ("train, a new model", {"tab": "train"}, "#train .setting", train)  # seconds of work
 
@@ -186,7 +186,7 @@ def walk(page: Page, places: Sequence[Place] = PLACES) -> Iterator[str]:
 # - #js-plotly-tester: Plotly measures words in it, far outside of the page;
 # - clicks on Plotly's plots, and on the cells of the broken map: sliders, and the mask's two menus, do the same by key.
 LOOK = r"""async (asked) => {
-    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    if (asked !== "everything") for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); // drawn anew
     const found = [];
     const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && e.getClientRects().length > 0 && !e.closest("[inert]");
     const name = (e) => {
@@ -469,5 +469,6 @@ def test_playing_moves_nothing_for_who_does_not_want_it(visit: Visit) -> None:
         page.evaluate("window.moved = false")
         page.keyboard.press("Space")
         page.wait_for_function("document.querySelector('#step').value === '2'")
+        page.wait_for_timeout(200)  # it would begin in the next frame
         page.keyboard.press("Space")
         assert page.evaluate("window.moved") is moving
