@@ -125,7 +125,7 @@ function value(name, text) {
   if (COUNTED.includes(name)) return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
   if (NUMBERS.includes(name)) return /^\d{1,9}(\.\d{1,4})?$/.test(text) ? Number(text) : null;
   if (name === "heads") return /^[1-9]\d{0,3}(-[1-9]\d{0,3})*$/.test(text) ? text.split("-").map((head) => Number(head) - 1) : null;
-  if (name === "allowed") return { open: true, closed: false }[text] ?? null;
+  if (name === "allowed") return ["open", "closed"].includes(text) ? text === "open" : null;
   try {
     return decodeURIComponent(text) || null;
   } catch {

@@ -160,8 +160,8 @@ export function ribbon({ height, inset, name, signal }) {
   const marks = svg("g");
   const at = svg("line", { class: "at", y1: 0, y2: height });
   const dot = svg("circle", { r: 4, class: `dot ${name}` });
-  const picture = svg("svg", { class: "plot", "aria-hidden": "true", height }, marks, curve, at, dot);
-  const element = h("div", { class: "ribbon", style: `height: ${height}px` }, picture);
+  const picture = svg("svg", { class: "plot", height }, marks, curve, at, dot);
+  const element = h("div", { class: "ribbon", "aria-hidden": "true", style: `height: ${height}px` }, picture); // said beside it
   let given = null;
   function draw(what = given) {
     given = what;

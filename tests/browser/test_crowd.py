@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from .. import visitors
 from .conftest import PATIENCE, Server, Visit, until
 
 BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
@@ -34,6 +36,11 @@ class Held(Server):
     def line(self) -> dict[str, int]:
         return httpx.get(f"{self.url}health", trust_env=False).json()["line"]
 
+    @cached_property
+    def known(self) -> visitors.Page:
+        """What a page knows of this server."""
+        return visitors.Page(httpx.get(f"{self.url}config", trust_env=False).json())
+
     def occupy(self, count: int) -> None:
         """So many others ask, and all of them have come."""
         for _ in range(count):
@@ -43,8 +50,8 @@ class Held(Server):
             until(lambda before=before: sum(self.line().values()) > before)
 
     def _ask(self) -> None:
-        asked = {"data": [], "event_data": {"checkpoint": "toy", "sentence": BEER}, "fn_index": 1}
-        answer = httpx.post(f"{self.url}gradio_api/run/predict", json=asked, timeout=60, trust_env=False)
+        asked = self.known.click("translate", "ask", "other", {"checkpoint": "toy", "sentence": BEER})
+        answer = httpx.post(self.url + asked.path, json=asked.body, timeout=60, trust_env=False)
         self.said.append(answer.status_code)
 
     def open(self) -> None:

@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from transformer.live.plan import DEFAULTS
 from transformer.portable import save_portable
 
 from ..test_portable import packed
+from ..visitors import Page, Question, Visitor
 from .conftest import ROOT, Server, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
@@ -53,6 +54,10 @@ class Own(Server):
     def training(self) -> dict[str, int]:
         return httpx.get(f"{self.url}health", trust_env=False).json()["training"]
 
+    def ask(self, question: Question) -> httpx.Response:
+        how = "GET" if question.body is None else "POST"
+        return httpx.request(how, self.url + question.path, json=question.body, timeout=60, trust_env=False)
+
     def call(self, action: str, *values: Any) -> httpx.Response:
         path = f"{self.url}gradio_api/run/{action}"
         return httpx.post(path, json={"data": list(values)}, timeout=60, trust_env=False)
@@ -64,6 +69,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
     server.wait()
     yield server
     server.end()
+
+
+@pytest.fixture(scope="module")
+def known(server: Own) -> Page:
+    """What a page knows of this server."""
+    return Page(httpx.get(f"{server.url}config", trust_env=False).json())
 
 
 def asked(visit: str, steps: int) -> dict[str, Any]:
@@ -135,9 +146,9 @@ def test_a_model_whose_file_was_removed_is_told(server: Own, tmp_path: Path) -> 
     assert server.call("translate", "wort1 wort2", key).status_code == 200  # it is in memory
 
 
-def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Own) -> None:
+def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Own, toy: Translator) -> None:
     file = server.checkpoints / "toy" / "model.safetensors"
-    toy = Translator.load("toy", device="cpu")
+    whole = file.read_bytes()
 
     def answers(sentence: str) -> None:
         """One that nobody has asked before."""
@@ -150,27 +161,60 @@ def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Own) -> No
     answers("bier ein ich")
     file.unlink()
     answers("cola ich")
+    file.write_bytes(whole)
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "vocabularies.json"])
-def test_a_checkpoint_that_was_cut_off_before_it_is_chosen(server: Own, file: str) -> None:
+def cut(server: Own, path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def of_the_other(server: Own, path: Path) -> None:
+    """A whole file, but of the other model."""
+    shutil.copy(server.checkpoints / "toy" / path.name, path)
+
+
+@pytest.mark.parametrize(
+    ("file", "spoil"),
+    [
+        ("model.safetensors", cut),
+        ("config.json", cut),
+        ("vocabularies.json", cut),
+        ("model.safetensors", of_the_other),
+        ("vocabularies.json", of_the_other),
+    ],
+)
+def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
+    server: Own, known: Page, file: str, spoil: Callable[[Own, Path], None]
+) -> None:
     path = server.checkpoints / "classroom" / file
     whole = path.read_bytes()
-    os.truncate(path, len(whole) // 2)
+    spoil(server, path)
     try:
         answer = server.call("translate", "Das Kind schläft", "classroom")
         assert answer.status_code == 500
         assert answer.json()["error"].startswith("The files of the model classroom cannot be read.")
-        event = {"checkpoint": "classroom", "sentence": COLA}
-        chosen = {"data": [], "fn_index": 7, "event_data": event}
-        shown = httpx.post(f"{server.url}gradio_api/run/predict", json=chosen, timeout=60, trust_env=False).json()
-        assert json.loads(shown["data"][-1])["error"]["key"] == "error.model_broken"
+        chosen = known.click("choose a model", "choose", "me", {"checkpoint": "classroom", "sentence": COLA})
+        shown = json.loads(server.ask(chosen).json()["data"][-1])
+        assert (shown["run"], shown["error"]["key"]) == (None, "error.model_broken")
         assert server.call("translate", COLA, "toy").status_code == 200
         assert httpx.get(server.url, trust_env=False).status_code == 200
     finally:
         path.write_bytes(whole)
 
 
-def test_a_checkpoint_that_is_whole_again_is_taken(server: Own) -> None:
-    answer = server.call("translate", "Das Kind schläft", "classroom")
-    assert answer.json()["data"][0]["text"] == "the child sleeps ."
+def test_another_whole_checkpoint_in_its_place_is_taken(server: Own, known: Page, toy: Translator) -> None:
+    """Also after it was broken. The page speaks of another model: this one answers, or says what it does not know."""
+    for file in (server.checkpoints / "toy").iterdir():
+        shutil.copy(file, server.checkpoints / "classroom")
+    answer = server.call("translate", COLA, "classroom")
+    assert answer.json()["data"][0]["text"] == toy.translate(COLA).text
+    for sentence, understood in ((COLA, True), ("Das Kind schläft", False)):
+        visitor = Visitor(known, 0, (sentence,))
+        visitor.checkpoint, visitor.sentence = "classroom", sentence
+        for name, question in visitor.others().items():
+            if name == "plan a training":
+                continue  # it would have a process ready
+            answer = server.ask(question())
+            if answer.status_code != 200:
+                assert not understood, name
+                assert answer.json()["error"].startswith("I don't know"), name

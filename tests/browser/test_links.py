@@ -1,15 +1,32 @@
 """A link is the visitor's place: what it says comes back exactly, and what it cannot have is told in words."""
 
-import random
+import re
+from itertools import zip_longest
 from typing import Any
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page, expect
 
 from transformer.checkpoint import names
 from transformer.corpus import MATERIALS
 from transformer.experiments import MISTAKES
+from transformer.interventions import (
+    Change,
+    DropResidual,
+    EditMask,
+    ForceWord,
+    Interventions,
+    Isolate,
+    Positions,
+    RemoveMask,
+    Silence,
+    SwapWord,
+    Temperature,
+)
+from transformer.maps import KINDS
 
 from .conftest import ROOT, Visit
 from .test_languages import LOCALES, place, visiting
@@ -247,6 +264,16 @@ BROKEN: dict[str, tuple[dict[str, str], list[str], dict[str, Any]]] = {
         ["checkpoint"],
         {"run": ["toy", "Ich möchte ein Bier"], "tab": "positions"},
     ),
+    "changes that are none": (
+        {"changes": "silence.cross.1.1*edit_mask.cross.1.1.constructor", "tab": "break", "head": "3"},
+        ["changes"],
+        {"run": ["toy", "Ich möchte ein Bier"], "tab": "break", "head": 2},
+    ),
+    "a change into markup": (
+        {"changes": f"swap_word.1.{HOSTILE}*force_word.1.{{{{constructor}}}}", "tab": "break", "part": "whatif"},
+        ["changes"],
+        {"run": ["toy", "Ich möchte ein Bier"], "tab": "break"},
+    ),
     "a sentence that is too long": (
         {"checkpoint": "classroom", "sentence": "x" * 10_000, "tab": "inside", "kind": "decoder"},
         ["sentence"],
@@ -329,80 +356,229 @@ CHOICES = {
     "drawing": ["heatmap", "lines", "table"],
 }
 COUNTED = ["layer", "head", "query", "step", "stop"]
-ANYTHING = [
-    "", "0", "1", "2", "6", "9999", "10000", "-1", "1.5", "1e3", "0x10", " 3", "٣", "NaN", "Infinity", "yes", "no",
-    "zh-Hans", "EN", "toy", "classroom", "Toy", "__proto__", "constructor", "toString", "encoder", "lesson", "lines",
-    HOSTILE, "${alert(1)}", "{{x}}", "\0", "\u202e", "x" * 501, "null", "undefined", "[object Object]", "../../etc",
-    "a&b", "true", "en", "own:", "own:toy", "own-x",
-]  # fmt: skip
 ROADS = ["beam", "sampling", "forced"]
 DIALS = {"width": (1, 5), "alpha": (0, 2), "temperature": (0.1, 3), "top_k": (0, 999_999), "top_p": (0.05, 1)}
 DIALS["seed"] = (0, 999_999_999)
-NUMBERS = ["0", "1", "2", "6", "9999", "10000"]  # of the above, and these with a fraction
-FRACTIONS = {"1.5", "0.05", "0.1"}
-GOOD = CHOICES | {name: ["1", "6"] for name in COUNTED} | {"road": ROADS, "slip": ["3.beer", "1.1.a b"]}
-GOOD |= {name: ["1", "0.1" if name in ("alpha", "temperature", "top_p") else "5"] for name in DIALS}
-GOOD |= {"language": ["en"], "present": ["yes"], "checkpoint": ["toy"]}
+WHOLE = ("width", "top_k", "seed")
+ANSWERS = {"mean": "averaged", "gold": "gold"}  # yes or no
+OTHERS = ["checkpoint", "sentence", "changes", "language", "present", "slip"]
+OURS = [*CHOICES, *COUNTED, "road", *DIALS, *ANSWERS, *OTHERS]
+EXAMPLES = {name: MATERIALS[name].examples[0].sentence for name in names()}
+
+# How a link writes each change.
+FIELDS = {
+    "silence": ["kind", "layer", "head"],
+    "isolate": ["kind", "layer", "heads"],
+    "remove_mask": ["kind"],
+    "edit_mask": ["kind", "query", "key", "allowed"],
+    "positions": ["stack", "how", "seed"],
+    "temperature": ["kind", "temperature"],
+    "drop_residual": ["stack", "layer", "sublayer"],
+    "swap_word": ["position", "word"],
+    "force_word": ["step", "word"],
+}
+FROM_1 = ["layer", "head", "query", "key", "position", "step"]
+NUMBERS = ["seed", "sublayer", "temperature"]
 
 
-def hostile(pick: random.Random) -> list[tuple[str, str]]:
-    every = [*CHOICES, *COUNTED, "checkpoint", "sentence", "mean", "gold", "language", "present", "__proto__", "x"]
-    every += ["road", *DIALS, "slip"]
-    asked = pick.sample(every, pick.randint(1, 6))
-    asked += asked[: pick.randint(0, 1)]
-    return [(name, pick.choice(pick.choice([ANYTHING, GOOD.get(name, ["no"])]))) for name in asked]
-
-
-def dialled(name: str, value: str) -> float | None:
-    """What a dial is set to by this text, None where it cannot be."""
-    whole = name in ("width", "top_k", "seed")
-    if value not in [*NUMBERS, "5"] and (whole or value not in FRACTIONS):
+def known(name: str, text: str) -> Any:
+    """One value of a change; None where it is none."""
+    if name in FROM_1:
+        return int(text) - 1 if re.fullmatch("[1-9][0-9]{0,3}", text) else None
+    if name in NUMBERS:
+        return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,4})?", text) else None
+    if name == "heads":
+        heads = [known("head", each) for each in text.split("-")]
+        return None if None in heads else heads
+    if name == "allowed":
+        return {"open": True, "closed": False}.get(text)
+    if re.search("%(?![0-9a-fA-F]{2})", text):
         return None
-    least, most = DIALS[name]
-    return float(value) if least <= float(value) <= most else None
+    try:
+        return unquote(text, errors="strict") or None
+    except UnicodeDecodeError:
+        return None
+
+
+def known_changes(text: str) -> list[dict[str, Any]] | None:
+    changes = []
+    for each in text.split("*") if text else []:
+        do, *rest = each.split(".")
+        if do not in FIELDS:
+            return None
+        last = len(FIELDS[do]) - 1
+        texts = [*rest[:last], ".".join(rest[last:])]
+        values = {name: known(name, text) for name, text in zip_longest(FIELDS[do], texts, fillvalue="")}
+        if None in values.values():
+            return None
+        changes.append({"do": do} | values)
+    return changes
+
+
+def units(text: str) -> int:
+    """As JavaScript counts characters."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def valid(name: str, value: str) -> dict[str, Any] | None:
+    """What a value changes of the place; None for a value that cannot be."""
+    if name in CHOICES or name == "road":
+        return {name: value} if value in CHOICES.get(name, ROADS) else None
+    if name in COUNTED:
+        return {name: int(value) - 1} if re.fullmatch("[1-9][0-9]{0,3}", value) else None
+    if name in DIALS:
+        form = "[0-9]{1,9}" if name in WHOLE else r"[0-9](\.[0-9]{1,2})?"
+        least, most = DIALS[name]
+        return {name: float(value)} if re.fullmatch(form, value) and least <= float(value) <= most else None
+    if name in ANSWERS:
+        return {ANSWERS[name]: value == "yes"} if value in ("yes", "no") else None
+    if name == "slip":
+        step, _, word = value.partition(".")
+        fits = re.fullmatch("[1-9][0-9]{0,3}", step) and 1 <= units(word) <= 100
+        return {"slip": {"step": int(step) - 1, "word": word}} if fits else None
+    allowed = {"language": LOCALES, "present": ["yes"], "checkpoint": EXAMPLES}
+    return {} if name not in allowed or value in allowed[name] else None
+
+
+def expected(asked: list[list[str]]) -> dict[str, Any]:
+    """What an address that asks for this, in this order, is to be understood as."""
+    first: dict[str, str] = {}
+    for name, value in asked:
+        first.setdefault(name, value)
+    judged = {name: valid(name, value) for name, value in first.items() if name in OURS}
+    wrong = {name for name, found in judged.items() if found is None}
+    place = {key: value for found in judged.values() if found for key, value in found.items()}
+    if "checkpoint" in wrong:  # layers, heads and places were another model's
+        gone = [*COUNTED[:-1], "slip"]
+        place = {name: value for name, value in place.items() if name not in gone}
+        return {"run": None, "place": place, "wrong": wrong}
+    checkpoint, sentence = first.get("checkpoint", "toy"), first.get("sentence")
+    if sentence is not None and units(sentence) > 500:
+        wrong.add("sentence")
+        sentence = None
+    changes = known_changes(first.get("changes", ""))
+    if changes is None:
+        wrong.add("changes")
+    if sentence is None and ("checkpoint" in first or changes):
+        sentence = EXAMPLES[checkpoint]
+    run = None if sentence is None else {"checkpoint": checkpoint, "sentence": sentence, "changes": changes or []}
+    return {"run": run, "place": place, "wrong": wrong}
+
+
+# Values that mean something somewhere, most of them not where they stand.
+GOOD = {
+    **CHOICES,
+    **{name: ["1", "2", "12", "9999"] for name in (*COUNTED, *FROM_1)},
+    **{name: ["1", "5" if name in WHOLE else "0.1"] for name in DIALS},
+    **{name: ["yes", "no"] for name in ANSWERS},
+    **{name: ["0", "1", "0.25"] for name in NUMBERS},
+    "road": ROADS,
+    "slip": ["3.beer", "1.1.a b", f"2.{'x' * 100}", f"2.{'x' * 101}"],
+    "language": list(LOCALES),
+    "present": ["yes"],
+    "checkpoint": list(EXAMPLES),
+    "sentence": ["ein Bier", "x" * 500, "x" * 501],
+    "kind": ["encoder", "decoder", "cross", "all"],
+    "allowed": ["open", "closed"],
+    "heads": ["1", "1-2", "3-3-1"],
+    "stack": ["encoder", "decoder"],
+    "how": ["removed", "shuffled"],
+    "word": ["beer", ".", "100%25", "%2A"],
+}
+usual = {name: st.sampled_from(good) for name, good in GOOD.items()}
+NUMBER = st.integers(-1, 10_001).map(str) | st.sampled_from(["0.05", "1.", "01", "1000000000"]) | st.floats().map(str)
+MEANT = st.sampled_from(sorted({value for good in GOOD.values() for value in good}))
+OBJECT = st.sampled_from(["__proto__", "constructor", "toString", "then", "null", "undefined"])
+MARKUP = st.sampled_from(
+    [HOSTILE, "${alert(1)}", "{{x}}", "javascript:alert(1)", "\0", "\u202e", "../../etc", "own:toy"]
+)
+STRANGE = OBJECT | MARKUP | MEANT | NUMBER | st.text(max_size=12)
+
+
+@st.composite
+def change(draw: st.DrawFn) -> str:
+    """As a link writes it, or with one part that is something else."""
+    do = draw(st.sampled_from(sorted(FIELDS)))
+    parts = [do, *(draw(usual[name]) for name in FIELDS[do])]
+    if draw(st.integers(0, 3)) == 3:
+        parts[draw(st.integers(0, len(parts) - 1))] = draw(STRANGE)
+    return ".".join(parts)
+
+
+CHANGES = st.lists(change(), min_size=1, max_size=3).map("*".join)
+NAME = st.sampled_from(OURS) | st.just("changes") | OBJECT | st.text(max_size=5)
+usual["changes"] = CHANGES
+
+
+@st.composite
+def pair(draw: st.DrawFn) -> tuple[str, str]:
+    name = draw(NAME)
+    return name, draw(usual[name] if name in usual and draw(st.booleans()) else STRANGE)
+
+
+PAIRS = st.lists(pair(), min_size=2, max_size=9)  # a name may come twice
+FORMLESS = st.text("%&=+?.*#a1Fz\u00e9", max_size=30) | st.text(max_size=30)
+QUERY = PAIRS.map(lambda pairs: urlencode(pairs, quote_via=quote))
+QUERY |= st.tuples(PAIRS.map(lambda pairs: "&".join(map("=".join, pairs))), FORMLESS).map("&".join)
 
 
 def test_whatever_an_address_asks_for_is_had_or_told(visit: Visit) -> None:
     page = visit.open()
-    pick = random.Random(0)
-    asked = [hostile(pick) for _ in range(400)]
-    examples = {name: MATERIALS[name].examples[0].sentence for name in names()}
-    read = f"(queries) => import({LINK}).then(({{ read }}) => queries.map((query) => read(query)))"
-    answers = page.evaluate(read, ["?" + urlencode(query, quote_via=quote) for query in asked])
-    for query, answer in zip(asked, answers, strict=True):
-        first: dict[str, str] = {}
-        for name, value in query:
-            first.setdefault(name, value)
-        had, wrong, run = answer["place"], answer["wrong"], answer["run"]
-        assert set(answer) == {"run", "place", "wrong"}, query
-        assert len(set(wrong)) == len(wrong), query
-        assert {f"link.{name}" for name in wrong} <= set(EN), query
-        checkpoint = first.get("checkpoint", "toy")
-        assert (checkpoint not in examples) == ("checkpoint" in wrong), query
-        if run is not None:
-            assert run["checkpoint"] == checkpoint, query
-            assert run["sentence"] == first.get("sentence", examples[checkpoint]), query
-            assert len(run["sentence"]) <= 500, query
-        expected: dict[str, Any] = {}
-        for name, value in first.items():
-            if name in CHOICES and value in CHOICES[name]:
-                expected[name] = value
-            elif name in COUNTED and value in ("1", "2", "6", "9999"):
-                expected[name] = int(value) - 1
-            elif name in ("mean", "gold") and value in ("yes", "no"):
-                expected[{"mean": "averaged"}.get(name, name)] = value == "yes"
-            elif name == "road" and value in ROADS:
-                expected[name] = value
-            elif name in DIALS and dialled(name, value) is not None:
-                expected[name] = dialled(name, value)
-            elif name == "slip" and value in GOOD["slip"]:
-                step, word = value.split(".", 1)
-                expected[name] = {"step": int(step) - 1, "word": word}
-            elif name in [*CHOICES, *COUNTED, *DIALS, "mean", "gold", "road", "slip"]:
-                assert name in wrong, query
-        if "checkpoint" in wrong:  # layers, heads and places were another model's
-            expected = {name: value for name, value in expected.items() if name not in [*COUNTED[:-1], "slip"]}
-        assert had == expected, query
-        assert ("language" in wrong) == (first.get("language", "en") not in LOCALES), query
-        assert ("present" in wrong) == (first.get("present", "yes") != "yes"), query
-    assert sum(not answer["wrong"] for answer in answers) > 20  # of either kind there were some
+    understand = f"""(query) => import({LINK}).then(({{ read }}) => ({{
+        asked: [...new URLSearchParams(query)],
+        understood: read(query),
+        polluted: Object.keys(Object.prototype),
+    }}))"""
+    heard: set[str] = set()
+
+    @settings(max_examples=500)
+    @given(QUERY)
+    @example("changes=edit_mask.cross.1.1.constructor")  # what every object has
+    @example("changes=__proto__.cross&head=3&head=4&changes=silence.cross.1.1")
+    def of_any(query: str) -> None:
+        each = page.evaluate(understand, f"?{query}")
+        understood, wrong = each["understood"], each["understood"]["wrong"]
+        assert len(set(wrong)) == len(wrong)
+        assert {f"link.{name}" for name in wrong} <= set(EN)
+        assert understood | {"wrong": set(wrong)} == expected(each["asked"])
+        assert each["polluted"] == []
+        heard.update(wrong or ["nothing"])
+        heard.update(change["do"] for change in (understood["run"] or {}).get("changes", ()))
+
+    of_any()
+    assert {"nothing", "changes", "language", "checkpoint"} <= heard, heard  # of either kind there were some
+    assert len(heard) > 25, heard
+
+
+WORD = st.text(min_size=1, max_size=40)
+PLACE = st.integers(0, 9998)
+KIND, STACK = st.sampled_from(KINDS), st.sampled_from(["encoder", "decoder"])
+CHANGE = st.one_of(
+    st.builds(Silence, KIND, PLACE, PLACE),
+    st.builds(Isolate, KIND, PLACE, st.lists(PLACE, min_size=1, max_size=4).map(tuple)),
+    st.builds(RemoveMask, KIND),
+    st.builds(EditMask, KIND, PLACE, PLACE, st.booleans()),
+    st.builds(Positions, STACK, st.sampled_from(["removed", "shuffled"]), st.integers(0, 999_999_999)),
+    st.builds(Temperature, st.integers(1, 10_000).map(lambda hundredths: hundredths / 100), KIND | st.just("all")),
+    st.builds(DropResidual, STACK, PLACE, st.integers(1, 3)),
+    st.builds(SwapWord, PLACE, WORD),
+    st.builds(ForceWord, PLACE, WORD),
+)
+
+
+def test_whatever_is_changed_comes_back_from_its_link(visit: Visit) -> None:
+    page = visit.open()
+    there_and_back = f"""async (changes) => {{
+        const {{ written }} = await import({LINK.replace("link.js", "changes.js")});
+        const {{ read }} = await import({LINK});
+        return read("?" + new URLSearchParams({{ sentence: "ein", changes: written(changes) }}));
+    }}"""
+
+    @given(st.lists(CHANGE, max_size=4, unique_by=lambda change: change.place))
+    def of_any(changes: list[Change]) -> None:
+        run = Interventions(tuple(changes))
+        back = page.evaluate(there_and_back, run.to_json())
+        assert back["wrong"] == []
+        assert Interventions.parse(back["run"]["changes"]) == run
+
+    of_any()
