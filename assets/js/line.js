@@ -7,6 +7,8 @@ const LOOK_MS = 2000; // an answer takes milliseconds; whoever has none by then 
 const WORK = /\/gradio_api\/(run|api|component_server)\b/;
 
 const send = window.fetch.bind(window);
+const LONGEST_PAUSE = 10; // s, whatever a proxy says
+
 let asking = 0; // questions that have no answer yet
 let away = 0; // of these, sent away: the line was full
 let timer = null;
@@ -42,7 +44,7 @@ window.fetch = async (address, how) => {
   try {
     for (;;) {
       const answer = await send(address, how);
-      const seconds = Number(answer.headers.get("Retry-After"));
+      const seconds = Math.min(Number(answer.headers.get("Retry-After")), LONGEST_PAUSE);
       if (answer.status !== 503 || !seconds) return answer;
       away++;
       tell({ full: true });

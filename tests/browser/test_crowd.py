@@ -127,6 +127,24 @@ def test_a_program_is_sent_away_with_a_sentence_and_a_time(server: Held, page: P
     assert httpx.get(f"{server.url}health", trust_env=False).status_code == 200  # which never waits
 
 
+def test_who_comes_through_gradios_queue_is_in_the_same_line(server: Held, page: Page) -> None:
+    server.occupy(AT_ONCE + LONGEST - 1)
+    calls = f"{server.url}gradio_api/call/translate"
+
+    def call() -> str:
+        event = httpx.post(calls, json={"data": [BEER, "toy"]}, trust_env=False).json()["event_id"]
+        return httpx.get(f"{calls}/{event}", timeout=60, trust_env=False).text
+
+    said: list[str] = []
+    waits = threading.Thread(target=lambda: said.append(call()))
+    waits.start()
+    until(lambda: server.line()["waiting"] == LONGEST)
+    assert "Too many are asking" in call()
+    server.open()
+    waits.join()
+    assert "i want a beer ." in said[0]
+
+
 def test_who_goes_leaves_the_line(server: Held, page: Page) -> None:
     server.occupy(AT_ONCE + 1)
     with pytest.raises(httpx.ReadTimeout):

@@ -109,6 +109,11 @@ def test_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (line.at_once, line.longest) == (5, 7)
 
 
+def test_a_server_has_two() -> None:
+    assert module.line() is module.line(False) is module.line(own=False)
+    assert module.line(True) is module.line(own=True) is not module.line()
+
+
 @pytest.mark.parametrize("value", ["0", "-1", "many", ""])
 def test_a_bad_number_is_refused_with_its_variable(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(AT_ONCE, value)

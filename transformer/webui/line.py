@@ -97,13 +97,17 @@ class Line:
 
 
 @cache
+def _lines() -> tuple[Line, Line]:
+    return Line.from_environment(), Line.from_environment()
+
+
 def line(own: bool = False) -> Line:
     """This server's, or that of questions about visits' own models.
 
     Raises:
         ValueError: the environment asks for what is no line.
     """
-    return Line.from_environment()
+    return _lines()[own]
 
 
 class FullError(Exception):
