@@ -25,6 +25,7 @@ from transformer.webui.models import GoneError
 from transformer.webui.shelf import KEY, Shelf
 
 from ..live.test_session import job
+from ..visitors import sentences
 
 ROOT = Path(__file__).parent.parent.parent
 SENTENCE = "Wie geht es dir?"
@@ -181,17 +182,14 @@ def test_programs_may_ask_it_too(key: str) -> None:
 
 WORDS = ("wie", "geht", "es", "dir", "guten", "morgen", "danke")
 OWN_SENTENCES = [" ".join(words) for words in itertools.islice(itertools.permutations(WORDS, 3), 10)]
-TOY_SENTENCES = [
-    " ".join(words) for length in (3, 4) for words in itertools.product(("ich", "mochte", "ein", "bier"), repeat=length)
-]
 
 
 def test_few_runs_of_visits_models_are_kept_and_many_of_shipped_ones(key: str) -> None:
     first, *others = (handlers.run(key, sentence) for sentence in OWN_SENTENCES)
     assert handlers.run(key, OWN_SENTENCES[-1]) is others[-1]
     assert handlers.run(key, OWN_SENTENCES[0]) is not first
-    runs = [handlers.run("toy", sentence) for sentence in TOY_SENTENCES[:256]]
-    assert all(handlers.run("toy", run.sentence) is run for run in runs)
+    runs = [handlers.run("classroom", sentence) for sentence in sentences(256)]
+    assert all(handlers.run("classroom", run.sentence) is run for run in runs)
 
 
 def test_what_is_made_of_a_run_of_a_visits_model_is_not_kept(key: str) -> None:
