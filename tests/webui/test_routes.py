@@ -473,21 +473,27 @@ def test_a_file_that_breaks_off_is_not_kept(shop: Workshop, file: bytes) -> None
     in_a_loop(test())
 
 
-def test_so_many_files_are_brought_at_a_time(shop: Workshop, file: bytes) -> None:
-    """Who comes then is sent away with nothing read, and comes back."""
+def test_so_many_files_are_brought_at_a_time(shop: Workshop, file: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes then waits with nothing read, and is sent away if it takes long."""
+    monkeypatch.setattr(routes, "_places", asyncio.Semaphore(AT_ONCE))  # of this test's loop
 
     async def test() -> None:
         slow = [Caller("/models", iter([file[:100]]), visit=f"v{i}") for i in range(AT_ONCE)]
         tasks = [asyncio.create_task(caller.call()) for caller in slow]
         await until(lambda: len(on_disk(shop)) == AT_ONCE)
         third = Caller("/models", endless(), visit="me")
-        await third.call()
+        with monkeypatch.context() as patch:
+            patch.setattr(routes, "PATIENCE", 0.05)
+            await third.call()
         assert third.sent == 0
         assert refusal(third.response(), 429) == "file.busy"
         assert len(on_disk(shop)) == AT_ONCE
+        waits = asyncio.create_task(bring(file, 200))
+        await asyncio.sleep(0.05)
+        assert not waits.done()
         slow[0].gone.set()
         await asyncio.wait(tasks[:1])
-        await bring(file, 200)
+        await waits
         slow[1].gone.set()
         await asyncio.wait(tasks)
         for _ in range(2 * AT_ONCE):  # no place is lost, however it ended

@@ -41,6 +41,7 @@ from .workshop import BusyError, Event, workshop
 LONGEST_VISIT = 64  # characters
 AT_ONCE = 2  # files that are brought at a time: each is up to 208 MB on the disk, and then in memory
 SLOWEST = 300  # seconds that a file may take to arrive, so that nobody keeps a place for ever
+PATIENCE = 30  # seconds that others wait for a place, with nothing read
 NOT_A_QUESTION = Message("train.no_question", "The server did not understand this page. Reload it, and try again.")
 
 
@@ -102,16 +103,21 @@ _places = asyncio.Semaphore(AT_ONCE)
 
 
 async def bring(request: Request) -> Response:
-    """Takes a file in pieces, and no more of it than a model can have. Who comes while others bring theirs is sent
-    away before anything is read."""
+    """Takes a file in pieces, and no more of it than a model can have. Who comes while others bring theirs waits a
+    while before anything is read."""
     visit = request.query_params.get("visit", "")
     if _foreign(request) or not 1 <= len(visit) <= LONGEST_VISIT:
         return _refused(NOT_A_QUESTION)
-    if _places.locked():
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await _places.acquire()
+    except TimeoutError:
         english = "Others are bringing their models right now. Try again in a few seconds."
         return _refused(Message("file.busy", english), 429)
-    async with _places:
+    try:
         return await _brought(request, visit)
+    finally:
+        _places.release()
 
 
 async def _brought(request: Request, visit: str) -> Response:
