@@ -13,7 +13,7 @@ PACKAGE = ROOT / "transformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = (  # from the ground up; a room may import from any floor below its own
-    {"config", "probe", "masks", "maps", "message", "alignment"},
+    {"config", "probe", "masks", "maps", "message", "alignment", "chance"},
     {"attention", "interventions", "device", "vocabulary", "shapes", "estimate"},
     {"corpus", "parallel"},
     {"layers"},

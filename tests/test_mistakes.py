@@ -3,6 +3,7 @@
 import ast
 import json
 import textwrap
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -69,6 +70,25 @@ def test_dropout_is_the_same_for_all_who_ask_at_once(name: str, case: Case) -> N
     with ThreadPoolExecutor(4) as visitors:
         found = list(visitors.map(lambda _: symptom(name, case).wrong, range(12)))
     assert len({(side.text, *side.numbers.values()) for side in found}) == 1
+
+
+def test_dropout_is_the_same_while_models_are_loaded(case: Case) -> None:
+    """Each draws the weights that it begins with."""
+    alone = symptom("no_eval", case).wrong
+    ended = threading.Event()
+
+    def load() -> None:
+        while not ended.is_set():
+            Translator.load("toy", device="cpu")
+
+    with ThreadPoolExecutor(1) as other:
+        loads = other.submit(load)
+        try:
+            found = [symptom("no_eval", case).wrong for _ in range(12)]
+        finally:
+            ended.set()
+        loads.result()
+    assert {(side.text, *side.numbers.values()) for side in found} == {(alone.text, *alone.numbers.values())}
 
 
 def test_without_eval_two_runs_differ(case: Case) -> None:

@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from .chance import DRAWS
 from .config import TransformerConfig
 from .model import Transformer, laid_by_columns
 from .vocabulary import PAD, Vocabulary, check_target
@@ -137,7 +138,8 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         for name, content in beside.items():
             if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
-        model = believe(folder / CONFIG, lambda: Transformer(shape))
+        with DRAWS:
+            model = believe(folder / CONFIG, lambda: Transformer(shape))
         fill(model, stored, folder / WEIGHTS)
     if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
         raise CheckpointError(f"{folder / WEIGHTS}: its weights are not those that were saved")

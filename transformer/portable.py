@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from .chance import DRAWS
 from .checkpoint import Checkpoint, check_lengths, check_vocabularies, fill
 from .config import TransformerConfig
 from .corpus import Pair
@@ -194,7 +195,8 @@ def _read(entry: dict[str, Any], stored: Any, size: int, most_parameters: int, d
     pairs = tuple(map(_pair, about["pairs"]))
     training = {_text(key, LONGEST_NAME): _plain(value) for key, value in about["training"].items()}
     card = _text(about["card"], LONGEST_CARD)
-    model = Transformer(config)
+    with DRAWS:
+        model = Transformer(config)
     fill(model, stored, Path(name))
     for weight_name, values in model.named_parameters():
         if not values.isfinite().all():

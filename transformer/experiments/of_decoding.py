@@ -5,7 +5,6 @@ B batch, S source, T target, H heads, Q queries, K keys, D model width, V target
 
 import copy
 import math
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..chance import DRAWS
 from ..decoding import decode, evaluating
 from ..inside import ids
 from ..interventions import Interventions, RemoveMask, Temperature
@@ -25,14 +25,12 @@ from ..translator import Translation, Translator
 from ..vocabulary import END, PAD, START
 from .mistake import DecodingMistake, Side, Symptom
 
-_alone = threading.Lock()
-
 
 @contextmanager
 def _chance() -> Iterator[None]:
     """PyTorch draws dropout from one generator for all threads: nobody else draws here meanwhile, and whoever trains
     beside this draws what they would."""
-    with _alone, torch.random.fork_rng(devices=[]):
+    with DRAWS, torch.random.fork_rng(devices=[]):
         yield
 
 
