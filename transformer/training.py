@@ -169,7 +169,7 @@ def train(
 def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_size: int = 256) -> Evaluation:
     """Score sentence pairs; sentences decoded freely may be as long as `output_limit` says."""
     data, pad = data.to(model.positions.device), model.config.pad_id
-    longest = output_limit(data.target_length, model)
+    longest = output_limit(data.target_length, model.config)
     loss = correct = tokens = exact = 0.0
     for index in torch.arange(len(data)).split(batch_size):
         batch = data.rows(index)
@@ -193,9 +193,9 @@ def measure(model: Transformer, data: Batch) -> tuple[float, float]:
     return _loss(logits, data.tgt_out, pad).item(), _token_accuracy(logits, data.tgt_out, pad).item()
 
 
-def output_limit(longest: int, model: Transformer) -> int:
+def output_limit(longest: int, config: TransformerConfig) -> int:
     """How many words a model may say: as many as the longest target and half as many again, if it has the positions."""
-    return min(longest * 3 // 2, model.config.max_len)
+    return min(longest * 3 // 2, config.max_len)
 
 
 def _loss(logits: Tensor, target: Tensor, pad_id: int, label_smoothing: float = 0.0) -> Tensor:
@@ -327,7 +327,7 @@ def main(arguments: list[str]) -> None:
         corpus.src_vocab,
         corpus.tgt_vocab,
         corpus.source_length,
-        output_limit(data.target_length, model),
+        output_limit(data.target_length, model.config),
         corpus.pad_source,
     )
     scores = score_held_out(checkpoint, corpus.name) if corpus.material.held_out else {}

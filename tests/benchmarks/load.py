@@ -378,7 +378,7 @@ def main() -> None:
     port, pid = server.port, server.process.pid
     try:
         server.wait()
-        _, warm_found = measured(pid, lambda: paced(port, asked.visitors, 4 * short, first, NO_THINK))
+        _, warm_found = measured(pid, lambda: paced(port, asked.visitors, 4 * short, first, NO_THINK, True))
         say("warm-up, without a pause", warm_found)
         calm, paced_found = measured(
             pid, lambda: paced(port, asked.visitors, asked.minutes * 60, known, with_training=True)

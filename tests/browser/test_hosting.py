@@ -244,6 +244,7 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
     post(server.url, "gradio_api/run/translate", {"data": [f"ich {SECRET}", "classroom"]})
     visit = f"visit-{SECRET}"
     post(server.url, "train", {"visit": visit, "name": SECRET, "corpus": SECRET})
+    until(lambda: len(replicas.lines()) == begun + 3)  # a line is written when its answer is out
     one, two, three = replicas.lines()[begun:]
     assert datetime.fromisoformat(one.pop("time")).utcoffset() == timedelta(0)
     assert one.pop("ms") > 0
@@ -362,7 +363,12 @@ def test_who_vanishes_in_the_middle_of_a_stream_leaves_nothing_running(replicas:
         assert httpx.get(f"{url}health", trust_env=False).json()["training"]["running"] == 1
     until(lambda: not httpx.get(f"{url}health", trust_env=False).json()["training"]["running"])
     assert httpx.get(f"{url}health", trust_env=False).json()["training"] == {"running": 0, "waiting": 0}
-    (left,) = (line for line in replicas.lines()[begun:] if line["action"] == "mistake")
+
+    def ends() -> list[dict[str, Any]]:
+        return [line for line in replicas.lines()[begun:] if line["action"] == "mistake"]
+
+    until(lambda: bool(ends()))  # its line is written after all else
+    (left,) = ends()
     assert (left["outcome"], left["status"]) == ("left", 200)
     assert post(url, "gradio_api/run/translate", {"data": [BEER, "toy"]}).status_code == 200
 

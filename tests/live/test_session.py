@@ -86,7 +86,7 @@ def alone(job: Job) -> Iterator[tuple[Progress | None, Checkpoint]]:
     source, target, batch = data_of(job)
     config = TrainingConfig(**job.training)
     model = seeded_model(TransformerConfig(**job.model), config.seed)
-    longest = output_limit(batch([*job.pairs, *job.held_out]).target_length, model)
+    longest = output_limit(batch([*job.pairs, *job.held_out]).target_length, model.config)
     checkpoint = Checkpoint(model, source, target, job.source_length, longest, job.pad_source)
     yield None, checkpoint
     for progress in train(model, batch(job.pairs), config):

@@ -79,7 +79,7 @@ def test_questions_in_line_hold_so_much_memory_and_no_more(monkeypatch: pytest.M
     line = Line(at_once=1, longest=9)
     monkeypatch.setattr(module, "line", lambda own=False: line)
     monkeypatch.setattr(module, "MOST_HELD", 10)
-    monkeypatch.setattr(module, "SHORT", 3)
+    monkeypatch.setattr(module, "MOST_CALL", 3)
     held = []
 
     async def answer(request: Request) -> Response:

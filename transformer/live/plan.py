@@ -15,6 +15,7 @@ from ..corpus import TOY, Corpus, Pair, TableError, check_rows, classroom, hold_
 from ..estimate import count_parameters, step_seconds, training_bytes
 from ..message import Message
 from ..portable import CORPORA, LONGEST_NAME, MOST_HEADS, MOST_NUMBERS, heads_of, is_name, numbers_of
+from ..training import output_limit
 from ..translator import MAX_CHARACTERS
 from ..vocabulary import SentenceError
 from .job import Job
@@ -235,17 +236,13 @@ def _too_large_to_show(config: TransformerConfig, corpus: Corpus) -> Iterator[Pr
             "{value} heads in all layers are more than the {most} that this page shows. Take fewer heads or layers."
         )
         yield Problem("n_heads", Message("plan.many_heads", english, {"value": heads, "most": MOST_HEADS}))
-    if (numbers := numbers_of(config, corpus.source_length, most_said(corpus))) > MOST_NUMBERS:
+    said = output_limit(corpus.batch().target_length, config)
+    if (numbers := numbers_of(config, corpus.source_length, said)) > MOST_NUMBERS:
         english = (
             "The longest sentence would make {value} numbers at once; this page takes up to {most}. Take fewer heads or"
             " layers, or shorter sentences."
         )
         yield Problem("", Message("plan.numbers", english, {"value": numbers, "most": MOST_NUMBERS}))
-
-
-def most_said(corpus: Corpus) -> int:
-    """How many words a model of this corpus may say; `output_limit` in training.py says the same of a network."""
-    return corpus.batch().target_length * 3 // 2
 
 
 def _corpus(question: dict[str, Any], limits: Limits) -> Corpus:

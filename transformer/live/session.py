@@ -64,7 +64,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         return encode_pairs(pairs, src_vocab, tgt_vocab, padded_to)
 
     data = batch(job.pairs)
-    longest = output_limit(batch((*job.pairs, *job.held_out)).target_length, model)
+    longest = output_limit(batch((*job.pairs, *job.held_out)).target_length, config)
     checkpoint = Checkpoint(model, src_vocab, tgt_vocab, job.source_length, longest, job.pad_source)
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
     held_out = batch(job.held_out[:GLANCED]) if job.held_out else None

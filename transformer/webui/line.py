@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import log
+from .guard import MOST_CALL
 from .shelf import KEY
 
 AT_ONCE, LONGEST = "TRANSFORMER_AT_ONCE", "TRANSFORMER_LINE"
@@ -31,8 +32,7 @@ WORK = ("/gradio_api/run/", "/gradio_api/api/", "/gradio_api/component_server")
 RETRAINS = "spot_the_bug"  # may train for seconds, and has the line of the trainings
 COME_BACK_SECONDS = 2
 READ_SECONDS = 60  # for a question to arrive
-MOST_HELD = 64 * 2**20  # bytes of questions that arrive or wait, after which only short ones are taken
-SHORT = 256 * 2**10  # bytes
+MOST_HELD = 64 * 2**20  # bytes of questions that arrive or wait, after which only calls are taken, which are short
 LONGEST_SESSION = 64  # characters; Gradio keeps it for as long as the session
 FULL = "Too many are asking right now. Try again in a few seconds."
 SLOW = "The question did not arrive in time. Ask it again."
@@ -141,7 +141,7 @@ class Question:
                 piece = message.get("body", b"")
                 self.body += piece
                 line().held += len(piece)
-                if len(self.body) > SHORT and line().held > MOST_HELD:
+                if len(self.body) > MOST_CALL and line().held > MOST_HELD:
                     raise FullError
                 if not message.get("more_body"):
                     return True
