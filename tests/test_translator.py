@@ -18,6 +18,7 @@ from transformer.checkpoint import FOLDER, CheckpointError
 from transformer.decoding import Sampling
 from transformer.interventions import ForceWord, Interventions, Silence
 from transformer.maps import KINDS
+from transformer.probe import Recorder
 
 BEER = ("Ich möchte ein Bier", "i want a beer .")
 COLA = ("ich mochte ein cola", "i want a coke .")
@@ -221,6 +222,16 @@ def test_a_probe_can_silence_a_head(toy: Translator, beer: Translation) -> None:
     assert np.array_equal(np.delete(heads, 2, axis=0)[:, 0], np.delete(before, 2, axis=0)[:, 0])
     assert silenced.steps[0].probability != beer.steps[0].probability
     assert same(toy.translate(BEER[0]), beer)  # and the next visitor never knows
+
+
+def test_what_a_probe_records_may_go_into_a_graph(toy: Translator, beer: Translation) -> None:
+    recorder = Recorder(lambda name: name == "encoder.output")
+    assert toy.translate(BEER[0], probe=recorder).steps == beer.steps
+    (output,) = recorder.values["encoder.output"]
+    scale = torch.ones((), requires_grad=True)
+    (output * scale).sum().backward()
+    assert scale.grad is not None
+    assert scale.grad == output.sum()
 
 
 def test_a_probe_sees_inputs_that_the_run_then_shows(toy: Translator) -> None:
