@@ -1,5 +1,6 @@
 """Attention, bitte: the original Transformer, live. `python app.py` serves the page."""
 
+import gc
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ def main() -> None:
     except ValueError as error:  # a device or a kind of log that is not there, a checkpoint that is not whole
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that what belongs to visits is removed
+    gc.freeze()  # what is here stays: to look through it for garbage would take a quarter of a second each time
     page.launch(**how)
 
 

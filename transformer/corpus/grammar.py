@@ -145,7 +145,7 @@ class Listening(Way):
             raise DeadEndError
 
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
-        if weights is not None:  # what is never said is never heard
+        if weights and 0 in weights:  # what is never said is never heard
             options = [each for each, weight in zip(options, weights, strict=True) if weight]
         open_roads = options
         if options and isinstance(options[-1], Lexeme):  # then all are, or None, which leaves it out
@@ -193,18 +193,21 @@ def _noun_phrase(
     determiner = way.one_of({k: v for k, v in determiners.items() if k not in lex.odd_before(noun)})
     plural = determiner in lex.NUMBERS or (determiner != "ein" and case != "dat" and way.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
+    # Said before more is chosen: a way that is wrong ends here.
+    words = [
+        (way.word(noun.plural), noun.english_plural) if plural else (way.word(noun.singular), noun.english),
+    ]
+    article = way.word(_determiner(determiner, case, gender))
     adjective: Adjective | None = None
     if way.maybe(described):
         adjective = way.choose(_adjectives(noun.kind))
-
-    words = [(noun.plural, noun.english_plural) if plural else (noun.singular, noun.english)]
-    if adjective:
-        words.insert(0, (adjective.stem + lex.adjective_ending(determiner, case, gender), adjective.english))
-    words.insert(0, (_determiner(determiner, case, gender), _english_determiner(determiner, plural, words[0][1])))
-    de = [way.word(german) for german, _ in words]
+        german = adjective.stem + lex.adjective_ending(determiner, case, gender)
+        words.insert(0, (way.word(german), adjective.english))
+    words.insert(0, (article, _english_determiner(determiner, plural, words[0][1])))
+    de = [word for word, _ in words]
     return Phrase(
         de,
-        [En(english, (word,)) for word, (_, english) in zip(de, words, strict=True)],
+        [En(english, (word,)) for word, english in words],
         WIR if plural else ER,
         may_lead=determiner in ("der", "mein"),
         shows_case=gender == "m" or case == "dat",
