@@ -45,7 +45,8 @@ export function mount({ element, props, watch, trigger, signal }) {
     example: (example) => ask("example", () => ({ sentence: (clicked = example).sentence })),
     surprise: () => ask("surprise", () => ({})),
   });
-  const box = () => document.querySelector("#sentence input, #sentence textarea").value;
+  /** What stands in it; until Gradio has drawn it, what will. */
+  const box = () => document.querySelector("#sentence input, #sentence textarea")?.value ?? state.run.sentence;
   const on = (event, listener) => document.addEventListener(event, listener, { signal });
   on("translate:wanted", ({ detail }) => ask("ask", () => ({ sentence: detail ?? "", ...(detail === state.run.sentence ? { changes: changes() } : {}) })));
   on("changes:wanted", () => next || ask("ask", () => ({ sentence: state.run.sentence, changes: changes() }))); // another sentence takes them along

@@ -86,6 +86,13 @@ def test_a_surprise_is_translated(visit: Visit) -> None:
     expect(page.locator(".note")).to_contain_text("never saw this sentence")
 
 
+def test_a_model_can_be_chosen_before_the_box_is_there(visit: Visit) -> None:
+    page = visit.open()
+    page.locator("#sentence input").evaluate("box => box.remove()")  # Gradio draws it when it has time
+    page.locator("#checkpoint").select_option("classroom")
+    expect(page.locator("#translation")).to_have_text("today i have drunk a cold beer . E")
+
+
 def test_an_unknown_word_names_the_nearest(visit: Visit) -> None:
     open_classroom(visit)
     visit.ask("Heute habe ich ein Bier getrunkn")

@@ -223,6 +223,7 @@ def test_the_map_stands_first_while_it_learns_and_start_has_the_focus_again_at_t
     page = visit.open("?tab=train")
     first = page.locator("#train .train-picture > :first-child")
     expect(first).to_have_id("train-data")
+    set_number(page, "steps", 20)
     page.locator("#train-start").focus()
     expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "false")
     page.locator("#train-start").press("Enter")
@@ -236,7 +237,7 @@ def test_the_map_stands_first_while_it_learns_and_start_has_the_focus_again_at_t
 
 def test_closing_the_page_ends_its_training(visit: Visit) -> None:
     """Two places are there. Were they kept by visitors who left, the next would wait."""
-    for _ in range(3):
+    for _ in range(2):
         context = visit.page.context.browser.new_context()
         page = context.new_page()
         page.goto(visit.url + "?tab=train")
