@@ -183,6 +183,8 @@ def test_the_answer_can_be_seen_without_a_training(visit: Visit) -> None:
     page.get_by_role("button", name=EN["bugs.show"]).click()
     assert page.locator(".exercise .code").count() == 2
     assert page.locator(".exercise .measured").count() == 0
+    see(page, "output_in_forward")
+    expect(page.locator(".exercise .measured")).to_be_visible()
 
 
 def test_another_run_shows_its_own_numbers_and_asks_no_guess_again(visit: Visit) -> None:

@@ -194,9 +194,7 @@ def _noun_phrase(
     plural = determiner in lex.NUMBERS or (determiner != "ein" and case != "dat" and way.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
     # Said before more is chosen: a way that is wrong ends here.
-    words = [
-        (way.word(noun.plural), noun.english_plural) if plural else (way.word(noun.singular), noun.english),
-    ]
+    words = [(way.word(noun.plural), noun.english_plural) if plural else (way.word(noun.singular), noun.english)]
     article = way.word(_determiner(determiner, case, gender))
     adjective: Adjective | None = None
     if way.maybe(described):
