@@ -2,7 +2,7 @@
 
 Visitors without a browser (see tests/visitors.py) click through all that the page has, against a server of their own:
 
-0. warm-up: thirty who never pause, until the server's caches (which are bounded) are full
+0. warm-up: thirty who never pause, and the visit that trains, until what the server keeps (which is bounded) is there
 1. paced: thirty with about 2 s between two clicks, over every action, while one trains, for some minutes
 2. closed loop: thirty who ask for another translation as soon as they have one, each of a sentence that is new
 3. crowd: three hundred who come at once, each with a sentence that is new, then with about 2 s between two clicks; who
