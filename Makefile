@@ -24,6 +24,11 @@ test: .venv/test
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
+js: .venv/js
+	$(BIN)/node .venv/js/node_modules/@biomejs/biome/bin/biome ci
+	$(BIN)/node .venv/js/node_modules/typescript/bin/tsc -p tests/js
+	$(BIN)/node --test tests/js/*.test.js
+
 toy: .venv/demo
 	$(BIN)/python -m transformer.training --corpus toy --out checkpoints/toy
 
@@ -70,6 +75,11 @@ sample: .venv/demo
 
 .venv/test: .venv/measure
 	$(BIN)/python -m tests.browser.chromium
+	@touch $@
+
+.venv/js: tests/js/package.json .venv/measure
+	@mkdir -p $@ && cp tests/js/package.json $@
+	cd $@ && ../bin/npm install --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 .venv/bench: tests/benchmarks/requirements.txt .venv/test

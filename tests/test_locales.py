@@ -45,7 +45,7 @@ OTHERS = LANGUAGES[1:]
 
 
 def test_the_page_offers_the_catalogues_that_there_are() -> None:
-    offered = re.search(r"LANGUAGES = \{(.+?)\}", (ROOT / "assets/js/i18n.js").read_text("utf-8"))
+    offered = re.search(r"LANGUAGES = \{(.+?)\}", (ROOT / "assets/js/core/i18n.js").read_text("utf-8"))
     assert offered is not None
     assert re.findall(r'([\w-]+)"?: "', offered[1]) == list(LANGUAGES)
     assert {path.stem for path in LOCALES.glob("*.json")} == set(LANGUAGES)
@@ -163,7 +163,7 @@ def event(**data: str) -> Any:
 
 
 def in_english(message: Message) -> str:
-    """As assets/js/i18n.js fills it in, with English's own words for a list."""
+    """As assets/js/core/i18n.js fills it in, with English's own words for a list."""
 
     def filled(value: Any) -> str:
         if not isinstance(value, Words):
@@ -226,7 +226,7 @@ def test_every_sentence_of_the_library_is_in_the_catalogue() -> None:
 
 # ---- what the page says ----
 
-JS = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "assets/js").glob("*.js"))}
+JS = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "assets/js").rglob("*.js"))}
 TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
       | (?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
@@ -268,7 +268,7 @@ def scan(source: str) -> Iterator[tuple[str, str, int]]:
 
 
 STOPS = re.findall(r'^    name: "(\w+)"', JS["lesson.js"], re.MULTILINE)
-STAGES = re.findall(r'"(\w+)"', re.search(r"STAGES = \[(.+?)\]", JS["stages.js"])[1])  # type: ignore[index]
+STAGES = re.findall(r'"(\w+)"', re.search(r"STAGES = \[(.+?)\]", JS["sublayer-stages.js"])[1])  # type: ignore[index]
 TABS = ("translate", "attention", "positions", "inside", "train", "break", "lesson")
 
 

@@ -56,15 +56,15 @@ Control = str | None  # of a click: what is clicked, the event, and the value th
 
 # As a tab of the page is filled (webui/view.py), with what is fetched ahead there.
 OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="style.css">
-{preloads("mount", "attention").replace(f"gradio_api/file={ASSETS}/", "")}
+{preloads("core/mount", "tabs/attention").replace(f"gradio_api/file={ASSETS}/", "")}
 <body style="margin: 0"><div class="view" id="attention"></div>
 <script type="module">
-import {{ mount }} from "./js/mount.js";
-import {{ hatching }} from "./js/maps.js";
-import {{ show }} from "./js/store.js";
+import {{ mount }} from "./js/core/mount.js";
+import {{ hatching }} from "./js/charts/attention-map.js";
+import {{ show }} from "./js/core/state.js";
 document.body.append(hatching());
 const element = document.querySelector(".view");
-await mount(new URL("js/attention.js", document.baseURI).href, {{ element, watch: () => {{}} }});
+await mount(new URL("js/tabs/attention.js", document.baseURI).href, {{ element, watch: () => {{}} }});
 show(RUN);
 </script></body></html>
 """
@@ -249,7 +249,7 @@ def shown_in_page(browser: Browser, url: str, payload: dict[str, Any]) -> Page:
     page.wait_for_load_state("networkidle")
     # Under the name of a run that the server knows, so that what the page asks about it is answered.
     payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
-    store = f"gradio_api/file={ASSETS}/js/store.js"
+    store = f"gradio_api/file={ASSETS}/js/core/state.js"
     page.evaluate(
         "async ([store, run]) => (await import(new URL(store, document.baseURI).href)).show(run)", [store, payload]
     )

@@ -43,7 +43,7 @@ STEPS = 1500  # of a training: about as long as a visitor waits for one
 NO_THINK = (0.0, 0.0)
 SETTLED = 0.2  # of the time, before memory is looked at
 FLAT = 1.0  # MB a minute: what a server in use for a day may not exceed
-TOLD_AFTER = 2  # s without an answer, after which the page asks how many wait (line.js)
+TOLD_AFTER = 2  # s without an answer, after which the page asks how many wait (busy.js)
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 

@@ -86,7 +86,7 @@ def words(page: Page) -> None:
 
 
 def messages(page: Page) -> None:
-    """A sentence that cannot be taken; and what is told to whoever waits in line, as line.js tells it."""
+    """A sentence that cannot be taken; and what is told to whoever waits in line, as busy.js tells it."""
     escape(page)
     page.locator("#sentence input").fill("Xylophon")
     page.locator("#sentence input").press("Enter")

@@ -109,7 +109,7 @@ def sheet(browser: Browser, handout: Handout) -> Iterator[Page]:
 
 
 def percent(share: float, language: str) -> str:
-    """As assets/js/i18n.js writes it."""
+    """As assets/js/core/i18n.js writes it."""
     value = share * 100
     digits = 0 if value in (0, 100) else 2 if value < 1 else 1 if value < 10 or value > 99 else 0
     shown = "< 0.01" if 0 < value < 0.01 else f"{value:.{digits}f}"

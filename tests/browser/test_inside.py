@@ -680,7 +680,7 @@ def test_an_answer_that_comes_late_is_not_shown(visit: Visit) -> None:
     expect_cells(page.drawn(of(look).queries, look), of(look), look)
     (route,) = held
     route.continue_()
-    page.page.evaluate(ANSWERED, [str(ROOT / "assets/js/insides.js"), {"kind": "cross", "layer": 2}])
+    page.page.evaluate(ANSWERED, [str(ROOT / "assets/js/core/server-cache.js"), {"kind": "cross", "layer": 2}])
     expect_cells(page.drawn(of(look).queries, look), of(look), look)
 
 
@@ -788,7 +788,7 @@ def expect_place(page: Head, name: str) -> None:
 def test_a_tab_that_was_clicked_early_stays_open(visit: Visit) -> None:
     """Even if the title line, which keeps the tabs, comes late over a slow line."""
     held: list[Route] = []
-    visit.page.route("**/js/header.js", lambda route: held.append(route))
+    visit.page.route("**/js/shell/header.js", lambda route: held.append(route))
     visit.open()
     visit.tab("Inside a head")
     for route in held:
@@ -975,7 +975,7 @@ def test_whatever_is_shown_can_be_checked_with_a_pencil(visit: Visit) -> None:
     chance = torch.Generator().manual_seed(1)
     cases = [case for make in (sums, looks, norms, columns) for case in make(chance)]
     page = visit.open()
-    answers = page.evaluate(RUN, [str(ROOT / "assets/js/numbers.js"), cases])
+    answers = page.evaluate(RUN, [str(ROOT / "assets/js/core/numbers.js"), cases])
     wrong = []
     for (name, args), answer in zip(cases, answers, strict=True):
         try:

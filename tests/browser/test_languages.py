@@ -16,7 +16,7 @@ from .conftest import LAPTOP, ROOT, Visit
 
 LOCALES = {path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "assets/locales").glob("*.json")}
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
-STORE = f"new URL('gradio_api/file={ROOT}/assets/js/store.js', document.baseURI).href"
+STORE = f"new URL('gradio_api/file={ROOT}/assets/js/core/state.js', document.baseURI).href"
 BIER = "Ich möchte ein Bier"
 PATIENCE = 20_000  # ms: Plotly is 5 MB to read, and the machine may be busy
 

@@ -32,7 +32,7 @@ from .conftest import ROOT, Visit
 from .test_languages import LOCALES, place, visiting
 
 EN = LOCALES["en"]
-LINK = f"new URL('gradio_api/file={ROOT}/assets/js/link.js', document.baseURI).href"
+LINK = f"new URL('gradio_api/file={ROOT}/assets/js/core/address.js', document.baseURI).href"
 FLAGSHIP = "Heute habe ich ein kaltes Bier getrunken"
 
 
@@ -569,7 +569,7 @@ CHANGE = st.one_of(
 def test_whatever_is_changed_comes_back_from_its_link(visit: Visit) -> None:
     page = visit.open()
     there_and_back = f"""async (changes) => {{
-        const {{ written }} = await import({LINK.replace("link.js", "changes.js")});
+        const {{ written }} = await import({LINK.replace("address.js", "changes.js")});
         const {{ read }} = await import({LINK});
         return read("?" + new URLSearchParams({{ sentence: "ein", changes: written(changes) }}));
     }}"""

@@ -42,7 +42,7 @@ PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 LAUNCH: dict[str, Any] = {
     "css_paths": [ASSETS / "style.css"],
-    "head": preloads("mount", "header", "run", "translate"),  # what it opens on
+    "head": preloads("core/mount", "shell/header", "shell/run-bar", "tabs/translate"),  # what it opens on
     "head_paths": [ASSETS / "head.html"],
     "theme": gr.themes.Base(font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     "run_history": False,  # it would write every run to the visitor's disk
@@ -99,7 +99,7 @@ def build() -> gr.Blocks:
     inside = (lesson.inside, lesson.parameters, lesson.shapes)
     with Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         view(
-            "header",
+            "shell/header",
             {"device": str(toy.device), "why": toy.why_device().for_page()},
             server=(lesson.checks, *inside, lesson.provenance, lesson.weights_csv, lesson.notebook),
             models=models,
@@ -111,32 +111,37 @@ def build() -> gr.Blocks:
                     elem_id="sentence", placeholder=ENGLISH["sentence.label"],
                 )  # fmt: skip
                 button = gr.Button(ENGLISH["sentence.translate"], variant="primary", elem_id="translate", scale=0)
-            top = view("run", json.dumps(handlers.show(opening)), events=tuple(EVENTS), models=models)
+            top = view("shell/run-bar", json.dumps(handlers.show(opening)), events=tuple(EVENTS), models=models)
         with gr.Tabs():
             with gr.Tab(ENGLISH["tab.translate"], id="translate", elem_id="tab-translate"):
-                view("translate", elem_id="story")
+                view("tabs/translate", elem_id="story")
             with gr.Tab(ENGLISH["tab.attention"], id="attention", elem_id="tab-attention"):
-                view("attention", elem_id="attention")
-                view("heads", elem_id="heads", server=(handlers.heads,))
+                view("tabs/attention", elem_id="attention")
+                view("tabs/heads", elem_id="heads", server=(handlers.heads,))
             with gr.Tab(ENGLISH["tab.positions"], id="positions", elem_id="tab-positions"):
                 start = {
                     "plotly": f"gradio_api/file={PLOTLY_JS}",
                     "d_model": model.config.d_model,
                     "longest": handlers.LONGEST,
                 }
-                view("positions", start, elem_id="positions", server=(handlers.positional_encoding, handlers.input_sum))
+                view(
+                    "tabs/positions",
+                    start,
+                    elem_id="positions",
+                    server=(handlers.positional_encoding, handlers.input_sum),
+                )
             with gr.Tab(ENGLISH["tab.inside"], id="inside", elem_id="tab-inside"):
-                view("inside", elem_id="inside", server=inside)
+                view("tabs/inside", elem_id="inside", server=inside)
             with gr.Tab(ENGLISH["tab.train"], id="train", elem_id="tab-train"):
-                view("train", train.opening(), elem_id="train", server=(train.pairs, train.plan))
+                view("tabs/train", train.opening(), elem_id="train", server=(train.pairs, train.plan))
             with gr.Tab(ENGLISH["tab.break"], id="break", elem_id="tab-break"):
-                view("breakit", elem_id="breakit")
-                view("whatif", elem_id="whatif", server=(whatif.sweep, whatif.vocabulary))
-                view("bugs", bugs.opening(), elem_id="bugs", server=(bugs.mistake,))
-                view("roads", elem_id="roads", server=(roads.beam, roads.sampled, roads.forced))
+                view("tabs/break-it", elem_id="breakit")
+                view("tabs/what-if", elem_id="whatif", server=(whatif.sweep, whatif.vocabulary))
+                view("tabs/mistakes", bugs.opening(), elem_id="bugs", server=(bugs.mistake,))
+                view("tabs/decoding", elem_id="roads", server=(roads.beam, roads.sampled, roads.forced))
             with gr.Tab(ENGLISH["tab.lesson"], id="lesson", elem_id="tab-lesson"):
                 drawn = (lesson.inside, lesson.parameters, lesson.stack, roads.forced)
-                view("lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))
+                view("tabs/lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))
 
         wanted = "(sentence) => document.dispatchEvent(new CustomEvent('translate:wanted', { detail: sentence }))"
         gr.on([button.click, sentence.submit], None, sentence, js=wanted, api_visibility="private")

@@ -1,5 +1,6 @@
 """A part of the page that a module of assets/js draws."""
 
+import posixpath
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ ASSETS = Path(__file__).resolve().parents[2] / "assets"
 _MOUNT = """
 const at = (name) => new URL(`gradio_api/file={js}/${{name}}.js`, document.baseURI).href;
 const view = element.querySelector(`.view`);
-import(at(`mount`))
+import(at(`core/mount`))
     .then(({{ mount }}) => mount(at(`{module}`), {{ element: view, props, watch, trigger, server }}))
     .catch((error) => {{ view.textContent = `This part could not be loaded. Reload the page.`; throw error; }});
 /* Gradio makes an event of every name that stands in this script in quotes: {events} */
@@ -31,7 +32,9 @@ def preloads(*modules: str) -> str:
         name = wanted.pop(0)
         if name not in found:
             found[name] = None
-            wanted += re.findall(r'(?:from|import) "\./(\w+)\.js"', (ASSETS / "js" / f"{name}.js").read_text("utf-8"))
+            module = (ASSETS / "js" / f"{name}.js").read_text("utf-8")
+            imported = re.findall(r'(?:from|import) "(\.[\w./-]+)\.js"', module)
+            wanted += [posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) for path in imported]
     return "".join(f'<link rel="modulepreload" href="gradio_api/file={ASSETS}/js/{name}.js">\n' for name in found)
 
 
@@ -49,7 +52,7 @@ def view(
     Not a subclass of gr.HTML, because Gradio writes a .pyi file beside every subclass of a component.
 
     Args:
-        module: the module's name.
+        module: the module's folder and name.
         value: what it starts from (JSON).
         events: names of what it triggers.
         server: functions that it may call, `server.name(question)`.

@@ -1,0 +1,151 @@
+// Arithmetic that a reader can check with a pencil. A number is shown with few digits, but never so few that what is
+// shown does not give the shown result: whoever adds the shown terms and rounds the sum gets the very digits beside "=".
+
+const HAIR = 1e-10;
+const MOST = 12; // digits after the point; a 32-bit number has no more to tell
+
+/** A number with so many digits after the point, and a minus that is as wide as a plus. */
+export const fixed = (value, digits) => plain(value, digits).replace("-", "−");
+
+/** The same, as a program reads it. Zero has no sign. */
+export function plain(value, digits) {
+  const text = value.toFixed(digits);
+  return /[1-9]/.test(text) ? text : text.replace("-", "");
+}
+
+/** Whether a value rounds to a text, and is not so near a half that a pencil could round it the other way. */
+const rounds = (value, digits, text) => [value - HAIR, value + HAIR].every((each) => plain(each, digits) === text);
+
+/**
+ * The fewest digits, `least` or more, with which the terms give the result.
+ * `shown(digits)` is the result computed from terms of so many digits.
+ */
+function fewest(shown, result, least) {
+  for (let rounded = least; rounded < MOST; rounded++) {
+    const wanted = plain(result, rounded);
+    for (let digits = rounded; digits <= MOST; digits++) {
+      if (rounds(shown(digits), rounded, wanted)) return { digits, rounded };
+    }
+  }
+  throw new Error(`${result} is not what its terms give`);
+}
+
+const seen = (value, digits) => Number(plain(value, digits)); // as the reader sees it
+
+/** So many digits for `parts` that every column's shown sum is, rounded to two digits, the total's; null if none are enough. */
+export function together(parts, total) {
+  const right = (digits) =>
+    total.every((value, i) =>
+      rounds(
+        parts.reduce((all, part) => all + seen(part[i], digits), 0),
+        2,
+        plain(value, 2),
+      ),
+    );
+  return [2, 3, 4, 5].find(right) ?? null;
+}
+
+/** Σ aᵢ bᵢ (+ bias): {terms: [[a, b]], bias, result, sum}, all as text; `sum` is the result with as many digits as asked. */
+export function products(a, b, bias, result, least = 2) {
+  const shown = (digits) =>
+    a.reduce((sum, value, i) => sum + seen(value, digits) * seen(b[i], digits), bias === null ? 0 : seen(bias, digits));
+  const { digits, rounded } = fewest(shown, result, least);
+  return {
+    terms: Array.from(a, (value, i) => [fixed(value, digits), fixed(b[i], digits)]),
+    bias: bias === null ? null : fixed(bias, digits),
+    result: fixed(result, rounded),
+  };
+}
+
+/** a + b: {terms: [a, b], result}. */
+export function sum(a, b, result, least = 2) {
+  const { digits, rounded } = fewest((n) => seen(a, n) + seen(b, n), result, least);
+  return { terms: [fixed(a, digits), fixed(b, digits)], result: fixed(result, rounded) };
+}
+
+/** dot ÷ √d: {dot, result}; the dot has as many digits as the quotient needs. */
+export function scaled(dot, d, score, least = 2) {
+  const { digits, rounded } = fewest((n) => seen(dot, n) / Math.sqrt(d), score, least);
+  return { dot: fixed(dot, digits), digits, result: fixed(score, rounded) };
+}
+
+const PLAIN = [-5, 10]; // a largest score in here makes powers that a pencil can handle
+
+/**
+ * e^s ÷ Σ e^s: {scores, powers, total, result, shifted}, of the open cells; `index` is the one that is asked for. Where
+ * the powers would be too large or too small, the largest score is taken from each first, which changes no share.
+ */
+export function softmax(all, index, weight, least = 2) {
+  const most = Math.max(...all);
+  const shifted = most < PLAIN[0] || most > PLAIN[1];
+  const scores = shifted ? all.map((score) => score - most) : all;
+  const powers = (n) => scores.map((score) => seen(Math.exp(seen(score, n)), n));
+  const total = (n) =>
+    seen(
+      powers(n).reduce((x, y) => x + y, 0),
+      n,
+    );
+  const { digits, rounded } = fewest((n) => powers(n)[index] / total(n), weight, least);
+  return {
+    scores: scores.map((score) => fixed(score, digits)),
+    powers: powers(digits).map((power) => fixed(power, digits)),
+    total: fixed(total(digits), digits),
+    shifted,
+    result: fixed(weight, rounded),
+  };
+}
+
+/** (x − mean) ÷ deviation × gain + bias: all as text. */
+export function normalised(x, mean, deviation, gain, bias, result, least = 2) {
+  const shown = (n) => ((seen(x, n) - seen(mean, n)) / seen(deviation, n)) * seen(gain, n) + seen(bias, n);
+  const { digits, rounded } = fewest(shown, result, least);
+  const [a, b, c, d, e] = [x, mean, deviation, gain, bias].map((value) => fixed(value, digits));
+  return { x: a, mean: b, deviation: c, gain: d, bias: e, result: fixed(result, rounded) };
+}
+
+/**
+ * The columns of a look: every dot product divided gives the score beside it, the scores' softmax gives the weights, and
+ * the weights add up to `total`. `open` tells which keys may be looked at; a masked one has no part in the softmax.
+ */
+export function look(dots, d, scores, open, weights) {
+  const heard = scores.filter((_, i) => open[i]);
+  const kept = weights.filter((_, i) => open[i]);
+  const least = (right, from) => {
+    for (let digits = from; digits <= MOST; digits++) if (right(digits)) return digits;
+    return MOST;
+  };
+  const whole = (n) =>
+    kept.length === 0 ||
+    rounds(
+      kept.reduce((total, weight) => total + seen(weight, n), 0),
+      n - 1,
+      plain(1, n - 1),
+    );
+  const share = (n, digits) => {
+    const powers = heard.map((score) => Math.exp(seen(score, digits)));
+    const total = powers.reduce((x, y) => x + y, 0);
+    return kept.every((weight, i) => rounds(powers[i] / total, n, plain(weight, n)));
+  };
+  const w = least(
+    (n) => whole(n) && Array.from({ length: MOST }, (_, i) => i).some((digits) => digits >= n && share(n, digits)),
+    2,
+  );
+  const s = least((n) => share(w, n), w);
+  const q = least((n) => dots.every((dot, i) => rounds(seen(dot, n) / Math.sqrt(d), s, plain(scores[i], s))), s);
+  return {
+    dots: dots.map((dot) => fixed(dot, q)),
+    scores: scores.map((score) => fixed(score, s)),
+    weights: weights.map((weight) => fixed(weight, w)),
+    total: kept.length ? fixed(1, w - 1) : fixed(0, w - 1),
+  };
+}
+
+export const mean = (values) => values.reduce((total, value) => total + value, 0) / values.length;
+
+/** As LayerNorm takes it: divided by n, not n − 1. */
+export const variance = (values) => {
+  const middle = mean(values);
+  return mean(Array.from(values, (value) => (value - middle) ** 2));
+};
+
+export const dot = (a, b) => a.reduce((total, value, i) => total + value * b[i], 0);

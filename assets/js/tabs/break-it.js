@@ -1,0 +1,22 @@
+// Break it: which of its three parts is open.
+
+import { h, segmented } from "../core/dom.js";
+import { t } from "../core/i18n.js";
+import { follow, state, update } from "../core/state.js";
+
+const PARTS = ["whatif", "bugs", "roads"];
+
+export function mount({ element }) {
+  const part = segmented(
+    t("tab.break"),
+    PARTS.map((name) => [name, t(`break.${name}`)]),
+    (value) => update({ part: value }),
+  );
+  const about = h("p", { class: "lead" });
+  element.replaceChildren(h("div", { class: "controls parts" }, part.element, about));
+  follow(element, () => {
+    part.set(state.part);
+    about.textContent = t(`break.${state.part}.about`);
+    for (const name of PARTS) document.getElementById(name)?.classList.toggle("closed", name !== state.part);
+  });
+}
