@@ -39,7 +39,7 @@ classroom: .venv/measure
 	$(BIN)/python -m transformer.training $(CLASSROOM) --out checkpoints/classroom
 
 evaluate: .venv/measure
-	$(BIN)/python -m transformer.evaluation classroom
+	$(BIN)/python -m transformer.training.evaluation classroom
 
 tried: .venv/measure
 	$(BIN)/python -m tests.benchmarks.tried checkpoints/classroom/tried.md $(CLASSROOM) --seed 1
@@ -57,7 +57,7 @@ load: .venv/measure
 	$(BIN)/python -m tests.benchmarks.load $(if $(MINUTES),--minutes $(MINUTES))
 
 sample: .venv/demo
-	$(BIN)/python -m transformer.corpus
+	$(BIN)/python -m transformer.data.classroom
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

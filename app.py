@@ -9,8 +9,8 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "100000")  # else pandas runs over the queue at every event
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # more only wait for each other over tiny products
 
-from transformer.webui import log
-from transformer.webui.page import build, launch
+from transformer.web.page import build, launch
+from transformer.web.server import access_log as log
 
 
 def main() -> None:

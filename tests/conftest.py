@@ -5,8 +5,8 @@ import torch
 from hypothesis import settings
 
 from transformer import Translator, Vocabulary
-from transformer.checkpoint import Checkpoint
-from transformer.corpus import TOY, Batch
+from transformer.data import TOY, Batch
+from transformer.storage.checkpoint import Checkpoint
 
 from .networks import SIZES, network
 

@@ -12,19 +12,19 @@ import pytest
 import torch
 
 from transformer import SentenceError, Translator, Vocabulary
-from transformer.checkpoint import names
-from transformer.config import TransformerConfig
-from transformer.corpus import MATERIALS
-from transformer.correctness import check
-from transformer.device import ENVIRONMENT, why_device
-from transformer.experiments import MISTAKES
-from transformer.interventions import Interventions, Temperature
+from transformer.analysis.self_checks import check
+from transformer.data import MATERIALS
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.device import ENVIRONMENT, why_device
+from transformer.inference.interventions import Interventions, Temperature
 from transformer.live.plan import DEFAULTS, SCHEDULES
-from transformer.maps import KINDS
-from transformer.message import Message, Words
-from transformer.shapes import shapes
-from transformer.webui import handlers
-from transformer.webui.page import build
+from transformer.messages import Message, Words
+from transformer.mistakes import MISTAKES
+from transformer.network.config import TransformerConfig
+from transformer.network.shapes import shapes
+from transformer.storage.checkpoint import names
+from transformer.web.api import runs as handlers
+from transformer.web.page import build
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets/locales"

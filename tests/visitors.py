@@ -23,13 +23,19 @@ import numpy as np
 import orjson
 
 from transformer import Translator
-from transformer.corpus.classroom import SENTENCES, draw
+from transformer.data.classroom.corpus import SENTENCES, draw
+from transformer.inference.attention_maps import KINDS
 from transformer.live.plan import DEFAULTS
-from transformer.maps import KINDS
-from transformer.portable import Portable, save_portable
-from transformer.webui import bugs, handlers, lesson, roads, tools, train, whatif
-from transformer.webui.page import ACTIONS, EVENTS
-from transformer.webui.shelf import KEY
+from transformer.storage.portable import Portable, save_portable
+from transformer.web.api import decoding as roads
+from transformer.web.api import lesson
+from transformer.web.api import mistakes as bugs
+from transformer.web.api import runs as handlers
+from transformer.web.api import training as train
+from transformer.web.api import what_if as whatif
+from transformer.web.page import ACTIONS, EVENTS
+from transformer.web.server import mcp_tools as tools
+from transformer.web.sessions.model_store import KEY
 
 Ask = Callable[["Question"], Awaitable[Any]]
 TOY = ("Ich möchte ein Bier", "ich mochte ein cola", "ein Cola", "ich ein Bier", "mochte ein bier", "Cola Bier ein")

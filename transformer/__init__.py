@@ -1,15 +1,15 @@
 """The original Transformer, and a translator that shows its work. Importing this imports neither gradio nor plotly."""
 
-from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from .config import TransformerConfig
-from .decoding import Step, greedy_batch, greedy_decode
-from .device import pick_device
-from .layers import sinusoidal_positions
-from .maps import AttentionMap, AttentionMaps
-from .model import Attention, Transformer, TransformerOutput
-from .probe import Probe, Recorder
-from .translator import Translation, Translator
-from .vocabulary import SentenceError, Vocabulary
+from .data.vocabulary import SentenceError, Vocabulary
+from .inference.attention_maps import AttentionMap, AttentionMaps
+from .inference.decoding import Step, greedy_batch, greedy_decode
+from .inference.device import pick_device
+from .inference.translator import Translation, Translator
+from .network.config import TransformerConfig
+from .network.layers import sinusoidal_positions
+from .network.model import Attention, Transformer, TransformerOutput
+from .network.probe import Probe, Recorder
+from .storage.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 
 __all__ = [
     "Attention",

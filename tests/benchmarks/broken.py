@@ -13,9 +13,9 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.chromium import find
 from transformer import Translator
-from transformer.experiments import sweep
-from transformer.interventions import Interventions, Silence
-from transformer.maps import KINDS
+from transformer.analysis import sweep
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.interventions import Interventions, Silence
 
 from .served import served, spread
 

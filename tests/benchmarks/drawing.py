@@ -32,13 +32,13 @@ from playwright.sync_api import Browser, Page, Request, sync_playwright
 from tests.browser.chromium import find
 from tests.browser.conftest import QUIET, Server
 from transformer import Transformer, TransformerConfig, Translator
-from transformer.checkpoint import Checkpoint
-from transformer.maps import KINDS
+from transformer.data.vocabulary import END, PAD, START, Vocabulary
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.translator import Translation
+from transformer.storage.checkpoint import Checkpoint
 from transformer.training import seeded_model
-from transformer.translator import Translation
-from transformer.vocabulary import END, PAD, START, Vocabulary
-from transformer.webui.payload import for_page
-from transformer.webui.view import ASSETS, preloads
+from transformer.web.api.payload import for_page
+from transformer.web.component import ASSETS, preloads
 
 from .ratio import MissingError, Ratio, ratio
 
@@ -50,7 +50,7 @@ WORDS = 40
 OPENINGS = 7
 SWITCHES = 2  # rounds over every layer of every kind
 STARTS = 5
-MOST_MS = 16.0  # a frame
+MAX_MS = 16.0  # a frame
 THREAD = "the page's thread, click to frame"
 Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
 
@@ -236,7 +236,7 @@ def switches(ours: Page, theirs: Page, name: str, run: Translation) -> list[Rati
         rows.append(ratio(f"switch of {which}, {name}", BERTVIZ, None, a, b, note=THREAD))
         note = f"{THREAD}; BertViz's p95 is {theirs_slowest:.1f} ms"
         rows.append(
-            ratio(f"p95 of a switch of {which}, {name}", "a frame", 1.0, [slowest] * 2, [MOST_MS] * 2, note=note)
+            ratio(f"p95 of a switch of {which}, {name}", "a frame", 1.0, [slowest] * 2, [MAX_MS] * 2, note=note)
         )
     return rows
 

@@ -17,15 +17,15 @@ from typing import Any
 import torch
 
 from tests.visitors import Page
-from transformer.config import TransformerConfig
-from transformer.corpus import encode_pairs
-from transformer.corpus.classroom import SENTENCES, held_out
+from transformer.data import encode_pairs
+from transformer.data.classroom.corpus import SENTENCES, held_out
+from transformer.data.vocabulary import Vocabulary
 from transformer.live.job import Job
 from transformer.live.limits import Limits
 from transformer.live.plan import DEFAULTS, plan
-from transformer.live.session import live
+from transformer.live.stream import live
+from transformer.network.config import TransformerConfig
 from transformer.training import TrainingConfig, seeded_model, train
-from transformer.vocabulary import Vocabulary
 
 from .served import served, spread
 

@@ -17,9 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer import Transformer, TransformerConfig, greedy_decode
-from transformer.attention import MultiHeadAttention
-from transformer.corpus import Batch
-from transformer.model import laid_by_columns
+from transformer.data import Batch
+from transformer.network.attention import MultiHeadAttention
+from transformer.network.model import to_column_major
 from transformer.training import TrainingConfig, adam, seeded_model, train
 
 from .ratio import Ratio, in_turn, ratio
@@ -176,7 +176,7 @@ def attention_with_weights(size: Size) -> Ratio:
 
 
 def greedy_with_maps(name: str, config: TransformerConfig, source: int, said: int, rounds: int, wanted: float) -> Ratio:
-    model, peer = laid_by_columns(ours(config)), marian(config)  # as a checkpoint is loaded
+    model, peer = to_column_major(ours(config)), marian(config)  # as a checkpoint is loaded
     src = words(config.src_vocab_size, 1, source)
     asked = {"input_ids": src, "attention_mask": torch.ones_like(src), "max_new_tokens": said}
     took = in_turn(
@@ -200,7 +200,7 @@ def greedy_and_memory(against: str, of: Callable[[Tensor], Tensor], wanted: floa
     are several times what the caches hold. The pass over the source is counted on our side alone. A token needs
     products and not sums, so another row has PyTorch's own product of each matrix and a vector.
     """
-    model, said = laid_by_columns(ours(PAPER)), 32
+    model, said = to_column_major(ours(PAPER)), 32
     src = words(PAPER.src_vocab_size, 1, said)
     weights = [
         module.weight.detach().contiguous()  # by rows, as PyTorch has them
@@ -250,7 +250,7 @@ def training_step(size: Size) -> Ratio:
 
 def growth() -> Ratio:
     """A token of cached decoding after more and more others, and the part of it that looks at them."""
-    model = laid_by_columns(ours(PAPER))
+    model = to_column_major(ours(PAPER))
     first, last, rounds = 16, 512, 5
     tokens, looks = np.zeros((2, rounds, last + 1))  # milliseconds
     # Self-attention is timed in its place: once more by itself it would find its keys in the processor's cache.

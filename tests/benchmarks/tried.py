@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from transformer.checkpoint import load_checkpoint
-from transformer.evaluation import score_held_out
+from transformer.storage.checkpoint import load_checkpoint
 from transformer.training import main as train
+from transformer.training.evaluation import score_held_out
 
 VARIATIONS = (  # what is changed against the shipped command
     "--n-heads 2",

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import app
-from transformer.webui import handlers
+from transformer.web.api import runs as handlers
 
 GATE = Path(os.environ["GATE"])
 show = handlers.show

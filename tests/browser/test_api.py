@@ -10,8 +10,8 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from transformer import Translator
-from transformer.experiments import MISTAKES, DecodingMistake
-from transformer.translator import Branch, Sampling
+from transformer.inference.translator import Branch, Sampling
+from transformer.mistakes import MISTAKES, DecodingMistake
 
 JSON = {"Content-Type": "application/json"}
 

@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from transformer import Translator
-from transformer.corpus import MATERIALS
-from transformer.experiments import MISTAKES, DecodingMistake, Side, Symptom, TrainingMistake
+from transformer.data import MATERIALS
+from transformer.mistakes import MISTAKES, DecodingMistake, Side, Symptom, TrainingMistake
 
-from ..test_mistakes import learned
+from ..mistakes.test_mistakes import learned
 from .conftest import Visit
 from .test_languages import LOCALES, visiting
 from .test_lesson import percent

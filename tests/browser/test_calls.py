@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from transformer.webui.page import ACTIONS
+from transformer.web.page import ACTIONS
 
 from .conftest import ROOT
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from transformer.webui import lesson
+from transformer.web.api import lesson
 
 from .conftest import Visit
 from .test_languages import LOCALES

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import expect
 
 from transformer import Translation, Translator
-from transformer.corpus import MATERIALS
-from transformer.corpus.classroom import read
-from transformer.evaluation import sentence_alignment
+from transformer.data import MATERIALS
+from transformer.data.classroom.corpus import read
+from transformer.training.evaluation import sentence_alignment
 
 from .conftest import ROOT, Visit
 

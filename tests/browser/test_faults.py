@@ -14,9 +14,9 @@ import pytest
 
 from transformer import Translator
 from transformer.live.plan import DEFAULTS
-from transformer.portable import save_portable
+from transformer.storage.portable import save_portable
 
-from ..test_portable import packed
+from ..storage.test_portable import packed
 from ..visitors import Page, Question, Visitor
 from .conftest import ROOT, Server, until
 

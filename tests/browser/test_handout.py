@@ -18,8 +18,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from transformer import Translation, Translator
-from transformer.maps import KINDS, Kind
-from transformer.webui import lesson
+from transformer.inference.attention_maps import KINDS, Kind
+from transformer.web.api import lesson
 
 from .conftest import Visit
 from .test_languages import LOCALES, visiting

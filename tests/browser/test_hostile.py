@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from transformer import Vocabulary
-from transformer.checkpoint import Checkpoint
-from transformer.portable import Portable, save_portable
+from transformer.storage.checkpoint import Checkpoint
+from transformer.storage.portable import Portable, save_portable
 
 from ..networks import network
 from .conftest import Visit

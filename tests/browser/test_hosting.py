@@ -18,11 +18,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from transformer import Translator
-from transformer.portable import save_portable
-from transformer.webui.guard import MOST_BODY
-from transformer.webui.tools import MOST_VALUES
+from transformer.storage.portable import save_portable
+from transformer.web.server.mcp_tools import MAX_VALUES
+from transformer.web.server.request_limits import MAX_BODY
 
-from ..test_portable import packed
+from ..storage.test_portable import packed
 from .conftest import LAPTOP, PATIENCE, ROOT, Server, Visit, until
 from .proxy import Proxy
 
@@ -219,7 +219,7 @@ def test_the_tools_of_a_language_model_are_three(replicas: Replicas) -> None:
         ("attention", {"sentence": BEER, "layer": 6}, "layer is from 0 to 5"),
         ("attention", {"sentence": BEER, "head": -1}, "head from 0 to 7"),
         ("attention", {"sentence": BEER, "kind": SECRET}, "encoder, decoder or cross"),
-        ("positions", {"length": MOST_VALUES, "d_model": 2}, "at most"),
+        ("positions", {"length": MAX_VALUES, "d_model": 2}, "at most"),
         ("positions", {"length": 0}, "whole number"),
         ("positions", {"d_model": 7}, "even"),
         ("spot_the_bug", {"sentence": BEER}, "Unknown tool"),
@@ -311,7 +311,7 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
 def test_bodies_are_bounded_at_every_address(url: str) -> None:
     addresses = ("gradio_api/queue/join", "gradio_api/run/translate", "gradio_api/component_server", "train", "nowhere")
     for path in addresses:
-        assert httpx.post(url + path, content=b"0" * (MOST_BODY + 1), headers=JSON, trust_env=False).status_code == 413
+        assert httpx.post(url + path, content=b"0" * (MAX_BODY + 1), headers=JSON, trust_env=False).status_code == 413
     endless = httpx.post(
         f"{url}gradio_api/run/translate", content=iter([b"0" * 2**20] * 9), headers=JSON, trust_env=False
     )

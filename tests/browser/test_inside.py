@@ -14,9 +14,9 @@ import torch
 from playwright.sync_api import Browser, Page, Route, expect
 
 from transformer import TransformerConfig, Translation, Translator
-from transformer.inside import Inside, look_inside, parameters
-from transformer.maps import KINDS, Kind
-from transformer.shapes import shapes
+from transformer.analysis.sublayer import Inside, look_inside, parameters
+from transformer.inference.attention_maps import KINDS, Kind
+from transformer.network.shapes import shapes
 
 from .conftest import ROOT, Visit
 

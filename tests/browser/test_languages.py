@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from transformer.checkpoint import names
-from transformer.translator import Translator
+from transformer.inference.translator import Translator
+from transformer.storage.checkpoint import names
 
 from .conftest import LAPTOP, ROOT, Visit
 

@@ -12,11 +12,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from transformer import Translation, Translator
-from transformer.inside import Inside, look_inside, vectors
-from transformer.shapes import shapes
-from transformer.translator import positional_encoding
-from transformer.webui.handlers import reference
-from transformer.webui.roads import forced
+from transformer.analysis.sublayer import Inside, look_inside, vectors
+from transformer.inference.translator import positional_encoding
+from transformer.network.shapes import shapes
+from transformer.web.api.decoding import forced
+from transformer.web.api.runs import reference
 
 from .conftest import ROOT, Visit
 from .test_inside import LAST_BITS, Look, gives, number, numbers, shown_by

@@ -10,10 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page, expect
 
-from transformer.checkpoint import names
-from transformer.corpus import MATERIALS
-from transformer.experiments import MISTAKES
-from transformer.interventions import (
+from transformer.data import MATERIALS
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.interventions import (
     Change,
     DropResidual,
     EditMask,
@@ -26,7 +25,8 @@ from transformer.interventions import (
     SwapWord,
     Temperature,
 )
-from transformer.maps import KINDS
+from transformer.mistakes import MISTAKES
+from transformer.storage.checkpoint import names
 
 from .conftest import ROOT, Visit
 from .test_languages import LOCALES, place, visiting

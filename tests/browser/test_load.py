@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from transformer.webui.routes import ROUTES
+from transformer.web.server.routes import ROUTES
 
 from ..benchmarks.load import Record, hear
 from ..visitors import Connection, Page, Question, Visitor, right, sentences, training

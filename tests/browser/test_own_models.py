@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from transformer.live.limits import Limits
 from transformer.live.plan import DEFAULTS, plan
-from transformer.live.session import live
+from transformer.live.stream import live
 
 from .conftest import Visit
 from .test_lesson import ENGLISH, HIDE, STOPS, fill

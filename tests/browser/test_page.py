@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from transformer import Translation, Translator, sinusoidal_positions
-from transformer.maps import KINDS, AttentionMap, Kind
+from transformer.inference.attention_maps import KINDS, AttentionMap, Kind
 
 from .conftest import Visit
 

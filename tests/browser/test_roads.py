@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from transformer.translator import Sampling
+from transformer.inference.translator import Sampling
 
 from .conftest import Visit
 from .test_languages import LOCALES

@@ -13,27 +13,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transformer import Transformer, TransformerConfig, Vocabulary
-from transformer.config import check_kinds
-from transformer.corpus import TOY, encode_pairs, hold_out
+from transformer.data import TOY, encode_pairs, hold_out
+from transformer.data.vocabulary import SentenceError
 from transformer.live import plan as module
 from transformer.live.job import Job
 from transformer.live.limits import Limits, variable
-from transformer.live.plan import (
-    CORPORA,
-    DEFAULTS,
-    PAPER,
-    REAL,
-    SCHEDULES,
-    SWITCHES,
-    WHOLE,
-    Plan,
-    Problem,
-    plan,
-)
+from transformer.live.plan import CORPORA, DEFAULTS, PAPER, REAL, SCHEDULES, SWITCHES, WHOLE, Plan, Problem, plan
+from transformer.network.config import validate_field_types
 from transformer.training import TrainingConfig
-from transformer.vocabulary import SentenceError
 
-from ..test_portable import json_values
+from ..storage.test_portable import json_values
 
 LIMITS = Limits()
 OWN = [["Guten Morgen!", "Good morning!"], ["Wie geht es dir?", "How are you?"], ["Danke", "Thanks a lot."]]
@@ -141,7 +130,7 @@ def test_a_jobs_words_cover_its_pairs_and_what_is_watched(corpus: str, tied: boo
     assert len(found.reference.split()) < batch.target_length
     assert (found.source_words == found.target_words) is tied
     assert found.model["tie_weights"] is tied
-    check_kinds(TransformerConfig(**found.model))
+    validate_field_types(TransformerConfig(**found.model))
 
 
 def test_tied_weights_change_the_vocabulary_and_nothing_else_of_a_shipped_corpus() -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from transformer.device import ENVIRONMENT
+from transformer.inference.device import ENVIRONMENT
 from transformer.live import worker
 from transformer.live.job import Job
-from transformer.live.session import Event
-from transformer.portable import load_portable
+from transformer.live.stream import Event
+from transformer.storage.portable import load_portable
 
-from .test_session import job, of, one, same_weights, trained_alone
+from .test_stream import job, of, one, same_weights, trained_alone
 
 ROOT = Path(__file__).parent.parent.parent
 GENEROUS = 120  # seconds, after which it hangs

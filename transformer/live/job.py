@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from ..corpus import Pair
+from ..data import Pair
 
 
 @dataclass(frozen=True)

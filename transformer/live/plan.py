@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ..config import TransformerConfig
-from ..corpus import TOY, Corpus, Pair, TableError, check_rows, classroom, hold_out, own_corpus
-from ..estimate import count_parameters, step_seconds, training_bytes
-from ..message import Message
-from ..portable import CORPORA, LONGEST_NAME, MOST_HEADS, MOST_NUMBERS, heads_of, is_name, numbers_of
+from ..data import TOY, Corpus, Pair, TableError, check_rows, classroom_corpus, hold_out, uploaded_corpus
+from ..data.vocabulary import SentenceError
+from ..inference.translator import MAX_CHARACTERS
+from ..messages import Message
+from ..network.config import TransformerConfig
+from ..network.cost import count_parameters, step_seconds, training_bytes
+from ..storage.portable import CORPORA, LONGEST_NAME, MAX_HEADS, MAX_NUMBERS, heads_of, is_name, numbers_of
 from ..training import output_limit
-from ..translator import MAX_CHARACTERS
-from ..vocabulary import SentenceError
 from .job import Job
 from .limits import Limits, variable
 
@@ -130,8 +130,7 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
         if size > limits.memory * 2**20:
             problems.append(_too_much("batch_size", "memory", math.ceil(size / 2**20), limits.memory))
         if step > LONGEST_STEP:
-            english = "One step would take about {value} s. Make the batch or the network smaller, so that Stop works."
-            problems.append(Problem("batch_size", Message("plan.step", english, {"value": round(step, 1)})))
+            problems.append(Problem("batch_size", Message("plan.step", {"value": round(step, 1)})))
         if seconds > limits.seconds:
             problems.append(_too_much("steps", "seconds", math.ceil(seconds), limits.seconds))
     job = None
@@ -164,30 +163,26 @@ def _wrong_values(question: dict[str, Any]) -> Iterator[Problem]:
     """Fields that are not of their kind or range."""
     for field, (least, most) in WHOLE.items():
         if not _between(question.get(field), int, least, most):
-            english = "A whole number from {least} to {most} is needed."
-            yield Problem(field, Message("plan.whole", english, {"least": least, "most": most}))
+            yield Problem(field, Message("plan.whole", {"least": least, "most": most}))
     for field, (low, high) in REAL.items():
         if not _between(question.get(field), (int, float), low, high):
-            english = "A number from {least} to {most} is needed."
             ends = {"least": f"{low:.5f}".rstrip("0").rstrip("."), "most": str(high)}  # a page rounds numbers to 0.001
-            yield Problem(field, Message("plan.number", english, ends))
+            yield Problem(field, Message("plan.number", ends))
     for field in SWITCHES:
         if not isinstance(question.get(field), bool):
-            yield Problem(field, Message("plan.switch", "This is either on or off."))
+            yield Problem(field, Message("plan.switch"))
     for field, choices in (("schedule", SCHEDULES), ("corpus", CORPORA)):
         if question.get(field) not in choices:
-            yield Problem(field, Message("plan.choice", "It is one of {choices}.", {"choices": ", ".join(choices)}))
+            yield Problem(field, Message("plan.choice", {"choices": ", ".join(choices)}))
     width: Any = question.get("d_model")
     heads: Any = question.get("n_heads")
     if _between(width, int, *WHOLE["d_model"]) and _between(heads, int, *WHOLE["n_heads"]) and width % heads:
-        english = "{d_model} dimensions cannot be shared evenly among {n_heads} heads."
-        yield Problem("n_heads", Message("plan.heads", english, {"d_model": width, "n_heads": heads}))
+        yield Problem("n_heads", Message("plan.heads", {"d_model": width, "n_heads": heads}))
     name, watch = question.get("name"), question.get("watch")
     if not isinstance(name, str) or not is_name(name.strip()):
-        english = "The model needs a name, of up to {most} characters."
-        yield Problem("name", Message("plan.name", english, {"most": LONGEST_NAME}))
+        yield Problem("name", Message("plan.name", {"most": LONGEST_NAME}))
     if not isinstance(watch, str):
-        yield Problem("watch", Message("plan.text", "Only text can stand here."))
+        yield Problem("watch", Message("plan.text"))
 
 
 def _between(value: Any, kinds: Any, least: float, most: float) -> bool:
@@ -207,42 +202,29 @@ def _too_much(field: str, name: str, value: int, most: int) -> Problem:
         {
             "parameters": Message(
                 "plan.parameters",
-                "{value} weights are more than the {most} that this server trains."
-                " Whoever runs it can raise {variable}.",
                 there,
             ),
             "seconds": Message(
                 "plan.seconds",
-                "This would take about {value} s; this server trains for {most} s."
-                " Whoever runs it can raise {variable}.",
                 there,
             ),
             "memory": Message(
                 "plan.memory",
-                "This would take about {value} MB of memory; this server gives {most}. Make the batch or the network"
-                " smaller. Whoever runs the server can raise {variable}.",
                 there,
             ),
-            "pairs": Message("plan.pairs", "{value} pairs are more than the {most} that this server takes.", there),
-            "tokens": Message("plan.tokens", "The pairs have {value} words; this server takes {most}.", there),
+            "pairs": Message("plan.pairs", there),
+            "tokens": Message("plan.tokens", there),
         }[name],
     )
 
 
 def _too_large_to_show(config: TransformerConfig, corpus: Corpus) -> Iterator[Problem]:
     """What nobody could bring back: the same bounds as of a file, so that no training is in vain."""
-    if (heads := heads_of(config)) > MOST_HEADS:
-        english = (
-            "{value} heads in all layers are more than the {most} that this page shows. Take fewer heads or layers."
-        )
-        yield Problem("n_heads", Message("plan.many_heads", english, {"value": heads, "most": MOST_HEADS}))
+    if (heads := heads_of(config)) > MAX_HEADS:
+        yield Problem("n_heads", Message("plan.many_heads", {"value": heads, "most": MAX_HEADS}))
     said = output_limit(corpus.batch().target_length, config)
-    if (numbers := numbers_of(config, corpus.source_length, said)) > MOST_NUMBERS:
-        english = (
-            "The longest sentence would make {value} numbers at once; this page takes up to {most}. Take fewer heads or"
-            " layers, or shorter sentences."
-        )
-        yield Problem("", Message("plan.numbers", english, {"value": numbers, "most": MOST_NUMBERS}))
+    if (numbers := numbers_of(config, corpus.source_length, said)) > MAX_NUMBERS:
+        yield Problem("", Message("plan.numbers", {"value": numbers, "most": MAX_NUMBERS}))
 
 
 def _corpus(question: dict[str, Any], limits: Limits) -> Corpus:
@@ -267,16 +249,16 @@ def _corpus(question: dict[str, Any], limits: Limits) -> Corpus:
 @lru_cache(maxsize=4)
 def _shipped(name: str, tied: bool) -> Corpus:
     """With tied weights both sides have one vocabulary (§3.4)."""
-    corpus = TOY if name == "toy" else classroom(CLASSROOM_PAIRS)
+    corpus = TOY if name == "toy" else classroom_corpus(CLASSROOM_PAIRS)
     if not tied:
         return corpus
-    shared = own_corpus(corpus.pairs, name, shared_vocabulary=True)
+    shared = uploaded_corpus(corpus.pairs, name, shared_vocabulary=True)
     return replace(shared, pad_source=corpus.pad_source, material=corpus.material, telling_words=corpus.telling_words)
 
 
 @lru_cache(maxsize=8)
 def _own(pairs: tuple[Pair, ...], tied: bool) -> Corpus:
-    return own_corpus(pairs, "own", shared_vocabulary=tied)
+    return uploaded_corpus(pairs, "own", shared_vocabulary=tied)
 
 
 def _network(question: dict[str, Any], corpus: Corpus) -> TransformerConfig:
@@ -304,8 +286,7 @@ def _reference(corpus: Corpus, watch: str) -> str | None:
         raise _RefusedError(Problem("watch", error.message)) from error
     words = corpus.src_vocab.split(watch)
     if len(words) > corpus.source_length or len(watch) > MAX_CHARACTERS:
-        english = "The sentence to watch is longer than the longest to learn from ({most} words)."
-        raise _RefusedError(Problem("watch", Message("plan.long_watch", english, {"most": corpus.source_length})))
+        raise _RefusedError(Problem("watch", Message("plan.long_watch", {"most": corpus.source_length})))
     found = corpus.material.read(" ".join(words))
     said = found.target.split() if found else []
     can_say = corpus.tgt_vocab.ids.keys() >= set(said) and len(said) < corpus.batch().target_length  # and then E

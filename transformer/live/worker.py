@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..experiments import MISTAKES, TrainingMistake
+from ..mistakes import MISTAKES, TrainingMistake
 from .job import Job
-from .retrained import retrain
-from .session import Event, live
+from .mistake_training import retrain
+from .stream import Event, live
 
 NICE = 10  # clicks come first
 

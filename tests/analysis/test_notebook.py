@@ -1,0 +1,132 @@
+"""The notebook that a visitor takes home makes the same run, whatever the sentence is made of."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import Translation, Translator
+from transformer.analysis.notebook import notebook
+from transformer.inference.interventions import Interventions
+
+ROOT = Path(__file__).resolve().parents[2]
+HOSTILE = "\"\"\"\n'''\n``` ` </script><script>alert(1)</script>\\"
+
+
+def cells(run: Translation, kind: str) -> list[str]:
+    return [cell["source"] for cell in json.loads(notebook(run, run.checkpoint))["cells"] if cell["cell_type"] == kind]
+
+
+def executed(run: Translation, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Its code cells in order, in one namespace of a process of their own: no Jupyter is needed for that."""
+    code = "import json, sys\nnamespace = {}\nfor cell in json.load(sys.stdin):\n    exec(cell, namespace)\n"
+    code += "print(namespace['run'].sentence == namespace['SENTENCE'], len(namespace['figure'].data))"
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=environment,
+        input=json.dumps(cells(run, "code")),
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def beer(toy: Translator) -> Translation:
+    return toy.translate("Ich möchte ein Bier")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "sentence"),
+    [
+        ("toy", "Ich möchte ein Bier"),
+        ("toy", '"""\n\'\'\' ich „mochte“\tein\u2028bier "'),  # what the vocabulary lets through of quotes and lines
+        ("classroom", "Heute habe ich ein kaltes Bier getrunken"),
+    ],
+)
+def test_its_cells_run_in_order_and_what_they_assert_holds(checkpoint: str, sentence: str) -> None:
+    run = Translator.load(checkpoint, device="cpu").translate(sentence)
+    done = executed(run, ROOT)
+    assert done.returncode == 0, done.stderr
+    *checks, last = done.stdout.splitlines()
+    assert len(checks) == 4
+    assert all(line.endswith(": ok") for line in checks)
+    assert last == "True 1"
+
+
+def test_the_notebook_of_a_broken_run_breaks_it_again() -> None:
+    changes = [
+        {"do": "silence", "kind": "cross", "layer": 1, "head": 0},
+        {"do": "temperature", "kind": "all", "temperature": 4.0},
+        {"do": "force_word", "step": 1, "word": "we"},
+    ]
+    translator = Translator.load("classroom", device="cpu")
+    run = translator.translate("Heute habe ich ein kaltes Bier getrunken", interventions=Interventions.parse(changes))
+    assert run.text != translator.translate(run.sentence).text
+    done = executed(run, ROOT)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["rows", "masked", "steps", "True"]
+
+
+def test_the_notebook_of_a_run_with_a_closed_row_runs_too() -> None:
+    closed = [{"do": "edit_mask", "kind": "cross", "query": 0, "key": key, "allowed": False} for key in range(7)]
+    translator = Translator.load("classroom", device="cpu")
+    run = translator.translate("Heute habe ich ein kaltes Bier getrunken", interventions=Interventions.parse(closed))
+    done = executed(run, ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_it_finds_the_project_or_says_what_to_do(beer: Translation, tmp_path: Path) -> None:
+    assert "is not the project: set TRANSFORMER_HOME" in executed(beer, tmp_path).stderr
+    assert executed(beer, tmp_path, TRANSFORMER_HOME=str(ROOT)).returncode == 0
+
+
+def test_it_asserts_the_text_of_the_run(beer: Translation) -> None:
+    done = executed(replace(beer, text="i want a tea ."), ROOT)
+    assert "AssertionError: i want a beer ." in done.stderr
+
+
+def test_it_is_a_notebook(beer: Translation) -> None:
+    """What nbformat's schema of version 4.5 asks for."""
+    book = json.loads(notebook(beer, beer.checkpoint))
+    assert book.keys() == {"cells", "metadata", "nbformat", "nbformat_minor"}
+    assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
+    assert book["metadata"]["kernelspec"]["name"] == "python3"
+    ids = [cell["id"] for cell in book["cells"]]
+    assert len(set(ids)) == len(ids)
+    for cell in book["cells"]:
+        assert re.fullmatch("[a-zA-Z0-9-_]{1,64}", cell["id"])
+        code = {"execution_count", "outputs"} if cell["cell_type"] == "code" else set()
+        assert cell.keys() == {"id", "cell_type", "metadata", "source"} | code
+
+
+def structure(run: Translation) -> tuple[str, list[Any]]:
+    """The code with every literal taken out, and the literals."""
+    tree = ast.parse("\n".join(cells(run, "code")))
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    values = [node.value for node in constants]
+    for node in constants:
+        node.value = None
+    return ast.dump(tree), values
+
+
+@given(st.just(HOSTILE) | st.text(st.characters(exclude_categories=())))
+def test_no_sentence_leaves_its_literal_or_its_code_span(beer: Translation, sentence: str) -> None:
+    run = replace(beer, sentence=sentence)
+    harmless, expected = structure(beer)
+    code, values = structure(run)
+    assert code == harmless
+    assert values == [sentence if value == beer.sentence else value for value in expected]
+    title, *others = cells(run, "markdown")
+    assert others == cells(beer, "markdown")[1:]
+    assert title.count("`") == cells(beer, "markdown")[0].count("`")
+    assert title.split("`")[2:] == cells(beer, "markdown")[0].split("`")[2:]
+    assert len(title.split("`")[1].splitlines()) == 1

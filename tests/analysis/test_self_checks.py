@@ -1,0 +1,181 @@
+"""A true run passes every check, and each check finds what it is there for."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transformer import AttentionMap, Transformer, Translation, Translator
+from transformer.analysis import self_checks as correctness
+from transformer.analysis.self_checks import Check, check, torchs_transformer
+from transformer.inference.attention_maps import KINDS, Kind
+
+from ..networks import network
+from ..torch_parity import our_names
+from .test_sublayer import CASES, babbler_of
+
+NAMES = ["rows", "masked", "cached", "torch"]
+MORE: dict[str, dict[str, Any]] = {
+    "pre, encoder norm": {"norm_first": True, "final_norm": "encoder"},
+    "post, both norms": {"final_norm": "both", "bias": False, "qkv_bias": False},
+    "no positions": {"positional_encoding": False},
+    "tied": {"tgt_vocab_size": 11, "tie_weights": True},
+}
+
+
+def failed(translator: Translator, run: Translation) -> list[str]:
+    return [each.name for each in check(translator, run) if not each.ok]
+
+
+def tampered(run: Translation, kind: Kind, change: Callable[[np.ndarray, np.ndarray], None]) -> Translation:
+    """The run with other weights in the last layer of one kind; `change` gets (H, Q, K) and what is allowed."""
+    maps = list(run.attention.of(kind))
+    m = maps[-1]
+    weights = m.weights.copy()
+    change(weights, m.allowed)
+    maps[-1] = AttentionMap(kind, m.layer, m.query_tokens, m.key_tokens, weights, m.allowed)
+    return replace(run, attention=replace(run.attention, **{kind: tuple(maps)}))
+
+
+@pytest.fixture(scope="module")
+def beer(toy: Translator) -> Translation:
+    return toy.translate("Ich möchte ein Bier")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("toy", "Ich möchte ein Bier"),
+        ("toy", "cola"),
+        ("classroom", "Heute habe ich ein kaltes Bier getrunken"),
+        ("classroom", "bier bier bier"),
+    ],
+)
+def test_a_shipped_models_run_passes(name: str, sentence: str) -> None:
+    translator = Translator.load(name, device="cpu")
+    found = check(translator, translator.translate(sentence))
+    assert [each.name for each in found] == NAMES
+    assert all(each.ok for each in found)
+    assert all(0 <= each.error < 1e-5 for each in found)  # far from every limit
+
+
+@pytest.mark.parametrize("special", [*CASES, *MORE])
+@pytest.mark.filterwarnings("error", "ignore::pytest.PytestUnraisableExceptionWarning")  # other tests' waste
+def test_every_configurations_run_passes(special: str) -> None:
+    if special == "tied":
+        model = network(**MORE[special])
+        babbler = babbler_of()
+        vocab = babbler.checkpoint.tgt_vocab
+        words = replace(vocab, tokens=vocab.tokens[:11])
+        translator = Translator(replace(babbler.checkpoint, model=model, tgt_vocab=words), "tied")
+    else:
+        translator = babbler_of(**(CASES | MORE)[special])
+    run = translator.translate("wort3 wort1 wort4 wort1")
+    assert failed(translator, run) == []
+
+
+def test_a_forced_run_passes_too(toy: Translator) -> None:
+    assert failed(toy, toy.translate("Ich möchte ein Bier", forced=["coke", "coke", "i"])) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_that_does_not_sum_to_1_is_found(toy: Translator, beer: Translation, kind: Kind) -> None:
+    def scale(weights: np.ndarray, allowed: np.ndarray) -> None:
+        weights[3, 2] *= 1.001
+
+    assert "rows" in failed(toy, tampered(beer, kind, scale))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_weight_on_a_masked_cell_is_found(toy: Translator, beer: Translation, kind: Kind) -> None:
+    def peek(weights: np.ndarray, allowed: np.ndarray) -> None:
+        weights[0][~allowed] = 1e-9
+
+    assert failed(toy, tampered(beer, kind, peek)) == ["masked"]  # too little for the others
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_map_that_is_not_the_full_passs_is_found(toy: Translator, beer: Translation, kind: Kind) -> None:
+    def swap(weights: np.ndarray, allowed: np.ndarray) -> None:
+        weights[[0, 1]] = weights[[1, 0]]  # rows still sum to 1, and masked cells are 0
+
+    assert failed(toy, tampered(beer, kind, swap)) == ["cached"]
+
+
+def test_a_probability_that_is_not_the_full_passs_is_found(toy: Translator, beer: Translation) -> None:
+    first, *others = beer.steps
+    best, *rest = first.candidates
+    step = replace(first, candidates=(replace(best, probability=best.probability - 0.001), *rest))
+    assert failed(toy, replace(beer, steps=(step, *others))) == ["cached"]
+
+
+def test_a_run_of_another_sentence_is_found(toy: Translator, beer: Translation) -> None:
+    cola = toy.translate("Ich möchte ein Cola")
+    assert failed(toy, replace(beer, attention=cola.attention)) == ["cached"]
+
+
+def test_not_a_number_is_found_in_every_check(toy: Translator, beer: Translation) -> None:
+    def spoil(weights: np.ndarray, allowed: np.ndarray) -> None:
+        weights[0, 0] = np.nan
+
+    assert failed(toy, tampered(beer, "cross", spoil)) == ["rows", "masked", "cached"]
+    assert not Check("rows", float("nan"), 1e-5).ok
+
+
+def changed(model: Transformer, name: str) -> None:
+    with torch.no_grad():
+        model.get_parameter(name).add_(0.01)
+
+
+@pytest.mark.parametrize(
+    "name", ["encoder.layers.0.self_attn.q_proj.weight", "decoder.layers.5.cross_attn.v_proj.bias"]
+)
+def test_weights_that_are_not_pytorchs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load("toy", device="cpu")
+    peer = torchs_transformer(translator.checkpoint.model)
+    monkeypatch.setattr(correctness, "torchs_transformer", lambda model: peer)
+    changed(translator.checkpoint.model, name)
+    run = translator.translate("Ich möchte ein Bier")
+    assert failed(translator, run) == ["torch"]
+    monkeypatch.undo()
+    assert failed(translator, run) == []  # the peer is made anew of what the weights are now
+
+
+def test_another_models_peer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator, peer = babbler_of(), torchs_transformer(network(seed=1))
+    monkeypatch.setattr(correctness, "torchs_transformer", lambda model: peer)
+    assert failed(translator, translator.translate("wort3 wort1")) == ["torch"]
+
+
+@pytest.mark.parametrize("mask", ["src_key_padding_mask", "memory_key_padding_mask", "tgt_mask"])
+def test_pytorch_without_one_of_the_masks_is_found(
+    mask: str, toy: Translator, beer: Translation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = torchs_transformer(toy.checkpoint.model)
+    monkeypatch.setattr(
+        correctness, "torchs_transformer", lambda model: lambda *x, **masks: peer(*x, **(masks | {mask: None}))
+    )
+    assert failed(toy, beer) == ["torch"]
+
+
+def test_the_peer_holds_all_our_weights_and_no_other() -> None:
+    ours = network(final_norm="both", norm_first=True)
+    theirs = our_names(torchs_transformer(ours).state_dict())
+    left_out = ("src_embedding", "tgt_embedding", "output_projection")
+    own = {name: value for name, value in ours.state_dict().items() if not name.startswith(left_out)}
+    assert theirs.keys() == own.keys()
+    for name, value in own.items():
+        assert torch.equal(theirs[name], value), name
+
+
+def test_measuring_changes_neither_the_weights_nor_the_mode() -> None:
+    translator = babbler_of(dropout=0.5)
+    run, model = translator.translate("wort3 wort1"), translator.checkpoint.model.train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    assert failed(translator, run) == []
+    assert model.training
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())

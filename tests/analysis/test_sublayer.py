@@ -1,0 +1,228 @@
+"""Every number of a sublayer follows from those before it, by the arithmetic that the paper gives."""
+
+import math
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transformer import Translation, Translator, Vocabulary
+from transformer.analysis.sublayer import PARTS, PLACES, Inside, look_inside, parameters, record, vectors
+from transformer.inference.attention_maps import KINDS, Kind
+from transformer.inference.interventions import DropResidual, Interventions
+from transformer.storage.checkpoint import Checkpoint
+
+from ..networks import SIZES, network
+
+CASES: dict[str, dict[str, Any]] = {  # name -> what is special about a random network
+    "post": {},
+    "pre": {"norm_first": True, "final_norm": "both", "num_encoder_layers": 1, "num_decoder_layers": 3},
+    "no qkv bias": {"qkv_bias": False},
+    "no bias": {"norm_first": True, "bias": False},
+}
+
+
+def babbler_of(**special: Any) -> Translator:
+    """A random network with words, whose biases and norms are random too: fresh ones would hide a swap."""
+    model = network(**special)
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            if "norm" in name or name.endswith("bias"):
+                value.add_(torch.randn_like(value) * 0.3)
+    checkpoint = Checkpoint(
+        model,
+        src_vocab=Vocabulary(("P", *(f"wort{i}" for i in range(1, SIZES["src_vocab_size"])))),
+        tgt_vocab=Vocabulary(("P", "S", "E", *(f"word{i}" for i in range(3, SIZES["tgt_vocab_size"])))),
+        source_length=6,
+        output_limit=8,
+    )
+    return Translator(checkpoint, "babbler")
+
+
+Runs = tuple[Translator, Translation]
+
+
+@pytest.fixture(scope="module", params=["toy", "classroom", *CASES])
+def ran(request: pytest.FixtureRequest) -> Runs:
+    if request.param in CASES:
+        translator = babbler_of(**CASES[request.param])
+        return translator, translator.translate("wort3 wort1 wort4 wort1")
+    translator = Translator.load(request.param, device="cpu")
+    sentences = {"toy": "Ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
+    return translator, translator.translate(sentences[request.param])
+
+
+def every(ran: Runs) -> list[Inside]:
+    return [look_inside(*ran, kind, layer) for kind in KINDS for layer in range(len(ran[1].attention.of(kind)))]
+
+
+def close(actual: np.ndarray, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
+
+
+def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> np.ndarray:
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) * weight + bias
+
+
+def matrix(translator: Translator, seen: Inside, part: str) -> tuple[np.ndarray, np.ndarray]:
+    """The whole of a matrix, row by row, (out, in), and its biases (out,)."""
+    width = seen.ff_hidden.shape[1] if part == "linear1" else seen.x.shape[1]
+    rows = [parameters(translator, seen.kind, seen.layer, part, row) for row in range(width)]
+    return np.stack([weights for weights, _ in rows]), np.array([bias or 0.0 for _, bias in rows])
+
+
+def test_queries_keys_and_values_are_projections_of_what_was_read(ran: Runs) -> None:
+    for seen in every(ran):
+        for part, read, heads in (
+            ("q_proj", seen.x, seen.q),
+            ("k_proj", seen.memory, seen.k),
+            ("v_proj", seen.memory, seen.v),
+        ):
+            weights, bias = matrix(ran[0], seen, part)
+            flat = read @ weights.T + bias
+            close(flat.reshape(len(read), -1, seen.head_dim).transpose(1, 0, 2), heads)
+
+
+def test_attention_is_the_papers_formula(ran: Runs) -> None:
+    for seen in every(ran):
+        assert seen.q.shape[-1] == seen.head_dim
+        close(seen.q @ seen.k.transpose(0, 2, 1) / math.sqrt(seen.head_dim), seen.scores)
+        powers = np.where(seen.allowed, np.exp(seen.scores), 0.0)
+        close(powers / powers.sum(axis=-1, keepdims=True), seen.weights)
+        close(seen.weights @ seen.v, seen.mixed)
+        weights, bias = matrix(ran[0], seen, "out_proj")
+        close(np.concatenate(seen.mixed, axis=-1) @ weights.T + bias, seen.output)
+
+
+def test_the_sublayer_joins_the_residual_stream(ran: Runs) -> None:
+    for seen in every(ran):
+        norm = (seen.norm_weight, seen.norm_bias, seen.norm_eps)
+        np.testing.assert_array_equal(seen.residual + seen.output, seen.sum)
+        if seen.norm_first:
+            close(layer_norm(seen.residual, *norm), seen.norm)
+            np.testing.assert_array_equal(seen.x, seen.norm)
+        else:
+            close(layer_norm(seen.sum, *norm), seen.norm)
+            np.testing.assert_array_equal(seen.x, seen.residual)
+
+
+def test_the_feed_forward_is_the_papers_formula_and_ends_the_layer(ran: Runs) -> None:
+    for seen in every(ran):
+        weights, bias = matrix(ran[0], seen, "linear1")
+        close(np.maximum(seen.ff_input @ weights.T + bias, 0), seen.ff_hidden)
+        weights, bias = matrix(ran[0], seen, "linear2")
+        close(seen.ff_hidden @ weights.T + bias, seen.ff_output)
+        np.testing.assert_array_equal(seen.ff_residual + seen.ff_output, seen.ff_sum)
+        norm = (seen.ff_norm_weight, seen.ff_norm_bias, seen.norm_eps)
+        close(layer_norm(seen.ff_residual if seen.norm_first else seen.ff_sum, *norm), seen.ff_norm)
+        np.testing.assert_array_equal(seen.ff_input, seen.ff_norm if seen.norm_first else seen.ff_residual)
+        np.testing.assert_array_equal(seen.layer_output, seen.ff_sum if seen.norm_first else seen.ff_norm)
+        if seen.kind != "decoder":  # where cross-attention stands between
+            np.testing.assert_array_equal(seen.ff_residual, seen.sum if seen.norm_first else seen.norm)
+
+
+def test_it_is_the_run_that_was_shown(ran: Runs) -> None:
+    for seen in every(ran):
+        shown = ran[1].attention.of(seen.kind)[seen.layer]
+        close(seen.weights, shown.weights)
+        np.testing.assert_array_equal(seen.allowed, shown.allowed)
+        assert (seen.queries, seen.keys) == (shown.query_tokens, shown.key_tokens)
+
+
+def test_decoder_layers_hand_on_to_cross_attention_and_that_to_the_feed_forward(ran: Runs) -> None:
+    for layer in range(len(ran[1].attention.decoder)):
+        own, cross = (look_inside(*ran, kind, layer) for kind in ("decoder", "cross"))
+        np.testing.assert_array_equal(cross.residual, own.sum if own.norm_first else own.norm)
+        np.testing.assert_array_equal(cross.ff_residual, cross.sum if own.norm_first else cross.norm)
+        np.testing.assert_array_equal(cross.layer_output, own.layer_output)
+
+
+def test_layers_hand_on_to_each_other_from_the_input_to_the_output(ran: Runs) -> None:
+    translator, run = ran
+    streams, seen = vectors(translator, run), record(translator, run)
+    kinds: dict[str, Kind] = {"encoder": "encoder", "decoder": "decoder"}
+    for stack, kind in kinds.items():
+        layers = [look_inside(*ran, kind, layer) for layer in range(len(run.attention.of(kind)))]
+        assert len(streams[stack]) == len(layers) + 1
+        read = run.source_input if stack == "encoder" else run.target_input
+        close(streams[stack][0], read.input)
+        for i, layer in enumerate(layers):
+            np.testing.assert_array_equal(layer.residual, streams[stack][i])
+            np.testing.assert_array_equal(layer.layer_output, streams[stack][i + 1])
+        norm = getattr(translator.checkpoint.model, stack).norm
+        out = norm(torch.tensor(streams[stack][-1])).detach().numpy()
+        close(out, seen[f"{stack}.output"][0].numpy())
+    memory = look_inside(*ran, "cross", 0).memory
+    np.testing.assert_array_equal(memory, seen["encoder.output"][0].numpy())
+
+
+def test_nothing_in_it_can_be_changed(ran: Runs) -> None:
+    for seen in every(ran):
+        arrays = {f.name: value for f in fields(seen) if isinstance(value := getattr(seen, f.name), np.ndarray)}
+        assert not any(array.flags.writeable for array in arrays.values())
+        assert {array.dtype for name, array in arrays.items() if name != "allowed"} == {np.dtype("float32")}
+        assert seen.allowed.dtype == bool
+        with pytest.raises(FrozenInstanceError):
+            seen.layer = 0  # type: ignore[misc]
+    assert not any(array.flags.writeable for array in vectors(*ran).values())
+
+
+def test_a_model_in_training_is_looked_at_without_dropout_and_left_in_training() -> None:
+    translator = babbler_of(dropout=0.5)
+    run = translator.translate("wort3 wort1")
+    calm = look_inside(translator, run, "cross", 1)
+    translator.checkpoint.model.train()
+    np.testing.assert_array_equal(look_inside(translator, run, "cross", 1).layer_output, calm.layer_output)
+    assert translator.checkpoint.model.training
+
+
+@pytest.mark.parametrize(("special", "without"), [("qkv_bias", PARTS[:3]), ("bias", PARTS[3:])])
+def test_a_matrix_without_bias_has_none(special: str, without: tuple[str, ...]) -> None:
+    translator = babbler_of(**{special: False})
+    for kind in PLACES:
+        none = {part for part in PARTS if parameters(translator, kind, 0, part, 0)[1] is None}
+        assert none == set(without)
+
+
+@pytest.mark.parametrize("layer", [-1, 2, 10**30])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_that_is_not_there_is_refused(babbler: Translator, kind: Kind, layer: int) -> None:
+    run = babbler.translate("wort1")
+    with pytest.raises(ValueError, match="0 to 1"):
+        look_inside(babbler, run, kind, layer)
+    with pytest.raises(ValueError, match="0 to 1"):
+        parameters(babbler, kind, layer, "q_proj", 0)
+
+
+@pytest.mark.parametrize(
+    ("part", "row", "message"),
+    [
+        ("q_proj", 16, "q_proj are 0 to 15"),
+        ("linear1", 32, "linear1 are 0 to 31"),
+        ("linear2", -1, "linear2 are 0 to 15"),
+        ("norm1", 0, "one of q_proj, k_proj"),
+        ("__class__", 0, "one of q_proj, k_proj"),
+    ],
+)
+def test_a_part_or_a_row_that_is_not_there_is_refused(babbler: Translator, part: str, row: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parameters(babbler, "cross", 0, part, row)
+
+
+@pytest.mark.parametrize("special", ["post", "pre"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_its_residual_a_sublayer_is_alone_and_its_norm_reads_what_it_did(special: str, kind: Kind) -> None:
+    translator = babbler_of(**CASES[special])
+    stack, _, n, last = PLACES[kind]
+    for sublayer, part in ((n, ""), (last, "ff_")):
+        change = Interventions((DropResidual(stack, 0, sublayer),))  # type: ignore[arg-type]
+        seen = look_inside(translator, translator.translate("wort3 wort1", interventions=change), kind, 0)
+        value = {name: getattr(seen, part + name) for name in ("residual", "sum", "output", "norm_input", "norm")}
+        assert not value["residual"].any()
+        np.testing.assert_array_equal(value["sum"], value["output"])
+        norm = getattr(seen, f"{part}norm_weight"), getattr(seen, f"{part}norm_bias"), seen.norm_eps
+        close(layer_norm(value["norm_input"], *norm), value["norm"])
+        assert value["norm_input"].any()

@@ -1,0 +1,94 @@
+"""Where it runs is asked for, found, or the CPU; what runs there is the same everywhere."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from transformer import Translator, pick_device
+from transformer.data import Batch
+from transformer.inference.device import ENVIRONMENT, why_device
+from transformer.training import TrainingConfig, train
+
+from ..networks import network
+
+ACCELERATOR = torch.accelerator.current_accelerator(check_available=True)
+CPU, CUDA, MPS = map(torch.device, ("cpu", "cuda", "mps"))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+
+
+def found(monkeypatch: pytest.MonkeyPatch, device: torch.device | None) -> None:
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: device)
+
+
+@pytest.mark.parametrize(("accelerator", "picked"), [(None, CPU), (CUDA, CUDA), (MPS, MPS)])
+def test_the_accelerator_is_picked_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, accelerator: torch.device | None, picked: torch.device
+) -> None:
+    found(monkeypatch, accelerator)
+    assert pick_device() == picked
+    assert pick_device("cpu") == CPU
+    monkeypatch.setenv(ENVIRONMENT, "cpu")
+    assert pick_device() == CPU
+
+
+def test_the_argument_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, "nonesuch")
+    assert pick_device("cpu") == CPU
+
+
+@pytest.mark.parametrize("name", ["nonesuch", "cuda:99", "hpu", "meta", "cpu and more", ":0"])
+@pytest.mark.parametrize("by", ["argument", "environment"])
+def test_a_device_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, by: str, name: str) -> None:
+    if by == "environment":
+        monkeypatch.setenv(ENVIRONMENT, name)
+    with pytest.raises(ValueError, match=name) as error:
+        pick_device(name if by == "argument" else None)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_the_sentence_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Abacus 9")
+    alone = "Runs on the processor (cpu): PyTorch found no accelerator, and a model this small needs none."
+    assert str(why_device(CPU)) == alone
+    assert str(why_device(CUDA)) == "Runs on Abacus 9 (cuda), the accelerator that PyTorch found."
+    assert str(why_device(MPS)) == "Runs on mps, the accelerator that PyTorch found."
+    assert str(why_device(CPU, "cpu")) == "Runs on cpu, because the caller asked for it."
+    monkeypatch.setenv(ENVIRONMENT, "cpu")
+    assert str(why_device(CPU)) == f"Runs on cpu, because ${ENVIRONMENT} asked for it."
+
+
+class Dtypes(TorchDispatchMode):
+    """Collects the type of every tensor that any operation makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[torch.dtype] = set()
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = operation(*args, **(kwargs or {}))
+        self.seen |= {x.dtype for x in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(x)}
+        return result
+
+
+def test_no_float64_is_needed_on_the_device(babbler: Translator, toy_data: Batch) -> None:
+    model = network()
+    with Dtypes() as dtypes:
+        babbler.translate("wort1 wort2")
+        next(train(model, toy_data, TrainingConfig()))
+    assert torch.float32 in dtypes.seen
+    assert torch.float64 not in dtypes.seen
+
+
+@pytest.mark.skipif(ACCELERATOR is None, reason="this machine has no accelerator")
+@pytest.mark.parametrize("sentence", ["Ich möchte ein Bier", "Ich möchte ein Cola"])
+def test_an_accelerator_says_and_shows_what_the_cpu_does(toy: Translator, sentence: str) -> None:
+    here, there = toy.translate(sentence), Translator.load("toy", device=str(ACCELERATOR)).translate(sentence)
+    assert there.device.startswith(str(ACCELERATOR))
+    assert there.output == here.output
+    assert there.table()["weight"].to_numpy() == pytest.approx(here.table()["weight"].to_numpy(), abs=1e-4)

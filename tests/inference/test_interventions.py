@@ -1,0 +1,484 @@
+"""Every change does what it says, leaves what it does not name, and combines; hostile ones are refused."""
+
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from transformer import Recorder, Translation, Translator
+from transformer.analysis.sublayer import look_inside, record
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.interventions import (
+    CHANGES,
+    MOST,
+    NOTHING,
+    Change,
+    DropResidual,
+    EditMask,
+    ForceWord,
+    Interventions,
+    Isolate,
+    Positions,
+    RemoveMask,
+    Silence,
+    SwapWord,
+    Temperature,
+)
+
+from ..networks import agree, network
+
+SENTENCE = "wort3 wort1 wort4"
+SRC, TGT = torch.tensor([[3, 1, 4, 0, 0, 0]]), torch.tensor([[1, 5, 6, 7, 8]])
+EVERY: list[Change] = [
+    Silence("encoder", 0, 1),
+    Silence("decoder", 1, 0),
+    Silence("cross", 0, 3),
+    Isolate("cross", 1, (0, 2)),
+    RemoveMask("encoder"),
+    RemoveMask("decoder"),
+    RemoveMask("cross"),
+    EditMask("encoder", 0, 2, False),
+    EditMask("decoder", 1, 2, True),
+    EditMask("cross", 1, 4, True),
+    Positions("encoder", "removed"),
+    Positions("decoder", "removed"),
+    Positions("encoder", "shuffled", 1),
+    Positions("decoder", "shuffled", 1),
+    Temperature(3.0),
+    Temperature(0.5, "cross"),
+    DropResidual("encoder", 0, 2),
+    DropResidual("decoder", 1, 3),
+]
+BEFORE = {"scores": "qk", "mask": "qk", "mixed": "qkv"}
+
+
+def changes(*those: Change) -> Interventions:
+    return Interventions(those)
+
+
+def seen(*those: Change, src: Tensor = SRC, tgt: Tensor = TGT) -> dict[str, Tensor]:
+    """Every intermediate of one whole pass of a random network under changes, in the order they were made."""
+    model, recorder = network(), Recorder()
+    probe = changes(*those).probe(model.config, model.positions[:8])
+    model(src, tgt, probe=(lambda name, value: recorder(name, probe(name, value))) if probe else recorder)
+    return {name: value for name, (value,) in recorder.values.items()}
+
+
+# Each change, one by one
+
+
+@pytest.mark.parametrize("change", EVERY, ids=repr)
+def test_a_change_touches_what_it_names_and_nothing_before_it(change: Change) -> None:
+    plain, broken = seen(), seen(change)
+    named = set(change.names(network().config))
+    assert named <= set(plain)
+    differ = [name for name in plain if not torch.equal(plain[name], broken[name])]
+    assert set(differ[:1]) <= named  # the first intermediate that differs is one that was changed
+    assert "logits" in differ
+
+
+def test_a_silent_head_mixes_zero_and_the_others_of_its_layer_as_before() -> None:
+    for kind, name in (("encoder", "encoder.1.self"), ("decoder", "decoder.1.self"), ("cross", "decoder.1.cross")):
+        plain, broken = seen(), seen(Silence(kind, 1, 2))  # type: ignore[arg-type]
+        mixed = f"{name}_attention.mixed"
+        assert not broken[mixed][:, 2].any()
+        assert torch.equal(broken[mixed][:, [0, 1, 3]], plain[mixed][:, [0, 1, 3]])
+        assert torch.equal(broken[f"{name}_attention.weights"], plain[f"{name}_attention.weights"])
+
+
+def test_silence_is_what_cutting_the_heads_columns_of_w_o_is() -> None:
+    model = network()
+    with torch.no_grad():
+        model.decoder.layers[0].cross_attn.out_proj.weight[:, 12:16] = 0  # head 3 of width 4
+    agree(seen(Silence("cross", 0, 3))["logits"], model(SRC, TGT).logits)
+
+
+def test_an_isolated_head_is_all_others_silenced() -> None:
+    alone = seen(Isolate("decoder", 0, (1,)))
+    silenced = seen(*(Silence("decoder", 0, head) for head in (0, 2, 3)))
+    assert torch.equal(alone["logits"], silenced["logits"])
+    assert Isolate("decoder", 0, (3, 1, 3)) == Isolate("decoder", 0, (1, 3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_its_mask_a_kind_sees_everything_and_the_others_what_they_saw(babbler: Translator, kind: Any) -> None:
+    plain = babbler.translate(SENTENCE)
+    run = babbler.translate(SENTENCE, interventions=changes(RemoveMask(kind)))
+    for each in KINDS:
+        m = run.attention.of(each)[0]
+        assert m.allowed.all() == (each == kind)
+        assert ((m.weights > 0).all(axis=0) == m.allowed).all()
+        if each == "encoder" != kind:
+            assert (m.allowed == plain.attention.of(each)[0].allowed).all()
+
+
+def test_without_the_causal_mask_padding_stays_closed(babbler: Translator) -> None:
+    tgt = torch.tensor([[1, 5, 0, 7]])
+    mask = seen(RemoveMask("decoder"), tgt=tgt)["decoder.0.self_attention.mask"]
+    assert mask[0, 0].tolist() == [[True, True, False, True]] * 4
+
+
+def test_with_an_open_future_each_step_is_a_pass_over_all_that_was_said(babbler: Translator) -> None:
+    run = babbler.translate(SENTENCE, interventions=changes(RemoveMask("decoder")))
+    model, ids = babbler.checkpoint.model, babbler.checkpoint.tgt_vocab.ids
+    read = torch.tensor([[ids[token] for token in run.decoder_input]])
+    for t, step in enumerate(run.steps):
+        mask = torch.ones(t + 1, t + 1, dtype=torch.bool)
+        p = model(SRC, read[:, : t + 1], tgt_mask=mask).logits[0, -1].softmax(-1)
+        assert step.probability == pytest.approx(p.max().item(), abs=1e-6)
+    whole = model(SRC, read, tgt_mask=mask).attention
+    for layer, m in enumerate(run.attention.decoder):
+        agree(torch.tensor(np.array(m.weights)), whole.decoder[layer][0].detach())
+
+
+def test_one_cell_of_a_mask_opens_or_closes_alone(babbler: Translator) -> None:
+    plain = babbler.translate(SENTENCE)
+    for change in (
+        EditMask("encoder", 0, 2, False),
+        EditMask("encoder", 1, 5, True),
+        EditMask("decoder", 1, 3, True),
+        EditMask("decoder", 2, 0, False),
+        EditMask("cross", 2, 4, True),
+    ):
+        run = babbler.translate(SENTENCE, interventions=changes(change))
+        for kind in KINDS:
+            for layer, m in enumerate(run.attention.of(kind)):
+                n = min(len(m.query_tokens), len(plain.attention.of(kind)[layer].query_tokens))
+                differ = m.allowed[:n, :n] != plain.attention.of(kind)[layer].allowed[:n, :n]
+                expected = [(change.query, change.key)] if kind == change.kind else []
+                assert [tuple(cell) for cell in np.argwhere(differ)] == [cell for cell in expected if max(cell) < n]
+                assert (m.weights[:, ~m.allowed] == 0).all()
+
+
+def test_a_cell_that_no_run_comes_to_changes_nothing(babbler: Translator) -> None:
+    same(
+        babbler.translate(SENTENCE), babbler.translate(SENTENCE, interventions=changes(EditMask("cross", 99, 0, False)))
+    )
+
+
+def test_a_query_that_may_see_nothing_mixes_nothing() -> None:
+    closed = seen(*(EditMask("cross", 1, key, False) for key in range(6)))
+    assert not closed["decoder.0.cross_attention.mixed"][0, :, 1].any()
+    assert closed["logits"].isfinite().all()
+
+
+def test_removed_positions_are_those_of_a_network_without() -> None:
+    model = network(positional_encoding=False)
+    both = seen(Positions("encoder", "removed"), Positions("decoder", "removed"))
+    assert torch.equal(both["logits"], model(SRC, TGT).logits)
+    one = seen(Positions("encoder", "removed"))
+    assert not one["encoder.positions"].any()
+    assert torch.equal(one["decoder.positions"], seen()["decoder.positions"])
+
+
+def test_shuffled_positions_are_the_same_ones_in_another_order() -> None:
+    plain, broken = seen()["encoder.positions"], seen(Positions("encoder", "shuffled", 1))["encoder.positions"]
+    assert not torch.equal(plain, broken)
+    assert sorted(plain.tolist()) == sorted(broken.tolist())
+    assert torch.equal(broken, seen(Positions("encoder", "shuffled", 1))["encoder.positions"])
+    others = [seen(Positions("encoder", "shuffled", seed))["encoder.positions"] for seed in range(2, 5)]
+    assert any(not torch.equal(broken, other) for other in others)
+
+
+def test_a_word_that_was_said_keeps_its_shuffled_position() -> None:
+    change, table = Positions("decoder", "shuffled", 3), network().positions[:8]
+    longest = change.replace(table, table)
+    for length in range(1, 8):
+        assert torch.equal(change.replace(table[:length], table), longest[:length])
+    assert sorted(longest.tolist()) == sorted(table.tolist())
+
+
+def test_temperature_divides_the_scores_of_its_kind() -> None:
+    plain, all_kinds, cross = seen(), seen(Temperature(4.0)), seen(Temperature(4.0, "cross"))
+    name = "encoder.0.self_attention.scores"
+    agree(all_kinds[name], plain[name] / 4)
+    assert torch.equal(cross[name], plain[name])
+    name = "decoder.0.cross_attention.scores"
+    agree(cross[name], plain[name] / 4)
+
+
+def test_heat_spreads_attention_out_and_cold_sharpens_it(babbler: Translator) -> None:
+    def entropy(temperature: float) -> float:
+        run = babbler.translate(SENTENCE, interventions=changes(Temperature(temperature)))
+        return float(np.mean([m.entropy().mean() for m in run.attention.encoder]))
+
+    cold, plain, hot = entropy(0.1), entropy(1.0), entropy(100.0)
+    assert cold < plain < hot
+    assert hot == pytest.approx(np.log(3), abs=1e-3)  # three words and padding
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_without_its_residual_a_sublayers_sum_is_its_output(norm_first: bool) -> None:
+    model, recorder = network(norm_first=norm_first), Recorder()
+    probe = changes(DropResidual("decoder", 0, 2)).probe(model.config, model.positions)
+    assert probe
+    model(SRC, TGT, probe=lambda name, value: recorder(name, probe(name, value)))
+    ((total,), (output,)) = (recorder.values[f"decoder.0.{name}"] for name in ("sum2", "cross_attention.output"))
+    agree(total, output)
+    ((total,), (output,)) = (recorder.values[f"decoder.0.{name}"] for name in ("sum1", "self_attention.output"))
+    assert not torch.allclose(total, output)
+
+
+def test_a_swapped_word_is_another_sentence(toy: Translator) -> None:
+    run = toy.translate("ich möchte ein Bier", interventions=changes(SwapWord(3, "Cola")))
+    same(toy.translate("ich möchte ein Cola"), run)
+    assert run.sentence == "ich möchte ein Bier"
+    assert run.source[3] == "cola"
+
+
+def test_a_forced_word_is_said_and_the_model_goes_on(toy: Translator) -> None:
+    plain = toy.translate("ich möchte ein Bier")
+    run = toy.translate("ich möchte ein Bier", interventions=changes(ForceWord(3, "coke")))
+    assert run.text == "i want a coke ."
+    assert run.steps[:3] == plain.steps[:3]
+    assert run.steps[3].candidates[0].token == "beer"
+    assert (
+        run.steps[3].probability
+        == plain.steps[3].candidates[[c.token for c in plain.steps[3].candidates].index("coke")].probability
+    )
+    same(run, toy.translate("ich möchte ein Bier", forced=("i", "want", "a", "coke")))
+    ended = toy.translate("ich möchte ein Bier", interventions=changes(ForceWord(1, "E")))
+    assert ended.output == ("i", "E")
+    first = toy.translate("ich möchte ein Bier", forced=("a",), interventions=changes(ForceWord(0, "i")))
+    same(first, plain)  # a change is the later word
+
+
+# Whole runs
+
+
+def same(one: Translation, two: Translation) -> None:
+    assert (one.text, one.source, one.decoder_input, one.output) == (
+        two.text,
+        two.source,
+        two.decoder_input,
+        two.output,
+    )
+    for a, b in zip(one.steps, two.steps, strict=True):
+        assert a.probability == pytest.approx(b.probability, abs=1e-5)
+        for x, y in zip(a.candidates[:3], b.candidates[:3], strict=True):
+            assert x.probability == pytest.approx(y.probability, abs=1e-5)
+    for kind in KINDS:
+        for m, n in zip(one.attention.of(kind), two.attention.of(kind), strict=True):
+            assert (m.query_tokens, m.key_tokens) == (n.query_tokens, n.key_tokens)
+            assert (m.allowed == n.allowed).all()
+            np.testing.assert_allclose(m.weights, n.weights, atol=1e-5)
+    for part in ("embedding", "positions", "input"):
+        for name in ("source_input", "target_input"):
+            np.testing.assert_allclose(getattr(getattr(one, name), part), getattr(getattr(two, name), part), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["toy", "babbler"])
+def test_a_change_that_changes_nothing_gives_the_unbroken_run(name: str, request: pytest.FixtureRequest) -> None:
+    translator = request.getfixturevalue(name)
+    sentence = {"toy": "ich möchte ein Cola", "babbler": SENTENCE}[name]
+    run = translator.translate(sentence, interventions=changes(Temperature(1.0)))
+    same(translator.translate(sentence), run)
+    assert translator.translate(sentence, interventions=NOTHING).steps == translator.translate(sentence).steps
+
+
+@pytest.mark.parametrize("change", EVERY, ids=repr)
+def test_a_changed_run_is_complete_and_repeats(babbler: Translator, change: Change) -> None:
+    run, again = (babbler.translate(SENTENCE, interventions=changes(change)) for _ in range(2))
+    same(run, again)
+    assert run.interventions == changes(change)
+    for kind in KINDS:
+        for m in run.attention.of(kind):
+            assert (m.weights[:, ~m.allowed] == 0).all()
+            assert (m.weights[:, m.allowed] > 0).all()
+    for stack in (run.source_input, run.target_input):
+        np.testing.assert_allclose(stack.embedding + stack.positions, stack.input, atol=1e-6)
+    assert not babbler.translate(SENTENCE).interventions.changes  # the next visitor's run is unbroken
+
+
+@pytest.mark.parametrize("change", EVERY, ids=repr)
+def test_the_inside_of_a_changed_run_is_that_run(babbler: Translator, change: Change) -> None:
+    run = babbler.translate(SENTENCE, interventions=changes(change))
+    inner = record(babbler, run)
+    for kind in KINDS:
+        for layer, m in enumerate(run.attention.of(kind)):
+            one = look_inside(babbler, run, kind, layer)
+            np.testing.assert_allclose(one.weights, m.weights, atol=1e-6)
+            assert (one.allowed == m.allowed).all()
+            np.testing.assert_allclose(one.residual + one.output, one.sum, atol=1e-6)
+            np.testing.assert_allclose(one.ff_residual + one.ff_output, one.ff_sum, atol=1e-6)
+    last = inner["logits"][0, -1].softmax(-1)
+    assert run.steps[-1].probability == pytest.approx(
+        float(last[babbler.checkpoint.tgt_vocab.ids[run.output[-1]]]), abs=1e-6
+    )
+
+
+def test_what_a_sublayer_reads_is_told_truly_where_its_residual_was_dropped(babbler: Translator) -> None:
+    plain = babbler.translate(SENTENCE)
+    for layer, n in itertools.product((0, 1), (1, 2)):
+        run = babbler.translate(SENTENCE, interventions=changes(DropResidual("encoder", layer, n)))
+        inside, before = (look_inside(babbler, each, "encoder", layer) for each in (run, plain))
+        np.testing.assert_allclose(inside.x, before.x, atol=1e-6)
+        assert not (inside.residual if n == 1 else inside.ff_residual).any()
+        q = babbler.checkpoint.model.encoder.layers[layer].self_attn.q_proj(torch.tensor(inside.x.copy()))
+        np.testing.assert_allclose(q.detach().reshape(6, 4, 4).transpose(0, 1), inside.q, atol=1e-5)
+
+
+# Together
+
+
+def test_changes_combine() -> None:
+    """What each does is there, whichever way round they are given."""
+    those = (
+        RemoveMask("cross"),
+        EditMask("cross", 0, 4, False),
+        Silence("cross", 0, 1),
+        Temperature(2.0, "cross"),
+        Temperature(3.0),
+        Positions("encoder", "removed"),
+    )
+    one, two = seen(*those), seen(*reversed(those))
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    mask = one["decoder.0.cross_attention.mask"]
+    assert mask.sum() == mask.numel() - 4  # one cell closed in each of four heads, the rest open
+    assert not one["decoder.0.cross_attention.mixed"][:, 1].any()
+    assert not one["encoder.positions"].any()
+    name = "decoder.0.cross_attention."
+    expected = one[name + "q"] @ one[name + "k"].transpose(-2, -1) / 2 / 6
+    agree(one[name + "scores"], expected)
+
+
+def test_the_same_changes_are_equal_in_any_order_and_undone_one_by_one(toy: Translator) -> None:
+    a, b = Silence("cross", 0, 1), Temperature(2)
+    assert changes(a, b) == changes(b, a, a)
+    assert hash(changes(a, b)) == hash(changes(b, a))
+    assert changes(a) != changes(a, b)
+    assert Temperature(2) == Temperature(2.0)
+    left = Interventions(tuple(change for change in changes(a, b).changes if change != a))
+    assert left == changes(b)
+
+
+@pytest.mark.parametrize(
+    "two",
+    [
+        (EditMask("cross", 0, 0, True), EditMask("cross", 0, 0, False)),
+        (Positions("encoder", "removed"), Positions("encoder", "shuffled", 1)),
+        (Positions("encoder", "shuffled", 2), Positions("encoder", "shuffled", 1)),
+        (Temperature(2.0), Temperature(3.0)),
+        (SwapWord(0, "ein"), SwapWord(0, "ich")),
+        (ForceWord(0, "a"), ForceWord(0, "i")),
+        (Isolate("cross", 0, (0,)), Isolate("cross", 0, (1,))),
+    ],
+    ids=repr,
+)
+def test_changes_that_contradict_each_other_are_refused(two: tuple[Change, Change]) -> None:
+    with pytest.raises(ValueError, match="contradicts"):
+        changes(*two)
+
+
+# As JSON
+
+
+def test_what_was_written_is_read_again() -> None:
+    every = [
+        change for change in EVERY if change not in (Positions("encoder", "removed"), Positions("decoder", "removed"))
+    ]
+    these = changes(*every, SwapWord(0, "ein"), ForceWord(2, "coke"))
+    text = json.dumps(these.to_json())
+    assert Interventions.parse(json.loads(text)) == these
+    assert {item["do"] for item in these.to_json()} == set(CHANGES)
+    assert Interventions.parse([]) == NOTHING
+
+
+SILENCE = {"do": "silence", "kind": "cross", "layer": 0, "head": 0}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        "silence",
+        5,
+        [None],
+        [[]],
+        ["silence"],
+        [{}],
+        [{"do": "explode"}],
+        [{"do": ["silence"]}],
+        [{"do": {}}],
+        [{"do": "silence"}],
+        [SILENCE | {"kind": "all"}],
+        [SILENCE | {"kind": ["cross"]}],
+        [SILENCE | {"kind": None}],
+        [SILENCE | {"layer": -1}],
+        [SILENCE | {"layer": True}],
+        [SILENCE | {"layer": 0.0}],
+        [SILENCE | {"layer": "0"}],
+        [SILENCE | {"layer": 10**5000}],
+        [SILENCE | {"head": {"a": 1}}],
+        [SILENCE | {"__class__": 1}],
+        [SILENCE | {"x" * 10_000: 1}],
+        [{"do": "isolate", "kind": "cross", "layer": 0, "heads": []}],
+        [{"do": "isolate", "kind": "cross", "layer": 0, "heads": [0, True]}],
+        [{"do": "isolate", "kind": "cross", "layer": 0, "heads": [[0]]}],
+        [{"do": "isolate", "kind": "cross", "layer": 0, "heads": 0}],
+        [{"do": "isolate", "kind": "cross", "layer": 0, "heads": [10**5000]}],
+        [{"do": "edit_mask", "kind": "cross", "query": 0, "key": 0, "allowed": 1}],
+        [{"do": "temperature", "temperature": 0}],
+        [{"do": "temperature", "temperature": float("nan")}],
+        [{"do": "temperature", "temperature": float("inf")}],
+        [{"do": "temperature", "temperature": 10**400}],
+        [{"do": "temperature", "temperature": True}],
+        [{"do": "positions", "stack": "cross", "how": "removed"}],
+        [{"do": "positions", "stack": "encoder", "how": "shuffled", "seed": 2**63}],
+        [{"do": "swap_word", "position": 0, "word": ""}],
+        [{"do": "swap_word", "position": 0, "word": "x" * 41}],
+        [{"do": "force_word", "step": 0, "word": 7}],
+        [{"do": "force_word", "step": 0, "word": "a"}, {"do": "force_word", "step": 0, "word": "i"}],
+        [SILENCE] * (MOST + 1),
+    ],
+    ids=itertools.count(),
+)
+def test_hostile_json_is_refused_in_a_sentence(data: Any) -> None:
+    with pytest.raises(ValueError, match=r"^[A-Za-z0-9].{3,400}[.)]$"):
+        Interventions.parse(data)
+
+
+def test_a_deep_value_is_refused_too() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="one value"):
+        Interventions.parse([SILENCE | {"kind": deep}])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (Silence("encoder", 2, 0), "layers of this kind are 0 to 1"),
+        (Silence("cross", 0, 4), "heads are 0 to 3"),
+        (Isolate("cross", 0, (0, 4)), "heads are 0 to 3"),
+        (Isolate("decoder", 9, (0,)), "layers of this kind are 0 to 1"),
+        (DropResidual("encoder", 2, 1), "layers of this stack are 0 to 1"),
+        (DropResidual("encoder", 0, 3), "sublayers are 1 to 2"),
+        (DropResidual("decoder", 0, 0), "sublayers are 1 to 3"),
+        (SwapWord(3, "wort1"), "words of this sentence are 0 to 2"),
+        (SwapWord(0, "bier"), "'bier' is not a word"),
+        (SwapWord(0, "P"), "'P' is not a word"),
+        (ForceWord(8, "word3"), "steps of this model are 0 to 7"),
+        (ForceWord(0, "beer"), "'beer' is not a word"),
+        (ForceWord(0, "S"), "'S' is not a word"),
+    ],
+    ids=repr,
+)
+def test_a_model_without_such_a_place_says_so(babbler: Translator, change: Change, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        babbler.translate(SENTENCE, interventions=changes(change))
+
+
+def test_depths_of_both_stacks_are_told_apart(babbler: Translator) -> None:
+    checkpoint = replace(babbler.checkpoint, model=network(num_encoder_layers=1, num_decoder_layers=3))
+    translator = Translator(checkpoint, "deep")
+    translator.translate(SENTENCE, interventions=changes(Silence("cross", 2, 0), Silence("decoder", 2, 0)))
+    with pytest.raises(ValueError, match="0 to 0"):
+        translator.translate(SENTENCE, interventions=changes(Silence("encoder", 1, 0)))

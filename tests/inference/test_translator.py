@@ -1,0 +1,475 @@
+"""One sentence is one pure run, and a Translation holds all of it without mixing up an axis."""
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from transformer import SentenceError, Translation, Translator
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.decoding import Sampling
+from transformer.inference.interventions import ForceWord, Interventions, Silence
+from transformer.network.probe import Recorder
+from transformer.storage.checkpoint import FOLDER, CheckpointError
+
+BEER = ("Ich möchte ein Bier", "i want a beer .")
+COLA = ("ich mochte ein cola", "i want a coke .")
+
+
+@pytest.fixture(scope="module")
+def beer(toy: Translator) -> Translation:
+    return toy.translate(BEER[0])
+
+
+@pytest.fixture(scope="module", params=["beer", "cola", "babble"])
+def run(request: pytest.FixtureRequest, toy: Translator, babbler: Translator) -> tuple[Translation, Translator]:
+    """A run and who made it: both toy sentences, and an untrained network that never ends its sentence."""
+    if request.param == "babble":
+        return babbler.translate("wort3 wort1 wort4 wort1"), babbler
+    return toy.translate(BEER[0] if request.param == "beer" else COLA[0]), toy
+
+
+def arrays(value: object) -> Iterator[np.ndarray]:
+    """Every array in a tree of dataclasses and tuples."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from arrays(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from arrays(part)
+
+
+def same(one: Translation, two: Translation) -> bool:
+    return one.steps == two.steps and all(map(np.array_equal, arrays(one), arrays(two)))
+
+
+# What a translation holds
+
+
+@pytest.mark.parametrize(("sentence", "text"), [BEER, COLA, ("„ICH  mo\u0308chte\tein Bier“!", BEER[1])])
+def test_the_shipped_toy_translates(toy: Translator, sentence: str, text: str) -> None:
+    run = toy.translate(sentence)
+    assert (run.sentence, run.text) == (sentence, text)
+    assert run.complete
+    assert (run.checkpoint, run.device) == ("toy", "cpu")
+
+
+def test_what_was_read_and_what_was_said_are_never_confused(beer: Translation) -> None:
+    assert beer.source == ("ich", "mochte", "ein", "bier", "P")
+    assert beer.decoder_input == ("S", "i", "want", "a", "beer", ".")
+    assert beer.output == ("i", "want", "a", "beer", ".", "E")
+
+
+def test_the_decoder_reads_what_it_said_one_step_later(run: tuple[Translation, Translator]) -> None:
+    t, _ = run
+    assert t.decoder_input == ("S", *t.output[:-1])
+    assert [step.token for step in t.steps] == list(t.output)
+    assert t.complete is (t.output[-1] == "E")
+
+
+def test_a_run_that_reaches_the_limit_is_not_complete(babbler: Translator) -> None:
+    t = babbler.translate("wort3 wort1 wort4 wort1")
+    assert len(t.output) == babbler.checkpoint.output_limit
+    assert not t.complete
+
+
+def test_candidates_are_all_words_likeliest_first(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    for step in t.steps:
+        probabilities = [candidate.probability for candidate in step.candidates]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert sum(probabilities) == pytest.approx(1, abs=1e-5)
+        assert {candidate.token for candidate in step.candidates} == set(translator.checkpoint.tgt_vocab.tokens)
+        assert (step.candidates[0].token, step.candidates[0].probability) == (step.token, step.probability)
+
+
+def test_maps_have_the_right_tokens_on_their_axes(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    config = translator.checkpoint.model.config
+    axes = {"encoder": (t.source, t.source), "decoder": (t.decoder_input, t.decoder_input)}
+    axes["cross"] = (t.decoder_input, t.source)
+    for kind in KINDS:
+        for layer, m in enumerate(t.attention.of(kind)):
+            assert (m.kind, m.layer, m.n_heads) == (kind, layer, config.n_heads)
+            assert (m.query_tokens, m.key_tokens) == axes[kind]
+    depths = [len(t.attention.of(kind)) for kind in KINDS]
+    assert depths == [config.num_encoder_layers, config.num_decoder_layers, config.num_decoder_layers]
+
+
+def test_maps_and_probabilities_are_those_of_a_full_pass(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    c = translator.checkpoint
+    src = torch.tensor([[c.src_vocab.ids[token] for token in t.source]])
+    tgt = torch.tensor([[c.tgt_vocab.ids[token] for token in t.decoder_input]])
+    out = c.model(src, tgt)
+    for kind in KINDS:
+        for m, weights in zip(t.attention.of(kind), getattr(out.attention, kind), strict=True):
+            assert m.weights == pytest.approx(weights[0].detach().numpy(), abs=1e-6)
+    for step, distribution in zip(t.steps, out.logits[0].softmax(-1).tolist(), strict=True):
+        by_token = {candidate.token: candidate.probability for candidate in step.candidates}
+        assert [by_token[token] for token in c.tgt_vocab.tokens] == pytest.approx(distribution, abs=1e-6)
+
+
+def test_what_a_mask_forbids_is_exactly_zero_and_the_rest_is_not(run: tuple[Translation, Translator]) -> None:
+    t, _ = run
+    words, read = np.array(t.source) != "P", np.array(t.decoder_input) != "P"
+    future = np.triu(np.ones((len(t.decoder_input), len(t.decoder_input)), dtype=bool), 1)
+    expected = {"encoder": words, "decoder": read & ~future, "cross": words}
+    for kind in KINDS:
+        for m in t.attention.of(kind):
+            assert (m.allowed == expected[kind]).all()
+            assert (m.weights[:, ~m.allowed] == 0).all()
+            assert (m.weights[:, m.allowed] > 0).all()
+            assert m.weights.sum(-1) == pytest.approx(np.ones(m.weights.shape[:2]), abs=1e-6)
+
+
+def test_an_input_is_embedding_plus_position(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    model, positions = translator.checkpoint.model, translator.checkpoint.model.positions.numpy()
+    for part, tokens, table, vocab in (
+        (t.source_input, t.source, model.src_embedding, translator.checkpoint.src_vocab),
+        (t.target_input, t.decoder_input, model.tgt_embedding, translator.checkpoint.tgt_vocab),
+    ):
+        assert part.tokens == tokens
+        words = table.weight.detach().numpy()[[vocab.ids[token] for token in tokens]]
+        assert part.embedding == pytest.approx(words * model.config.d_model**0.5, abs=1e-6)
+        assert np.array_equal(part.positions, positions[: len(tokens)])
+        assert np.array_equal(part.embedding + part.positions, part.input)
+
+
+def test_the_table_has_every_weight_in_a_row_of_its_own(run: tuple[Translation, Translator]) -> None:
+    t, _ = run
+    table = t.table()
+    assert list(table.columns) == ["kind", "layer", "head", "query", "key", "query_token", "key_token", "weight"]
+    assert len(table) == sum(m.weights.size for kind in KINDS for m in t.attention.of(kind))
+    assert not table.duplicated(["kind", "layer", "head", "query", "key"]).any()
+    for row in table.itertuples(index=False):
+        m = t.attention.of(row.kind)[row.layer]
+        assert (m.query_tokens[row.query], m.key_tokens[row.key]) == (row.query_token, row.key_token)
+        assert m.weights[row.head, row.query, row.key] == row.weight
+
+
+def test_heads_has_every_head_in_a_row_of_its_own(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    table, config = t.heads(), translator.checkpoint.model.config
+    assert list(table.columns) == ["kind", "layer", "head", "entropy", "distance"]
+    assert [(row.kind, row.layer, row.head) for row in table.itertuples()] == [
+        (kind, layer, head)
+        for kind in KINDS
+        for layer in range(len(t.attention.of(kind)))
+        for head in range(config.n_heads)
+    ]
+    for row in table.itertuples():
+        m = t.attention.of(row.kind)[row.layer]
+        rows = range(len(m.query_tokens))
+        assert row.entropy == pytest.approx(sum(m.entropy()[row.head, q] for q in rows) / len(rows))
+        assert row.distance == pytest.approx(sum(m.distance()[row.head, q] for q in rows) / len(rows))
+    assert table["entropy"].nunique() == table["distance"].nunique() == len(table)  # no two heads are alike
+
+
+def test_a_heads_figures_can_be_computed_from_the_table_of_weights(beer: Translation) -> None:
+    weights = beer.table()
+    weights["far"] = weights["weight"] * (weights["query"] - weights["key"]).abs()
+    expected = weights.groupby(["kind", "layer", "head", "query"])["far"].sum().groupby(level=[0, 1, 2]).mean()
+    for row in beer.heads().itertuples():
+        assert row.distance == pytest.approx(expected[row.kind, row.layer, row.head], abs=1e-5)
+
+
+def test_nothing_in_it_can_be_changed(beer: Translation) -> None:
+    with pytest.raises(FrozenInstanceError):
+        beer.text = "i want a tea ."  # type: ignore[misc]
+    found = list(arrays(beer))
+    assert len(found) == 3 * 6 * 2 + 2 * 3
+    assert not any(array.flags.writeable for array in found)
+
+
+# A run is pure
+
+
+def test_a_run_repeats_bit_for_bit_whatever_ran_between(toy: Translator, beer: Translation) -> None:
+    toy.translate(COLA[0])
+    with pytest.raises(SentenceError):
+        toy.translate("ich mochte ein wein")
+    assert same(toy.translate(BEER[0]), beer)
+
+
+def test_visitors_who_share_a_model_never_see_each_others_run(toy: Translator, beer: Translation) -> None:
+    cola = toy.translate(COLA[0])
+    with ThreadPoolExecutor(4) as visitors:
+        runs = list(visitors.map(toy.translate, [BEER[0], COLA[0]] * 8))
+    assert all(same(run, beer) for run in runs[0::2])
+    assert all(same(run, cola) for run in runs[1::2])
+
+
+def test_a_probe_can_silence_a_head(toy: Translator, beer: Translation) -> None:
+    def silence(name: str, value: Tensor) -> Tensor:
+        return value.index_fill(1, torch.tensor([2]), 0.0) if name == "decoder.3.cross_attention.weights" else value
+
+    silenced = toy.translate(BEER[0], probe=silence)
+    heads, before = silenced.attention.cross[3].weights, beer.attention.cross[3].weights
+    assert (heads[2] == 0).all()
+    assert (before[2, 0] > 0).any()
+    assert np.array_equal(np.delete(heads, 2, axis=0)[:, 0], np.delete(before, 2, axis=0)[:, 0])
+    assert silenced.steps[0].probability != beer.steps[0].probability
+    assert same(toy.translate(BEER[0]), beer)  # and the next visitor never knows
+
+
+def test_what_a_probe_records_may_go_into_a_graph(toy: Translator, beer: Translation) -> None:
+    recorder = Recorder(lambda name: name == "encoder.output")
+    assert toy.translate(BEER[0], probe=recorder).steps == beer.steps
+    (output,) = recorder.values["encoder.output"]
+    scale = torch.ones((), requires_grad=True)
+    (output * scale).sum().backward()
+    assert scale.grad is not None
+    assert scale.grad == output.sum()
+
+
+def test_a_probe_sees_inputs_that_the_run_then_shows(toy: Translator) -> None:
+    def nowhere(name: str, value: Tensor) -> Tensor:
+        return value * 0 if name.endswith(".positions") else value
+
+    run = toy.translate(BEER[0], probe=nowhere)
+    for part in (run.source_input, run.target_input):
+        assert (part.positions == 0).all()
+        assert np.array_equal(part.embedding, part.input)
+
+
+# Forced words
+
+
+def test_with_a_whole_reference_forced_the_steps_tell_what_the_model_would_have_said(toy: Translator) -> None:
+    teacher = ("i", "want", "a", "coke", ".", "E")
+    run = toy.translate(BEER[0], forced=teacher)
+    assert (run.output, run.text) == (teacher, COLA[1])
+    assert run.decoder_input == ("S", *teacher[:-1])
+    assert [step.candidates[0].token for step in run.steps] == ["i", "want", "a", "beer", ".", "E"]
+    for step in run.steps:
+        assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
+
+
+def test_the_model_goes_on_from_what_was_forced(toy: Translator, beer: Translation) -> None:
+    assert toy.translate(BEER[0], forced=("i", "want", "a", "coke")).text == COLA[1]
+    for many in range(len(beer.output) + 1):  # what it says anyway
+        assert same(toy.translate(BEER[0], forced=beer.output[:many]), beer)
+
+
+@pytest.mark.parametrize(
+    ("forced", "message"),
+    [
+        (["i", "tea"], "'tea' is not a word that this model can say"),
+        (["P"], "'P' is not"),
+        (["i", "S"], "'S' is not"),
+        (["\ud800"], r"'\\ud800' is not"),
+        (["x" * 500], "'x{40}' is not"),
+        (["i"] * 10, "10 words to say, and this model says at most 9"),
+    ],
+)
+def test_what_cannot_be_said_cannot_be_forced(toy: Translator, forced: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        toy.translate(BEER[0], forced=forced)
+    assert str(error.value).endswith(".")
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("sentence", "named"),
+    [
+        ("", "no word"),
+        (" \n\t ", "no word"),
+        ("?!…", "no word"),
+        ("ich mochte ein wein", "“wein”"),
+        ("ich mochte ein P", "“p”"),
+        ("S i want", "“s”"),
+        ("<script>alert(1)</script>", "“<script>alert(1)</script>”"),
+        ("ich {{constructor}}", "“{{constructor}}”"),
+        ("ich ${7*7}", "“${7*7}”"),
+        ("ich mochte ein bier bier bier", "6 words"),
+        ("ich " * 100, "100 words"),
+        ("x" * 500, "…"),
+        ("x" * 501, "501 characters"),
+        ("ich " * 2500, "10000 characters"),
+        ("ich \0 bier", "U+0000"),
+        ("ich\u200bmochte", "U+200B"),
+        ("\ud800", "U+D800"),
+    ],
+)
+def test_a_sentence_it_cannot_take_gets_one_that_helps(toy: Translator, sentence: str, named: str) -> None:
+    with pytest.raises(SentenceError) as error:
+        toy.translate(sentence)
+    message = str(error.value)
+    assert named in message
+    assert message.isprintable()
+    assert len(message) < 300
+
+
+@given(
+    st.text(st.characters(exclude_categories=()))
+    | st.lists(st.sampled_from(["wort1", "WÖRT2", ".", "P"])).map(" ".join)
+)
+def test_any_text_is_translated_or_refused(babbler: Translator, text: str) -> None:
+    try:
+        run = babbler.translate(text)
+    except SentenceError:
+        return
+    assert run.source[: len(babbler.checkpoint.src_vocab.split(text))] == tuple(
+        babbler.checkpoint.src_vocab.split(text)
+    )
+
+
+def test_a_source_is_padded_only_where_its_checkpoint_says_so(babbler: Translator) -> None:
+    sentence = "wort3 wort1 wort4"
+    bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare").translate(sentence)
+    padded = babbler.translate(sentence)
+    assert bare.source == ("wort3", "wort1", "wort4")
+    assert padded.source == ("wort3", "wort1", "wort4", "P", "P", "P")
+    assert bare.output == padded.output  # nobody looks at padding
+    for one, other in zip(bare.attention.cross, padded.attention.cross, strict=True):
+        assert one.weights == pytest.approx(other.weights[:, :, :3], abs=1e-6)
+        assert one.allowed.all()
+
+
+def test_too_many_words_are_refused_without_padding_too(babbler: Translator) -> None:
+    bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare")
+    with pytest.raises(SentenceError, match="7 words"):
+        bare.translate("wort1 " * 7)
+
+
+def test_as_many_words_as_fit_need_no_padding(toy: Translator) -> None:
+    run = toy.translate("ich mochte ein bier bier")
+    assert run.source == ("ich", "mochte", "ein", "bier", "bier")
+    assert all(m.allowed.all() for m in run.attention.cross)
+
+
+@pytest.mark.parametrize("name", ["nonesuch", "", "toy/config.json", "\0", pytest.param("n" * 300, id="too long")])
+def test_a_checkpoint_that_is_not_there_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(CheckpointError) as error:
+        Translator.load(name, device="cpu")
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_checkpoint_is_found_by_name_and_by_folder(toy: Translator, beer: Translation) -> None:
+    assert toy.name == Translator.load(FOLDER / "toy", device="cpu").name == "toy"
+    assert same(Translator.load(FOLDER / "toy", device="cpu").translate(BEER[0]), beer)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_precisions_are_translated_too(dtype: torch.dtype) -> None:
+    translator = Translator.load("toy", device="cpu")
+    translator.checkpoint.model.to(dtype)
+    run = translator.translate("Ich möchte ein Bier")
+    assert run.text == "i want a beer ."
+    assert {m.weights.dtype for kind in KINDS for m in run.attention.of(kind)} == {np.dtype("float32")}
+
+
+def test_a_list_is_not_a_sentence(toy: Translator) -> None:
+    with pytest.raises(TypeError, match="not a list"):
+        toy.translate(["Ich möchte ein Bier"])  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_a_run_in_one_line(toy: Translator) -> None:
+    assert repr(toy.translate("ich mochte ein cola")) == (
+        "Translation('ich mochte ein cola' -> 'i want a coke .', 6 steps, toy)"
+    )
+
+
+def test_it_says_who_asked_for_its_device(toy: Translator) -> None:
+    assert str(toy.why_device()) == "Runs on cpu, because the caller asked for it."
+
+
+# Other roads of decoding
+
+
+@pytest.mark.parametrize("name", ["toy", "classroom", "babbler"])
+def test_a_beam_of_one_says_what_translate_says(name: str, request: pytest.FixtureRequest) -> None:
+    translator = request.getfixturevalue(name)
+    sentence = {"toy": "Ich möchte ein Cola", "classroom": "Heute habe ich ein Bier", "babbler": "wort3 wort1"}[name]
+    run, tree = translator.translate(sentence), translator.beam(sentence, width=1, alpha=1.0)
+    path = [branch for branch in tree.branches if branch.fate != "dropped"]
+    assert tree.text == run.text
+    for one, step in zip(path, run.steps, strict=True):  # a run's encoder is watched, which rounds otherwise
+        assert (one.token, one.probability) == (step.token, pytest.approx(step.probability, abs=1e-5))
+    assert tree.branches[tree.best] == path[-1]
+
+
+def test_a_tree_is_told_in_words(toy: Translator) -> None:
+    tree = toy.beam("Ich möchte ein Bier", width=3)
+    words, here = [], tree.branches[tree.best]
+    assert here.fate == "finished"
+    while here.parent is not None:
+        words.append(here.token)
+        here = tree.branches[here.parent]
+    assert " ".join([here.token, *reversed(words)]) == f"{tree.text} E" == "i want a beer . E"
+    assert {branch.fate for branch in tree.branches} == {"kept", "finished", "dropped"}
+
+
+def test_a_wider_beam_finds_nothing_worse(classroom: Translator) -> None:
+    for sentence in ("Heute habe ich ein kaltes Bier getrunken", "Ich trinke ein Bier"):
+        for_width = [classroom.beam(sentence, width, alpha=0.0) for width in (1, 5)]
+        one, five = (tree.branches[tree.best].log_probability for tree in for_width)
+        assert five >= one - 1e-5
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"width": 0}, {"width": 6}, {"width": True}, {"width": 2.0}, {"alpha": -1}, {"alpha": math.nan}, {"alpha": "1"}],
+)
+def test_a_beam_beyond_its_limits_is_refused(toy: Translator, arguments: Any) -> None:
+    with pytest.raises(ValueError, match=r"places|from 0 to 5"):
+        toy.beam("ich", **arguments)
+
+
+def test_a_beam_takes_what_translate_takes(toy: Translator) -> None:
+    with pytest.raises(SentenceError):
+        toy.beam("Ich möchte ein Wasser")
+    with pytest.raises(TypeError):
+        toy.beam(["ich"])  # type: ignore[arg-type]
+
+
+def test_a_drawn_run_is_whole_and_repeats_by_its_seed(babbler: Translator) -> None:
+    runs = [babbler.translate("wort3 wort1", sampling=Sampling(seed=seed)) for seed in (1, 1, 2)]
+    assert runs[0].output == runs[1].output != runs[2].output
+    for run in runs:
+        for t, step in enumerate(run.steps):
+            again = (
+                babbler.translate("wort3 wort1", forced=run.output[:t]).steps[t] if can_say(run.output[:t]) else step
+            )
+            assert step.candidates == again.candidates  # the model's own, whatever was drawn
+            assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
+
+
+def test_a_step_tells_what_its_word_was_drawn_from(babbler: Translator) -> None:
+    for sampling in (Sampling(2.0, 3, 0.9, 4), Sampling(0.0), Sampling(0.5, 0, 0.5, 1)):
+        for step in babbler.translate("wort3 wort1", sampling=sampling).steps:
+            after = step.drawn_from(sampling)
+            chances = {each.token: p for each, p in zip(step.candidates, after, strict=True)}
+            assert chances[step.token] > 0
+            assert sum(after) == pytest.approx(1)
+            assert list(after) == sorted(after, reverse=True)  # no limit puts a less likely word before a likelier one
+
+
+def can_say(words: tuple[str, ...]) -> bool:
+    return not {"P", "S"} & set(words)
+
+
+def test_drawing_without_temperature_is_greedy(classroom: Translator) -> None:
+    sentence = "Heute habe ich ein kaltes Bier getrunken"
+    assert classroom.translate(sentence, sampling=Sampling(0.0)).steps == classroom.translate(sentence).steps
+
+
+def test_drawing_goes_with_changes_and_with_forced_words(babbler: Translator) -> None:
+    these = Interventions((Silence("cross", 0, 0), ForceWord(1, "word7")))
+    run = babbler.translate("wort3 wort1", forced=("word5",), interventions=these, sampling=Sampling(seed=3))
+    assert run.output[:2] == ("word5", "word7")
+    assert run.steps != babbler.translate("wort3 wort1", forced=("word5",), sampling=Sampling(seed=3)).steps

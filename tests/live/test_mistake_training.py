@@ -1,0 +1,71 @@
+"""A mistake of training as a stream: every step once, then the symptom; it ends when nobody wants it any more."""
+
+import itertools
+import json
+
+import pytest
+import torch
+
+from transformer import Translator
+from transformer.live import mistake_training as retrained
+from transformer.live.mistake_training import for_page, retrain
+from transformer.live.stream import Event
+from transformer.mistakes import MISTAKES, TrainingMistake
+
+
+def mistake(name: str = "rank_collapse") -> TrainingMistake:
+    found = MISTAKES[name]
+    assert isinstance(found, TrainingMistake)
+    return found
+
+
+def events_of(name: str) -> list[Event]:
+    return json.loads(json.dumps(list(retrain(mistake(name))), allow_nan=False))
+
+
+@pytest.mark.parametrize("name", ["rank_collapse", "output_in_forward"])
+def test_every_step_is_told_once_and_then_the_symptom(name: str) -> None:
+    *told, symptom = events_of(name)
+    assert {each["event"] for each in told} == {"progress"}
+    points = {"wrong": [], "right": []}
+    for each in told:
+        assert each.keys() == {"event", "side", "steps", "points"}
+        assert each["steps"] == 60
+        points[each["side"]] += each["points"]
+    for side in ("wrong", "right"):
+        assert [step for step, _ in points[side]] == list(range(1, 61))
+        assert points[side][-1][1] == symptom[side]["numbers"]["loss"]
+    sides = [each["side"] for each in told]
+    assert sides == sorted(sides, reverse=True)  # the wrong one first
+    assert symptom.keys() == {"event", "sentence", "wanted", "head", "right", "wrong"}
+    assert symptom["right"].keys() == {"numbers", "text", "attention"}
+
+
+def test_progress_comes_while_it_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrained, "SEND_SECONDS", 0.0)
+    first = list(itertools.islice(retrain(mistake()), 5))
+    assert [each["points"][0][0] for each in first] == [1, 2, 3, 4, 5]
+
+
+def test_it_ends_after_the_step_that_it_is_in() -> None:
+    asked = itertools.count()
+    events = list(retrain(mistake(), lambda: next(asked) >= 3))
+    assert [each["event"] for each in events] in ([], ["progress"])
+
+
+def test_it_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", taken.append)
+    next(retrain(mistake()))
+    assert taken == [1]
+
+
+def test_a_map_is_sent_row_by_row(toy: Translator) -> None:
+    found = MISTAKES["cross_padding"]
+    symptom = found.run(toy, "ich möchte ein Bier")  # type: ignore[call-arg]
+    sent = json.loads(json.dumps(for_page(symptom)))["wrong"]["attention"]  # type: ignore[arg-type]
+    seen = symptom.wrong.attention  # type: ignore[union-attr]
+    assert sent["weights"] == seen.weights.ravel().tolist()
+    assert (sent["kind"], sent["layer"], sent["heads"]) == ("cross", seen.layer, 8)
+    assert (sent["queries"], sent["keys"]) == (list(seen.query_tokens), list(seen.key_tokens))
+    assert sent["allowed"] == seen.allowed.tolist()

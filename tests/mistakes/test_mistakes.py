@@ -1,0 +1,327 @@
+"""Each mistake's symptom is really there, and not where the same thing is done right."""
+
+import ast
+import json
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from transformer import Translator
+from transformer.mistakes import MISTAKES, DecodingMistake, Learned, Symptom, TrainingMistake
+
+ENGLISH = json.loads((Path(__file__).parents[2] / "assets/locales/en.json").read_text("utf-8"))
+SENTENCES = {"toy": "ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
+OF_RUNS = [mistake for mistake in MISTAKES.values() if isinstance(mistake, DecodingMistake)]
+OF_LEARNING = [mistake for mistake in MISTAKES.values() if isinstance(mistake, TrainingMistake)]
+Case = tuple[str, Translator]
+
+
+@pytest.fixture(scope="module", params=SENTENCES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return SENTENCES[request.param], request.getfixturevalue(request.param)
+
+
+def symptom(name: str, case: Case) -> Symptom:
+    sentence, translator = case
+    mistake = MISTAKES[name]
+    assert isinstance(mistake, DecodingMistake)
+    return mistake.run(translator, sentence)
+
+
+@cache
+def learned(name: str) -> tuple[tuple[Learned, ...], Symptom]:
+    """Every step of the trainings of a mistake, and what came of them."""
+    mistake = MISTAKES[name]
+    assert isinstance(mistake, TrainingMistake)
+    learning, steps = mistake.run(), []
+    while True:
+        try:
+            steps.append(next(learning))
+        except StopIteration as end:
+            return tuple(steps), end.value
+
+
+# In a run
+
+
+def test_a_padding_mask_over_rows_gives_nan_or_looks_ahead(case: Case) -> None:
+    found = symptom("padding_rows", case)
+    assert found.right.numbers == {"nan_share": 0, "weight_on_future": 0}
+    assert found.wrong.numbers["nan_share"] == 0.5  # one sentence of two: all of it, its real words too
+    length = len(case[1].translate(case[0]).output) + 2
+    assert found.wrong.numbers["weight_on_future"] == pytest.approx(1 / length)  # -1e9 everywhere: uniform
+
+
+def test_without_its_mask_cross_attention_looks_at_padding(case: Case) -> None:
+    found = symptom("cross_padding", case)
+    assert found.right.numbers == {"weight_on_padding": 0, "most_on_padding": 0}
+    assert 0.05 < found.wrong.numbers["weight_on_padding"] < found.wrong.numbers["most_on_padding"] <= 1
+    assert found.right.text == case[1].translate(case[0]).text
+
+
+@pytest.mark.parametrize("name", ["no_eval", "after_dropout"])
+def test_dropout_is_the_same_for_all_who_ask_at_once(name: str, case: Case) -> None:
+    with ThreadPoolExecutor(4) as visitors:
+        found = list(visitors.map(lambda _: symptom(name, case).wrong, range(12)))
+    assert len({(side.text, *side.numbers.values()) for side in found}) == 1
+
+
+def test_dropout_is_the_same_while_models_are_loaded(case: Case) -> None:
+    """Each draws the weights that it begins with."""
+    alone = symptom("no_eval", case).wrong
+    ended = threading.Event()
+
+    def load() -> None:
+        while not ended.is_set():
+            Translator.load("toy", device="cpu")
+
+    with ThreadPoolExecutor(1) as other:
+        loads = other.submit(load)
+        try:
+            found = [symptom("no_eval", case).wrong for _ in range(12)]
+        finally:
+            ended.set()
+        loads.result()
+    assert {(side.text, *side.numbers.values()) for side in found} == {(alone.text, *alone.numbers.values())}
+
+
+def test_without_eval_two_runs_differ(case: Case) -> None:
+    found = symptom("no_eval", case)
+    assert found.right.numbers["difference"] == 0
+    assert found.wrong.numbers["difference"] > 1e-4
+    one, two = found.right.text.split(" | ")
+    assert one == two == case[1].translate(case[0]).text
+
+
+def test_a_loop_of_fixed_length_talks_on(case: Case) -> None:
+    found = symptom("never_stops", case)
+    sentence, translator = case
+    assert found.right.text == f"{translator.translate(sentence).text} E"
+    assert found.right.numbers["words_after_end"] == 0
+    assert found.wrong.numbers["steps"] == translator.checkpoint.output_limit
+    assert found.wrong.numbers["words_after_end"] == found.wrong.numbers["steps"] - found.right.numbers["steps"] > 0
+    assert found.wrong.text.startswith(found.right.text)
+
+
+def test_unscaled_scores_saturate_the_softmax(case: Case) -> None:
+    found = symptom("unscaled", case)
+    assert found.wrong.numbers["entropy"] < 0.8 * found.right.numbers["entropy"]
+    assert found.wrong.numbers["largest_weight"] > 1.2 * found.right.numbers["largest_weight"]
+
+
+def test_swapped_axes_do_not_sum_to_one(case: Case) -> None:
+    found = symptom("axes_swapped", case)
+    assert found.right.numbers["row_sum_error"] < 1e-5
+    assert found.wrong.numbers["row_sum_error"] > 0.5
+    assert found.right.numbers["rows"] == found.wrong.numbers["columns"] != found.right.numbers["columns"]
+
+
+def test_weights_after_dropout_have_holes(case: Case) -> None:
+    found = symptom("after_dropout", case)
+    assert found.right.numbers["row_sum_error"] < 1e-5
+    assert found.right.numbers["lost_share"] < 0.01  # a weight may underflow
+    assert found.wrong.numbers["row_sum_error"] > 0.1
+    assert 0.05 < found.wrong.numbers["lost_share"] < 0.2
+
+
+def test_other_heads_look_elsewhere_than_the_one_that_is_shown(case: Case) -> None:
+    found = symptom("one_head", case)
+    config = case[1].checkpoint.model.config
+    assert found.right.numbers == {"agreement": 1, "heads": config.num_decoder_layers * config.n_heads}
+    assert found.wrong.numbers["agreement"] < 0.9
+
+
+def test_with_positions_from_ids_the_order_of_words_tells_nothing(case: Case) -> None:
+    found = symptom("positions_from_ids", case)
+    assert found.wrong.numbers["difference"] < 1e-5  # rounding
+    assert found.right.numbers["difference"] > 5 * found.wrong.numbers["difference"]
+
+
+def test_order_tells_the_classroom_a_lot_and_the_toy_little(toy: Translator, classroom: Translator) -> None:
+    little, lot = (symptom("positions_from_ids", (SENTENCES[t.name], t)) for t in (toy, classroom))
+    assert little.right.numbers["difference"] < 0.01 < 0.5 < lot.right.numbers["difference"]
+
+
+def test_norms_made_in_forward_are_not_saved_and_what_they_learned_is_lost(case: Case) -> None:
+    found = symptom("norm_in_forward", case)
+    model = case[1].checkpoint.model
+    norms = sum(1 for module in model.modules() if isinstance(module, torch.nn.LayerNorm))
+    assert found.right.numbers["saved_norm_values"] == 2 * model.config.d_model * norms
+    assert found.wrong.numbers["saved_norm_values"] == 0
+    assert found.wrong.numbers["probability"] < found.right.numbers["probability"] - 0.005
+    probability = 1.0
+    for step in case[1].translate(case[0]).steps:
+        probability *= step.probability
+    assert found.right.numbers["probability"] == pytest.approx(probability, rel=1e-4)
+
+
+def test_a_map_shows_what_the_numbers_tell(case: Case) -> None:
+    sentence, translator = case
+    run = translator.translate(sentence)
+
+    def maps(name: str) -> tuple[np.ndarray, np.ndarray, int]:
+        found = symptom(name, case)
+        right, wrong = (side.attention for side in (found.right, found.wrong))
+        assert right
+        assert wrong
+        assert right.kind == wrong.kind
+        assert right.layer == wrong.layer
+        assert 0 <= found.head < wrong.n_heads
+        return right.weights, wrong.weights, found.head
+
+    right, wrong, _ = maps("padding_rows")
+    np.testing.assert_allclose(wrong[:, -2:], 1 / wrong.shape[-1], rtol=1e-5)  # the rows of P
+    assert (np.triu(right, 1) == 0).all()
+    assert (right[:, :, -2:] == 0).all()
+
+    right, wrong, head = maps("cross_padding")
+    padding = slice(len(run.source) - run.source.count("P"), None)  # of the toy it has a column by itself
+    most = symptom("cross_padding", case).wrong.numbers["most_on_padding"]
+    assert right[head, :, padding].max() == 0 < 0.2 < wrong[head, :, padding].sum(axis=-1).max() == pytest.approx(most)
+
+    right, wrong, head = maps("unscaled")
+    assert wrong[head].max(axis=-1).mean() > right[head].max(axis=-1).mean() + 0.2
+
+    right, wrong, _ = maps("axes_swapped")
+    np.testing.assert_array_equal(right.swapaxes(-1, -2), wrong)
+
+    right, wrong, head = maps("after_dropout")
+    assert ((wrong[head] == 0) & (right[head] > 0)).any()
+    np.testing.assert_allclose(wrong[wrong > 0], right[wrong > 0] / 0.9, rtol=1e-5)
+
+    right, wrong, _ = maps("one_head")
+    np.testing.assert_array_equal(right[:1], wrong)
+    np.testing.assert_array_equal(right, run.attention.cross[-1].weights)
+
+
+def test_mistakes_that_a_model_hides_are_shown_on_one_that_does_not(classroom: Translator) -> None:
+    elsewhere = {mistake.name for mistake in OF_RUNS if mistake.shown_on}
+    assert elsewhere == {"no_eval", "positions_from_ids", "norm_in_forward"}
+    case = (SENTENCES["classroom"], classroom)
+    one, two = symptom("no_eval", case).wrong.text.split(" | ")
+    assert one != two
+    one, two = symptom("positions_from_ids", case).wrong.text.split(" | ")
+    assert one == two
+    norms = symptom("norm_in_forward", case)
+    assert norms.wrong.numbers["probability"] < norms.right.numbers["probability"] / 3
+
+
+# In training
+
+
+def test_without_the_causal_mask_the_loss_is_lower_and_the_translations_are_wrong() -> None:
+    _, found = learned("causal_mask")
+    right, wrong = found.right, found.wrong
+    assert len(right.losses) == len(wrong.losses) == 300
+    assert wrong.numbers["loss"] == wrong.losses[-1] < 0.5 * right.losses[-1] == 0.5 * right.numbers["loss"] < 0.1
+    assert sum(wrong.losses[150:]) < sum(right.losses[150:])
+    assert min(wrong.numbers["training_accuracy"], right.numbers["training_accuracy"]) > 0.95
+    assert right.numbers["exact_match"] > 0.5
+    assert wrong.numbers["exact_match"] < 0.1
+    assert right.text == found.wanted != wrong.text
+
+
+def test_xavier_makes_every_head_uniform_and_the_translation_is_right_all_the_same() -> None:
+    _, found = learned("rank_collapse")
+    assert found.wrong.numbers["largest_weight"] == pytest.approx(0.25, abs=0.01)  # of four words
+    assert found.wrong.numbers["from_uniform"] < 0.01 < 0.3 < found.right.numbers["from_uniform"]
+    assert found.right.text == found.wrong.text == found.wanted == "i want a beer ."
+    assert found.right.numbers["loss"] < 0.05 > found.wrong.numbers["loss"]
+    right, wrong = (side.attention for side in (found.right, found.wrong))
+    assert right
+    assert wrong
+    np.testing.assert_allclose(wrong.weights[:, :, :4], 0.25, atol=0.01)  # all heads, and P is masked
+    assert right.weights[found.head].max() == pytest.approx(found.right.numbers["largest_weight"])
+
+
+def test_an_output_layer_made_in_forward_learns_nothing() -> None:
+    _, found = learned("output_in_forward")
+    assert found.right.numbers["loss"] < 0.05
+    assert min(found.wrong.losses) > 1
+    assert found.right.numbers["saved_output_values"] == 64 * 9 + 9
+    assert found.wrong.numbers["saved_output_values"] == 0
+    assert (found.right.numbers["texts"], found.wrong.numbers["texts"]) == (1, 2)
+    assert found.right.text == f"{found.wanted} | {found.wanted}"
+
+
+def test_fed_with_the_answer_a_half_trained_model_looks_better_than_it_is() -> None:
+    _, found = learned("teacher_forced_test")
+    assert found.wrong.numbers["words_right"] > found.right.numbers["words_right"] + 0.05
+
+    def words(text: str) -> int:
+        return sum(a == b for a, b in zip(text.split(), found.wanted.split(), strict=False))
+
+    assert words(found.right.text) + 1 < words(found.wrong.text) == len(found.wanted.split()) - 1  # one slip
+
+
+@pytest.mark.parametrize("mistake", OF_LEARNING, ids=lambda mistake: mistake.name)
+def test_a_mistake_of_training_tells_every_step(mistake: TrainingMistake) -> None:
+    steps, found = learned(mistake.name)
+    for side, losses in (("wrong", found.wrong.losses), ("right", found.right.losses)):
+        told = [each for each in steps if each.side == side]
+        if mistake.name == "teacher_forced_test" and side == "right":  # the same model, measured otherwise
+            assert not told
+            continue
+        assert [(each.step, each.loss) for each in told] == list(enumerate(losses, 1))
+        assert {each.steps for each in told} == {len(losses)}
+    assert [each.side for each in steps] == sorted((each.side for each in steps), reverse=True)  # the wrong one first
+    assert set(found.right.numbers) == set(found.wrong.numbers)
+    assert found.sentence
+    assert found.wanted
+
+
+def test_what_is_trained_for_a_mistake_is_the_same_again() -> None:
+    assert learned.__wrapped__("rank_collapse") == learned("rank_collapse")
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_page_has_words_for_every_number(name: str, toy: Translator) -> None:
+    mistake = MISTAKES[name]
+    training = isinstance(mistake, TrainingMistake)
+    found = learned(name)[1] if training else symptom(name, (SENTENCES["toy"], toy))
+    assert {f"bugs.number.{number}" for number in found.wrong.numbers} <= set(ENGLISH)
+
+
+def test_there_are_enough_and_each_has_both_kinds_of_lines() -> None:
+    assert len(MISTAKES) >= 10
+    assert {mistake.kind for mistake in MISTAKES.values()} == {"training", "decoding"}
+    for name, mistake in MISTAKES.items():
+        assert mistake.name == name
+        assert mistake.right != mistake.wrong
+        for lines in (mistake.right, mistake.wrong):
+            ast.parse(f"def f():\n{textwrap.indent(lines, '    ')}")  # Python, if not whole
+            assert max(map(len, lines.splitlines())) <= 90
+
+
+@pytest.mark.parametrize("mistake", OF_RUNS, ids=lambda mistake: mistake.name)
+def test_a_mistake_is_the_same_again_and_leaves_the_model_as_it_was(mistake: DecodingMistake, case: Case) -> None:
+    sentence, translator = case
+    model = translator.checkpoint.model
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    plain = translator.translate(sentence).steps
+    one = mistake.run(translator, sentence)
+    state = torch.random.get_rng_state()
+    two = mistake.run(translator, sentence)
+    assert torch.equal(torch.random.get_rng_state(), state)  # whoever trains beside it draws what they would
+    assert one == two
+    assert set(one.right.numbers) == set(one.wrong.numbers)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert not any(module.training for module in model.modules())
+    assert translator.translate(sentence).steps == plain
+
+
+@pytest.mark.parametrize("mistake", OF_RUNS, ids=lambda mistake: mistake.name)
+def test_a_mistake_can_be_shown_on_any_network(mistake: DecodingMistake, babbler: Translator) -> None:
+    for sentence in ("wort1", "wort3 wort1 wort4 wort1 wort2 wort5"):
+        found = mistake.run(babbler, sentence)
+        assert set(found.right.numbers) == set(found.wrong.numbers)
+        assert found.sentence == sentence

@@ -1,0 +1,116 @@
+"""Parameters are counted exactly; memory and time are near what was measured, and grow with what is asked for."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import Transformer, TransformerConfig, Translator
+from transformer.network.cost import count_parameters, step_seconds, training_bytes
+
+from ..networks import SIZES, network
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> TransformerConfig:
+    """Small networks of every kind."""
+    heads, words = draw(st.integers(1, 3)), draw(st.integers(1, 20))
+    tie = draw(st.booleans())
+    return TransformerConfig(
+        src_vocab_size=words,
+        tgt_vocab_size=words if tie else draw(st.integers(1, 20)),
+        d_model=heads * draw(st.integers(1, 5)),
+        n_heads=heads,
+        d_ff=draw(st.integers(1, 20)),
+        num_encoder_layers=draw(st.integers(1, 3)),
+        num_decoder_layers=draw(st.integers(1, 3)),
+        max_len=draw(st.integers(1, 9)),
+        qkv_bias=draw(st.booleans()),
+        bias=draw(st.booleans()),
+        final_norm=draw(st.sampled_from(["none", "encoder", "both"])),
+        norm_first=draw(st.booleans()),
+        positional_encoding=draw(st.booleans()),
+        tie_weights=tie,
+    )
+
+
+@given(configs())
+def test_the_parameters_are_those_of_the_network(config: TransformerConfig) -> None:
+    assert count_parameters(config) == sum(parameter.numel() for parameter in Transformer(config).parameters())
+
+
+@pytest.mark.parametrize("name", ["toy", "classroom"])
+def test_of_the_shipped_networks(name: str) -> None:
+    model = Translator.load(name, device="cpu").checkpoint.model
+    assert count_parameters(model.config) == sum(parameter.numel() for parameter in model.parameters())
+
+
+def sized(words: int, width: int, heads: int, hidden: int, layers: int, dropout: float) -> TransformerConfig:
+    return TransformerConfig(words, words, width, heads, hidden, layers, layers, dropout)
+
+
+# (network, batch, source, target): peak in MB and shortest step in ms, as they were measured (see estimate.py).
+MEASURED = {
+    (sized(9, 64, 8, 256, 6, 0.1), 2, 5, 6): (17, 9.5),  # the toy
+    (sized(9, 64, 8, 256, 6, 0.0), 2, 5, 6): (15, 7.6),
+    (replace(sized(600, 64, 4, 256, 2, 0.1), tgt_vocab_size=500), 128, 12, 12): (107, 54),  # the classroom
+    (replace(sized(600, 64, 4, 256, 2, 0.0), tgt_vocab_size=500), 128, 12, 12): (81, 43),
+    (sized(9, 512, 8, 2048, 6, 0.1), 2, 5, 6): (858, 113),  # the paper's size
+    (sized(2000, 512, 8, 2048, 6, 0.1), 64, 12, 14): (1508, 2354),
+    (sized(1500, 256, 8, 1024, 4, 0.0), 8, 20, 20): (185, 89),
+    (sized(1000, 64, 4, 256, 2, 0.1), 64, 60, 61): (340, 168),
+    (sized(8000, 256, 4, 256, 1, 0.0), 32, 20, 20): (296, 129),
+    (sized(100, 1024, 16, 4096, 2, 0.1), 4, 8, 8): (1061, 193),
+    (sized(300, 64, 64, 256, 2, 0.1), 128, 12, 12): (230, 240),
+    (sized(20, 16, 2, 32, 1, 0.0), 64, 8, 8): (3.7, 2.6),
+}
+
+
+@pytest.mark.parametrize(("asked", "measured"), MEASURED.items())
+def test_estimates_are_near_what_was_measured(
+    asked: tuple[TransformerConfig, int, int, int], measured: tuple[float, float]
+) -> None:
+    megabytes, milliseconds = measured
+    assert 0.8 < training_bytes(*asked) / 2**20 / megabytes < 1.25
+    assert 0.8 < step_seconds(*asked) * 1e3 / milliseconds < 1.25
+
+
+GROWING = ["src_vocab_size", "tgt_vocab_size", "d_model", "d_ff", "num_encoder_layers", "num_decoder_layers"]
+
+
+@pytest.mark.parametrize("estimate", [training_bytes, step_seconds])
+@given(configs(), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.data())
+def test_more_of_anything_costs_more(
+    estimate: object, config: TransformerConfig, batch: int, source: int, target: int, data: st.DataObject
+) -> None:
+    assert callable(estimate)
+    config = replace(config, tie_weights=False)
+    before = estimate(config, batch, source, target)
+    assert before < estimate(config, batch + 1, source, target)
+    assert before < estimate(config, batch, source + 1, target)
+    assert before < estimate(config, batch, source, target + 1)
+    name = data.draw(st.sampled_from(GROWING))
+    assert before < estimate(replace(config, **{name: 2 * getattr(config, name)}), batch, source, target)
+    assert estimate(replace(config, dropout=0.0), batch, source, target) < before
+
+
+def test_only_where_weights_are_dropped_do_they_cost_more() -> None:
+    whole, spared = (network(attention_dropout=on).config for on in (True, False))
+    assert training_bytes(spared, 2, 5, 6) < training_bytes(whole, 2, 5, 6)
+    assert step_seconds(spared, 2, 5, 6) < step_seconds(whole, 2, 5, 6)
+
+
+def test_training_holds_weights_gradients_and_two_moments() -> None:
+    config = TransformerConfig(**SIZES)
+    assert training_bytes(config, 1, 1, 1) > 16 * count_parameters(config)
+
+
+@pytest.mark.parametrize("power", [9, 100, 1000])
+def test_sizes_that_no_machine_holds_are_estimated_at_once(power: int) -> None:
+    many = 10**power
+    config = TransformerConfig(many, many, many, 10, many, many, many, max_len=many)
+    assert count_parameters(config) > many**3
+    assert training_bytes(config, many, many, many) > many**4
+    assert 1e20 < step_seconds(config, many, many, many) < math.inf

@@ -1,0 +1,66 @@
+"""Positions, and what one layer returns."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from transformer import Probe, Recorder, TransformerConfig, sinusoidal_positions
+from transformer.network.layers import DecoderLayer, EncoderLayer
+
+from ..networks import SIZES, agree
+
+D, H = SIZES["d_model"], SIZES["n_heads"]
+
+
+@given(st.integers(1, 5000), st.integers(1, 520))
+@example(1, 1)
+@example(5000, 512)
+@example(9, 7)
+def test_positions_are_the_papers_sines_and_cosines(length: int, d_model: int) -> None:
+    encoding = sinusoidal_positions(length, d_model)
+    assert encoding.shape == (length, d_model)
+    assert encoding.dtype == torch.float32
+    for position in {0, length // 2, length - 1}:
+        angles = [position / 10000 ** (2 * (i // 2) / d_model) for i in range(d_model)]
+        waves = [math.cos(angle) if i % 2 else math.sin(angle) for i, angle in enumerate(angles)]
+        agree(encoding[position].double(), torch.tensor(waves, dtype=torch.float64))
+
+
+@given(st.integers(0, 200), st.integers(1, 20))
+def test_a_step_of_k_positions_is_the_same_rotation_everywhere(start: int, k: int) -> None:
+    encoding = sinusoidal_positions(start + k + 1, D).double()
+    angle = k / 10000 ** (torch.arange(0, D, 2, dtype=torch.float64) / D)
+    sin, cos = encoding[start, 0::2], encoding[start, 1::2]
+    agree(encoding[start + k, 0::2], sin * angle.cos() + cos * angle.sin())
+    agree(encoding[start + k, 1::2], cos * angle.cos() - sin * angle.sin())
+
+
+def test_positions_are_made_on_the_cpu_whatever_the_default_device() -> None:
+    with torch.device("meta"):  # stands for an accelerator without float64
+        assert sinusoidal_positions(3, 4).device.type == "cpu"
+
+
+@pytest.mark.parametrize("probe", [None, Recorder()], ids=["unwatched", "watched"])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_layers_return_their_output_and_then_their_weights(need_weights: bool, probe: Probe | None) -> None:
+    config = TransformerConfig(**SIZES)
+    x, memory = torch.randn(2, 3, D), torch.randn(2, 5, D)
+    encoded, weights = EncoderLayer(config)(x, need_weights=need_weights, probe=probe)
+    decoded, self_weights, cross_weights = DecoderLayer(config)(x, memory, need_weights=need_weights, probe=probe)
+    assert encoded.shape == decoded.shape == (2, 3, D)
+    shapes = [None if w is None else tuple(w.shape) for w in (weights, self_weights, cross_weights)]
+    assert shapes == ([(2, H, 3, 3), (2, H, 3, 3), (2, H, 3, 5)] if need_weights else [None] * 3)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_layer_ends_on_a_norm_in_a_post_norm_network_alone(norm_first: bool) -> None:
+    def spread(x: Tensor) -> Tensor:
+        return x.var(dim=-1, correction=0)
+
+    layer = EncoderLayer(TransformerConfig(**SIZES, norm_first=norm_first)).eval()
+    x, _ = layer(3 * torch.randn(2, 3, D))
+    assert torch.allclose(spread(x), torch.ones(2, 3), atol=1e-3) is not norm_first

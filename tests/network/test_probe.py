@@ -1,0 +1,117 @@
+"""A probe sees every intermediate under a stable name, and can replace each one."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from transformer import Recorder, Transformer, greedy_decode
+from transformer.network.probe import scoped, tap
+
+from ..networks import network
+
+SRC, TGT = torch.tensor([[3, 4, 5, 6], [1, 2, 7, 8]]), torch.tensor([[7, 8, 9], [10, 11, 12]])
+LAYERS = 2
+
+
+def _names() -> Iterator[str]:
+    for stack, attentions in (("encoder", ["self"]), ("decoder", ["self", "cross"])):
+        yield from (f"{stack}.{part}" for part in ("embedding", "positions", "input", "output"))
+        for layer in (f"{stack}.{i}" for i in range(LAYERS)):
+            for attention in (f"{layer}.{kind}_attention" for kind in attentions):
+                parts = ("q", "k", "v", "scores", "mask", "weights", "mixed", "output")
+                yield from (f"{attention}.{part}" for part in parts)
+            yield from (f"{layer}.feed_forward.{part}" for part in ("hidden", "output"))
+            for sublayer in range(1, len(attentions) + 2):
+                yield from (f"{layer}.{part}{sublayer}" for part in ("residual", "sum", "norm"))
+    yield "logits"
+
+
+NAMES = list(_names())
+
+
+def seen(model: Transformer, **arguments: bool) -> Counter[str]:
+    recorder = Recorder()
+    model(SRC, TGT, probe=recorder, **arguments)
+    return Counter({name: len(values) for name, values in recorder.values.items()})
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_pass_shows_every_name_once(norm_first: bool, need_weights: bool, training: bool) -> None:
+    model = network(norm_first=norm_first).train(training)
+    assert seen(model, need_weights=need_weights) == Counter(NAMES)
+
+
+def test_cached_decoding_shows_the_same_names_and_decoder_rows_once_a_step() -> None:
+    recorder = Recorder()
+    steps = list(greedy_decode(network(), SRC[:1], start_id=1, end_id=-1, max_steps=3, probe=recorder))
+    counts = {name: len(values) for name, values in recorder.values.items()}
+    projected_once = {f"decoder.{i}.cross_attention.{part}" for i in range(LAYERS) for part in "kv"}
+    once = {name for name in NAMES if name.startswith("encoder.")} | projected_once
+    assert counts == {name: 1 if name in once else len(steps) for name in NAMES}
+
+
+def test_a_mask_is_seen_cell_by_cell() -> None:
+    recorder = Recorder(lambda name: name.endswith(("mask", "scores")))
+    network()(SRC, TGT, probe=recorder)
+    shapes = {name: value.shape for name, (value,) in recorder.values.items()}
+    for name in (name for name in shapes if name.endswith("mask")):
+        assert shapes[name] == shapes[name.replace("mask", "scores")]  # (B, H, Q, K)
+
+
+def test_a_probe_that_returns_what_it_got_changes_no_bit() -> None:
+    plain, watched = network()(SRC, TGT), network()(SRC, TGT, probe=lambda name, value: value)
+    assert torch.equal(plain.logits, watched.logits)
+    for kind in ("encoder", "decoder", "cross"):
+        assert all(map(torch.equal, getattr(plain.attention, kind), getattr(watched.attention, kind)))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_replacing_an_intermediate_changes_the_logits(name: str, norm_first: bool) -> None:
+    def replace(seen_name: str, value: Tensor) -> Tensor:
+        if seen_name != name:
+            return value
+        return ~value if value.dtype == torch.bool else value + torch.rand_like(value)
+
+    model = network(norm_first=norm_first)
+    assert not torch.allclose(model(SRC, TGT).logits, model(SRC, TGT, probe=replace).logits)
+
+
+def test_replaced_weights_are_the_ones_that_are_returned() -> None:
+    def silence(name: str, value: Tensor) -> Tensor:
+        return value.index_fill(1, torch.tensor([2]), 0.0) if name == "decoder.1.cross_attention.weights" else value
+
+    plain, silenced = network()(SRC, TGT).attention.cross, network()(SRC, TGT, probe=silence).attention.cross
+    assert torch.equal(plain[0], silenced[0])
+    assert (silenced[1][:, 2] == 0).all()
+    assert torch.equal(plain[1][:, [0, 1, 3]], silenced[1][:, [0, 1, 3]])
+
+
+def test_gradients_flow_through_what_a_probe_returns() -> None:
+    model = network()
+    cut = "decoder.0.cross_attention.v"
+    model(SRC, TGT, probe=lambda name, value: value.detach() if name == cut else value).logits.sum().backward()
+    assert model.decoder.layers[0].cross_attn.v_proj.weight.grad is None
+    assert model.decoder.layers[1].cross_attn.v_proj.weight.grad is not None
+
+
+def test_a_recorder_keeps_what_it_wants_in_order_and_as_it_is() -> None:
+    recorder, values = Recorder(lambda name: name != "b"), [torch.ones(1), torch.zeros(1), torch.ones(2)]
+    for name, value in zip("aba", values, strict=True):
+        assert recorder(name, value) is value
+    assert list(recorder.values) == ["a"]
+    assert recorder.values["a"][0] is values[0]
+    assert recorder.values["a"][1] is values[2]
+
+
+def test_names_are_paths_and_no_probe_is_no_work() -> None:
+    recorder, value = Recorder(), torch.ones(1)
+    assert tap(scoped(scoped(recorder, "encoder"), "0"), "norm1", value) is value
+    assert list(recorder.values) == ["encoder.0.norm1"]
+    assert scoped(None, "encoder") is None
+    assert tap(None, "norm1", value) is value

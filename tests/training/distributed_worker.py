@@ -1,0 +1,58 @@
+"""One of the processes of tests/test_parallel.py, run by torchrun: trains every case and writes down what it saw."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer import Transformer, TransformerConfig
+from transformer.data import TOY, Batch, PairFile
+from transformer.data.classroom.corpus import draw
+from transformer.training import TrainingConfig, seeded_model, train
+from transformer.training.distributed import Processes, together
+
+SIZES = {"d_model": 32, "n_heads": 4, "d_ff": 64, "num_encoder_layers": 2, "num_decoder_layers": 2}
+CASES: dict[str, dict[str, Any]] = {  # of the training; the pairs by the first word of the name
+    "toy, a pair each": {"batch_size": 2, "steps": 30},
+    "toy, one without a pair": {"batch_size": 1, "steps": 20},
+    "classroom, uneven": {"batch_size": 33, "steps": 25, "label_smoothing": 0.1, "schedule": "one-cycle"},
+    "classroom, clipped": {"batch_size": 7, "steps": 25, "clip_norm": 0.1},
+    "file, streamed": {"batch_size": 9, "steps": 70, "label_smoothing": 0.1},
+}
+
+
+def write_pairs(file: Path, count: int = 300) -> None:
+    """Pairs of the classroom's grammar, of many lengths."""
+    file.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in draw("", count)))
+
+
+def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
+    """Train a case: its steps, the sources that this process read, and the weights at the end."""
+    data: Batch | PairFile
+    if name.startswith("toy"):
+        data, vocabularies = TOY.batch(), (TOY.src_vocab, TOY.tgt_vocab)
+        sizes: dict[str, Any] = {"d_model": 64, "d_ff": 256}
+    else:
+        file = PairFile.scan(folder / "pairs.tsv")
+        pairs = [(p.source, p.target) for p in draw("", file.size)]
+        data, vocabularies = file if name.startswith("file") else file.encoded(pairs), (file.src_vocab, file.tgt_vocab)
+        sizes = SIZES
+    model = seeded_model(TransformerConfig(*map(len, vocabularies), **sizes, dropout=0.0), 0)
+    read: list[list[list[int]]] = []
+
+    def watch(network: Transformer, ids: tuple[torch.Tensor, ...]) -> None:
+        if network.training:  # a step, and not what goes before them
+            read.append([[i for i in row if i] for row in ids[0].tolist()])
+
+    model.register_forward_pre_hook(watch)
+    config = TrainingConfig(**CASES[name], learning_rate=1e-3)
+    progress = [dataclasses.astuple(each) for each in train(model, data, config, processes=processes)]
+    return {"progress": progress, "read": read, "weights": model.state_dict()}
+
+
+if __name__ == "__main__":
+    with together(torch.device("cpu")) as processes:
+        for name in CASES:
+            torch.save(seen(name, Path(sys.argv[1]), processes), Path(sys.argv[1]) / f"{name} {processes.rank}.pt")

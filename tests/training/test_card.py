@@ -1,0 +1,112 @@
+"""The card prints what the shipped weights show, and the shipped toy shows something."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from transformer import Transformer, Translator
+from transformer.data import TOY
+from transformer.inference.attention_maps import KINDS
+from transformer.storage.checkpoint import FOLDER, load_checkpoint
+from transformer.training.card import MapFigures, map_figures, strongest_look, write_card
+from transformer.training.evaluation import score_held_out, scores_table
+
+CARD = (FOLDER / "toy" / "card.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def figures(toy: Translator) -> MapFigures:
+    return map_figures(toy.checkpoint, TOY)
+
+
+def printed(row: str) -> list[float]:
+    """The numbers of a row of the card's table of maps."""
+    (line,) = re.findall(rf"^\| {re.escape(row)} \|(.*)\|$", CARD, re.MULTILINE)
+    return [float(cell) for cell in line.split("|")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shipped_card_prints_the_figures_of_the_shipped_weights(figures: MapFigures, kind: str) -> None:
+    assert printed(f"{kind}: mean entropy") == pytest.approx(figures.entropy[kind], abs=0.006)
+    assert printed(f"{kind}: from uniform") == pytest.approx(figures.from_uniform[kind], abs=0.006)
+
+
+def test_the_shipped_card_prints_the_look_that_decides(figures: MapFigures) -> None:
+    (telling,) = re.findall(r"of the sentences: ([\d.]+)\.$", CARD, re.MULTILINE)
+    assert float(telling) == pytest.approx(figures.telling, abs=0.006)
+
+
+def test_the_shipped_card_is_the_one_that_is_written_today(toy: Translator) -> None:
+    (command,) = re.findall(r"^    (python -m transformer.training .*)$", CARD, re.MULTILINE)
+    facts = dict(re.findall(r"^\| ([a-z][a-z ,-]*) \| (.*) \|$", CARD.split("\n\nIts maps")[0], re.MULTILINE))
+    today = write_card(toy.checkpoint, TOY, command, facts)
+
+    def words(card: str) -> str:
+        return re.sub(r"\d\.\d\d", "0.00", card)  # other machines round the last digit otherwise
+
+    assert words(today) == words(CARD)
+
+
+@pytest.mark.parametrize(
+    "fact", ["| seed | 0 |", "last training loss |", "loss without dropout |", "exact match, free-running | 100.0% |"]
+)
+def test_the_shipped_card_says_how_it_was_made_and_what_it_scores(fact: str) -> None:
+    assert fact in CARD
+
+
+def test_a_card_says_where_positions_are_missing(toy: Translator) -> None:
+    bare = Transformer(replace(toy.checkpoint.model.config, positional_encoding=False))
+    card = write_card(replace(toy.checkpoint, model=bare), TOY, "made in a test", {})
+    assert card.endswith(", positional_encoding False.\n")
+    assert "positional_encoding" not in CARD
+
+
+def test_some_head_looks_at_the_word_that_decides(figures: MapFigures) -> None:
+    assert figures.telling is not None
+    assert figures.telling >= 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_layer_has_all_its_heads_uniform(figures: MapFigures, kind: str) -> None:
+    assert len(figures.from_uniform[kind]) == 6
+    assert min(figures.from_uniform[kind]) > 0.03
+
+
+def test_the_first_encoder_layer_is_not_saturated(figures: MapFigures) -> None:
+    assert figures.entropy["encoder"][0] >= 0.5
+
+
+def test_the_figures_are_those_of_the_translations(toy: Translator, figures: MapFigures) -> None:
+    beer, coke = (toy.translate(source) for source, _ in TOY.pairs)
+    looks = [run.attention.cross[i].weights[:, 3, 3] for run in (beer, coke) for i in range(6)]  # a, bier or cola
+    assert strongest_look(beer.attention, 3, 3) == max(look.max() for look in looks[:6])
+    assert figures.telling == min(max(look.max() for look in looks[:6]), max(look.max() for look in looks[6:]))
+    entropies = [run.attention.encoder[2].entropy().mean() for run in (beer, coke)]
+    assert figures.entropy["encoder"][2] == pytest.approx(sum(entropies) / 2)
+
+
+def test_the_classrooms_card_is_what_evaluation_prints_again() -> None:
+    card = (FOLDER / "classroom" / "card.md").read_text().splitlines()
+    today = scores_table(score_held_out(load_checkpoint(FOLDER / "classroom"), "classroom")).splitlines()
+    first = card.index(today[0])
+    for printed_row, row in zip(card[first : first + len(today)], today, strict=True):
+        (name, *figures), (name_today, *figures_today) = (
+            [c.strip() for c in r.split("|")[1:-1]] for r in (printed_row, row)
+        )
+        assert name == name_today
+        for figure, figure_today in zip(figures, figures_today, strict=True):
+            if figure[-1:].isdigit() or figure.endswith("%"):
+                then, now = (float(f.rstrip("%").replace(",", "")) for f in (figure, figure_today))
+                assert now == pytest.approx(then, abs=0.11 if "AER" not in name else 0.002), name
+
+
+def test_the_shipped_classroom_has_learned_what_was_asked_of_it() -> None:
+    card = (FOLDER / "classroom" / "card.md").read_text()
+    exact = re.search(r"\| exact match, free-running \| ([\d.]+)% \| ([\d.]+)% \|", card)
+    best = re.search(r"\| AER, best head \| ([\d.]+) \|", card)
+    assert exact is not None
+    assert best is not None
+    assert float(exact[1]) == 100
+    assert float(exact[2]) >= 99
+    assert float(best[1]) <= 0.05

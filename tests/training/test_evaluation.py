@@ -1,0 +1,297 @@
+"""Scores of many sentences at once are those of one sentence after another, through the door that a visitor uses."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from transformer import Translation, Translator
+from transformer.data import MATERIALS
+from transformer.data.alignment import AlignedPair, Counts, Gold, count
+from transformer.data.classroom.corpus import COMBINATIONS, SENTENCES, draw
+from transformer.storage.checkpoint import Checkpoint
+from transformer.training.evaluation import (
+    BATCH,
+    AlignmentScores,
+    Scores,
+    alignment_scores,
+    score,
+    scores_table,
+    sentence_alignment,
+    speed,
+    translate_all,
+)
+
+from ..networks import network
+
+TOY = tuple(
+    pair for source in ("ich mochte ein bier", "ich mochte ein cola") if (pair := MATERIALS["toy"].read(source))
+)
+
+
+def babble(count: int, seed: int = 0) -> list[str]:
+    """Different sentences of one to six of the babbler's words, in no order of length."""
+    rng = random.Random(seed)
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found[" ".join(f"wort{rng.randint(1, 10)}" for _ in range(rng.randint(1, 6)))] = None
+    return list(found)
+
+
+def random_gold(source: str, target: str, rng: random.Random) -> Gold:
+    """Links without any sense; some words have none."""
+    words = range(len(source.split()))
+    sets = [
+        (set(rng.sample(words, rng.randint(0, 1))), set(rng.sample(words, rng.randint(0, 1)))) for _ in target.split()
+    ]
+    return Gold(tuple(tuple(sure) for sure, _ in sets), tuple(tuple(maybe - sure) for sure, maybe in sets))
+
+
+@pytest.fixture(scope="module")
+def talker(babbler: Translator) -> Translator:
+    """The babbler, but it says words and E only: what it says can be a reference."""
+    model = network()
+    with torch.no_grad():
+        model.output_projection.bias[:2] = -100
+    return Translator(replace(babbler.checkpoint, model=model), "talker")
+
+
+@pytest.fixture(scope="module")
+def pairs(talker: Translator) -> list[AlignedPair]:
+    """Sentences of all lengths that the talker "translates" right, and links without any sense."""
+    rng, found = random.Random(0), []
+    for source in babble(80):
+        text = talker.translate(source).text
+        found.append(AlignedPair(source, text, random_gold(source, text, rng), source))
+    assert {len(pair.source.split()) for pair in found} == {1, 2, 3, 4, 5, 6}
+    return found
+
+
+def slow(translator: Translator, pairs: Sequence[AlignedPair]) -> AlignmentScores:
+    """Sentence by sentence, from the maps of the very decoding that a visitor sees."""
+    config = translator.checkpoint.model.config
+    layers, heads = range(config.num_decoder_layers), range(config.n_heads)
+    rates = {key: Counts() for key in [*((n, i) for n in layers for i in heads), *layers, "all"]}
+    for pair in pairs:
+        run = translator.translate(pair.source)
+        assert run.text == pair.target
+        maps = [run.attention.cross[n].weights for n in layers]
+        for n in layers:
+            for i in heads:
+                rates[n, i] += count(maps[n][i], pair.gold)
+            rates[n] += count(sum(maps[n][i] for i in heads) / len(heads), pair.gold)
+        everything = sum(maps[n][i] for n in layers for i in heads) / (len(layers) * len(heads))
+        rates["all"] += count(everything, pair.gold)
+    return AlignmentScores(
+        heads=[[rates[n, i].error_rate for i in heads] for n in layers],
+        layers=[rates[n].error_rate for n in layers],
+        all_heads=rates["all"].error_rate,
+    )
+
+
+def agree(one: AlignmentScores, two: AlignmentScores) -> None:
+    assert np.array(one.heads) == pytest.approx(np.array(two.heads))
+    assert one.layers == pytest.approx(two.layers)
+    assert one.all_heads == pytest.approx(two.all_heads)
+
+
+# Translating
+
+
+def test_many_sentences_are_translated_as_each_alone_and_in_their_order(babbler: Translator) -> None:
+    sources = babble(BATCH + 30)  # more than one batch, lengths mixed
+    expected = [babbler.translate(source).text for source in sources]
+    assert translate_all(babbler.checkpoint, sources) == expected
+    assert len(set(expected)) > 20  # they would not do in another order
+    assert translate_all(babbler.checkpoint, sources[::-1]) == expected[::-1]
+
+
+def test_the_toys_sentences_are_translated_without_the_padding_that_it_shows(toy: Translator) -> None:
+    sources = ["ich mochte ein cola", "ich mochte ein bier", "ich mochte ein cola", "bier"]
+    assert translate_all(toy.checkpoint, sources) == [toy.translate(source).text for source in sources]
+
+
+def test_a_translation_that_never_ends_stops_at_the_limit(babbler: Translator) -> None:
+    source = "wort3 wort1 wort4 wort1"
+    assert not babbler.translate(source).complete
+    short = replace(babbler.checkpoint, output_limit=3)
+    assert translate_all(short, [source]) == [Translator(short, "short").translate(source).text]
+    assert len(translate_all(short, [source])[0].split()) <= 3
+
+
+def test_no_sentence_has_no_translation(toy: Translator) -> None:
+    assert translate_all(toy.checkpoint, []) == []
+
+
+def test_the_model_stays_in_its_mode(toy: Translator) -> None:
+    checkpoint = replace(toy.checkpoint, model=network_like(toy.checkpoint).train())
+    once = translate_all(checkpoint, ["ich mochte ein bier"] * 3)
+    assert len(set(once)) == 1  # no dropout
+    alignment_scores(checkpoint, TOY)
+    assert all(module.training for module in checkpoint.model.modules())
+
+
+def network_like(checkpoint: Checkpoint) -> object:
+    """An untrained network of a checkpoint's vocabularies, with much dropout."""
+    return network(src_vocab_size=len(checkpoint.src_vocab), tgt_vocab_size=len(checkpoint.tgt_vocab), dropout=0.5)
+
+
+# Alignment
+
+
+def test_alignment_scores_are_those_of_a_loop_over_translations(talker: Translator, pairs: list[AlignedPair]) -> None:
+    scores = alignment_scores(talker.checkpoint, pairs)
+    agree(scores, slow(talker, pairs))
+    assert len({round(rate, 6) for layer in scores.heads for rate in layer}) > 4  # heads differ
+
+
+def test_the_toys_alignment_scores_are_those_of_a_loop_over_translations(toy: Translator) -> None:
+    scores = alignment_scores(toy.checkpoint, TOY)
+    assert (len(scores.heads), {len(layer) for layer in scores.heads}, len(scores.layers)) == (6, {8}, 6)
+    agree(scores, slow(toy, TOY))
+
+
+def test_the_alignment_of_one_run_is_that_of_its_sentence(
+    talker: Translator, pairs: list[AlignedPair], toy: Translator
+) -> None:
+    for translator, some in ((talker, pairs[:20]), (toy, TOY)):
+        for pair in some:
+            run = translator.translate(pair.source)
+            agree(sentence_alignment(run, pair.gold), alignment_scores(translator.checkpoint, [pair]))
+            agree(sentence_alignment(run, pair.gold), slow(translator, [pair]))
+
+
+def test_more_sentences_than_a_batch_are_all_counted(talker: Translator, pairs: list[AlignedPair]) -> None:
+    """Each so many times that there is more than one batch: the rates stay as they are."""
+    times = BATCH // len(pairs) + 1
+    agree(alignment_scores(talker.checkpoint, pairs * times), alignment_scores(talker.checkpoint, pairs))
+
+
+def test_alignment_is_of_the_reference_whatever_the_model_would_say(babbler: Translator) -> None:
+    """The first row looks as in any run; its target word points at the hardest of its looks."""
+    source = "wort1 wort2 wort3"
+    said = babbler.translate(source)
+    other = next(word for word in babbler.checkpoint.tgt_vocab.words if word != said.output[0])
+    for hardest in range(3):
+        pair = AlignedPair(source, other, Gold(((hardest,),), ((),)), source)
+        expected = [[float(head[0].argmax() != hardest) for head in m.weights] for m in said.attention.cross]
+        assert alignment_scores(babbler.checkpoint, [pair]).heads == expected
+
+
+# The shipped classroom, if there is one
+
+
+@pytest.mark.parametrize("which", [SENTENCES, COMBINATIONS])
+def test_the_shipped_classroom_scores_as_sentence_by_sentence(which: str) -> None:
+    classroom = Translator.load("classroom", device="cpu")
+    held_out = draw(which, 40)
+    said = translate_all(classroom.checkpoint, [pair.source for pair in held_out])
+    assert said == [classroom.translate(pair.source).text for pair in held_out]
+    right = [pair for pair, text in zip(held_out, said, strict=True) if pair.target == text]
+    assert len(right) > 30
+    agree(alignment_scores(classroom.checkpoint, right), slow(classroom, right))
+
+
+# Scores
+
+
+def test_what_is_all_right_scores_100(toy: Translator) -> None:
+    scores = score(toy.checkpoint, TOY)
+    assert (scores.sentences, scores.exact_match) == (2, 1)
+    assert scores.bleu == pytest.approx(100)
+    assert scores.seconds > 0
+    agree(scores.alignment, alignment_scores(toy.checkpoint, TOY))
+
+
+def test_what_is_wrong_scores_less(toy: Translator) -> None:
+    """The references are changed: the model says beer where this one has coke."""
+    beer, coke = TOY
+    wrong = score(toy.checkpoint, [replace(beer, target=coke.target)])
+    assert wrong.exact_match == 0
+    # of 5 words 4 are right, of 4 pairs 2, of 3 triples 1, of 2 fours none, which counts as a half (sacrebleu's "exp")
+    assert wrong.bleu == pytest.approx(100 * (4 / 5 * 2 / 4 * 1 / 3 * 0.5 / 2) ** (1 / 4))
+    half = score(toy.checkpoint, [replace(beer, target=coke.target), coke])
+    assert half.exact_match == 0.5
+    assert wrong.bleu < half.bleu < 100
+
+
+def test_exact_is_to_the_last_word(toy: Translator) -> None:
+    beer, _ = TOY
+    for target in ("i want a beer", "i want a beer . .", "want a beer .", "i want beer a ."):
+        assert score(toy.checkpoint, [replace(beer, target=target, gold=no_gold(target))]).exact_match == 0
+
+
+def no_gold(target: str) -> Gold:
+    nothing = ((),) * len(target.split())
+    return Gold(nothing, nothing)
+
+
+# The table
+
+
+def made_up(heads: list[list[float]], layers: list[float], all_heads: float, **fields: float) -> Scores:
+    return Scores(
+        **({"sentences": 1000, "seconds": 4.0, "exact_match": 0.875, "bleu": 98.76} | fields),  # type: ignore[arg-type]
+        alignment=AlignmentScores(heads, layers, all_heads),
+    )
+
+
+SETS = {
+    "one set": made_up([[0.1, 0.2], [0.3, 0.8]], [0.15, 0.45], 0.25),
+    "another": made_up([[0.5, 0.6], [0.7, 0.4]], [0.55, 0.35], 0.65, sentences=2000, exact_match=0.5, bleu=50.0),
+}
+
+
+def rows() -> dict[str, list[str]]:
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in scores_table(SETS).splitlines()]
+    assert len({name for name, *_ in lines}) == len(lines)  # no row twice
+    return {name: cells for name, *cells in lines}
+
+
+def test_the_table_has_a_row_for_every_head_every_layers_mean_and_the_mean_of_all() -> None:
+    assert rows() == {
+        "": ["one set", "another"],
+        "---": ["---", "---"],
+        "sentences": ["1,000", "2,000"],
+        "exact match, free-running": ["87.5%", "50.0%"],
+        "BLEU, free-running": ["98.8", "50.0"],
+        "AER, layer 1 head 1": ["0.100", "0.500"],
+        "AER, layer 1 head 2": ["0.200", "0.600"],
+        "AER, layer 1, mean of its rates": ["0.150", "0.550"],
+        "AER, layer 1, its mean map": ["0.150", "0.550"],
+        "AER, layer 2 head 1": ["0.300", "0.700"],
+        "AER, layer 2 head 2": ["0.800", "0.400"],
+        "AER, layer 2, mean of its rates": ["0.550", "0.550"],
+        "AER, layer 2, its mean map": ["0.450", "0.350"],
+        "AER, all heads, mean of the rates": ["0.350", "0.550"],
+        "AER, all heads, the mean map": ["0.250", "0.650"],
+        "AER, best head": ["0.100", "0.400"],
+    }
+
+
+def test_a_real_table_has_as_many_rows_as_heads_and_layers_ask_for(toy: Translator) -> None:
+    table = scores_table({"toy": score(toy.checkpoint, TOY)})
+    names_of_rows = [line.split("|")[1].strip() for line in table.splitlines()]
+    assert names_of_rows.count("") == 1
+    for layer in range(1, 7):
+        for head in range(1, 9):
+            assert f"AER, layer {layer} head {head}" in names_of_rows
+        assert f"AER, layer {layer}, its mean map" in names_of_rows
+    assert "AER, all heads, the mean map" in names_of_rows
+
+
+def test_speed_is_of_all_sets_together() -> None:
+    assert speed(SETS).startswith("375 sentences")
+
+
+def test_a_run_is_what_a_translator_gives(toy: Translator) -> None:
+    """`sentence_alignment` takes what a page has in hand."""
+    run = toy.translate("ich mochte ein bier")
+    assert isinstance(run, Translation)
+    rates = sentence_alignment(run, Gold(((), (), (), (3,), ()), ((),) * 5))  # only beer is asked about
+    best = min(rate for layer in rates.heads for rate in layer)
+    assert best == 0
+    assert {rate for layer in rates.heads for rate in layer} <= {0.0, 1.0}

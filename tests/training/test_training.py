@@ -1,0 +1,384 @@
+"""Training is the paper's, repeatable, and can be watched and stopped at any step; scores are what they say."""
+
+import itertools
+import math
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from transformer import Recorder, Transformer, TransformerConfig, Translator
+from transformer.data import Batch
+from transformer.training import Evaluation, Progress, TrainingConfig, evaluate, seeded_model, train
+from transformer.training.__main__ import main
+
+from ..networks import SIZES, network, padded
+
+SIZE = SIZES | {"src_vocab_size": 6, "tgt_vocab_size": 9}
+PADDED = Batch(  # sentences of two lengths; ids as in SIZES
+    src=torch.tensor([[1, 2, 3], [4, 5, 0]]),
+    tgt_in=torch.tensor([[11, 1, 2, 3], [11, 4, 0, 0]]),
+    tgt_out=torch.tensor([[1, 2, 3, 12], [4, 12, 0, 0]]),
+)
+
+
+def learner(seed: int = 0, **fields: Any) -> Transformer:
+    """An untrained network of the toy's vocabularies."""
+    return seeded_model(TransformerConfig(**(SIZE | fields)), seed)
+
+
+def trained(data: Batch, seed: int = 0, **fields: Any) -> tuple[dict[str, Tensor], list[Progress]]:
+    model = learner(seed)
+    progress = list(train(model, data, TrainingConfig(seed=seed, **{"steps": 4} | fields)))
+    return model.state_dict(), progress
+
+
+# The generator
+
+
+def test_the_same_seed_gives_the_same_weights_bit_for_bit(toy_data: Batch) -> None:
+    (one, progress), (two, same_progress) = trained(toy_data), trained(toy_data)
+    assert progress == same_progress
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_another_seed_gives_another_model_and_another_training(toy_data: Batch) -> None:
+    assert trained(toy_data, seed=0)[1][0].loss != trained(toy_data, seed=1)[1][0].loss
+    same_start = [next(train(learner(0), toy_data, TrainingConfig(seed=seed))).loss for seed in (0, 1)]
+    assert same_start[0] != same_start[1]  # dropout
+
+
+def test_steps_count_from_1_and_the_first_loss_is_that_of_a_guess(toy_data: Batch) -> None:
+    for seed in range(3):
+        _, progress = trained(toy_data, seed)
+        assert [p.step for p in progress] == [1, 2, 3, 4]
+        assert progress[0].loss == pytest.approx(math.log(9), abs=0.7)
+        assert all(0 <= p.token_accuracy <= 1 for p in progress)
+
+
+def test_every_step_trains_in_training_mode_whatever_the_caller_did_between(toy_data: Batch) -> None:
+    model = learner().eval()
+    losses = []
+    for progress in train(model, toy_data, TrainingConfig(steps=4)):
+        assert model.training
+        losses.append(progress.loss)
+        model.eval()
+    assert losses == [progress.loss for progress in trained(toy_data)[1]]
+
+
+@pytest.mark.parametrize("data", ["toy", "padded"])
+@pytest.mark.parametrize("schedule", ["constant", "warmup", "one-cycle"])
+def test_losses_are_those_of_a_loop_written_by_hand(toy_data: Batch, schedule: str, data: str) -> None:
+    sizes, batch = (SIZE, toy_data) if data == "toy" else (SIZES, PADDED)
+    config = TrainingConfig(steps=8, schedule=schedule, warmup_steps=5, label_smoothing=0.1, clip_norm=0.5)
+    ours, model = (seeded_model(TransformerConfig(**sizes, dropout=0.0), 0) for _ in range(2))
+    adam, losses, words = torch.optim.Adam(model.parameters(), 1e-3, (0.9, 0.98), 1e-9), [], batch.tgt_out != 0
+    for step in range(1, 9):
+        if schedule == "warmup":
+            adam.param_groups[0]["lr"] = 16**-0.5 * min(step**-0.5, step * 5**-1.5)
+        if schedule == "one-cycle":  # highest at 1.2 of 8 steps
+            fall = 1e-3 * (1 + math.cos(math.pi * (step - 1.2) / 6.8)) / 2
+            adam.param_groups[0]["lr"] = 1e-3 / 1.2 if step == 1 else fall
+        log_p = model(batch.src, batch.tgt_in).logits.log_softmax(-1)
+        gold = log_p.gather(-1, batch.tgt_out[..., None])[..., 0]
+        loss = -(0.9 * gold + 0.1 * log_p.mean(-1))[words].mean()
+        adam.zero_grad()
+        loss.backward()
+        norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+        for p in model.parameters():
+            p.grad *= min(1.0, 0.5 / norm)
+        adam.step()
+        losses.append(loss.item())
+    assert [p.loss for p in train(ours, batch, config)] == pytest.approx(losses, abs=1e-4)
+
+
+@pytest.mark.parametrize(("step", "rate"), [(1, 512**-0.5 * 4000**-1.5), (4000, 2048000**-0.5), (16000, 8192000**-0.5)])
+def test_warm_up_rises_to_its_peak_and_falls_with_the_root(step: int, rate: float) -> None:
+    assert TrainingConfig(schedule="warmup").rate(step, 512) == pytest.approx(rate)
+    assert TrainingConfig().rate(step, 512) == 1e-3
+
+
+def test_one_cycle_rises_to_the_learning_rate_and_falls_to_0() -> None:
+    config = TrainingConfig(schedule="one-cycle", steps=200, learning_rate=2e-3)
+    rates = [config.rate(step, 512) for step in range(1, 201)]
+    assert rates[0] == pytest.approx(2e-3 / 30)
+    assert rates[14] == pytest.approx(1e-3)  # halfway up
+    assert rates[29] == pytest.approx(2e-3)
+    assert rates[114] == pytest.approx(1e-3)  # halfway down
+    assert rates[199] == pytest.approx(0, abs=1e-12)
+    assert rates == [config.rate(step, 64) for step in range(1, 201)]  # whatever the width
+
+
+@given(st.integers(1, 5000), st.floats(1e-6, 1))
+def test_one_cycle_is_never_above_the_learning_rate_and_has_one_peak(steps: int, learning_rate: float) -> None:
+    config = TrainingConfig(schedule="one-cycle", steps=steps, learning_rate=learning_rate)
+    rates = [config.rate(step, 64) for step in range(1, steps + 1)]
+    assert all(0 <= rate <= learning_rate * (1 + 1e-9) for rate in rates)
+    peak = rates.index(max(rates))
+    assert rates[: peak + 1] == sorted(rates[: peak + 1])
+    assert rates[peak:] == sorted(rates[peak:], reverse=True)
+    assert rates[-1] == pytest.approx(0, abs=learning_rate * 1e-9)
+    if steps >= 20:
+        assert max(rates) >= 0.9 * learning_rate
+        assert 0.1 * steps <= peak + 1 <= 0.2 * steps
+
+
+@pytest.mark.parametrize("clip_norm", [1e-3, 1e3])
+def test_gradients_are_clipped_to_the_norm_and_never_stretched_to_it(toy_data: Batch, clip_norm: float) -> None:
+    model = learner()
+    next(train(model, toy_data, TrainingConfig(clip_norm=clip_norm)))
+    norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm().item()
+    assert norm <= clip_norm * 1.001
+    assert (norm == pytest.approx(clip_norm, rel=1e-3)) is (clip_norm == 1e-3)
+
+
+def test_stopping_early_leaves_the_model_of_that_step(toy_data: Batch) -> None:
+    stopped = learner()
+    progress = list(itertools.islice(train(stopped, toy_data, TrainingConfig(steps=1000)), 4))
+    weights, whole = trained(toy_data)
+    assert progress == whole
+    assert all(torch.equal(value, weights[name]) for name, value in stopped.state_dict().items())
+
+
+def test_batches_are_shuffled_passes_over_all_pairs() -> None:
+    data = Batch(*(torch.arange(1, 8)[:, None] for _ in range(3)))
+    seen: list[int] = []
+    model = network()
+    model.register_forward_pre_hook(lambda _, ids: seen.extend(ids[0].flatten().tolist()))
+    list(train(model, data, TrainingConfig(steps=9, batch_size=3)))
+    passes = [seen[i : i + 7] for i in (0, 7, 14)]
+    assert [sorted(p) for p in passes] == [[1, 2, 3, 4, 5, 6, 7]] * 3
+    assert len(set(map(tuple, passes))) == 3
+
+
+def of_many_lengths(count: int) -> Batch:
+    """Pair i reads a source of i alone, over and over, and says a target of i alone; lengths vary, and are mixed."""
+    lengths = [(1 + i * 7 % 6, 1 + i * 5 % 9) for i in range(1, count + 1)]
+    return Batch(
+        src=padded([[i] * source for i, (source, _) in enumerate(lengths, 1)]),
+        tgt_in=padded([[1, *[i] * target] for i, (_, target) in enumerate(lengths, 1)]),
+        tgt_out=padded([[*[i] * target, 2] for i, (_, target) in enumerate(lengths, 1)]),
+    )
+
+
+def batches_of(data: Batch, steps: int, batch_size: int, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
+    """What a network reads in training."""
+    model = network(src_vocab_size=100, tgt_vocab_size=100)
+    read: list[tuple[Tensor, Tensor]] = []
+    model.register_forward_pre_hook(lambda _, ids: read.append((ids[0].clone(), ids[1].clone())))
+    list(train(model, data, TrainingConfig(steps=steps, batch_size=batch_size, seed=seed)))
+    return read
+
+
+@pytest.mark.parametrize(("count", "batch_size"), [(50, 8), (48, 8), (9, 8), (50, 1)])
+def test_each_pass_covers_every_pair_exactly_once_as_it_is(count: int, batch_size: int) -> None:
+    data, a_pass = of_many_lengths(count), math.ceil(count / batch_size)
+    read = batches_of(data, 2 * a_pass, batch_size)
+    for batches in (read[:a_pass], read[a_pass:]):
+        rows = [row for src, tgt_in in batches for row in zip(src.tolist(), tgt_in.tolist(), strict=True)]
+        assert sorted(src[0] for src, _ in rows) == list(range(1, count + 1))
+        for src, tgt_in in rows:
+            i = src[0] - 1
+            assert [word for word in src if word] == [word for word in data.src[i].tolist() if word]
+            assert [word for word in tgt_in if word] == [word for word in data.tgt_in[i].tolist() if word]
+    orders = [[src[:, 0].tolist() for src, _ in some] for some in (read[:a_pass], read[a_pass:])]
+    assert orders[0] != orders[1]
+
+
+def test_no_batch_of_a_big_corpus_has_a_column_of_nothing_but_padding() -> None:
+    data = of_many_lengths(50)
+    read = batches_of(data, 14, 4)
+    assert all((ids != 0).any(dim=0).all() for batch in read for ids in batch)
+    assert min(tgt_in.size(1) for _, tgt_in in read) < data.tgt_in.size(1)
+
+
+def test_a_batch_has_sentences_of_like_length() -> None:
+    """No pair outside a batch is, in words, between two that are in it."""
+    read = batches_of(of_many_lengths(50), 13, 4)
+    words = [sorted(((src != 0).sum(1) + (tgt_in != 0).sum(1)).tolist()) for src, tgt_in in read]
+    in_order = sorted(words)
+    assert all(shorter[-1] <= longer[0] for shorter, longer in itertools.pairwise(in_order))
+    assert words != in_order  # short ones do not all come first
+
+
+def test_which_sentences_of_one_length_meet_is_shuffled() -> None:
+    data = Batch(*(torch.arange(1, 21)[:, None] for _ in range(3)))
+    read = [frozenset(src[:, 0].tolist()) for src, _ in batches_of(data, 10, 4)]
+    assert set(read[:5]) != set(read[5:])
+
+
+def test_another_seed_takes_other_batches_and_the_same_seed_the_same() -> None:
+    data = of_many_lengths(30)
+    one, same, other = ([src.tolist() for src, _ in batches_of(data, 6, 8, seed)] for seed in (0, 0, 1))
+    assert one == same
+    assert one != other
+
+
+def test_a_corpus_of_one_batch_is_taken_whole_in_its_own_order_with_its_padding(toy_data: Batch) -> None:
+    model = learner()
+    read: list[list[list[int]]] = []
+    model.register_forward_pre_hook(lambda _, ids: read.append(ids[0].tolist()))
+    list(train(model, toy_data, TrainingConfig(steps=3, batch_size=2)))
+    assert read == [toy_data.src.tolist()] * 3
+
+
+def test_a_probe_watches_and_breaks_training(toy_data: Batch) -> None:
+    recorder = Recorder()
+    list(train(learner(), toy_data, TrainingConfig(steps=3), probe=recorder))
+    assert [logits.shape for logits in recorder.values["logits"]] == [(2, 6, 9)] * 3
+
+    def blind(name: str, value: Tensor) -> Tensor:
+        return value * 0 if name.endswith("cross_attention.weights") else value
+
+    model, config = learner(dropout=0.0), TrainingConfig(steps=150, learning_rate=3e-3)
+    *_, last = train(model, toy_data, config, probe=blind)
+    assert last.token_accuracy == pytest.approx(11 / 12)  # without a look at the source, beer or coke is a guess
+    assert model.decoder.layers[0].cross_attn.v_proj.weight.grad.count_nonzero() == 0
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+@pytest.mark.parametrize("name", ["steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm"])
+def test_what_must_be_above_0_is_refused_by_name(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=rf"{name} \({value}\)"):
+        TrainingConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("label_smoothing", 1.0), ("label_smoothing", -0.1), ("schedule", "cosine"), ("precision", "int8")],
+)
+def test_other_bad_values_are_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"{name} \({value!r}\)"):
+        TrainingConfig(**{name: value})
+
+
+def test_half_the_bits_train_as_well_and_the_weights_keep_all_of_theirs(toy_data: Batch) -> None:
+    model, dtypes = learner(), set()
+
+    def watch(name: str, value: Tensor) -> Tensor:
+        dtypes.add((name.split(".")[-1], value.dtype))
+        return value
+
+    config = TrainingConfig(steps=60, learning_rate=3e-3, precision="bfloat16")
+    progress = list(train(model, toy_data, config, probe=watch))
+    assert {("logits", torch.bfloat16), ("q", torch.bfloat16), ("norm1", torch.float32)} <= dtypes
+    assert {p.dtype for p in model.parameters()} == {p.grad.dtype for p in model.parameters()} == {torch.float32}
+    assert progress[0].loss == pytest.approx(trained(toy_data)[1][0].loss, abs=0.1)
+    assert progress[0].loss != trained(toy_data)[1][0].loss
+    assert evaluate(model, toy_data, start_id=6, end_id=7).exact_match == 1
+
+
+# Scores
+
+
+def test_the_shipped_toy_scores_perfectly(toy: Translator, toy_data: Batch) -> None:
+    score = evaluate(toy.checkpoint.model, toy_data, start_id=6, end_id=7)
+    assert score.loss < 0.01
+    assert (score.token_accuracy, score.exact_match) == (1, 1)
+
+
+def test_an_untrained_model_scores_a_guess_and_stays_in_its_mode(toy_data: Batch) -> None:
+    model = learner().train()
+    score = evaluate(model, toy_data, start_id=6, end_id=7)
+    assert score.loss == pytest.approx(math.log(9), abs=0.7)
+    assert score.token_accuracy < 1
+    assert score.exact_match == 0
+    assert model.training
+
+
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_scores_are_a_mean_over_words_whatever_the_padding_and_the_batches(batch_size: int) -> None:
+    model = network()
+    score = evaluate(model, PADDED, 11, 12, batch_size)
+    log_p, words = model(PADDED.src, PADDED.tgt_in).logits.log_softmax(-1), PADDED.tgt_out != 0
+    assert score.loss == pytest.approx(-log_p.gather(-1, PADDED.tgt_out[..., None])[..., 0][words].mean().item())
+    assert score.token_accuracy == pytest.approx((log_p.argmax(-1) == PADDED.tgt_out)[words].float().mean().item())
+
+
+def test_sentences_of_different_lengths_can_all_be_right() -> None:
+    model = network()
+    list(train(model, PADDED, TrainingConfig(steps=100, learning_rate=3e-3)))
+    score = evaluate(model, PADDED, 11, 12)
+    assert (score.token_accuracy, score.exact_match) == (1, 1)
+
+
+def test_exact_match_never_reads_the_gold_target(toy: Translator, toy_data: Batch) -> None:
+    misled = Batch(toy_data.src, torch.full_like(toy_data.tgt_in, 6), toy_data.tgt_out)
+    score = evaluate(toy.checkpoint.model, misled, start_id=6, end_id=7)
+    assert score.token_accuracy < 1
+    assert score.exact_match == 1
+
+
+def test_sentences_as_long_as_the_network_allows_can_be_scored() -> None:
+    score = evaluate(network(max_len=PADDED.tgt_out.size(1)), PADDED, 11, 12)
+    assert isinstance(score, Evaluation)
+
+
+# The command
+
+QUICK = shlex.split("--d-model 32 --n-heads 4 --d-ff 64 --layers 2 --steps 80 --learning-rate 3e-3 --device cpu")
+
+
+def test_the_command_writes_a_checkpoint_that_translates(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "toy"
+    command = [sys.executable, "-m", "transformer.training", "--corpus", "toy", "--out", str(out), *QUICK]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "100%" in run.stderr  # the progress bar
+    translator = Translator.load(out, device="cpu")
+    assert translator.translate("Ich möchte ein Bier").text == "i want a beer ."
+    assert translator.translate("Ich möchte ein Cola").text == "i want a coke ."
+    card = (out / "card.md").read_text()
+    assert card.strip() == run.stdout.strip()
+    assert "--steps 80" in card
+    assert "exact match, free-running | 100.0%" in card
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--steps", "0"], "steps (0)"),
+        (["--steps", "2.5"], "--steps"),
+        (["--d-model", "63"], "d_model (63)"),
+        (["--label-smoothing", "1"], "label_smoothing"),
+        (["--dropout", "1"], "dropout (1.0)"),
+        (["--schedule", "cosine"], "--schedule"),
+        (["--precision", "float16"], "--precision"),
+        (["--corpus", "nonesuch"], "--corpus"),
+        (["--device", "nonesuch"], "nonesuch"),
+        (["--seed", str(10**30)], "seed"),
+        (["--out", "a-file"], "a-file"),
+        (["--nonesuch"], "--nonesuch"),
+    ],
+)
+def test_bad_arguments_exit_with_2_and_a_sentence(
+    arguments: list[str],
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a-file").touch()
+    with pytest.raises(SystemExit) as error:
+        main(["--out", "new", *QUICK, *arguments])
+    assert error.value.code == 2
+    assert named in capsys.readouterr().err.splitlines()[-1]
+    assert not Path("new").exists()
+
+
+def test_help_says_what_every_argument_is_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        main(["--help"])
+    assert error.value.code == 0
+    said = capsys.readouterr().out
+    assert all(f"(default: {value})" in said for value in ("toy", 64, 8, 256, 6, 120, 0.1, 4000))

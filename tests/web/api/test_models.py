@@ -1,0 +1,349 @@
+"""A visit's own model is shown as the shipped ones are; when it is gone it is gone, and no visit hears of another's."""
+
+import csv
+import io
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from transformer import TransformerConfig, Translator
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.translator import CheckpointError
+from transformer.live.limits import Limits
+from transformer.live.stream import live
+from transformer.network.cost import count_parameters
+from transformer.storage.portable import load_portable
+from transformer.web.api import decoding as roads
+from transformer.web.api import lesson, models
+from transformer.web.api import runs as handlers
+from transformer.web.api import what_if as whatif
+from transformer.web.api.models import ModelExpiredError
+from transformer.web.sessions.model_store import KEY, Shelf
+
+from ...live.test_stream import job
+from ...visitors import sentences
+
+ROOT = Path(__file__).resolve().parents[3]
+SENTENCE = "Wie geht es dir?"
+PAIRS = [[SENTENCE, "How are you?"], ["=1+1 Danke", "@home -thanks +a = ..."], ["Guten Morgen", "Good morning!"]]
+NETWORKS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "tied": {"tie_weights": True},
+    "pre-norm": {"norm_first": True},
+    "no positions": {"positional_encoding": False},
+    "all of it": {"tie_weights": True, "norm_first": True, "positional_encoding": False},
+}
+HANDLERS = (
+    *(handlers.heads, handlers.input_sum, lesson.inside, lesson.stack, lesson.parameters, lesson.checks),
+    *(lesson.shapes, roads.forced, lesson.weights_csv, lesson.notebook, lesson.provenance),
+)
+MORE = {"kind": "cross", "layer": 0, "part": "q_proj", "row": 0, "slip": {"step": 1, "word": "you"}, "stack": "decoder"}
+Handler = Callable[[Any], dict[str, Any]]
+
+
+@pytest.fixture
+def shelf(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
+    """The server's, of this test alone."""
+    shelf = Shelf(Limits())
+    for module in (models, lesson):
+        monkeypatch.setattr(module, "shelf", lambda: shelf)
+    yield shelf
+    shelf.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Models that were trained on a visitor's pairs, until they know them."""
+    made, folder = {}, tmp_path_factory.mktemp("models")
+    for name, changes in NETWORKS.items():
+        learning = {"steps": 60, "dropout": 0.0, "batch_size": 3, "learning_rate": 0.02, "d_model": 16, "d_ff": 32}
+        asked = job("own", name="Mein Modell", pairs=PAIRS, **learning, **changes)
+        for event in live(asked, folder / name):
+            if event["event"] == "trained":
+                break
+        made[name] = folder / name
+    return made
+
+
+def shelved(shelf: Shelf, file: Path, visit: str = "me") -> str:
+    """Its key."""
+    copy = shelf.folder / f"{visit}.safetensors"
+    copy.write_bytes(file.read_bytes())
+    return shelf.put(load_portable(copy), visit, copy)
+
+
+@pytest.fixture
+def key(shelf: Shelf, files: dict[str, Path]) -> str:
+    return shelved(shelf, files["plain"])
+
+
+def asked(handler: Handler, key: str, sentence: str = SENTENCE, **more: Any) -> dict[str, Any]:
+    """An answer as it reaches the page."""
+    answer = handler({"checkpoint": key, "sentence": sentence, **MORE, **more})
+    return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
+
+
+def shown(key: str, sentence: str = SENTENCE) -> dict[str, Any]:
+    answer = json.loads(json.dumps(handlers.show(sentence, key), ensure_ascii=False, allow_nan=False).encode())
+    assert answer["error"] is None
+    return answer["run"]
+
+
+def error_of(key: str, sentence: str) -> str:
+    answer = handlers.show(sentence, key)
+    assert answer["run"] is None
+    return answer["error"]["key"]
+
+
+# Shown as the shipped ones are
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_an_own_model_is_shown(shelf: Shelf, files: dict[str, Path], name: str) -> None:
+    key = shelved(shelf, files[name])
+    run = shown(key)
+    expected = Translator(load_portable(files[name]).checkpoint, key).translate(SENTENCE)
+    assert run["checkpoint"] == key
+    assert tuple(run["output"]) == expected.output == ("how", "are", "you", "?", "E")
+    assert run["reference"]["text"] == "how are you ?"
+    assert run["reference"]["gold"] is None  # nobody has aligned it
+    assert {kind: run["attention"][kind]["heads"] for kind in KINDS} == dict.fromkeys(KINDS, 2)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_an_own_model_passes_all_checks(shelf: Shelf, files: dict[str, Path], name: str) -> None:
+    key = shelved(shelf, files[name])
+    for sentence in (SENTENCE, "guten danke"):
+        found = asked(lesson.checks, key, sentence)["checks"]
+        assert [(each["name"], each["ok"]) for each in found] == [
+            (each, True) for each in ("rows", "masked", "cached", "torch")
+        ]
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_view_answers_for_an_own_model(shelf: Shelf, files: dict[str, Path], name: str, handler: Handler) -> None:
+    assert "error" not in asked(handler, shelved(shelf, files[name]))
+
+
+def test_its_heads_are_silenced_one_by_one(key: str) -> None:
+    answer = asked(handlers.heads, key)
+    assert answer["held_out"] is None
+    assert [(each["layer"], each["head"]) for each in answer["silenced"]] == [(0, 0), (0, 1)]
+
+
+def test_its_numbers_are_its_own(key: str) -> None:
+    assert asked(lesson.shapes, key)["facts"] == {"d_model": 16, "n_heads": 2, "d_ff": 32, "layers": 1}
+    assert asked(handlers.input_sum, key)["d_model"] == 16
+    assert asked(lesson.inside, key)["head_dim"] == 8
+    assert asked(lesson.stack, key)["encoder"]["shape"][-1] == 16
+    forced = asked(roads.forced, key, slip={"step": 1, "word": "!"})
+    assert forced["reference"] is True
+    assert [row["wanted"] for row in forced["teacher"]] == ["how", "are", "you", "?", "E"]
+
+
+def test_it_comes_from_nobodys_command_but_has_a_seed(key: str) -> None:
+    answer = asked(lesson.provenance, key)
+    assert (answer["checkpoint"], answer["command"], str(answer["seed"])) == ("Mein Modell", None, "7")
+    assert answer["weights"] == models.about(key)["weights"]
+
+
+def test_what_the_page_is_told_of_it(key: str) -> None:
+    about = json.loads(json.dumps(models.about(key)))
+    assert about["checkpoint"] == key
+    assert (about["name"], about["corpus"], about["sentences"], about["surprise"]) == ("Mein Modell", "own", 3, False)
+    assert (about["layers"], about["heads"], about["d_model"]) == (1, 2, 16)
+    assert about["examples"][0]["sentence"] == "wie geht es dir"
+    assert about["words"]["all"][0] == ["wie geht es dir", "how are you ?"]
+
+
+def test_shipped_models_are_told_as_before() -> None:
+    about = models.about("toy")
+    assert about.keys() == {"checkpoint", "sentences", "examples", "words", "surprise"}
+    assert models.title("toy") == "toy"
+    assert models.translator("toy") is models.translator("toy")
+
+
+def test_a_click_on_another_model_shows_its_first_example(key: str) -> None:
+    sentence, answer = handlers.choose(gr.EventData(None, {"checkpoint": key, "sentence": "Ich möchte ein Bier"}))
+    assert sentence == answer["run"]["sentence"] == "wie geht es dir"
+    assert "no held-out" in handlers.surprise(gr.EventData(None, {"checkpoint": key}))[1]["error"]["english"]
+
+
+def test_programs_may_ask_it_too(key: str) -> None:
+    assert handlers.translate(SENTENCE, key)["text"] == "how are you ?"
+
+
+# What is kept
+
+WORDS = ("wie", "geht", "es", "dir", "guten", "morgen", "danke")
+OWN_SENTENCES = [" ".join(words) for words in itertools.islice(itertools.permutations(WORDS, 3), 10)]
+
+
+def test_few_runs_of_visits_models_are_kept_and_many_of_shipped_ones(key: str) -> None:
+    first, *others = (handlers.run(key, sentence) for sentence in OWN_SENTENCES)
+    assert handlers.run(key, OWN_SENTENCES[-1]) is others[-1]
+    assert handlers.run(key, OWN_SENTENCES[0]) is not first
+    runs = [handlers.run("classroom", sentence) for sentence in sentences(256)]
+    assert all(handlers.run("classroom", run.sentence) is run for run in runs)
+
+
+def test_what_is_made_of_a_run_of_a_visits_model_is_not_kept(key: str) -> None:
+    question = {"checkpoint": key, "sentence": SENTENCE, **MORE, "changes": []}
+    for ask in (
+        lambda: handlers.show(SENTENCE, key)["run"],
+        *(lambda handler=handler: handler(question) for handler in (lesson.inside, lesson.stack, handlers.input_sum)),
+    ):
+        assert "error" not in ask()
+        assert ask() is not ask()
+
+
+def test_both_runs_and_their_difference_are_not_kept() -> None:
+    """As lists they would take more than everything else that is."""
+    change = [{"do": "silence", "kind": "cross", "layer": 1, "head": 0}]
+    assert whatif.what_if("ein Bier", change) is not whatif.what_if("ein Bier", change)
+
+
+def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = models.held_out("classroom")
+    assert models.readable("classroom") == every
+    assert len(models.readable("classroom", 25)) >= whatif.MAX_PAIRS
+    papers = count_parameters(TransformerConfig(294, 207))
+    monkeypatch.setattr(models, "count_parameters", lambda config: papers)
+    assert 50 < len(models.readable("classroom")) < 200
+    assert models.readable("classroom", 145) == every[:1]
+    monkeypatch.setattr(models, "count_parameters", lambda config: 10**12)
+    assert models.readable("classroom") == every[:1]
+
+
+# What is taken home
+
+
+def test_a_table_has_no_formula_in_it(key: str) -> None:
+    assert shown(key, "=1+1 Danke")["output"] == ["@home", "-", "thanks", "+a", "=", ".", ".", ".", "E"]
+    answer = asked(lesson.weights_csv, key, "=1+1 Danke")
+    assert answer["name"] == "Mein Modell-attention.csv"
+    rows = list(csv.DictReader(io.StringIO(answer["text"])))
+    cells = {cell for row in rows for cell in row.values()}
+    assert {cell for cell in cells if cell[:1] in "=+-@"} == set()
+    assert {"'=1+1", "'@home", "'-", "'+a", "'="} <= {row["key_token"] for row in rows} | {
+        row["query_token"] for row in rows
+    }
+    assert "danke" in {row["key_token"] for row in rows}
+
+
+def test_a_notebook_names_its_file_and_runs_beside_it(key: str, shelf: Shelf, tmp_path: Path) -> None:
+    answer = asked(lesson.notebook, key)
+    assert answer["name"] == "Mein Modell-attention.ipynb"
+    assert key not in answer["text"]
+    cells = json.loads(answer["text"])["cells"]
+    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    assert "Translator.load('Mein-Modell.safetensors', device=\"cpu\")" in code[0]
+    (tmp_path / "Mein-Modell.safetensors").write_bytes(shelf.find(key).file.read_bytes())
+    run = "import json, sys\nspace = {}\nfor cell in json.load(sys.stdin):\n    exec(cell, space)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", run],
+        cwd=tmp_path,
+        env={"TRANSFORMER_HOME": str(ROOT)},
+        input=json.dumps(code),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.split(":")[-1] for line in done.stdout.splitlines()] == [" ok"] * 4
+
+
+# Gone, and other visits'
+
+
+def test_a_model_that_is_forgotten_is_gone(key: str, shelf: Shelf) -> None:
+    assert shown(key)
+    shelf.forget(key)
+    assert error_of(key, "Guten Morgen") == "error.model_gone"
+    with pytest.raises(ModelExpiredError):
+        models.translator(key)
+    with pytest.raises(gr.Error, match="gone"):
+        handlers.translate("Guten Morgen", key)
+    assert models.material(key) is None
+    assert models.title(key) == key  # all that anybody knows of it
+
+
+@pytest.mark.parametrize("handler", [handlers.show, handlers.heads, lesson.inside, lesson.checks, lesson.notebook])
+def test_what_was_asked_before_is_gone_too(key: str, shelf: Shelf, handler: Handler) -> None:
+    def ask() -> str:
+        return json.dumps(handlers.show(SENTENCE, key) if handler is handlers.show else asked(handler, key))
+
+    assert "is gone" not in ask()
+    shelf.forget(key)
+    assert "is gone" in ask()
+
+
+def test_a_program_is_not_answered_from_memory_either(key: str, shelf: Shelf) -> None:
+    handlers.translate(SENTENCE, key)
+    shelf.forget(key)
+    with pytest.raises(gr.Error, match="gone"):
+        handlers.translate(SENTENCE, key)
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_every_view_says_that_a_model_is_gone(key: str, shelf: Shelf, handler: Handler) -> None:
+    shelf.forget(key)
+    assert "is gone" in asked(handler, key, "Guten Morgen")["error"]
+
+
+@pytest.mark.parametrize("name", [KEY, f"{KEY}x", f"{KEY}../toy", f"{KEY}\0", f"{KEY}\ud800", KEY + "x" * 5000])
+def test_a_key_that_never_was_is_gone_too(shelf: Shelf, name: str) -> None:
+    assert error_of(name, SENTENCE) == "error.model_gone"
+    assert isinstance(ModelExpiredError(), CheckpointError)
+    for handler in HANDLERS:
+        assert "is gone" in asked(handler, name)["error"]
+
+
+@pytest.mark.parametrize("name", ["own", "Own-x", " own-x", "Mein Modell", "../own-x", ""])
+def test_what_is_no_key_is_no_checkpoint(key: str, name: str) -> None:
+    assert error_of(name, SENTENCE) == "error.no_checkpoint"
+
+
+def test_no_answer_has_another_visits_key_or_words_in_it(shelf: Shelf, files: dict[str, Path]) -> None:
+    theirs, mine = shelved(shelf, files["tied"], "them"), shelved(shelf, files["plain"], "me")
+    answers = [handlers.show(SENTENCE, mine), handlers.show("wasser", mine), handlers.show(SENTENCE, f"{mine}x")]
+    answers += [handlers.show(SENTENCE, "nothing"), handlers.show("Ich möchte ein Bier"), models.about(mine)]
+    answers += [asked(handler, name) for handler in HANDLERS for name in (mine, f"{mine}x", "nothing", "toy")]
+    said = json.dumps(answers)
+    assert theirs not in said
+    assert "them" not in said
+    assert str(shelf.folder) not in said
+
+
+def test_two_models_of_one_visit_are_two(shelf: Shelf, files: dict[str, Path]) -> None:
+    one, two = shelved(shelf, files["plain"], "me"), shelved(shelf, files["pre-norm"], "me too")
+    assert one != two
+    assert shown(one)["attention"] != shown(two)["attention"]
+
+
+# Files that lie
+
+
+def test_a_model_that_says_a_false_corpus_only_offers_what_it_cannot_take(shelf: Shelf, files: dict[str, Path]) -> None:
+    portable = load_portable(files["plain"])
+    for corpus in ("toy", "classroom"):
+        file = shelf.folder / corpus
+        file.write_bytes(b"")
+        key = shelf.put(type(portable)(**(vars(portable) | {"corpus": corpus})), corpus, file)
+        models.about(key)
+        assert shown(key)["output"]
+        for handler in HANDLERS:
+            answer = asked(handler, key)
+            assert "error" not in answer or answer["error"].endswith(".")
+        _, answer = handlers.surprise(gr.EventData(None, {"checkpoint": key}))
+        assert answer["run"] is None
+        _, answer = handlers.choose(gr.EventData(None, {"checkpoint": key, "sentence": "x"}))
+        assert answer["error"]["key"].startswith("error.")

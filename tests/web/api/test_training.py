@@ -1,0 +1,223 @@
+"""What the Train tab asks before a training is answered with JSON, whoever asks it."""
+
+import base64
+import json
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from transformer.data import MATERIALS
+from transformer.data.uploaded_pairs import MAX_BYTES, MAX_PAIRS
+from transformer.live.limits import Limits
+from transformer.web.api import training as train
+from transformer.web.api.training import SHOWN_WORDS
+
+from ...live.test_plan import question, questions
+from ...storage.test_portable import json_values
+
+
+@pytest.fixture(autouse=True)
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How often a process was prepared. None is."""
+    asked: list[str] = []
+    shop = SimpleNamespace(limits=Limits(), prepare=lambda: asked.append("process"))
+    monkeypatch.setattr(train, "workshop", lambda: shop)
+    return asked
+
+
+def as_sent(answer: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
+
+
+def packed(content: str | bytes) -> str:
+    return base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
+
+
+# The tab as it opens
+
+
+def test_the_tab_opens_with_limits_and_defaults() -> None:
+    sent = as_sent(train.opening())
+    assert sent["limits"] == vars(Limits())
+    assert sent["sentences"] == {
+        "toy": "Ich möchte ein Bier",
+        "classroom": MATERIALS["classroom"].examples[0].sentence,
+        "own": "",
+    }
+    assert sent["defaults"].keys() == {"toy", "classroom", "own", "paper"}
+
+
+@pytest.mark.parametrize("corpus", ["toy", "classroom"])
+def test_the_defaults_of_a_shipped_corpus_can_be_trained(corpus: str) -> None:
+    sent = as_sent(train.opening())
+    asked = {"name": "x", "corpus": corpus, "pairs": [], "watch": sent["sentences"][corpus], **sent["defaults"][corpus]}
+    planned = as_sent(train.plan(asked))
+    assert planned["problems"] == []
+    assert planned["seconds"] < sent["limits"]["seconds"]
+    assert planned["watch"] == sent["sentences"][corpus]
+
+
+@pytest.mark.parametrize("rate", [1e-3, 1e-3 * 64 / 512])  # as it stands, and as the page changes it with the size
+def test_the_papers_network_can_be_trained_on_the_toy(rate: float) -> None:
+    sent = as_sent(train.opening())["defaults"]
+    asked = question(learning_rate=rate) | {"model": sent["paper"]}
+    planned = as_sent(train.plan(asked))
+    assert planned["problems"] == []
+    assert planned["parameters"] == 44_150_793
+
+
+def test_a_process_is_prepared_when_somebody_plans(prepared: list[str]) -> None:
+    train.opening()
+    train.pairs({"rows": []})
+    assert prepared == []
+    train.plan(question())
+    train.plan("nonsense")
+    assert prepared == ["process"] * 2
+
+
+# Pairs
+
+
+def test_rows_are_pairs() -> None:
+    rows = [["Danke", "Thanks"], ["", ""], [" Ja! ", "Yes!"]]
+    assert as_sent(train.pairs({"rows": rows})) == {
+        "pairs": [["Danke", "Thanks"], ["Ja!", "Yes!"]],
+        "bad": [],
+        "header": False,
+    }
+
+
+def test_a_file_is_pairs() -> None:
+    content = packed("\ufeffDeutsch;English\r\nDanke;Thanks\r\n")
+    rows = [["Danke", "Thanks"]]
+    assert as_sent(train.pairs({"file": content, "header": None})) == {"pairs": rows, "bad": [], "header": True}
+    assert as_sent(train.pairs({"file": content, "header": False}))["pairs"] == [["Deutsch", "English"], *rows]
+    assert as_sent(train.pairs({"file": content, "header": True}))["pairs"] == rows
+
+
+def test_bad_rows_are_named_by_their_numbers() -> None:
+    sent = as_sent(train.pairs({"rows": [["a", "b"], ["c"], ["", ""], ["d", "\0"]]}))
+    assert sent["pairs"] == [["a", "b"]]
+    assert [(bad["row"], bad["message"]["key"]) for bad in sent["bad"]] == [
+        (2, "pairs.one_column"),
+        (4, "pairs.invisible"),
+    ]
+
+
+def test_where_no_row_is_good_the_bad_ones_are_told_all_the_same() -> None:
+    sent = as_sent(train.pairs({"file": packed("one\ntwo"), "header": None}))
+    assert sent["error"]["key"] == "pairs.none"
+    assert [bad["row"] for bad in sent["bad"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        (b"", "empty"),
+        (b"\xff\xfe", "not_utf8"),
+        (b"x" * (MAX_BYTES + 1), "too_large"),
+        (b"\0" * 1000, "none"),
+    ],
+)
+def test_a_file_without_pairs_is_refused_with_a_reason(content: bytes, key: str) -> None:
+    assert as_sent(train.pairs({"file": packed(content), "header": None}))["error"]["key"] == f"pairs.{key}"
+
+
+@pytest.mark.parametrize("text", ["%", "a", "====", "ü", "YQ", "YQ==\n", "\ud800", "\0", "YQ==YQ==", "-_-_"])
+def test_a_file_that_is_not_base64_is_no_question(text: str) -> None:
+    assert as_sent(train.pairs({"file": text, "header": None}))["error"]["key"] == "train.no_question"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(None, [], "", 5, {}, {"rows": None}, {"rows": "ab"}, {"rows": {}}, {"file": b"YQ==", "header": None}),
+        *(
+            {"file": 5, "header": None},
+            {"file": "YQ=="},
+            {"file": "YQ==", "header": 1},
+            {"file": "YQ==", "header": "no"},
+        ),
+    ],
+)
+def test_another_question_about_pairs_is_none(asked: Any) -> None:
+    assert as_sent(train.pairs(asked)).keys() == {"error"}
+    assert train.pairs(asked)["error"]["key"] == "train.no_question"
+
+
+def test_more_rows_than_are_taken_are_said_to_be_left_out() -> None:
+    sent = as_sent(train.pairs({"rows": [["a", "b"]] * (MAX_PAIRS + 5)}))
+    assert len(sent["pairs"]) == MAX_PAIRS
+    assert [bad["message"]["key"] for bad in sent["bad"]] == ["pairs.left_out"]
+
+
+@given(json_values | st.fixed_dictionaries({"rows": json_values | st.lists(st.lists(st.text(max_size=5)), max_size=5)}))
+def test_any_question_about_rows_is_answered(asked: Any) -> None:
+    sent = as_sent(train.pairs(asked))
+    assert sent.keys() in ({"pairs", "bad", "header"}, {"error"}, {"error", "bad"})
+
+
+@given(st.binary(max_size=100).map(packed) | st.text(max_size=50), json_values | st.none())
+@example("YQl4", None)
+def test_any_file_is_answered(text: str, header: Any) -> None:
+    sent = as_sent(train.pairs({"file": text, "header": header}))
+    assert sent.keys() in ({"pairs", "bad", "header"}, {"error"}, {"error", "bad"})
+
+
+# Plans
+
+
+def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
+    sent = as_sent(train.plan(question()))
+    assert sent["uniform"] == math.log(9)
+    assert sent["pairs"] == {"training": 2, "held_out": 0}
+    words = sent["vocabularies"]
+    assert words["source"] == ["P", "ich", "mochte", "ein", "bier", "cola"]
+    assert (words["source_size"], words["target_size"]) == (6, 9)
+    pair = sent["example"]
+    assert pair["source"] == ["ich", "mochte", "ein", "bier", "P"]
+    assert pair["decoder_input"] == ["S", "i", "want", "a", "beer", "."]
+    assert pair["target"] == ["i", "want", "a", "beer", ".", "E"]
+    for side, ids in (("source", "source_ids"), ("target", "decoder_input_ids"), ("target", "target_ids")):
+        assert [words[side][i] for i in pair[ids]] == pair[ids.removesuffix("_ids")]
+
+
+def test_of_many_words_the_first_are_shown() -> None:
+    words = as_sent(train.plan(question("classroom")))["vocabularies"]
+    assert len(words["source"]) == len(words["target"]) == SHOWN_WORDS
+    assert words["source_size"] > SHOWN_WORDS
+
+
+def test_held_out_pairs_are_counted() -> None:
+    assert as_sent(train.plan(question("own", held_out=0.4)))["pairs"] == {"training": 2, "held_out": 1}
+
+
+def test_a_plan_with_problems_shows_what_it_can() -> None:
+    sent = as_sent(train.plan(question(steps=0)))
+    assert [(each["field"], each["message"]["key"]) for each in sent["problems"]] == [("steps", "plan.whole")]
+    assert sent["parameters"] == 701_961
+    assert sent["seconds"] is sent["bytes"] is None
+    assert sent["example"]
+    sent = as_sent(train.plan(question("own") | {"pairs": []}))
+    assert [each["field"] for each in sent["problems"]] == ["pairs"]
+    for name in ("parameters", "seconds", "pairs", "uniform", "vocabularies", "example"):
+        assert sent[name] is None
+
+
+@given(questions() | json_values)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(None)
+@example([])
+@example({"n_heads": 3, "d_model": 10**5000})
+@example({"corpus": "toy", "tie_weights": False, "watch": 5})
+@example({"corpus": "toy", "tie_weights": False, "watch": "\ud800"})
+def test_any_plan_is_answered(asked: Any) -> None:
+    sent = as_sent(train.plan(asked))
+    assert all(each["message"]["english"].endswith((".", '".')) for each in sent["problems"])
+    assert sent.keys() == {
+        *("problems", "parameters", "bytes", "seconds", "pairs", "watch", "uniform", "vocabularies", "example"),
+    }

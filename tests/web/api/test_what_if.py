@@ -1,0 +1,226 @@
+"""Changes of a run reach everything that the page shows of it; what cannot be changed is refused with a sentence."""
+
+import base64
+import json
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import Translator
+from transformer.analysis import compare
+from transformer.analysis import sweep as silence_each
+from transformer.analysis.sublayer import look_inside
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.interventions import CHANGES, Interventions
+from transformer.web.api import lesson
+from transformer.web.api import runs as handlers
+from transformer.web.api import what_if as whatif
+
+from .test_runs import BIER, json_values
+
+SENTENCES = {"toy": BIER, "classroom": "Heute habe ich ein kaltes Bier getrunken"}
+HARMLESS = {
+    "silence": {"kind": "cross", "layer": 1, "head": 2},
+    "isolate": {"kind": "encoder", "layer": 0, "heads": [0, 3]},
+    "remove_mask": {"kind": "decoder"},
+    "edit_mask": {"kind": "cross", "query": 0, "key": 1, "allowed": False},
+    "positions": {"stack": "encoder", "how": "shuffled", "seed": 3},
+    "temperature": {"kind": "all", "temperature": 3.0},
+    "drop_residual": {"stack": "decoder", "layer": 1, "sublayer": 2},
+    "swap_word": {"position": 0, "word": "ich"},
+    "force_word": {"step": 1, "word": "."},
+}
+ONE = [{"do": name, **values} for name, values in HARMLESS.items()]
+NOT_HERE = [
+    {"do": "silence", "kind": "cross", "layer": 99, "head": 0},
+    {"do": "swap_word", "position": 40, "word": "ich"},
+    {"do": "swap_word", "position": 0, "word": "wasser"},
+    {"do": "force_word", "step": 0, "word": "wasser"},
+    {"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 3},
+    {"do": "nothing"},
+    {},
+    "silence",
+]
+
+
+def test_there_is_one_of_every_change() -> None:
+    assert list(HARMLESS) == list(CHANGES)
+
+
+@pytest.fixture(scope="module", params=SENTENCES)
+def checkpoint(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def weights(page: dict[str, Any], kind: str) -> np.ndarray:
+    sent = page["attention"][kind]
+    shape = (sent["layers"], sent["heads"], len(sent["queries"]), len(sent["keys"]))
+    return np.frombuffer(base64.b64decode(sent["weights"]), "<f4").reshape(shape)
+
+
+@pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
+def test_the_page_has_the_broken_run_beside_the_unbroken_one(checkpoint: str, change: dict[str, Any]) -> None:
+    sentence, translator = SENTENCES[checkpoint], handlers.translator(checkpoint)
+    answer = json.loads(json.dumps(handlers.show(sentence, checkpoint, [change])))
+    broken = translator.translate(sentence, interventions=Interventions.parse([change]))
+    assert answer["error"] is None
+    assert answer["whole"]["output"] == list(translator.translate(sentence).output)
+    assert answer["whole"]["changes"] == []
+    assert answer["run"]["changes"] == json.loads(json.dumps(Interventions.parse([change]).to_json()))
+    assert answer["run"]["output"] == list(broken.output)
+    assert [step["probability"] for step in answer["run"]["steps"]] == [step.probability for step in broken.steps]
+    for kind in KINDS:
+        np.testing.assert_array_equal(
+            weights(answer["run"], kind), np.stack([m.weights for m in broken.attention.of(kind)])
+        )
+    steps = compare(translator.translate(sentence), broken).steps
+    assert answer["run"]["beside"] == [{"kept": step.kept, "same_input": step.same_input} for step in steps]
+
+
+def test_a_run_without_changes_has_nothing_beside_it() -> None:
+    answer = handlers.show(BIER, "toy", [])
+    assert answer["whole"] is None
+    assert answer["run"]["changes"] == []
+    assert "beside" not in answer["run"]
+
+
+@pytest.mark.parametrize("asked", [*([each] for each in NOT_HERE), {"do": "silence"}, "x", 7, [ONE[0]] * 501])
+def test_a_change_that_has_no_place_is_refused_with_a_sentence(asked: Any) -> None:
+    answer = handlers.show(BIER, "toy", asked)
+    assert (answer["run"], answer["error"]["key"]) == (None, "error.changes")
+    question = {"checkpoint": "toy", "sentence": BIER, "kind": "cross", "layer": 0, "changes": asked}
+    for handler in (lesson.inside, lesson.checks, lesson.stack, lesson.weights_csv, lesson.notebook):
+        assert handler(question).keys() == {"error"}
+    with pytest.raises(gr.Error) as refusal:
+        whatif.what_if(BIER, asked)
+    assert refusal.value.message.endswith(".")
+
+
+def test_a_word_that_was_forced_is_among_the_candidates_however_unlikely() -> None:
+    change = {"do": "force_word", "step": 0, "word": "quickly"}
+    words = handlers.translator("classroom").checkpoint.tgt_vocab.tokens
+    change["word"] = next(word for word in reversed(words) if word.isalpha())
+    step = handlers.show(SENTENCES["classroom"], "classroom", [change])["run"]["steps"][0]
+    assert step["token"] == change["word"]
+    assert change["word"] in [candidate["token"] for candidate in step["candidates"]]
+
+
+@pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
+def test_what_is_inside_a_head_is_of_the_broken_run(checkpoint: str, change: dict[str, Any]) -> None:
+    sentence, translator = SENTENCES[checkpoint], handlers.translator(checkpoint)
+    question = {"checkpoint": checkpoint, "sentence": sentence, "changes": [change]}
+    run = translator.translate(sentence, interventions=Interventions.parse([change]))
+    for kind in KINDS:
+        sent = lesson.inside({**question, "kind": kind, "layer": 1})
+        seen = look_inside(translator, run, kind, 1)
+        for name in ("scores", "weights", "mixed", "residual", "norm"):
+            array = np.frombuffer(base64.b64decode(sent["arrays"][name]["data"]), "<f4")
+            np.testing.assert_array_equal(array, getattr(seen, name).ravel())
+        assert sent["allowed"] == seen.allowed.tolist()
+        np.testing.assert_allclose(seen.weights, run.attention.of(kind)[1].weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
+def test_every_check_that_means_something_of_a_broken_run_is_passed(checkpoint: str, change: dict[str, Any]) -> None:
+    question = {"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], "changes": [change]}
+    checks = lesson.checks(question)["checks"]
+    assert all(each["ok"] for each in checks)
+    names = [each["name"] for each in checks]
+    assert names[:2] == ["rows", "masked"]
+    inside = change["do"] not in ("swap_word", "force_word")
+    assert ("cached" in names) == ("torch" in names) == (not inside)
+    assert ("steps" in names) == (inside and change["do"] != "remove_mask")
+
+
+def test_the_input_of_a_broken_run_is_what_it_read() -> None:
+    change = {"do": "positions", "stack": "encoder", "how": "removed", "seed": 0}
+    question = {"checkpoint": "toy", "sentence": BIER, "stack": "encoder", "changes": [change]}
+    figure = handlers.input_sum(question)["figure"]
+    strips = [np.frombuffer(base64.b64decode(trace["z"]["bdata"]), trace["z"]["dtype"]) for trace in figure["data"]]
+    assert not strips[1].any()
+    np.testing.assert_array_equal(strips[0], strips[2])
+
+
+def test_the_table_of_weights_is_of_the_broken_run() -> None:
+    changes = [{"do": "swap_word", "position": 3, "word": "cola"}, {"do": "force_word", "step": 0, "word": "want"}]
+    question = {"checkpoint": "toy", "sentence": BIER, "changes": changes}
+    run = Translator.load("toy", device="cpu").translate(BIER, interventions=Interventions.parse(changes))
+    assert len(lesson.weights_csv(question)["text"].splitlines()) == 1 + len(run.table())
+
+
+# Which heads matter
+
+
+@pytest.mark.parametrize("on", ["sentence", "held_out"])
+def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
+    sentence, translator = SENTENCES["classroom"], handlers.translator("classroom")
+    answer = json.loads(json.dumps(whatif.sweep({"checkpoint": "classroom", "sentence": sentence, "on": on})))
+    known = handlers.material("classroom")
+    assert known
+    held_out = [(pair.source, pair.target) for pair in next(iter(known.held_out.values()))()[: whatif.MAX_PAIRS]]
+    pairs = held_out if on == "held_out" else [(sentence, translator.translate(sentence).text)]
+    expected = silence_each(translator.checkpoint, pairs)
+    assert answer["sentences"] == len(pairs)
+    assert answer["unbroken"] == pytest.approx(expected.unbroken)
+    assert answer["reference"] == (None if on == "held_out" else pairs[0][1])
+    for kind in KINDS:
+        np.testing.assert_allclose(answer["drop"][kind], expected.drop(kind), atol=1e-6)
+
+
+def test_a_model_without_held_out_sentences_says_so() -> None:
+    answer = whatif.sweep({"checkpoint": "toy", "sentence": BIER, "on": "held_out"})
+    assert answer == {"error": "This model has no held-out sentences."}
+
+
+def test_every_word_of_the_lists_can_be_read_or_said() -> None:
+    words = whatif.vocabulary({"checkpoint": "toy"})
+    assert words["source"] == ["bier", "cola", "ein", "ich", "mochte"]
+    for i, word in enumerate(words["source"]):
+        change = {"do": "swap_word", "position": 0, "word": word}
+        assert handlers.show(BIER, "toy", [change])["run"]["source"][0] == words["source"][i]
+    for word in words["target"]:
+        change = {"do": "force_word", "step": 0, "word": word}
+        assert handlers.show(BIER, "toy", [change])["run"]["output"][0] == word
+    assert whatif.vocabulary({"checkpoint": "../toy"}).keys() == {"error"}
+
+
+@given(json_values)
+def test_any_question_is_answered(question: Any) -> None:
+    assert whatif.vocabulary(question).keys() == {"error"}
+    assert whatif.sweep(question).keys() == {"error"}
+    assert whatif.sweep({"checkpoint": question, "sentence": question, "on": "sentence"}).keys() == {"error"}
+
+
+# For programs
+
+
+def test_what_if_answers_with_both_runs_and_their_difference() -> None:
+    change = {"do": "silence", "kind": "cross", "layer": 1, "head": 0}
+    sentence, translator = SENTENCES["classroom"], handlers.translator("classroom")
+    answer = json.loads(json.dumps(whatif.what_if(sentence, [change], "classroom")))
+    broken = translator.translate(sentence, interventions=Interventions.parse([change]))
+    whole = translator.translate(sentence)
+    assert (answer["unbroken"]["text"], answer["broken"]["text"]) == (whole.text, broken.text)
+    assert answer["same_text"] is (whole.text == broken.text)
+    assert answer["steps"][0]["word"] == whole.output[0]
+    difference = broken.attention.encoder[1].weights - whole.attention.encoder[1].weights
+    np.testing.assert_allclose(answer["difference"]["encoder"][1], difference)
+
+
+def test_which_heads_matter_answers_for_a_sentence_and_for_held_out_ones() -> None:
+    one = whatif.which_heads_matter(SENTENCES["classroom"], "classroom")
+    many = whatif.which_heads_matter(checkpoint="classroom")
+    assert (one["sentences"], many["sentences"]) == (1, whatif.MAX_PAIRS)
+    assert one["drop"].keys() == many["drop"].keys() == set(KINDS)
+
+
+@given(json_values, st.one_of(json_values, st.lists(json_values, max_size=3)), json_values)
+def test_any_call_is_refused_with_a_sentence(sentence: Any, changes: Any, checkpoint: Any) -> None:
+    for call in (lambda: whatif.what_if(sentence, changes, checkpoint), lambda: whatif.which_heads_matter(7, sentence)):
+        with pytest.raises(gr.Error) as refusal:
+            call()
+        assert str(refusal.value.message).endswith(".")

@@ -1,0 +1,74 @@
+"""Figures by the data that they carry and the words on their axes, not by pixels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import sinusoidal_positions
+from transformer.web.figures import positions
+
+ENCODING = sinusoidal_positions(20, 16).numpy()
+
+
+def test_the_heatmap_carries_the_encoding() -> None:
+    figure = positions.heatmap(ENCODING)
+    np.testing.assert_array_equal(figure.data[0].z, ENCODING)
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (-1, 1)  # one scale, so that two encodings compare
+    assert figure.layout.yaxis.title.text == "position"
+    assert figure.layout.xaxis.title.text == "dimension"
+
+
+@given(st.integers(0, 15), st.integers(0, 19))
+def test_the_curves_are_a_column_of_the_encoding_and_a_row_of_the_similarity(dimension: int, position: int) -> None:
+    cosine = positions.similarity(ENCODING)
+    np.testing.assert_array_equal(positions.curve(ENCODING, dimension).data[0].y, ENCODING[:, dimension])
+    np.testing.assert_array_equal(positions.similar(cosine, position).data[0].y, cosine[position])
+
+
+@given(st.integers(1, 40), st.integers(1, 33))
+def test_similarity_is_one_to_itself_symmetric_and_the_same_for_equal_distances(length: int, d_model: int) -> None:
+    cosine = positions.similarity(sinusoidal_positions(length, 2 * d_model).numpy())
+    np.testing.assert_allclose(np.diag(cosine), 1, atol=1e-6)
+    np.testing.assert_allclose(cosine, cosine.T, atol=1e-6)
+    for distance in range(length):
+        same = np.diag(cosine, distance)
+        np.testing.assert_allclose(same, same[0], atol=1e-5)
+
+
+def test_a_position_without_length_is_like_nothing() -> None:
+    np.testing.assert_array_equal(positions.similarity(np.zeros((1, 1), dtype=np.float32)), [[0.0]])
+
+
+def test_a_wavelength_is_what_one_turn_takes() -> None:
+    turns = positions.wavelengths(16)
+    for dimension, turn in enumerate(turns):
+        wave = np.cos if dimension % 2 else np.sin
+        expected = wave(2 * np.pi * np.arange(20) / turn)
+        np.testing.assert_allclose(ENCODING[:, dimension], expected, atol=1e-6)
+
+
+def test_the_input_sum_stacks_three_strips_on_one_scale() -> None:
+    embedding = np.random.default_rng(0).normal(size=(3, 16)).astype(np.float32)
+    figure = positions.input_sum(("ich", "ich", "P"), embedding, ENCODING[:3], embedding + ENCODING[:3])
+    for trace, strip in zip(figure.data, (embedding, ENCODING[:3], embedding + ENCODING[:3]), strict=True):
+        np.testing.assert_array_equal(trace.z, strip)
+    assert len({trace.zmax for trace in figure.data}) == 1
+    assert figure.layout.yaxis.ticktext == ("ich", "ich", "P")  # a repeated word keeps a row of its own
+
+
+def test_markup_in_a_word_is_written_not_read() -> None:
+    figure = positions.input_sum(("<b>x</b>",), ENCODING[:1], ENCODING[:1], ENCODING[:1])
+    assert figure.layout.yaxis.ticktext == ("&lt;b&gt;x&lt;/b&gt;",)
+    assert "<b>" not in figure.to_json().replace("\\u003c", "<")
+
+
+def test_strips_that_do_not_fit_the_tokens_are_refused() -> None:
+    with pytest.raises(ValueError, match="does not fit 2 tokens"):
+        positions.input_sum(("a", "b"), ENCODING[:3], ENCODING[:3], ENCODING[:3])
+
+
+def test_backgrounds_are_the_pages() -> None:
+    for figure in (positions.heatmap(ENCODING), positions.curve(ENCODING, 0)):
+        assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == "rgba(0,0,0,0)"
+        assert figure.layout.title.text is None

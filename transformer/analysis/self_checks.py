@@ -1,0 +1,137 @@
+"""Is what the page shows true? Four measurements on one run, each against a limit.
+
+S source, T target, H heads, D model width, V target vocabulary.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..inference.attention_maps import KINDS, AttentionMap
+from ..inference.decoding import evaluating
+from ..inference.translator import Translation, Translator, read_only
+from ..network.masks import causal_mask
+from ..network.model import Transformer
+from .sublayer import PLACES, ids, record
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was measured, by how much it is off at most, and how much it may be."""
+
+    name: str
+    error: float
+    limit: float
+
+    @property
+    def ok(self) -> bool:
+        return self.error <= self.limit  # what is not a number is not below anything
+
+
+def check(translator: Translator, run: Translation) -> list[Check]:
+    """Measure a run of this translator.
+
+    rows: how far the weights of a row are from summing to 1; a row that may look at nothing is left out.
+    masked: the largest weight in a cell that the mask forbids.
+    cached: how far maps and probabilities, decoded word by word on a cache, are from one pass over the whole.
+    torch: how far that pass's decoder output and logits are from torch.nn.Transformer's on the same weights.
+
+    steps: the same as cached, of a run that was decoded without a cache, because it was changed inside.
+
+    A run under interventions has the checks that mean something of it: PyTorch's network cannot be changed alike, and
+    where a word may look at later ones, one pass over the whole knows more than the steps did.
+    """
+    seen = record(translator, run)
+    maps = [m for kind in KINDS for m in run.attention.of(kind)]
+    checks = [
+        Check("rows", _largest([m.weights.sum(axis=-1)[:, m.allowed.any(axis=-1)] - 1 for m in maps]), 1e-5),
+        Check("masked", _largest([m.weights[:, ~m.allowed] for m in maps]), 0.0),
+    ]
+    changed = translator.probe(run.interventions) is not None
+    if all(not np.triu(m.allowed, 1).any() for m in run.attention.decoder):
+        checks.append(Check("steps" if changed else "cached", _from_a_full_pass(translator, run, maps, seen), 1e-4))
+    if not changed:
+        checks.append(Check("torch", _from_torch(translator, run, seen), 1e-4))
+    return checks
+
+
+def torchs_transformer(ours: Transformer) -> nn.Transformer:
+    """PyTorch's own encoder and decoder with our weights: those of all but the stacked projections are shared.
+
+    It has no dropout and is left in training mode, because in evaluation mode it runs on a fast path that has rules of
+    its own for padding.
+    """
+    c = ours.config
+    shape: dict[str, Any] = {"dim_feedforward": c.d_ff, "dropout": 0.0, "norm_first": c.norm_first, "batch_first": True}
+    with torch.device("meta"):  # weights of no size, that nobody initialises
+        theirs = nn.Transformer(
+            c.d_model,
+            c.n_heads,
+            custom_encoder=nn.TransformerEncoder(
+                nn.TransformerEncoderLayer(c.d_model, c.n_heads, **shape),
+                c.num_encoder_layers,
+                nn.LayerNorm(c.d_model) if c.final_norm != "none" else None,
+                enable_nested_tensor=False,
+            ),
+            custom_decoder=nn.TransformerDecoder(
+                nn.TransformerDecoderLayer(c.d_model, c.n_heads, **shape),
+                c.num_decoder_layers,
+                nn.LayerNorm(c.d_model) if c.final_norm == "both" else None,
+            ),
+            batch_first=True,
+        )
+    weights = ours.state_dict()
+    theirs.load_state_dict({name: _ours(name, weights, c.d_model) for name in theirs.state_dict()}, assign=True)
+    return theirs
+
+
+def _ours(name: str, weights: dict[str, Tensor], width: int) -> Tensor:
+    """Our weights under PyTorch's name; a bias that we do without is zeros there."""
+    name = name.replace("multihead_attn", "cross_attn")
+    if "in_proj_" in name:  # queries, keys and values stacked in one matrix
+        parts = ("q_proj.", "k_proj.", "v_proj.")
+        return torch.cat([_ours(name.replace("in_proj_", part), weights, width) for part in parts])
+    if name not in weights and name.endswith(".bias"):
+        weight = weights[name.removesuffix("bias") + "weight"]
+        return weight.new_zeros(weight.size(0))
+    return weights[name]
+
+
+def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor]) -> float:
+    model = translator.checkpoint.model
+    src, tgt = ids(translator, run)
+    padding = src == model.config.pad_id  # PyTorch's True = may NOT attend
+    with evaluating(model):
+        decoded = torchs_transformer(model)(
+            seen["encoder.input"],
+            seen["decoder.input"],
+            tgt_mask=~causal_mask(tgt.size(1), device=tgt.device),
+            src_key_padding_mask=padding,
+            tgt_key_padding_mask=tgt == model.config.pad_id,
+            memory_key_padding_mask=padding,
+        )
+        logits = model.output_projection(decoded)
+    return _largest([read_only(decoded - seen["decoder.output"]), read_only(logits - seen["logits"])])
+
+
+def _from_a_full_pass(
+    translator: Translator, run: Translation, maps: list[AttentionMap], seen: dict[str, Tensor]
+) -> float:
+    vocab = translator.checkpoint.tgt_vocab.ids
+    said = np.zeros((len(run.steps), len(vocab)))  # (T, V)
+    for row, step in zip(said, run.steps, strict=True):
+        for candidate in step.candidates:
+            row[vocab[candidate.token]] = candidate.probability
+    changes = [said - read_only(seen["logits"][0].softmax(dim=-1))]
+    for m in maps:
+        stack, sublayer, *_ = PLACES[m.kind]
+        changes.append(m.weights - read_only(seen[f"{stack}.{m.layer}.{sublayer}.weights"][0]))
+    return _largest(changes)
+
+
+def _largest(differences: list[np.ndarray]) -> float:
+    """Of their sizes; not a number where one of them is none."""
+    return float(np.max([np.abs(each).max(initial=0.0) for each in differences]))

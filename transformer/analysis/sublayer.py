@@ -1,0 +1,217 @@
+"""One attention sublayer from the inside: every number between what it reads and what leaves its layer.
+
+Q queries, K keys, S source, T target, H heads, D model width, d one head's width, F feed-forward width, L layers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..inference.attention_maps import Kind
+from ..inference.decoding import evaluating
+from ..inference.translator import Translation, Translator, read_only
+from ..network.layers import Layer
+from ..network.model import Transformer
+from ..network.probe import Recorder, chain
+
+PLACES = {  # kind -> its stack, its name there, which sublayer of a layer it is, and which the feed-forward is (§3.1)
+    "encoder": ("encoder", "self_attention", 1, 2),
+    "decoder": ("decoder", "self_attention", 1, 3),
+    "cross": ("decoder", "cross_attention", 2, 3),
+}
+PARTS = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """One attention sublayer and the feed-forward of its layer, as one run computed them. Arrays are read-only float32.
+
+    Post-norm (§3.1): residual = x, sum = norm_input = residual + output, norm = LayerNorm(norm_input). Pre-norm:
+    residual = norm_input, x = norm = LayerNorm(norm_input), sum = residual + output. Where an intervention dropped the
+    residual, that alone is 0. The feed-forward's `ff_` arrays are related alike.
+
+    Attributes:
+        queries, keys: the tokens of the rows and the columns.
+        x, memory: what the query projection reads, and what the key and value projections read.
+        q, k, v: projected and split into heads (§3.2.2).
+        scores: q kᵀ / sqrt(d) of every cell, those that the mask forbids included.
+        allowed: bool, True = may attend.
+        weights, mixed: softmax over the allowed scores, and the values that they mix.
+        output: the concatenated heads after W_O.
+        ff_hidden: after the ReLU (§3.3).
+        layer_output: what the next layer, or whatever follows the stack, reads.
+    """
+
+    kind: Kind
+    layer: int
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    norm_first: bool
+    head_dim: int
+    norm_eps: float
+
+    x: np.ndarray  # (Q, D)
+    memory: np.ndarray  # (K, D)
+    q: np.ndarray  # (H, Q, d)
+    k: np.ndarray  # (H, K, d)
+    v: np.ndarray  # (H, K, d)
+    scores: np.ndarray  # (H, Q, K)
+    allowed: np.ndarray  # (Q, K)
+    weights: np.ndarray  # (H, Q, K)
+    mixed: np.ndarray  # (H, Q, d)
+    output: np.ndarray  # (Q, D)
+    residual: np.ndarray  # (Q, D)
+    sum: np.ndarray  # (Q, D)
+    norm_input: np.ndarray  # (Q, D)
+    norm: np.ndarray  # (Q, D)
+    norm_weight: np.ndarray  # (D,)
+    norm_bias: np.ndarray  # (D,)
+
+    ff_input: np.ndarray  # (Q, D)
+    ff_hidden: np.ndarray  # (Q, F)
+    ff_output: np.ndarray  # (Q, D)
+    ff_residual: np.ndarray  # (Q, D)
+    ff_sum: np.ndarray  # (Q, D)
+    ff_norm_input: np.ndarray  # (Q, D)
+    ff_norm: np.ndarray  # (Q, D)
+    ff_norm_weight: np.ndarray  # (D,)
+    ff_norm_bias: np.ndarray  # (D,)
+
+    layer_output: np.ndarray  # (Q, D)
+
+
+def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
+    """What both stacks of a run read, (1, S) and (1, T)."""
+    checkpoint = translator.checkpoint
+    source = [checkpoint.src_vocab.ids[token] for token in run.source]
+    read = [checkpoint.tgt_vocab.ids[token] for token in run.decoder_input]
+    return torch.tensor([source], device=translator.device), torch.tensor([read], device=translator.device)
+
+
+def record(translator: Translator, run: Translation) -> dict[str, Tensor]:
+    """Every intermediate of one full pass over a run's own tokens, by the name that a probe sees; batch of 1."""
+    model, recorder = translator.checkpoint.model, Recorder()
+    changed = translator.probe(run.interventions)
+    with evaluating(model):
+        model(*ids(translator, run), probe=recorder if changed is None else chain(changed, recorder))
+    return {name: value for name, (value,) in recorder.values.items()}
+
+
+def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int) -> Inside:
+    """One sublayer of a run.
+
+    Args:
+        run: of this translator, without a probe; its interventions are made again.
+        layer: from 0.
+
+    Raises:
+        ValueError: there is no such layer.
+    """
+    model = translator.checkpoint.model
+    stack, sublayer, n, last = PLACES[kind]
+    owner, norm_first = _layer(model, kind, layer), model.config.norm_first
+    seen = record(translator, run)
+
+    def of(name: str) -> np.ndarray:
+        return read_only(seen[f"{stack}.{layer}.{name}"][0])
+
+    queries = run.source if kind == "encoder" else run.decoder_input
+    keys = run.decoder_input if kind == "decoder" else run.source
+    allowed = seen[f"{stack}.{layer}.{sublayer}.mask"][0, 0].expand(len(queries), len(keys)).cpu().numpy().copy()
+    allowed.flags.writeable = False
+    left = "sum" if norm_first else "norm"  # what leaves a sublayer
+
+    def stream(n: int) -> np.ndarray:
+        """What comes to the n-th sublayer: the residual before anybody could drop it."""
+        if n > 1:
+            return of(f"{left}{n - 1}")
+        return read_only(seen[f"{stack}.{layer - 1}.{left}{last}" if layer else f"{stack}.input"][0])
+
+    def read(n: int) -> np.ndarray:
+        return of(f"norm{n}") if norm_first else stream(n)
+
+    x = read(n)
+    norm, ff_norm = getattr(owner, f"norm{n}"), getattr(owner, f"norm{last}")
+    return Inside(
+        kind=kind,
+        layer=layer,
+        queries=queries,
+        keys=keys,
+        norm_first=norm_first,
+        head_dim=model.config.head_dim,
+        norm_eps=norm.eps,
+        x=x,
+        memory=read_only(seen["encoder.output"][0]) if kind == "cross" else x,
+        q=of(f"{sublayer}.q"),
+        k=of(f"{sublayer}.k"),
+        v=of(f"{sublayer}.v"),
+        scores=of(f"{sublayer}.scores"),
+        allowed=allowed,
+        weights=of(f"{sublayer}.weights"),
+        mixed=of(f"{sublayer}.mixed"),
+        output=of(f"{sublayer}.output"),
+        residual=of(f"residual{n}"),
+        sum=of(f"sum{n}"),
+        norm_input=stream(n) if norm_first else of(f"sum{n}"),
+        norm=of(f"norm{n}"),
+        norm_weight=read_only(norm.weight.detach()),
+        norm_bias=read_only(norm.bias.detach()),
+        ff_input=read(last),
+        ff_hidden=of("feed_forward.hidden"),
+        ff_output=of("feed_forward.output"),
+        ff_residual=of(f"residual{last}"),
+        ff_sum=of(f"sum{last}"),
+        ff_norm_input=stream(last) if norm_first else of(f"sum{last}"),
+        ff_norm=of(f"norm{last}"),
+        ff_norm_weight=read_only(ff_norm.weight.detach()),
+        ff_norm_bias=read_only(ff_norm.bias.detach()),
+        layer_output=of(f"{left}{last}"),
+    )
+
+
+def vectors(translator: Translator, run: Translation) -> dict[str, np.ndarray]:
+    """Every token's vector before the first layer and after each: encoder (L + 1, S, D), decoder (L + 1, T, D).
+
+    The LayerNorm that may follow a whole stack is not in it.
+    """
+    config, seen = translator.checkpoint.model.config, record(translator, run)
+    left = "sum" if config.norm_first else "norm"
+    encoder = [f"encoder.{i}.{left}2" for i in range(config.num_encoder_layers)]
+    decoder = [f"decoder.{i}.{left}3" for i in range(config.num_decoder_layers)]
+    return {
+        "encoder": read_only(torch.cat([seen[name] for name in ("encoder.input", *encoder)])),
+        "decoder": read_only(torch.cat([seen[name] for name in ("decoder.input", *decoder)])),
+    }
+
+
+def parameters(translator: Translator, kind: Kind, layer: int, part: str, row: int) -> tuple[np.ndarray, float | None]:
+    """One row of a matrix: output[row] = Σ input[j] · weights[j] + bias.
+
+    Args:
+        part: one of PARTS; the feed-forward's are those of the sublayer's layer.
+
+    Returns:
+        The weights (n,), one an input, and the bias, None where the matrix has none.
+
+    Raises:
+        ValueError: there is no such layer, part or row.
+    """
+    owner = _layer(translator.checkpoint.model, kind, layer)
+    if part not in PARTS:
+        raise ValueError(f"A part is one of {', '.join(PARTS)}.")
+    attention = owner.cross_attn if kind == "cross" else owner.self_attn
+    linear: torch.nn.Linear = getattr(owner if part.startswith("linear") else attention, part)
+    if not 0 <= row < linear.out_features:
+        raise ValueError(f"The rows of {part} are 0 to {linear.out_features - 1}.")
+    return read_only(linear.weight[row].detach()), None if linear.bias is None else linear.bias[row].item()
+
+
+def _layer(model: Transformer, kind: Kind, layer: int) -> Layer:
+    layers = (model.encoder if kind == "encoder" else model.decoder).layers
+    if not 0 <= layer < len(layers):
+        raise ValueError(f"The layers of this kind are 0 to {len(layers) - 1}.")
+    found = layers[layer]
+    assert isinstance(found, Layer)
+    return found

@@ -1,0 +1,1 @@
+"""Decoding, interventions, and a translator that returns its attention maps."""

@@ -1,0 +1,356 @@
+"""What if: changes to a run, as data, and the probe that makes them. Knows nothing of text or checkpoints.
+
+B batch, H heads, Q queries, K keys, T positions, D model width, d one head's width.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ..network.config import TransformerConfig, validate_field_types
+from ..network.probe import Probe
+from .attention_maps import KINDS, Kind
+
+Stack = Literal["encoder", "decoder"]
+PLACES = {  # kind -> its stack, and its name there
+    "encoder": ("encoder", "self_attention"),
+    "decoder": ("decoder", "self_attention"),
+    "cross": ("decoder", "cross_attention"),
+}
+MOST = 500  # changes at once; the toy has 144 heads
+LONGEST = 40  # characters of a word
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change. All numbers are from 0.
+
+    Raises:
+        ValueError: a value that means nothing in any network; the message names it.
+    """
+
+    def __post_init__(self) -> None:
+        validate_field_types(self)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type is int and not 0 <= value < 2**63:
+                raise ValueError(f"{field.name} ({value}) is not at least 0 and below 2^63")
+            if field.type is str and (not isinstance(value, str) or not 0 < len(value) <= LONGEST):
+                raise ValueError(f"{field.name} is not a word of at most {LONGEST} characters")
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What it changes: two changes of one place contradict each other."""
+        return (type(self), *(getattr(self, field.name) for field in fields(self)))
+
+    def names(self, config: TransformerConfig) -> Iterator[str]:
+        """The intermediates that it replaces; none where it changes what is read or said."""
+        yield from ()
+
+    def replace(self, value: Tensor, positions: Tensor) -> Tensor:
+        """One of those intermediates as it is to be; `positions` (N, D) are all that this run may come to."""
+        raise NotImplementedError
+
+
+def _attention(kind: Kind, layer: int, part: str) -> str:
+    stack, name = PLACES[kind]
+    return f"{stack}.{layer}.{name}.{part}"
+
+
+def _layers(config: TransformerConfig, stack: str) -> int:
+    return config.num_encoder_layers if stack == "encoder" else config.num_decoder_layers
+
+
+def _every_layer(config: TransformerConfig, kind: Kind, part: str) -> Iterator[str]:
+    yield from (_attention(kind, layer, part) for layer in range(_layers(config, PLACES[kind][0])))
+
+
+@dataclass(frozen=True)
+class Silence(Change):
+    """What a head mixed from its values becomes zero before W_O (§3.2.2). Its map stays."""
+
+    kind: Kind
+    layer: int
+    head: int
+
+    def names(self, config: TransformerConfig) -> Iterator[str]:
+        yield _attention(self.kind, self.layer, "mixed")
+
+    def replace(self, value: Tensor, positions: Tensor) -> Tensor:
+        return value.index_fill(1, torch.tensor([self.head], device=value.device), 0)  # (B, H, Q, d)
+
+
+@dataclass(frozen=True)
+class Isolate(Change):
+    """All heads of a layer but these become silent."""
+
+    kind: Kind
+    layer: int
+    heads: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        heads = self.heads
+        whole = isinstance(heads, tuple | list) and all(type(head) is int and 0 <= head < 2**63 for head in heads)
+        if not whole or not heads:
+            raise ValueError("heads is not a list of whole numbers from 0 on, with one at least")
+        object.__setattr__(self, "heads", tuple(sorted(set(heads))))
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        return (Isolate, self.kind, self.layer)
+
+    def names(self, config: TransformerConfig) -> Iterator[str]:
+        yield _attention(self.kind, self.layer, "mixed")
+
+    def replace(self, value: Tensor, positions: Tensor) -> Tensor:
+        others = [head for head in range(value.size(1)) if head not in self.heads]
+        return value.index_fill(1, torch.tensor(others, dtype=torch.long, device=value.device), 0)
+
+
+@dataclass(frozen=True)
+class RemoveMask(Change):
+    """In every layer of a kind, everybody may attend to everything: in the encoder and in cross-attention to padding
+    too, in the decoder to the future too (its padding stays closed)."""
+
+    kind: Kind
+
+    def names(self, config: TransformerConfig) -> Iterator[str]:
+        return _every_layer(config, self.kind, "mask")
+
+    def replace(self, value: Tensor, positions: Tensor) -> Tensor:
+        if self.kind != "decoder":
+            return torch.ones_like(value)
+        return value[..., -1:, :].expand_as(value)  # the last row has no future: what it may not see is padding
+
+
+@dataclass(frozen=True)
+class EditMask(Change):
+    """Whether one query may attend to one key, in every layer of a kind."""
+
+    kind: Kind
+    query: int
+    key: int
+    allowed: bool
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        return (EditMask, self.kind, self.query, self.key)
+
+    def names(self, config: TransformerConfig) -> Iterator[str]:
+        return _every_layer(config, self.kind, "mask")
+
+    def replace(self, value: Tensor, positions: Tensor) -> Tensor:
+        if self.query >= value.size(-2) or self.key >= value.size(-1):
+            return value  # the decoder has not come so far yet
+        value = value.clone()  # (B, H, Q, K)
+        value[..., self.query, self.key] = self.allowed
+        return value
+
+
+@dataclass(frozen=True)
+class Positions(Change):
+    """Positions are not added to the words of a stack, or each word gets that of another, drawn by seed."""
+
+    stack: Stack
+    how: Literal["removed", "shuffled"]
+    seed: int = 0
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        return (Positions, self.stack)
+
+    def names(self, config: TransformerConfig) -> Iterator[str]:
+        yield f"{self.stack}.positions"
+
+    def replace(self, value: Tensor, positions: Tensor) -> Tensor:
+        if self.how == "removed":
+            return torch.zeros_like(value)
+        # A source is shuffled in itself. A target grows, and a word that was read is not to move: it gets its place
+        # among all that there may be.
+        these = value if self.stack == "encoder" else positions
+        order = torch.randperm(len(these), generator=torch.Generator().manual_seed(self.seed))
+        return these[order.to(these.device)][: len(value)]
+
+
+@dataclass(frozen=True)
+class Temperature(Change):
+    """Scores are divided by it before the softmax: above 1 attention spreads out, below 1 it sharpens."""
+
+    temperature: float
+    kind: Literal["all", "encoder", "decoder", "cross"] = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.01 <= self.temperature <= 100:
+            raise ValueError(f"temperature ({self.temperature}) is not from 0.01 to 100")
+        object.__setattr__(self, "temperature", float(self.temperature))
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        return (Temperature, self.kind)
+
+    def names(self, config: TransformerConfig) -> Iterator[str]:
+        for kind in KINDS if self.kind == "all" else (self.kind,):
+            yield from _every_layer(config, kind, "scores")
+
+    def replace(self, value: Tensor, positions: Tensor) -> Tensor:
+        return value / self.temperature
+
+
+@dataclass(frozen=True)
+class DropResidual(Change):
+    """LayerNorm(Sublayer(x)) instead of LayerNorm(x + Sublayer(x)) (§3.1). Sublayers count from 1, as norms do."""
+
+    stack: Stack
+    layer: int
+    sublayer: int
+
+    def names(self, config: TransformerConfig) -> Iterator[str]:
+        yield f"{self.stack}.{self.layer}.residual{self.sublayer}"
+
+    def replace(self, value: Tensor, positions: Tensor) -> Tensor:
+        return torch.zeros_like(value)
+
+
+@dataclass(frozen=True)
+class SwapWord(Change):
+    """Another word at a position of the source."""
+
+    position: int
+    word: str
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        return (SwapWord, self.position)
+
+
+@dataclass(frozen=True)
+class ForceWord(Change):
+    """What the decoder says at a step, whatever it would say; it goes on from there."""
+
+    step: int
+    word: str
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        return (ForceWord, self.step)
+
+
+CHANGES: dict[str, type[Change]] = {  # their names in JSON; where two change one tensor, the first here goes first
+    "silence": Silence,
+    "isolate": Isolate,
+    "remove_mask": RemoveMask,
+    "edit_mask": EditMask,
+    "positions": Positions,
+    "temperature": Temperature,
+    "drop_residual": DropResidual,
+    "swap_word": SwapWord,
+    "force_word": ForceWord,
+}
+_ORDER = list(CHANGES.values())
+
+
+@dataclass(frozen=True)
+class Interventions:
+    """Changes that combine. The same changes are equal, in whatever order they were made.
+
+    Raises:
+        ValueError: there are too many, or two contradict each other.
+    """
+
+    changes: tuple[Change, ...] = ()
+
+    def __post_init__(self) -> None:
+        changes = dict.fromkeys(self.changes)
+        if len(changes) > MOST:
+            raise ValueError(f"That is {len(changes)} changes at once, and at most {MOST} are possible.")
+        places: dict[tuple[Any, ...], Change] = {}
+        for change in changes:
+            if (other := places.setdefault(change.place, change)) is not change:
+                raise ValueError(f"{change} contradicts {other}.")
+        ordered = sorted(changes, key=lambda change: (_ORDER.index(type(change)), repr(change)))
+        object.__setattr__(self, "changes", tuple(ordered))
+
+    @classmethod
+    def parse(cls, data: Any) -> "Interventions":
+        """From what `to_json` returns, which anybody may have edited.
+
+        Raises:
+            ValueError: it is something else, or means nothing; the message is a sentence.
+        """
+        if not isinstance(data, list):
+            raise ValueError("Changes are a list.")
+        if len(data) > MOST:
+            raise ValueError(f"That is {len(data)} changes at once, and at most {MOST} are possible.")
+        return cls(tuple(_change(item) for item in data))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """One object a change: `{"do": "silence", "kind": "cross", "layer": 0, "head": 3}`."""
+        names = {kind: name for name, kind in CHANGES.items()}
+        return [{"do": names[type(change)], **asdict(change)} for change in self.changes]
+
+    def check(self, config: TransformerConfig) -> None:
+        """Raises ValueError where a network of this shape has no such layer, sublayer or head."""
+        for change in self.changes:
+            match change:
+                case Silence(kind=kind, layer=layer, head=head):
+                    _within("layers of this kind", layer, _layers(config, PLACES[kind][0]))
+                    _within("heads", head, config.n_heads)
+                case Isolate(kind=kind, layer=layer, heads=heads):
+                    _within("layers of this kind", layer, _layers(config, PLACES[kind][0]))
+                    _within("heads", heads[-1], config.n_heads)
+                case DropResidual(stack=stack, layer=layer, sublayer=sublayer):
+                    _within("layers of this stack", layer, _layers(config, stack))
+                    _within("sublayers", sublayer, 2 if stack == "encoder" else 3, first=1)
+
+    def probe(self, config: TransformerConfig, positions: Tensor) -> Probe | None:
+        """What makes them in a network of this shape; None where they change only what is read and said.
+
+        It is for whole passes: the decoder reads all positions from the first on at once.
+
+        Args:
+            positions: the encodings of all positions that the decoder may come to, (N, D).
+        """
+        table: dict[str, list[Callable[[Tensor, Tensor], Tensor]]] = {}
+        for change in self.changes:
+            for name in change.names(config):
+                table.setdefault(name, []).append(change.replace)
+
+        def see(name: str, value: Tensor) -> Tensor:
+            for replace in table.get(name, ()):
+                value = replace(value, positions)
+            return value
+
+        return see if table else None
+
+
+NOTHING = Interventions()
+
+
+def _within(what: str, value: int, count: int, first: int = 0) -> None:
+    if not first <= value < first + count:
+        raise ValueError(f"The {what} are {first} to {first + count - 1}.")
+
+
+def _change(item: Any) -> Change:
+    if not isinstance(item, dict):
+        raise ValueError("A change is an object.")
+    name = item.get("do")
+    if not isinstance(name, str) or name not in CHANGES:
+        raise ValueError(f"A change's “do” is one of {', '.join(CHANGES)}.")
+    kind, values = CHANGES[name], {key: value for key, value in item.items() if key != "do"}
+    known = [field.name for field in fields(kind)]
+    if unknown := [key for key in values if key not in known]:
+        raise ValueError(f"{name} has no {str(unknown[0])[:LONGEST]!r}; it has {', '.join(known)}.")
+    if nested := [key for key, value in values.items() if isinstance(value, dict | list) and key != "heads"]:
+        raise ValueError(f"{name}: {nested[0]} is one value.")
+    try:
+        return kind(**values)
+    except TypeError:
+        raise ValueError(f"{name} needs {', '.join(known)}.") from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {str(error)[:200]}.") from None

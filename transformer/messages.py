@@ -1,0 +1,61 @@
+"""Sentences for people, by their key in assets/locales: English as text here, any language on the page."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+CATALOGUE = Path(__file__).resolve().parents[1] / "assets" / "locales" / "en.json"
+
+
+@cache
+def english() -> dict[str, str]:
+    """Every English text of the page by its key."""
+    texts: dict[str, str] = json.loads(CATALOGUE.read_text("utf-8"))
+    return texts
+
+
+@dataclass(frozen=True)
+class Words:
+    """The first words of a list and the number of the others: "a, b and 3 more"."""
+
+    shown: tuple[str, ...]
+    rest: int = 0
+
+    def __str__(self) -> str:
+        return ", ".join(self.shown) + (f" and {self.rest} more" if self.rest else "")
+
+
+@dataclass(frozen=True)
+class Message:
+    """One sentence that the page can show in any language.
+
+    Attributes:
+        key: the sentence's key in assets/locales.
+        values: placeholder -> a text, a number or Words.
+    """
+
+    key: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return english()[self.key].format(**self.values)
+
+    def for_page(self) -> dict[str, Any]:
+        """As JSON: the key, its values, and the sentence in English."""
+        values = {name: asdict(value) if isinstance(value, Words) else value for name, value in self.values.items()}
+        return {"key": self.key, "values": values, "english": str(self)}
+
+
+class MessageError(ValueError):
+    """An error whose message is for visitors.
+
+    Args:
+        key: the sentence's key in assets/locales.
+        values: placeholder -> value.
+    """
+
+    def __init__(self, key: str, **values: Any) -> None:
+        self.message = Message(key, values)
+        super().__init__(str(self.message))

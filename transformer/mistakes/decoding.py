@@ -1,0 +1,355 @@
+"""Mistakes that spoil a run of a trained model.
+
+B batch, S source, T target, H heads, Q queries, K keys, D model width, V target vocabulary.
+"""
+
+import copy
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..analysis.sublayer import ids
+from ..data.vocabulary import END, PAD, START
+from ..inference.attention_maps import KINDS, AttentionMap
+from ..inference.decoding import decode, evaluating
+from ..inference.interventions import Interventions, RemoveMask, Temperature
+from ..inference.translator import Translation, Translator
+from ..network.model import Transformer
+from ..network.probe import Probe, Recorder
+from ..network.rng import rng_lock
+from .mistake import DecodingMistake, Side, Symptom
+
+
+@contextmanager
+def _chance() -> Iterator[None]:
+    """PyTorch draws dropout from one generator for all threads: nobody else draws here meanwhile, and whoever trains
+    beside this draws what they would."""
+    with rng_lock, torch.random.fork_rng(devices=[]):
+        yield
+
+
+def _most(score: np.ndarray) -> tuple[int, int]:
+    """The layer and the head of the highest score; (L, H)."""
+    layer, head = np.unravel_index(int(score.argmax()), score.shape)
+    return int(layer), int(head)
+
+
+def padding_rows(translator: Translator, sentence: str) -> Symptom:
+    """Two sentences of one batch, the second two words shorter: its padding is where the mask goes wrong."""
+    model, run = translator.checkpoint.model, translator.translate(sentence)
+    src, tgt = (row.expand(2, -1) for row in ids(translator, run))
+    tgt = F.pad(tgt, (0, 2))
+    tgt[0, -2:] = tgt[0, 1]  # the first goes on with any word
+    causal = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool, device=tgt.device).tril()
+    mask = (tgt != model.config.pad_id)[:, None, :, None] & causal
+    seen: dict[str, Tensor] = {}
+
+    def wrong(closed: float) -> Probe:
+        """Attention as it is written everywhere, with `closed` as the score of a masked cell."""
+
+        def probe(name: str, value: Tensor) -> Tensor:
+            if name.startswith("decoder") and name.endswith("self_attention.scores"):
+                seen["scores"] = value
+            if name.startswith("decoder") and name.endswith("self_attention.weights"):
+                value = seen["weights"] = seen["scores"].masked_fill(~mask, closed).softmax(dim=-1)
+            return value
+
+        return probe
+
+    def nan_share(probe: Probe) -> float:
+        with evaluating(model):
+            return float(model(src, tgt, probe=probe).logits.isnan().float().mean())
+
+    def drawn(weights: Tensor, mask: Tensor) -> AttentionMap:
+        """The last layer's map of the padded sentence; a row that is masked whole looks everywhere."""
+        allowed = (mask | ~mask.any(dim=-1, keepdim=True)).cpu().numpy()
+        tokens = (*run.decoder_input, PAD, PAD)
+        layer = model.config.num_decoder_layers - 1
+        return AttentionMap("decoder", layer, tokens, tokens, weights[1].cpu().numpy(), allowed)
+
+    numbers = {"nan_share": nan_share(wrong(-math.inf))}
+    nan_share(wrong(-1e9))
+    numbers["weight_on_future"] = float(seen["weights"].triu(1).amax())
+    recorder = Recorder(lambda name: name.endswith("self_attention.weights") and name.startswith("decoder"))
+    right = {"nan_share": nan_share(recorder)}
+    right["weight_on_future"] = max(float(weights[0].triu(1).amax()) for weights in recorder.values.values())
+    *_, last = recorder.values.values()
+    columns = (tgt != model.config.pad_id)[1] & causal
+    # The likeliest word of a row of NaN is id 0, which is P: it says nothing at all.
+    return Symptom(
+        Side(right, run.text, attention=drawn(last[0], columns)),
+        Side(numbers, "", attention=drawn(seen["weights"], mask[1, 0])),
+        sentence,
+    )
+
+
+def cross_padding(translator: Translator, sentence: str) -> Symptom:
+    """The decoder looks at P. Where a model's sentences are not padded, one word of padding is put there."""
+    checkpoint = translator.checkpoint
+    count = len(checkpoint.src_vocab.split(sentence))
+    if not checkpoint.pad_source or count == checkpoint.source_length:
+        checkpoint = replace(checkpoint, pad_source=True, source_length=max(checkpoint.source_length, count + 1))
+    padded = Translator(checkpoint, translator.name)
+
+    def on_padding(run: Translation) -> np.ndarray:
+        """(L, H, T)"""
+        padding = [token == PAD for token in run.source]
+        return np.stack([m.weights[:, :, padding].sum(axis=-1) for m in run.attention.cross])
+
+    forgotten = padded.translate(sentence, interventions=Interventions((RemoveMask("cross"),)))
+    layer, head = _most(on_padding(forgotten).max(axis=-1))
+
+    def side(run: Translation) -> Side:
+        there = on_padding(run)
+        numbers = {"weight_on_padding": float(there.mean()), "most_on_padding": float(there.max())}
+        return Side(numbers, run.text, attention=run.attention.cross[layer])
+
+    return Symptom(side(padded.translate(sentence)), side(forgotten), sentence, head=head)
+
+
+def no_eval(translator: Translator, sentence: str) -> Symptom:
+    """The paper's dropout of 0.1 goes on in the translation: two runs of one sentence differ."""
+    checkpoint, run = translator.checkpoint, translator.translate(sentence)
+    src, _ = ids(translator, run)
+
+    def runs(model: Transformer) -> Side:
+        found, texts = [], []
+        for seed in range(2):
+            torch.manual_seed(seed)
+            said, distributions = _tutorial_loop(model, translator, src)
+            found.append(distributions)
+            texts.append(checkpoint.tgt_vocab.decode(said))
+        common = min(map(len, found))
+        return Side({"difference": float((found[0][:common] - found[1][:common]).abs().max())}, " | ".join(texts))
+
+    with _chance(), torch.no_grad():
+        model = Transformer(replace(checkpoint.model.config, dropout=0.1)).to(translator.device)
+        model.load_state_dict(checkpoint.model.state_dict())
+        return Symptom(right=runs(model.eval()), wrong=runs(model.train()), sentence=sentence)
+
+
+def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> tuple[list[int], Tensor]:
+    """Greedy as tutorials write it: in whatever mode the model is, everything read again at each step. Ids that were
+    said, and the distributions (T, V)."""
+    start, end = (translator.checkpoint.tgt_vocab.ids[token] for token in (START, END))
+    read, rows = [start], []
+    while len(read) <= translator.checkpoint.output_limit and read[1:][-1:] != [end]:
+        rows.append(model(src, src.new_tensor([read]), need_weights=False).logits[0, -1].softmax(dim=-1))
+        read.append(int(rows[-1].argmax()))
+    return read[1:], torch.stack(rows)
+
+
+def never_stops(translator: Translator, sentence: str) -> Symptom:
+    """As many words as fit, whatever is said."""
+    checkpoint, vocab = translator.checkpoint, translator.checkpoint.tgt_vocab
+    src, _ = ids(translator, translator.translate(sentence))
+
+    def side(end: int) -> Side:
+        steps = list(decode(checkpoint.model, src, vocab.ids[START], end, checkpoint.output_limit))
+        said = [vocab.tokens[step.token] for step in steps]
+        after = len(said) - said.index(END) - 1 if END in said else 0
+        return Side({"words_after_end": after, "steps": len(said)}, " ".join(said))
+
+    return Symptom(side(vocab.ids[END]), side(-1), sentence)
+
+
+def unscaled(translator: Translator, sentence: str) -> Symptom:
+    """Scores are sqrt(d_k) times too large, and the softmax sees little but its largest one (§3.2.1, footnote 4)."""
+
+    undone = Temperature(1 / math.sqrt(translator.checkpoint.model.config.head_dim))
+    plain, changed = (
+        translator.translate(sentence),
+        translator.translate(sentence, interventions=Interventions((undone,))),
+    )
+    spread = [np.stack([m.entropy().mean(axis=-1) for m in run.attention.encoder]) for run in (plain, changed)]
+    layer, head = _most(spread[0] - spread[1])  # of the encoder, which reads the same words in both
+
+    def side(run: Translation) -> Side:
+        maps = [m for kind in KINDS for m in run.attention.of(kind)]
+        numbers = {
+            "entropy": float(np.mean([m.entropy().mean() for m in maps])),
+            "largest_weight": float(np.mean([m.weights.max(axis=-1).mean() for m in maps])),
+        }
+        return Side(numbers, run.text, attention=run.attention.encoder[layer])
+
+    return Symptom(side(plain), side(changed), sentence, head=head)
+
+
+def axes_swapped(translator: Translator, sentence: str) -> Symptom:
+    """Columns drawn as rows: what sums to 1 runs down the picture, and a word seems to look at its own queries."""
+    run = translator.translate(sentence)
+    right = run.attention.cross
+    wrong = [
+        AttentionMap(m.kind, m.layer, m.key_tokens, m.query_tokens, m.weights.swapaxes(-1, -2), m.allowed.T)
+        for m in right
+    ]
+    layer, head = _most(np.stack([m.weights.max(axis=(-1, -2)) for m in right]))
+
+    def side(maps: Sequence[AttentionMap]) -> Side:
+        off = max(float(np.abs(m.weights.sum(axis=-1) - 1).max()) for m in maps)
+        numbers = {"row_sum_error": off, "rows": len(maps[0].query_tokens), "columns": len(maps[0].key_tokens)}
+        return Side(numbers, run.text, attention=maps[layer])
+
+    return Symptom(side(right), side(wrong), sentence, head=head)
+
+
+def after_dropout(translator: Translator, sentence: str) -> Symptom:
+    """Weights kept where dropout has been over them: some are 0, the others too large by 1 / 0.9."""
+    run = translator.translate(sentence)
+    right = [m for kind in KINDS for m in run.attention.of(kind)]
+    with _chance():
+        torch.manual_seed(0)
+        wrong = [replace(m, weights=F.dropout(torch.tensor(np.array(m.weights)), 0.1).numpy()) for m in right]
+    layers = len(run.attention.cross)
+    layer, head = _most(np.stack([np.abs(m.weights.sum(axis=-1) - 1).mean(axis=-1) for m in wrong[-layers:]]))
+
+    def side(maps: Sequence[AttentionMap]) -> Side:
+        off = max(float(np.abs(m.weights.sum(axis=-1) - 1).max()) for m in maps)
+        gone = np.concatenate([(m.weights == 0)[:, m.allowed].ravel() for m in maps])
+        numbers = {"row_sum_error": off, "lost_share": float(gone.mean())}
+        return Side(numbers, run.text, attention=maps[layer - layers])  # the last ones are of cross-attention
+
+    return Symptom(side(right), side(wrong), sentence, head=head)
+
+
+def one_head(translator: Translator, sentence: str) -> Symptom:
+    """Head 0 of the last layer shown as "the attention": of all heads, how many look where it looks?"""
+    run = translator.translate(sentence)
+    looks = np.stack([m.weights.argmax(axis=-1) for m in run.attention.cross])  # (L, H, T)
+    shown = looks[-1, 0]
+    others = np.delete(looks.reshape(-1, len(shown)), (len(looks) - 1) * looks.shape[1], axis=0)
+    agree = float((others == shown).mean()) if len(others) else 1.0
+    right = {"agreement": 1.0, "heads": looks.shape[0] * looks.shape[1]}
+    last = run.attention.cross[-1]
+    return Symptom(
+        Side(right, run.text, attention=last),
+        Side({"agreement": agree, "heads": 1}, run.text, attention=replace(last, weights=last.weights[:1])),
+        sentence,
+    )
+
+
+def positions_from_ids(translator: Translator, sentence: str) -> Symptom:
+    """A word's position is looked up by its id, so it is the same wherever it stands: their order tells nothing.
+
+    Both texts are what is said after the right words so far, of the sentence and of the same read backwards.
+    """
+    model, run = translator.checkpoint.model, translator.translate(sentence)
+    src, tgt = ids(translator, run)
+    words = int((src != model.config.pad_id).sum())
+    turned = torch.cat([src[:, :words].flip(1), src[:, words:]], dim=1)
+
+    def by_id(these: Tensor) -> Probe:
+        table = {"encoder.positions": these[0], "decoder.positions": tgt[0]}
+        return lambda name, value: model.positions[table[name]] if name in table else value
+
+    def side(wrong: bool) -> Side:
+        with evaluating(model):
+            one, two = (model(each, tgt, probe=by_id(each) if wrong else None).logits[0] for each in (src, turned))
+        decoded = translator.checkpoint.tgt_vocab.decode
+        text = " | ".join(decoded(each.argmax(dim=-1).tolist()) for each in (one, two))
+        return Side({"difference": float((one.softmax(-1) - two.softmax(-1)).abs().max())}, text)
+
+    return Symptom(side(False), side(True), sentence)
+
+
+class _FreshNorm(nn.Module):
+    """The mistake itself: a LayerNorm of every call, which nothing saves and nothing trains."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.LayerNorm(x.size(-1), device=x.device, dtype=x.dtype)(x)
+
+
+def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
+    """What training taught the norms is lost, and `state_dict` has no place for it."""
+    run, checkpoint = translator.translate(sentence), translator.checkpoint
+    src, tgt = ids(translator, run)
+    said = [checkpoint.tgt_vocab.ids[token] for token in run.output]
+    broken = copy.deepcopy(checkpoint.model)
+    for module in list(broken.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.LayerNorm):
+                setattr(module, name, _FreshNorm())
+
+    def side(model: Transformer) -> Side:
+        kept = sum(value.numel() for name, value in model.state_dict().items() if "norm" in name)
+        with evaluating(model):
+            logs = model(src, tgt, need_weights=False).logits[0].log_softmax(dim=-1)  # (T, V)
+        probability = math.exp(float(logs[range(len(said)), said].sum()))
+        text = Translator(replace(checkpoint, model=model), translator.name).translate(sentence).text
+        return Side({"saved_norm_values": kept, "probability": probability}, text)
+
+    return Symptom(side(checkpoint.model), side(broken), sentence)
+
+
+DECODING_MISTAKES = (
+    DecodingMistake(
+        "padding_rows",
+        right="mask = (tgt != PAD)[:, None, None, :] & causal  # key columns",
+        wrong="mask = (tgt != PAD)[:, None, :, None] & causal  # query rows",
+        run=padding_rows,
+    ),
+    DecodingMistake(
+        "cross_padding",
+        right="x, weights = self.cross_attn(x, memory, memory, mask=src_padding_mask)",
+        wrong="x, weights = self.cross_attn(x, memory, memory)",
+        run=cross_padding,
+    ),
+    DecodingMistake(
+        "no_eval",
+        right="model.eval()\nwith torch.no_grad():\n    print(translate(model, sentence))",
+        wrong="with torch.no_grad():\n    print(translate(model, sentence))",
+        run=no_eval,
+        shown_on="classroom",
+    ),
+    DecodingMistake(
+        "never_stops",
+        right="for _ in range(max_len):\n    ...\n    if next_word == END:\n        break",
+        wrong="for _ in range(max_len):\n    ...",
+        run=never_stops,
+    ),
+    DecodingMistake(
+        "unscaled",
+        right="scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)",
+        wrong="scores = q @ k.transpose(-2, -1)",
+        run=unscaled,
+    ),
+    DecodingMistake(
+        "axes_swapped",
+        right='ax.imshow(weights)  # (queries, keys)\nax.set_ylabel("query")\nax.set_xlabel("key")',
+        wrong='ax.imshow(weights.T)\nax.set_ylabel("query")\nax.set_xlabel("key")',
+        run=axes_swapped,
+    ),
+    DecodingMistake(
+        "after_dropout",
+        right="weights = scores.softmax(dim=-1)\nself.weights = weights\nreturn self.dropout(weights) @ v",
+        wrong="weights = self.dropout(scores.softmax(dim=-1))\nself.weights = weights\nreturn weights @ v",
+        run=after_dropout,
+    ),
+    DecodingMistake(
+        "one_head",
+        right="for layer, weights in enumerate(cross_attention):  # (heads, queries, keys)\n    show(layer, weights)",
+        wrong='show("the attention", cross_attention[-1][0])',
+        run=one_head,
+    ),
+    DecodingMistake(
+        "positions_from_ids",
+        right="x = self.embedding(ids) + self.positions[: ids.size(1)]",
+        wrong="x = self.embedding(ids) + self.positions[ids]",
+        run=positions_from_ids,
+        shown_on="classroom",
+    ),
+    DecodingMistake(
+        "norm_in_forward",
+        right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
+        "def forward(self, x):\n    return self.norm(x)",
+        wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)",
+        run=norm_in_forward,
+        shown_on="classroom",
+    ),
+)

@@ -1,0 +1,95 @@
+"""What a mistake is, and what is seen of it."""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from ..inference.attention_maps import AttentionMap
+from ..inference.translator import Translator
+
+
+@dataclass(frozen=True)
+class Side:
+    """What was measured on one side of a mistake.
+
+    Attributes:
+        numbers: what was measured -> how much. Both sides have the same ones, and the first tells most.
+        text: what this side says of the sentence; where it was asked twice, both answers around " | ".
+        losses: of its training, nats a token, step by step; none where nothing was trained.
+        attention: the map that this side shows, where the mistake can be seen in one.
+    """
+
+    numbers: Mapping[str, float]
+    text: str
+    losses: tuple[float, ...] = ()
+    attention: AttentionMap | None = field(default=None, compare=False)  # arrays have no one truth of equality
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """The same thing done right and wrong.
+
+    Attributes:
+        sentence: that both were asked to translate.
+        wanted: its translation in the corpus, where a model was trained for this.
+        head: of both sides' maps, from 0: the one that shows most.
+    """
+
+    right: Side
+    wrong: Side
+    sentence: str
+    wanted: str = ""
+    head: int = 0
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One step, of so many `steps`, of a training of either side; `loss` in nats a token."""
+
+    side: Literal["right", "wrong"]
+    step: int
+    steps: int
+    loss: float
+
+
+Learning = Generator[Learned, None, Symptom]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One that circulates in tutorials.
+
+    Attributes:
+        name: stable, for links and catalogues.
+        right, wrong: the lines of code that differ, in PyTorch as a tutorial has them.
+    """
+
+    name: str
+    right: str
+    wrong: str
+
+
+@dataclass(frozen=True)
+class DecodingMistake(Mistake):
+    """It spoils a run of a trained model.
+
+    Attributes:
+        run: shows it on a translator and a sentence that it knows.
+        shown_on: the shipped checkpoint that it takes to see it; None where any will do.
+    """
+
+    run: Callable[[Translator, str], Symptom]
+    shown_on: str | None = None
+    kind: ClassVar[Literal["decoding"]] = "decoding"
+
+
+@dataclass(frozen=True)
+class TrainingMistake(Mistake):
+    """It spoils what is learned, or what is measured then: small models are trained to show it.
+
+    Attributes:
+        run: trains them, and tells every step.
+    """
+
+    run: Callable[[], Learning]
+    kind: ClassVar[Literal["training"]] = "training"

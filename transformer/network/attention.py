@@ -1,0 +1,122 @@
+"""Scaled dot-product and multi-head attention (§3.2). Knows nothing of layers, positions or words.
+
+B batch, Q queries, K keys, H heads, D model width, d one head's width (d_k).
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .config import TransformerConfig
+from .probe import Probe, tap
+
+
+def scaled_dot_product_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0, probe: Probe | None = None
+) -> tuple[Tensor, Tensor]:
+    """softmax(q kᵀ / sqrt(d)) v (§3.2.1), with the weights in the open.
+
+    Args:
+        q: (B, H, Q, d).
+        k, v: (B, H, K, d).
+        mask: bool, True = may attend, broadcastable to (B, H, Q, K).
+        dropout: probability with which a weight is dropped on its way to the values.
+
+    Returns:
+        The mixed values (B, H, Q, d), and the weights (B, H, Q, K) after softmax, before dropout. A query that may
+        attend to nothing has weights of zero and gets zero.
+    """
+    scores = tap(probe, "scores", q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)))  # (B, H, Q, K)
+    if mask is not None:
+        if probe is not None:
+            mask = probe("mask", mask.expand_as(scores))  # a view of every cell, so that a probe can change one
+        scores = scores.where(mask, -math.inf)  # §3.2.3
+    weights = scores.softmax(dim=-1)
+    if mask is not None:
+        weights = weights.where(mask, 0.0)  # a row that is masked throughout is 0/0, not a number
+    weights = tap(probe, "weights", weights)
+    mixed = (F.dropout(weights, dropout) if dropout else weights) @ v  # (B, H, Q, d)
+    return tap(probe, "mixed", mixed), weights
+
+
+@dataclass
+class KeyValueCache:
+    """Keys and values that one attention has seen, each (B, H, K, d). Owned by whoever decodes."""
+
+    k: Tensor | None = None
+    v: Tensor | None = None
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep these as well, and return all of them."""
+        if self.k is not None and self.v is not None:
+            k, v = torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2)
+        self.k, self.v = k, v
+        return k, v
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows of the batch (N,), in this order; a row may be taken more than once."""
+        if self.k is not None and self.v is not None:
+            self.k, self.v = self.k[rows], self.v[rows]
+
+    def get(self) -> tuple[Tensor, Tensor]:
+        """All of them."""
+        assert self.k is not None
+        assert self.v is not None
+        return self.k, self.v
+
+
+class MultiHeadAttention(nn.Module):
+    """H attentions side by side, each in its own d_model / H dimensions (§3.2.2)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.n_heads = config.n_heads
+        self.dropout = config.dropout if config.attention_dropout else 0.0
+        self.q_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.k_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.v_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.out_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # (B, Q, D) -> (B, H, Q, d)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None,
+        mask: Tensor | None = None,
+        need_weights: bool = True,
+        probe: Probe | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Each row of `x` looks at the rows of `memory`.
+
+        Args:
+            x: queries come from here, (B, Q, D).
+            memory: keys and values come from here, (B, K, D); `x` itself in self-attention. None: the cache has them.
+            mask: bool, True = may attend, broadcastable to (B, H, Q, K).
+            need_weights: False returns None for the weights, and runs on PyTorch's fused kernel unless a probe looks.
+            cache: keys and values of earlier calls, attended to as well; this call's are added to it.
+
+        Returns:
+            (B, Q, D), and the weights (B, H, Q, K) after softmax, before dropout.
+        """
+        q = tap(probe, "q", self.split_heads(self.q_proj(x)))
+        if memory is not None:
+            k = tap(probe, "k", self.split_heads(self.k_proj(memory)))
+            v = tap(probe, "v", self.split_heads(self.v_proj(memory)))
+            k, v = (k, v) if cache is None else cache.append(k, v)
+        else:
+            assert cache is not None
+            k, v = cache.get()
+
+        dropout = self.dropout if self.training else 0.0
+        if need_weights or probe is not None:
+            mixed, weights = scaled_dot_product_attention(q, k, v, mask, dropout, probe)
+        else:
+            mixed, weights = F.scaled_dot_product_attention(q, k, v, mask, dropout), None
+        out = self.out_proj(mixed.transpose(1, 2).flatten(2))  # concatenated heads, (B, Q, D)
+        return tap(probe, "output", out), weights if need_weights else None

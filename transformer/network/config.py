@@ -1,0 +1,100 @@
+"""The shape of a network. Knows nothing of words, weights or devices."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal, get_args, get_origin
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+FinalNorm = Literal["none", "encoder", "both"]
+EmbeddingDropout = Literal["after", "before", "none"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Everything that decides a Transformer's shape; defaults are the paper's base model (§3, §5.4).
+
+    Args:
+        src_vocab_size, tgt_vocab_size: words in the source and target vocabularies, special tokens included.
+        d_model: width of every vector between sublayers (§3.1).
+        n_heads: attention heads; each works in d_model / n_heads dimensions (§3.2.2).
+        d_ff: width of the feed-forward network's hidden layer (§3.3).
+        num_encoder_layers, num_decoder_layers: depth of the two stacks (§3.1).
+        dropout: probability, on the embeddings and on each sublayer's output (§5.4).
+        max_len: longest sequence that positions exist for.
+        pad_id: id of the padding token in both vocabularies; masks are made from it.
+        qkv_bias: whether the query, key and value projections have a bias.
+        bias: whether every other linear layer has one.
+        final_norm: where a LayerNorm follows a whole stack; the paper has none.
+        scale_embeddings: multiply embeddings by sqrt(d_model) (§3.4).
+        embedding_dropout: drop out after positions are added (§5.4), before, or not at all.
+        attention_dropout: also drop out attention weights.
+        norm_first: LayerNorm before each sublayer (pre-norm) instead of after it (post-norm, §3.1).
+        tie_weights: one matrix for both embeddings and the output projection (§3.4); needs one vocabulary.
+        positional_encoding: add positions to embeddings (§3.5); without them a sentence is a bag of words.
+
+    Raises:
+        ValueError: a value that no network can have; the message names the field and the numbers.
+    """
+
+    src_vocab_size: int
+    tgt_vocab_size: int
+    d_model: int = 512
+    n_heads: int = 8
+    d_ff: int = 2048
+    num_encoder_layers: int = 6
+    num_decoder_layers: int = 6
+    dropout: float = 0.1
+    max_len: int = 5000
+    pad_id: int = 0
+    qkv_bias: bool = True
+    bias: bool = True
+    final_norm: FinalNorm = "none"
+    scale_embeddings: bool = True
+    embedding_dropout: EmbeddingDropout = "after"
+    attention_dropout: bool = True
+    norm_first: bool = False
+    tie_weights: bool = False
+    positional_encoding: bool = True
+
+    def __post_init__(self) -> None:
+        validate_field_types(self)
+        for field in fields(self):
+            if field.type is int and field.name != "pad_id" and getattr(self, field.name) < 1:
+                raise ValueError(f"{field.name} ({getattr(self, field.name)}) is below 1")
+        if self.d_model % self.n_heads:
+            raise ValueError(f"d_model ({self.d_model}) is not divisible by n_heads ({self.n_heads})")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout ({self.dropout}) is not at least 0 and below 1")
+        for name in ("src_vocab_size", "tgt_vocab_size"):
+            if not 0 <= self.pad_id < getattr(self, name):
+                raise ValueError(f"pad_id ({self.pad_id}) is not an id below {name} ({getattr(self, name)})")
+        if self.tie_weights and self.src_vocab_size != self.tgt_vocab_size:
+            raise ValueError(
+                f"tie_weights needs one vocabulary, but src_vocab_size ({self.src_vocab_size}) "
+                f"is not tgt_vocab_size ({self.tgt_vocab_size})"
+            )
+
+    @property
+    def head_dim(self) -> int:
+        """d_k, the width of one head's queries, keys and values (§3.2.2)."""
+        return self.d_model // self.n_heads
+
+
+def validate_field_types(config: "DataclassInstance") -> None:
+    """A configuration may come from a file or a form that somebody else filled in: believe no type.
+
+    Raises:
+        ValueError: a field's value is not of the type, or not one of the choices, that its annotation names.
+    """
+    for field in fields(config):
+        name, kind, value = field.name, field.type, getattr(config, field.name)
+        choices = get_args(kind) if get_origin(kind) is Literal else ()
+        if choices and value not in choices:
+            raise ValueError(f"{name} ({value!r}) is not one of {', '.join(choices)}")
+        if kind is bool and not isinstance(value, bool):
+            raise ValueError(f"{name} ({value!r}) is not true or false")
+        if kind is int and (not isinstance(value, int) or isinstance(value, bool)):
+            raise ValueError(f"{name} ({value!r}) is not a whole number (int)")
+        if kind is float and (not isinstance(value, int | float) or isinstance(value, bool)):
+            raise ValueError(f"{name} ({value!r}) is not a number (float)")

@@ -1,0 +1,302 @@
+"""Encoder, Decoder and Transformer (§3): ids in, logits and attention maps out. Knows nothing of words or text.
+
+B batch, S source, T target, H heads, D model width, V target vocabulary.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from .config import TransformerConfig
+from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
+from .masks import causal_mask, padding_mask
+from .probe import Probe, scoped, tap
+
+Weights = tuple[Tensor, ...] | None  # one tensor a layer, or None where nobody asked
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """Attention weights after softmax and before dropout; rows are queries, columns are keys; one tensor a layer."""
+
+    encoder: tuple[Tensor, ...]  # (B, H, S, S)
+    decoder: tuple[Tensor, ...]  # (B, H, T, T)
+    cross: tuple[Tensor, ...]  # (B, H, T, S)
+
+
+@dataclass(frozen=True, eq=False)
+class TransformerOutput:
+    """One pass: scores for the next word at every target position, (B, T, V), and every layer's attention."""
+
+    logits: Tensor
+    attention: Attention | None
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A source as the decoder sees it."""
+
+    memory: Tensor  # (B, S, D)
+    mask: Tensor  # bool, True = may attend, broadcastable to (B, H, T, S)
+    attention: Weights  # (B, H, S, S) a layer
+
+
+@dataclass
+class DecoderCache:
+    """What the decoder has computed so far of one batch of growing targets. Owned by whoever decodes."""
+
+    layers: list[LayerCache]
+    ids: Tensor  # (B, T so far)
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these targets of the batch (N,), in this order; one that is taken twice goes on in two ways."""
+        for layer in self.layers:
+            layer.select(rows)
+        self.ids = self.ids[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class DecoderOutput:
+    """The newest positions alone: logits (B, T, V), weights (B, H, T, past + T) and (B, H, T, S) a layer."""
+
+    logits: Tensor
+    self_attention: Weights
+    cross_attention: Weights
+
+
+class Encoder(nn.Module):
+    """A stack of encoder layers (§3.1)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.num_encoder_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.final_norm != "none" else nn.Identity()
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, need_weights: bool = True, probe: Probe | None = None
+    ) -> tuple[Tensor, Weights]:
+        """(B, S, D) -> (B, S, D) and every layer's weights (B, H, S, S)."""
+        maps = []
+        for i, layer in enumerate(self.layers):
+            x, weights = layer(x, mask, need_weights, scoped(probe, str(i)))
+            maps.append(weights)
+        return tap(probe, "output", self.norm(x)), tuple(maps) if need_weights else None
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers (§3.1)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_decoder_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.final_norm == "both" else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        self_mask: Tensor | None = None,
+        cross_mask: Tensor | None = None,
+        need_weights: bool = True,
+        probe: Probe | None = None,
+        caches: list[LayerCache] | None = None,
+    ) -> tuple[Tensor, Weights, Weights]:
+        """(B, T, D), memory (B, S, D) -> (B, T, D), every layer's self- and cross-attention weights."""
+        self_maps, cross_maps = [], []
+        for i, layer in enumerate(self.layers):
+            x, self_weights, cross_weights = layer(
+                x, memory, self_mask, cross_mask, need_weights, scoped(probe, str(i)), caches[i] if caches else None
+            )
+            self_maps.append(self_weights)
+            cross_maps.append(cross_weights)
+        x = tap(probe, "output", self.norm(x))
+        return (x, tuple(self_maps), tuple(cross_maps)) if need_weights else (x, None, None)
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder of "Attention Is All You Need".
+
+    Every intermediate has a name that a probe sees, `encoder.0.self_attention.weights` for one; README lists them.
+
+    Args:
+        config: the shape.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.src_embedding = nn.Embedding(config.src_vocab_size, config.d_model)
+        self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, config.d_model)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.output_projection = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
+        self.embedding_dropout = nn.Dropout(config.dropout)
+        positions = sinusoidal_positions(config.max_len, config.d_model)
+        if not config.positional_encoding:
+            positions.zero_()  # added all the same, so that embedding + position = input is true of every network
+        self.register_buffer("positions", positions, persistent=False)
+        self.positions: Tensor
+        # Times sqrt(d_model) this is unit variance. PyTorch's own N(0, 1) would be sqrt(d_model) times larger and
+        # saturate the first softmax; Xavier in the linear layers would make every cross-attention head uniform.
+        for embedding in (self.src_embedding, self.tgt_embedding):
+            nn.init.normal_(embedding.weight, std=config.d_model**-0.5)
+        if config.tie_weights:  # §3.4
+            self.tgt_embedding.weight = self.src_embedding.weight
+            self.output_projection.weight = self.src_embedding.weight
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        need_weights: bool = True,
+        probe: Probe | None = None,
+    ) -> TransformerOutput:
+        """Scores every next target word, given the source and the target so far.
+
+        Args:
+            src: source ids (B, S).
+            tgt: decoder input ids (B, T): the target shifted right, beginning with S.
+            src_mask, tgt_mask, memory_mask: who may attend to whom in encoder, decoder and cross-attention; bool, True
+                = may attend, as (Q, K) or broadcastable to (B, H, Q, K). By default padding (pad_id) is never attended
+                to, nor is the future of the target.
+            need_weights: False gives attention=None and runs on PyTorch's fused attention.
+            probe: watches or replaces intermediates.
+
+        Raises:
+            ValueError: ids that are not (B, length), batches of two sizes, a sequence longer than max_len, a mask that
+                is not bool or has neither two nor four dimensions.
+        """
+        _check_ids("tgt", tgt)
+        encoded = self.encode(src, src_mask, need_weights, probe)
+        if memory_mask is not None:
+            encoded = replace(encoded, mask=_checked_mask("memory_mask", memory_mask, tgt.size(-1), src.size(-1)))
+        decoded = self._decode(tgt, encoded, tgt_mask, need_weights, probe)
+        if encoded.attention is None or decoded.self_attention is None or decoded.cross_attention is None:
+            return TransformerOutput(decoded.logits, None)
+        maps = Attention(encoded.attention, decoded.self_attention, decoded.cross_attention)
+        return TransformerOutput(decoded.logits, maps)
+
+    def encode(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        need_weights: bool = True,
+        probe: Probe | None = None,
+    ) -> Encoded:
+        """Source ids (B, S) -> what the decoder attends to; arguments and errors as in `forward`."""
+        _check_ids("src", src)
+        is_word = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
+        mask = is_word if src_mask is None else _checked_mask("src_mask", src_mask, src.size(1), src.size(1))
+        probe = scoped(probe, "encoder")
+        x = self._embed(self.src_embedding, src, 0, probe)
+        memory, weights = self.encoder(x, mask, need_weights, probe)
+        return Encoded(memory, is_word, weights)
+
+    def start_cache(self, batch: int = 1) -> DecoderCache:
+        """An empty cache for `decode_step`."""
+        layers = [LayerCache() for _ in range(self.config.num_decoder_layers)]
+        return DecoderCache(layers, torch.empty(batch, 0, dtype=torch.long, device=self.positions.device))
+
+    def decode_step(
+        self,
+        tgt: Tensor,
+        encoded: Encoded,
+        cache: DecoderCache,
+        need_weights: bool = True,
+        probe: Probe | None = None,
+    ) -> DecoderOutput:
+        """The newest decoder inputs (B, T), usually one a sentence; everything before them comes from the cache.
+
+        Feeding ids one by one gives, row by row, what one pass over all of them gives.
+
+        Args:
+            tgt: newest decoder input ids (B, T).
+            encoded: from `encode`, the same at every step.
+            cache: from `start_cache`; this step is added to it.
+
+        Raises:
+            ValueError: as in `forward`.
+        """
+        _check_ids("tgt", tgt)
+        return self._decode(tgt, encoded, None, need_weights, probe, cache)
+
+    def _decode(
+        self,
+        tgt: Tensor,
+        encoded: Encoded,
+        tgt_mask: Tensor | None,
+        need_weights: bool,
+        probe: Probe | None,
+        cache: DecoderCache | None = None,
+    ) -> DecoderOutput:
+        if tgt.size(0) != encoded.memory.size(0):
+            raise ValueError(f"tgt holds {tgt.size(0)} sentences, but the source holds {encoded.memory.size(0)}")
+        if cache and cache.ids.size(0) != tgt.size(0):
+            raise ValueError(f"tgt holds {tgt.size(0)} sentences, but the cache holds {cache.ids.size(0)}")
+        past = cache.ids.size(1) if cache else 0
+        ids = torch.cat([cache.ids, tgt], dim=1) if cache else tgt
+        inner = scoped(probe, "decoder")
+        x = self._embed(self.tgt_embedding, tgt, past, inner)
+        if tgt_mask is None:
+            tgt_mask = padding_mask(ids, self.config.pad_id) & causal_mask(tgt.size(1), past, tgt.device)
+        else:
+            _checked_mask("tgt_mask", tgt_mask, tgt.size(1), tgt.size(1))
+        x, self_weights, cross_weights = self.decoder(
+            x, encoded.memory, tgt_mask, encoded.mask, need_weights, inner, cache.layers if cache else None
+        )
+        if cache:
+            cache.ids = ids
+        logits = tap(probe, "logits", self.output_projection(x))  # (B, T, V)
+        return DecoderOutput(logits, self_weights, cross_weights)
+
+    def _embed(self, embedding: nn.Embedding, ids: Tensor, past: int, probe: Probe | None) -> Tensor:
+        """Embedding + position (§3.4, §3.5): (B, T) -> (B, T, D); the first id stands at position `past`."""
+        config, end = self.config, past + ids.size(1)
+        if end > config.max_len:
+            raise ValueError(f"a sequence of {end} is longer than max_len ({config.max_len})")
+        x = embedding(ids)
+        if config.scale_embeddings:
+            x = x * math.sqrt(config.d_model)
+        x = tap(probe, "embedding", x)
+        if config.embedding_dropout == "before":
+            x = self.embedding_dropout(x)
+        x = x + tap(probe, "positions", self.positions[past:end])
+        if config.embedding_dropout == "after":
+            x = self.embedding_dropout(x)
+        return tap(probe, "input", x)
+
+
+def to_column_major(model: Transformer) -> Transformer:
+    """The same model, for reading and not for training: its names, shapes and values stay.
+
+    A decoding step multiplies one row by each matrix. On a CPU that takes up to twice as long where the matrix lies in
+    memory by rows, as PyTorch makes it; products of many rows take as long either way. A training that is kept and
+    resumed needs rows, because Adam's memory and a file of weights lie by rows.
+    """
+    for module in model.modules():
+        # An embedding is read by rows, also where it is the projection as well.
+        if isinstance(module, nn.Linear) and module.weight is not model.tgt_embedding.weight:
+            module.weight.data = module.weight.data.T.contiguous().T
+    return model
+
+
+def _check_ids(name: str, ids: Tensor) -> None:
+    if ids.dim() != 2 or ids.size(1) == 0:
+        raise ValueError(f"{name} has shape {tuple(ids.shape)}; expected (batch, length) with a length of at least 1")
+
+
+def _checked_mask(name: str, mask: Tensor, queries: int, keys: int) -> Tensor:
+    if mask.dtype != torch.bool:
+        raise ValueError(f"{name} is {mask.dtype}; expected torch.bool, True = may attend")
+    fits = mask.dim() == 4 and mask.size(-2) in (1, queries) and mask.size(-1) in (1, keys)
+    if mask.shape != (queries, keys) and not fits:
+        raise ValueError(
+            f"{name} has shape {tuple(mask.shape)}; expected ({queries}, {keys}) or four dimensions that broadcast to "
+            f"(batch, heads, {queries}, {keys}), so a padding mask is mask[:, None, None, :]"
+        )
+    return mask

@@ -1,0 +1,17 @@
+"""The loop, its configuration, and what a model scores (§5). `python -m transformer.training` is the command."""
+
+from .config import TrainingConfig
+from .loop import Progress, adam, seeded_model, train
+from .scoring import Evaluation, evaluate, measure, output_limit
+
+__all__ = [
+    "Evaluation",
+    "Progress",
+    "TrainingConfig",
+    "adam",
+    "evaluate",
+    "measure",
+    "output_limit",
+    "seeded_model",
+    "train",
+]

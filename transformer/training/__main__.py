@@ -1,0 +1,191 @@
+"""`python -m transformer.training`: train on a corpus or a file of pairs, and save a checkpoint with its card."""
+
+import argparse
+import hashlib
+import math
+import shlex
+import sys
+import time
+from dataclasses import asdict, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import get_args
+
+import torch
+from tqdm import tqdm
+
+from ..data import CORPORA, MATERIALS, Batch, Corpus, PairFile
+from ..data.vocabulary import END, START
+from ..network.config import TransformerConfig
+from ..storage.checkpoint import Checkpoint, CheckpointError, save_checkpoint
+from .card import write_card
+from .config import TrainingConfig
+from .distributed import device_of_process, together
+from .evaluation import score_held_out, speed
+from .loop import adam, seeded_model, train
+from .scoring import evaluate, output_limit
+from .state import STATE, TrainingState
+
+TRIED = "tried.md"  # beside a checkpoint: what else was measured; goes into its card
+
+HELP = {
+    "steps": "optimiser steps",
+    "batch_size": "sentence pairs a step, of all processes together",
+    "schedule": "of the learning rate; warmup is the paper's, one-cycle rises and falls to 0",
+    "learning_rate": "of the constant schedule; 0.064 / d-model if left out",
+    "warmup_steps": "of the warmup schedule",
+    "label_smoothing": "share of probability spread over all words; the paper has 0.1",
+    "clip_norm": "gradients are scaled down to this norm",
+    "seed": "the same seed gives the same model",
+    "precision": "bfloat16 is for GPUs that are faster at it",
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer.training",
+        description="Train a Transformer and save it. The paper's size: --d-model 512 --d-ff 2048. On many devices:"
+        " torchrun --nproc-per-node N -m transformer.training ...",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    data = parser.add_mutually_exclusive_group()
+    data.add_argument("--corpus", choices=sorted(CORPORA), default="toy", help="what to learn")
+    data.add_argument("--pairs", type=Path, metavar="FILE", help="or this: a source, a tab and a target on every line")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoint")
+    parser.add_argument("--device", help="cuda, mps, xpu or cpu; the best there is if left out")
+    sizes = {"d-model": 64, "n-heads": 8, "d-ff": 256, "layers": 6}
+    for name, default in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help="size of the network")
+    parser.add_argument("--dropout", type=float, default=0.1, help="probability, while training")
+    for field in fields(TrainingConfig):
+        options = get_args(field.type) or None
+        kind = str if options else field.type
+        flag = f"--{field.name.replace('_', '-')}"
+        parser.add_argument(flag, type=kind, choices=options, default=field.default, help=HELP[field.name])
+    parser.set_defaults(learning_rate=None)
+    parser.add_argument("--keep-every", type=int, default=1000, help="steps after which to keep a state; 0: never")
+    parser.add_argument("--resume", action="store_true", help="go on from the state that is in --out, if one is")
+    return parser
+
+
+def main(arguments: list[str]) -> None:
+    """Train on a corpus or a file of pairs from the command line, and save a checkpoint with its card."""
+    begin = time.perf_counter()
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    if not args.pairs and MATERIALS[args.corpus].held_out and find_spec("sacrebleu") is None:
+        parser.error("its card has a BLEU score: pip install -r tests/requirements.txt")
+    if args.keep_every < 0:
+        parser.error(f"--keep-every {args.keep_every} is below 0")
+
+    try:
+        device = device_of_process(args.device)
+        file = args.pairs and PairFile.scan(args.pairs)
+        corpus = file.corpus() if file else CORPORA[args.corpus]()
+        config = TransformerConfig(
+            src_vocab_size=len(corpus.src_vocab),
+            tgt_vocab_size=len(corpus.tgt_vocab),
+            d_model=args.d_model,
+            n_heads=args.n_heads,
+            d_ff=args.d_ff,
+            num_encoder_layers=args.layers,
+            num_decoder_layers=args.layers,
+            dropout=args.dropout,
+        )
+        if args.learning_rate is None:  # what suits one width is too high for a wider one: at 512, 0.001 learns nothing
+            args.learning_rate = 0.064 / config.d_model
+        training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
+    except ValueError as error:
+        parser.error(str(error))
+
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out {args.out} cannot be made: {error.strerror}")
+
+    data: Batch | PairFile = file or corpus.batch()
+    model = seeded_model(config, training.seed).to(device)
+    with together(device) as processes:
+        run = asdict(config) | asdict(training) | {"processes": processes.count, "device": device.type}
+        run["pairs"] = file.digest if file else hashlib.sha256(repr(corpus.pairs).encode()).hexdigest()
+        state = TrainingState(args.out / STATE, model, adam(model), processes, run)
+        try:
+            after = state.load() if args.resume else 0
+        except CheckpointError as error:
+            parser.error(str(error))
+        if args.resume and not after and not processes.rank:
+            print(f"{state.file}: no such file, so training begins at its first step", file=sys.stderr)
+        facts = {"seed": str(training.seed)} | _train(state, data, corpus, training, after, args.keep_every)
+    if processes.rank:
+        return
+    checkpoint = Checkpoint(
+        model.eval(),
+        corpus.src_vocab,
+        corpus.tgt_vocab,
+        corpus.source_length,
+        output_limit(data.target_length, model.config),
+        corpus.pad_source,
+    )
+    scores = score_held_out(checkpoint, corpus.name) if corpus.material.held_out else {}
+    if scores:
+        facts["evaluation, free-running"] = speed(scores)
+        facts["from the start of the command"] = f"{time.perf_counter() - begin:.1f} s"
+    tried = args.out / TRIED
+    card = write_card(
+        checkpoint,
+        corpus,
+        command=shlex.join(["python", "-m", "transformer.training", *arguments]),
+        facts=facts,
+        scores=scores,
+        tried=tried.read_text() if tried.exists() else "",
+    )
+    save_checkpoint(checkpoint, args.out, card)
+    state.remove()
+    print(card)
+
+
+def _train(
+    state: TrainingState, data: Batch | PairFile, corpus: Corpus, training: TrainingConfig, after: int, keep_every: int
+) -> dict[str, str]:
+    """Train with a bar that shows how it goes, and keep the state every so often; what the card says of it."""
+    model, processes, start, end = state.model, state.processes, corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
+    first = processes.rank == 0  # the one that shows, scores and writes
+    # A step that sees all there is has the accuracy of the corpus.
+    whole = data if first and isinstance(data, Batch) and len(data) <= training.batch_size else None
+    begin = time.perf_counter()
+    exact_after = "never"
+    every = train(model, data, training, processes=processes, optimizer=state.optimizer, after=after)
+    with tqdm(every, initial=after, total=training.steps, unit="step", file=sys.stderr, disable=not first) as bar:
+        for progress in bar:
+            if not math.isfinite(progress.loss):
+                sys.exit(f"The loss is {progress.loss} at step {progress.step}. Try a lower learning rate.")
+            if keep_every and progress.step % keep_every == 0 and progress.step < training.steps:
+                state.save(progress.step)
+            bar.set_postfix(loss=f"{progress.loss:.4f}", accuracy=f"{progress.token_accuracy:.0%}", refresh=False)
+            if (
+                whole
+                and not after  # else it may have been so before
+                and exact_after == "never"
+                and progress.token_accuracy == 1
+                and evaluate(model, whole, start, end).exact_match == 1
+            ):
+                exact_after = f"after step {progress.step}, {time.perf_counter() - begin:.1f} s"
+    seconds = time.perf_counter() - begin
+    where = f"{model.positions.device.type} ({torch.get_num_threads()} threads)"
+    if processes.count > 1:
+        where += f", {processes.count} processes"
+    steps = f"{training.steps} steps" + (f", of which the last {training.steps - after}" if after else "")
+    facts = {"training": f"{steps} in {seconds:.1f} s on {where}"}
+    if whole and not after:
+        facts["every sentence exactly right"] = exact_after
+    facts["last training loss"] = f"{progress.loss:.4f} nats a token"
+    if whole:
+        result = evaluate(model, whole, start, end)
+        facts["loss without dropout"] = f"{result.loss:.4f} nats a token"
+        facts["token accuracy, teacher-forced"] = f"{result.token_accuracy:.1%}"
+        facts["exact match, free-running"] = f"{result.exact_match:.1%}"
+    return facts
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,60 @@
+"""How to train: the schedule, the batch and the seed (§5)."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from ..network.config import validate_field_types
+
+Schedule = Literal["constant", "warmup", "one-cycle"]
+Precision = Literal["float32", "bfloat16"]
+RISE = 0.15  # of the steps of one cycle: until the rate is highest
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train; the optimiser is the paper's Adam (§5.3).
+
+    Args:
+        steps: optimiser steps.
+        batch_size: sentence pairs a step, of all processes together; a corpus that is smaller is taken whole.
+        schedule: "constant" keeps `learning_rate`; "warmup" is the paper's
+            d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5), whatever `learning_rate` says; "one-cycle" rises to
+            `learning_rate` and falls to 0 along a cosine.
+        label_smoothing: share of a target's probability that is spread over all words (§5.4).
+        clip_norm: gradients are scaled down to this norm.
+        seed: of the weights, the batches and dropout: the same seed gives the same model on the same machine.
+        precision: "bfloat16" halves the bits of most products inside the network, for GPUs that are faster at it;
+            weights, gradients, Adam and the loss stay float32.
+    """
+
+    steps: int = 120
+    batch_size: int = 64
+    schedule: Schedule = "constant"
+    learning_rate: float = 1e-3
+    warmup_steps: int = 4000
+    label_smoothing: float = 0.0
+    clip_norm: float = 1.0
+    seed: int = 0
+    precision: Precision = "float32"
+
+    def __post_init__(self) -> None:
+        validate_field_types(self)
+        for name in ("steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} ({getattr(self, name)}) is not above 0 and finite")
+        if not 0 <= self.label_smoothing < 1:
+            raise ValueError(f"label_smoothing ({self.label_smoothing}) is not at least 0 and below 1")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed ({self.seed}) is not at least 0 and below 2^63")
+
+    def rate(self, step: int, d_model: int) -> float:
+        """The learning rate of a step, counted from 1 (§5.3)."""
+        if self.schedule == "constant":
+            return self.learning_rate
+        if self.schedule == "one-cycle":
+            rise = RISE * self.steps
+            if step < rise:
+                return self.learning_rate * step / rise
+            return self.learning_rate * (1 + math.cos(math.pi * (step - rise) / (self.steps - rise))) / 2
+        return d_model**-0.5 * min(step**-0.5, step * self.warmup_steps**-1.5)

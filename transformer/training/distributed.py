@@ -1,0 +1,81 @@
+"""The processes that train one model together, as torchrun starts them. Knows nothing of networks or words.
+
+Every process has the whole model and a share of each batch; after each backward pass all have the same gradient.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from ..inference.device import pick_device
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Who trains: this process is number `rank`, from 0, of `count`. One alone needs no torch.distributed."""
+
+    rank: int = 0
+    count: int = 1
+
+    def synchronized(self, model: nn.Module) -> nn.Module:
+        """What to call instead of `model`: its backward pass leaves the mean of all processes' gradients on each."""
+        # The only buffer is the table of positions, which never changes.
+        return model if self.count == 1 else DistributedDataParallel(model, forward_sync_buffers=False)
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum over all processes."""
+        if self.count > 1:
+            values = values.clone()
+            dist.all_reduce(values)
+        return values
+
+    def gathered(self, values: Tensor) -> list[Tensor]:
+        """Every process's values, by rank; all have one shape."""
+        if self.count == 1:
+            return [values]
+        everyones = [torch.empty_like(values) for _ in range(self.count)]
+        dist.all_gather(everyones, values)
+        return everyones
+
+
+ALONE = Processes()
+
+
+def device_of_process(name: str | None) -> torch.device:
+    """`pick_device(name)`; where several processes train, each takes the accelerator of its own number.
+
+    Raises:
+        ValueError: the device is not there, or there are more processes than such devices.
+    """
+    device = pick_device(name)
+    if _count() == 1 or device.type == "cpu":
+        return device
+    number, there = int(os.environ["LOCAL_RANK"]), torch.accelerator.device_count()
+    if device.type == "mps" or number >= there:  # nothing carries gradients between processes on MPS
+        raise ValueError(f"device {device.type!r} is not there for process {number}: start fewer, or add --device cpu")
+    device = torch.device(device.type, number)
+    torch.accelerator.set_device_index(number)  # NCCL sends to the current one
+    return device
+
+
+@contextmanager
+def together(device: torch.device) -> Iterator[Processes]:
+    """Joins the processes that torchrun started, on the engine of their device: NCCL on CUDA, gloo on the CPU."""
+    if _count() == 1:
+        yield ALONE
+        return
+    dist.init_process_group(dist.get_default_backend_for_device(device))
+    try:
+        yield Processes(dist.get_rank(), dist.get_world_size())
+    finally:
+        dist.destroy_process_group()
+
+
+def _count() -> int:
+    return int(os.environ.get("WORLD_SIZE", 1))  # torchrun sets it

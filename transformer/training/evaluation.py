@@ -1,0 +1,187 @@
+"""How well a checkpoint translates sentences that it never saw, and how well its cross-attention aligns them.
+
+`python -m transformer.training.evaluation` prints the table of the shipped classroom's card again.
+
+L layers, H heads, T target words, S source words.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..data import MATERIALS, encode_pairs, padded
+from ..data.alignment import AlignedPair, Counts, Gold, count
+from ..data.vocabulary import END, START
+from ..inference.decoding import evaluating, greedy_batch
+from ..inference.translator import Translation
+from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint
+
+BATCH = 250
+
+
+@dataclass(frozen=True)
+class AlignmentScores:
+    """Alignment error rates of cross-attention: 0 points at every gold word, 1 at none.
+
+    Attributes:
+        heads: [layer][head].
+        layers: of the mean map of a layer's heads.
+        all_heads: of the mean map of all heads.
+    """
+
+    heads: list[list[float]]
+    layers: list[float]
+    all_heads: float
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a checkpoint scores on one set of sentences.
+
+    Attributes:
+        sentences: how many there are.
+        seconds: that decoding them took.
+        exact_match: share of sentences that free-running greedy decoding gets right to the last word.
+        bleu: of the same decoding, 0 to 100 (sacrebleu, words as they are).
+        alignment: measured on the reference translation, whose words the gold links belong to.
+    """
+
+    sentences: int
+    seconds: float
+    exact_match: float
+    bleu: float
+    alignment: AlignmentScores
+
+
+def score(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Scores:
+    """Decode and align a set of sentences, in padded batches.
+
+    Raises:
+        SentenceError: a sentence has a word that the checkpoint has not.
+        ModuleNotFoundError: sacrebleu is not installed (tests/requirements.txt has it).
+    """
+    from sacrebleu import corpus_bleu  # only measuring needs it
+
+    begin = time.perf_counter()
+    said = translate_all(checkpoint, [pair.source for pair in pairs])
+    seconds = time.perf_counter() - begin
+    references = [pair.target for pair in pairs]
+    return Scores(
+        sentences=len(pairs),
+        seconds=seconds,
+        exact_match=sum(map(str.__eq__, said, references)) / len(pairs),
+        bleu=corpus_bleu(said, [references], tokenize="none", force=True).score,
+        alignment=alignment_scores(checkpoint, pairs),
+    )
+
+
+def translate_all(checkpoint: Checkpoint, sources: Sequence[str]) -> list[str]:
+    """Every source's translation, free-running, sentences of like length together."""
+    start, end = (checkpoint.tgt_vocab.ids[token] for token in (START, END))
+    said = [""] * len(sources)
+    for index in _batches([len(source.split()) for source in sources]):
+        src = padded([checkpoint.src_vocab.encode(sources[i]) for i in index]).to(checkpoint.model.positions.device)
+        rows = greedy_batch(checkpoint.model, src, start, end, checkpoint.output_limit)
+        for i, row in zip(index, rows, strict=True):
+            said[i] = checkpoint.tgt_vocab.decode(row)
+    return said
+
+
+def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> AlignmentScores:
+    """Where each cross-attention head looks hardest while the reference is said, against gold."""
+    config, device = checkpoint.model.config, checkpoint.model.positions.device
+    heads = [[Counts()] * config.n_heads for _ in range(config.num_decoder_layers)]
+    layers = [Counts()] * config.num_decoder_layers
+    everything = Counts()
+    for index in _batches([len(pair.source.split()) for pair in pairs]):
+        batch = encode_pairs(
+            [(pairs[i].source, pairs[i].target) for i in index], checkpoint.src_vocab, checkpoint.tgt_vocab
+        ).to(device)
+        with evaluating(checkpoint.model):
+            attention = checkpoint.model(batch.src, batch.tgt_in).attention
+        assert attention is not None
+        cross = torch.stack(attention.cross, dim=1).cpu().numpy()  # (B, L, H, T, S)
+        for looks, i in zip(cross, index, strict=True):
+            gold = pairs[i].gold
+            for n, layer in enumerate(looks):
+                heads[n] = [so_far + count(head, gold) for so_far, head in zip(heads[n], layer, strict=True)]
+                layers[n] += count(layer.mean(axis=0), gold)
+            everything += count(looks.mean(axis=(0, 1)), gold)
+    return AlignmentScores(
+        heads=[[counts.error_rate for counts in layer] for layer in heads],
+        layers=[counts.error_rate for counts in layers],
+        all_heads=everything.error_rate,
+    )
+
+
+def sentence_alignment(run: Translation, gold: Gold) -> AlignmentScores:
+    """The same of one run, whose text is the one that `gold` belongs to."""
+    maps = [m.weights for m in run.attention.cross]  # (H, T, S) each
+    return AlignmentScores(
+        heads=[[count(head, gold).error_rate for head in layer] for layer in maps],
+        layers=[count(layer.mean(axis=0), gold).error_rate for layer in maps],
+        all_heads=count(np.mean([layer.mean(axis=0) for layer in maps], axis=0), gold).error_rate,
+    )
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    for first in range(0, len(order), BATCH):
+        yield order[first : first + BATCH]
+
+
+def scores_table(scores: dict[str, Scores]) -> str:
+    """Markdown: a column a set."""
+
+    def row(name: str, values: Sequence[str]) -> str:
+        return f"| {name} | " + " | ".join(values) + " |"
+
+    each, aligned = list(scores.values()), [s.alignment for s in scores.values()]
+    lines = [row("", list(scores)), row("---", ["---"] * len(each))]
+    lines.append(row("sentences", [f"{s.sentences:,}" for s in each]))
+    lines.append(row("exact match, free-running", [f"{s.exact_match:.1%}" for s in each]))
+    lines.append(row("BLEU, free-running", [f"{s.bleu:.1f}" for s in each]))
+    for n, layer in enumerate(aligned[0].heads):
+        for i in range(len(layer)):
+            lines.append(row(f"AER, layer {n + 1} head {i + 1}", [f"{a.heads[n][i]:.3f}" for a in aligned]))
+        lines.append(row(f"AER, layer {n + 1}, mean of its rates", [f"{np.mean(a.heads[n]):.3f}" for a in aligned]))
+        lines.append(row(f"AER, layer {n + 1}, its mean map", [f"{a.layers[n]:.3f}" for a in aligned]))
+    lines.append(row("AER, all heads, mean of the rates", [f"{np.mean(a.heads):.3f}" for a in aligned]))
+    lines.append(row("AER, all heads, the mean map", [f"{a.all_heads:.3f}" for a in aligned]))
+    lines.append(row("AER, best head", [f"{np.min(a.heads):.3f}" for a in aligned]))
+    return "\n".join(lines)
+
+
+def speed(scores: dict[str, Scores]) -> str:
+    """How fast they were decoded."""
+    seconds = sum(s.seconds for s in scores.values())
+    return f"{sum(s.sentences for s in scores.values()) / seconds:,.0f} sentences a second"
+
+
+def score_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, Scores]:
+    """Every held-out set of a corpus, by name."""
+    return {name: score(checkpoint, pairs()) for name, pairs in MATERIALS[corpus].held_out.items()}
+
+
+def main(arguments: list[str]) -> None:
+    """Score a shipped checkpoint on the held-out sets of its corpus."""
+    held = [name for name, material in MATERIALS.items() if material.held_out]
+    parser = argparse.ArgumentParser(prog="python -m transformer.training.evaluation", description=main.__doc__)
+    parser.add_argument("checkpoint", nargs="?", choices=held, default=held[0], help="of that name in checkpoints/")
+    args = parser.parse_args(arguments)
+    try:
+        checkpoint = load_checkpoint(FOLDER / args.checkpoint)
+    except CheckpointError as error:
+        sys.exit(str(error))
+    scores = score_held_out(checkpoint, args.checkpoint)
+    print(scores_table(scores))
+    print(f"\nDecoded {speed(scores)} ({torch.get_num_threads()} threads), free-running.")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

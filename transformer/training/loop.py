@@ -1,0 +1,112 @@
+"""Training as a generator, one optimiser step at a time (§5)."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..data import Batch, PairFile, shuffled_batches
+from ..network.config import TransformerConfig
+from ..network.model import Transformer
+from ..network.probe import Probe
+from .config import TrainingConfig
+from .distributed import ALONE, Processes
+from .scoring import cross_entropy, token_accuracy
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One optimiser step: its number from 1, the loss that was minimised (nats a token), and the share of target
+    tokens whose likeliest next word was right (teacher-forced, before the step)."""
+
+    step: int
+    loss: float
+    token_accuracy: float
+
+
+def seeded_model(config: TransformerConfig, seed: int) -> Transformer:
+    """A new model whose weights depend on the seed alone. Seeds PyTorch's global generator."""
+    torch.manual_seed(seed)
+    return Transformer(config)
+
+
+def adam(model: Transformer) -> torch.optim.Adam:
+    """The paper's optimiser (§5.3); `train` sets its rate at every step."""
+    return torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+
+def train(
+    model: Transformer,
+    data: Batch | PairFile,
+    config: TrainingConfig,
+    probe: Probe | None = None,
+    processes: Processes = ALONE,
+    optimizer: torch.optim.Adam | None = None,
+    after: int = 0,
+) -> Iterator[Progress]:
+    """Train `model` in place, on the device it is on; stop asking to stop training.
+
+    Seeds PyTorch's global generator (dropout draws from it), unless it goes on.
+
+    Args:
+        processes: who shares the work of each step. All call this with the same arguments, and without dropout the
+            model becomes that of one process; with it, each drops out its own rows' values by its own seed.
+        optimizer: from `adam(model)`, for who wants to keep it; a new one if left out.
+        after: the step to go on after. Model, optimizer and the global generator are then as they were at it.
+
+    Yields:
+        One Progress a step, the same to every process; the model is in training mode at each.
+    """
+    if not after:
+        torch.manual_seed(config.seed + processes.rank)
+    device, pad = model.positions.device, model.config.pad_id
+    optimizer = optimizer or adam(model)
+    network = processes.synchronized(model)
+    if network is not model:
+        # In its first backward pass it learns in which order to add gradients up. Were that a step, a resumed run would
+        # round otherwise than an unbroken one. Without dropout, so that no random number is drawn.
+        word = torch.ones(1, 1, dtype=torch.long, device=device)
+        model.eval()
+        network(word, word, need_weights=False).logits.sum().backward()
+    steps = range(after + 1, config.steps + 1)
+    for step, (batch, words) in zip(steps, _batches(data, config, device, pad, processes, after), strict=False):
+        for group in optimizer.param_groups:
+            group["lr"] = config.rate(step, model.config.d_model)
+        model.train()
+        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+            logits = network(batch.src, batch.tgt_in, need_weights=False, probe=probe).logits.float()
+        loss = cross_entropy(logits, batch.tgt_out, pad, config.label_smoothing)
+        part = words / processes.total(words)  # of all words of this step, so that each word counts alike
+        optimizer.zero_grad()
+        (loss * part * processes.count).backward()  # × count: the mean of the gradients is to be their sum
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
+        optimizer.step()
+        accuracy = token_accuracy(logits, batch.tgt_out, pad)
+        yield Progress(step, *processes.total(torch.stack([loss.detach(), accuracy]) * part).tolist())
+
+
+def _batches(
+    data: Batch | PairFile, config: TrainingConfig, device: torch.device, pad_id: int, processes: Processes, after: int
+) -> Iterator[tuple[Batch, Tensor]]:
+    """This process's rows of every batch, and how many target words they hold: shuffled passes over the data, for
+    ever, from the batch of step `after` + 1 on. A corpus of one batch is taken in its own order."""
+    generator = torch.Generator().manual_seed(config.seed)
+    draws: Iterator[Any]  # row numbers of a corpus, or pairs of a file
+    take: Callable[[Any], Batch]
+    if isinstance(data, PairFile):
+        draws, take = data.draws(config.batch_size, generator), data.encoded
+    else:
+        words = (data.src != pad_id).sum(dim=1) + (data.tgt_out != pad_id).sum(dim=1)
+        here = data.to(device)
+        if len(data) <= config.batch_size:
+            draws, take = itertools.repeat(torch.arange(len(data))), here.rows
+        else:
+            passes = (shuffled_batches(words.cpu(), config.batch_size, generator) for _ in itertools.count())
+            draws, take = itertools.chain.from_iterable(passes), lambda index: here.rows(index).trimmed(pad_id)
+    for draw in itertools.islice(draws, after, None):
+        mine = draw[processes.rank :: processes.count]
+        batch = take(mine if len(mine) else draw[:1]).to(device)  # one without rows reads along, and counts for nothing
+        yield batch, (batch.tgt_out != pad_id).sum() * bool(len(mine))

@@ -1,0 +1,64 @@
+"""What a model scores: loss and accuracy with teacher forcing, exact match in free-running decoding."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..data import Batch
+from ..inference.decoding import evaluating, greedy_batch
+from ..network.config import TransformerConfig
+from ..network.model import Transformer
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model scores: teacher-forced loss (nats a token, no smoothing) and token accuracy, and the share of
+    sentences that free-running greedy decoding gets exactly right."""
+
+    loss: float
+    token_accuracy: float
+    exact_match: float
+
+
+def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_size: int = 256) -> Evaluation:
+    """Score sentence pairs; sentences decoded freely may be as long as `output_limit` says."""
+    data, pad = data.to(model.positions.device), model.config.pad_id
+    longest = output_limit(data.target_length, model.config)
+    loss = correct = tokens = exact = 0.0
+    for index in torch.arange(len(data)).split(batch_size):
+        batch = data.rows(index)
+        part = measure(model, batch)
+        words = int((batch.tgt_out != pad).sum())
+        tokens += words
+        loss += part[0] * words
+        correct += part[1] * words
+        said = greedy_batch(model, batch.src, start_id, end_id, max_steps=longest)
+        exact += sum(
+            ids == [i for i in gold if i != pad] for ids, gold in zip(said, batch.tgt_out.tolist(), strict=True)
+        )
+    return Evaluation(loss / tokens, correct / tokens, exact / len(data))
+
+
+def measure(model: Transformer, data: Batch) -> tuple[float, float]:
+    """Teacher-forced loss (nats a token, no smoothing) and token accuracy of sentence pairs, all in one pass."""
+    data, pad = data.to(model.positions.device), model.config.pad_id
+    with evaluating(model):
+        logits = model(data.src, data.tgt_in, need_weights=False).logits
+    return cross_entropy(logits, data.tgt_out, pad).item(), token_accuracy(logits, data.tgt_out, pad).item()
+
+
+def output_limit(longest: int, config: TransformerConfig) -> int:
+    """How many words a model may say: as many as the longest target and half as many again, if it has the positions."""
+    return min(longest * 3 // 2, config.max_len)
+
+
+def cross_entropy(logits: Tensor, target: Tensor, pad_id: int, label_smoothing: float = 0.0) -> Tensor:
+    flat, gold = logits.flatten(0, 1), target.flatten()  # (B T, V), (B T,)
+    return F.cross_entropy(flat, gold, ignore_index=pad_id, label_smoothing=label_smoothing)
+
+
+def token_accuracy(logits: Tensor, target: Tensor, pad_id: int) -> Tensor:
+    words = target != pad_id
+    return ((logits.argmax(dim=-1) == target)[words]).float().mean()

@@ -1,0 +1,1 @@
+"""What clicks and programs may ask, one file a topic."""

@@ -1,0 +1,143 @@
+"""Which models there are: the shipped ones, and those of visits on the shelf."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ...data import MATERIALS, AlignedPair, Material
+from ...inference.translator import CheckpointError, Translator, names
+from ...messages import Message
+from ...network.cost import count_parameters
+from ...storage.checkpoint import CARD, FOLDER
+from ..server import access_log as log
+from ..sessions.model_store import KEY, shelf
+
+MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
+WORDS = 20  # of a held-out pair, both sides
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ModelExpiredError(CheckpointError):
+    """A visit's model that is on the shelf no more."""
+
+    message = Message(
+        "error.model_gone",
+    )
+
+    def __init__(self) -> None:
+        super().__init__(str(self.message))
+
+
+class CorruptCheckpointError(CheckpointError):
+    """A shipped model whose files were cut off or replaced since the server began."""
+
+    def __init__(self, name: str) -> None:
+        self.message = Message("error.model_broken", {"name": name})
+        super().__init__(str(self.message))
+
+
+def translator(checkpoint: str) -> Translator:
+    """A shipped checkpoint, loaded once and shared, or a visit's own model; runs do not change it.
+
+    Raises:
+        CheckpointError: there is none of that name.
+    """
+    if checkpoint.startswith(KEY):
+        if model := shelf().find(checkpoint):
+            return model.translator
+        raise ModelExpiredError
+    return _shipped(checkpoint)[0]
+
+
+def card(checkpoint: str) -> str:
+    """What a shipped checkpoint's card says, Markdown; as it was when the checkpoint was loaded.
+
+    Raises:
+        CheckpointError: there is none of that name.
+    """
+    return _shipped(checkpoint)[1]
+
+
+def cached_per_checkpoint(
+    most: int, own: int = 0
+) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
+    """Keep a function's latest `most` answers about shipped checkpoints, and its latest `own` about visits' models, for
+    as long as the checkpoint is there.
+
+    An answer about a shipped model is small: its sentences have 12 words. One about a visit's model is as large as
+    MAX_NUMBERS of portable.py allows: a run is 32 MB, and what is made of it 50. So only few runs are kept of them, of
+    which the rest is made again, and what is a few numbers only.
+
+    Raises:
+        CheckpointError: as `translator`, also where the answer was given before.
+    """
+
+    def keep(answer: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
+        shipped: Any = lru_cache(maxsize=most)(answer)
+        owned: Any = lru_cache(maxsize=own)(answer)
+
+        @wraps(answer)
+        def ask(checkpoint: str, /, *more: P.args, **named: P.kwargs) -> T:
+            translator(checkpoint)
+            return (owned if checkpoint.startswith(KEY) else shipped)(checkpoint, *more, **named)
+
+        return ask
+
+    return keep
+
+
+@lru_cache
+def _shipped(checkpoint: str) -> tuple[Translator, str]:
+    """With its card, which somebody may take away while the server runs."""
+    if checkpoint not in names():
+        raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(names())}.")
+    try:
+        return Translator.load(checkpoint), (FOLDER / checkpoint / CARD).read_text("utf-8")
+    except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
+        log.fault("checkpoint", error)
+        raise CorruptCheckpointError(checkpoint) from error
+
+
+def material(checkpoint: str) -> Material | None:
+    """What there is of its corpus."""
+    if checkpoint.startswith(KEY):
+        model = shelf().find(checkpoint)
+        return model.material if model else None
+    return MATERIALS.get(checkpoint)
+
+
+def held_out(checkpoint: str) -> tuple[AlignedPair, ...]:
+    """Sentence pairs of its corpus that training never saw; none where nothing is known of any."""
+    known = material(checkpoint)
+    first = next(iter(known.held_out.values()), None) if known else None
+    return first() if first else ()
+
+
+def readable(checkpoint: str, times: int = 1) -> tuple[AlignedPair, ...]:
+    """As many of `held_out` as the checkpoint can read so many times each while everybody waits: a shipped one all of
+    them, one of the paper's size a hundred once; one at least."""
+    multiplications = times * WORDS * count_parameters(translator(checkpoint).checkpoint.model.config)
+    return held_out(checkpoint)[: max(1, MAX_WORK // multiplications)]
+
+
+def title(checkpoint: str) -> str:
+    """What people call it."""
+    model = shelf().find(checkpoint)
+    return model.portable.name if model else checkpoint
+
+
+def about(checkpoint: str) -> dict[str, Any]:
+    """What the page tells of a model before it runs."""
+    known, model = material(checkpoint), shelf().find(checkpoint)
+    assert known
+    return {
+        "checkpoint": checkpoint,
+        "sentences": known.size,
+        "examples": [asdict(example) for example in known.examples],
+        "words": known.words,
+        "surprise": bool(known.held_out),
+        **(model.about() if model else {}),
+    }

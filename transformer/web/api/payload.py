@@ -1,0 +1,104 @@
+"""A run as JSON: for the page (arrays as base64, so that 144 maps travel in 24 KB) and for programs (nested lists)."""
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from ...data import AlignedPair
+from ...inference.attention_maps import stacked
+from ...inference.translator import KINDS, AttentionMap, Translation, TranslationStep
+from ...storage.checkpoint import Checkpoint
+from ...training.evaluation import sentence_alignment
+
+MAX_CANDIDATES = 10
+
+
+def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkpoint) -> dict[str, Any]:
+    """What assets/js/store.js reads; `reference` is the corpus's own translation, where it has one."""
+    source, target, config = checkpoint.src_vocab, checkpoint.tgt_vocab, checkpoint.model.config
+    return {
+        "sentence": run.sentence,
+        "checkpoint": run.checkpoint,
+        "changes": run.interventions.to_json(),
+        "complete": run.complete,
+        **_words(run),
+        "ids": {
+            "source": [source.ids[token] for token in run.source],
+            "decoder_input": [target.ids[token] for token in run.decoder_input],
+        },
+        "model": {
+            "d_model": config.d_model,
+            "heads": config.n_heads,
+            "layers": config.num_encoder_layers,
+            "d_ff": config.d_ff,
+            "positions": config.positional_encoding,
+            "norm_first": config.norm_first,
+            "final_norm": config.final_norm != "none",
+            "tied": config.tie_weights,
+            "source_words": len(source),
+            "target_words": len(target),
+        },
+        "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
+        "heads": _heads(run),
+        "reference": reference and _reference(run, reference),
+    }
+
+
+def _reference(run: Translation, reference: AlignedPair) -> dict[str, Any]:
+    """Gold links and scores belong to the reference's words: a run that says others has none."""
+    same = run.text == reference.target
+    aligned = bool(reference.gold.asked())  # nobody has aligned a visitor's own pairs
+    linked = same and aligned
+    return {
+        "text": reference.target,
+        "same": same,
+        "aligned": aligned,
+        "held_out": reference.held_out,
+        "gold": {"sure": reference.gold.sure, "possible": reference.gold.possible} if linked else None,
+        "error_rates": sentence_alignment(run, reference.gold).heads if linked else None,
+    }
+
+
+def for_programs(run: Translation) -> dict[str, Any]:
+    """The answer of /translate; attention is indexed [layer][head][query][key]."""
+    return {
+        "text": run.text,
+        **_words(run),
+        "attention": {kind: [layer.weights.tolist() for layer in run.attention.of(kind)] for kind in KINDS},
+        "device": run.device,
+    }
+
+
+def _words(run: Translation) -> dict[str, Any]:
+    return {
+        "source": run.source,
+        "decoder_input": run.decoder_input,
+        "output": run.output,
+        "steps": [_step(step) for step in run.steps],
+    }
+
+
+def _step(step: TranslationStep) -> dict[str, Any]:
+    """The likeliest words, and the one that was said, which may be none of them where it was forced."""
+    shown = list(step.candidates[:MAX_CANDIDATES])
+    if all(c.token != step.token for c in shown):
+        shown.append(next(c for c in step.candidates if c.token == step.token))
+    candidates = [{"token": c.token, "probability": c.probability} for c in shown]
+    return {"token": step.token, "probability": step.probability, "candidates": candidates}
+
+
+def _heads(run: Translation) -> dict[str, Any]:
+    """A row each, with names of the columns said once."""
+    rows = [each | {name: round(each[name], 4) for name in ("entropy", "distance")} for each in run.attention.heads()]
+    return {"columns": list(rows[0]), "data": [list(row.values()) for row in rows]}
+
+
+def _stacked(layers: tuple[AttentionMap, ...]) -> dict[str, Any]:
+    maps = stacked(layers)
+    return maps | {"weights": floats(maps["weights"])}
+
+
+def floats(values: np.ndarray) -> str:
+    """Base64 of little-endian 32-bit floats; `floats` of assets/js/store.js reads it."""
+    return base64.b64encode(values.astype("<f4").tobytes()).decode()

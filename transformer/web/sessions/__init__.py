@@ -1,0 +1,1 @@
+"""Visitors' own models and the queue of their trainings."""

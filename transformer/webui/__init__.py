@@ -1,1 +1,0 @@
-"""The page: lays out, handles clicks. No arithmetic on tensors."""
