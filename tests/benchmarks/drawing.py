@@ -61,11 +61,11 @@ OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="style
 <script type="module">
 import {{ mount }} from "./js/core/mount.js";
 import {{ hatching }} from "./js/charts/attention-map.js";
-import {{ show }} from "./js/core/state.js";
+import {{ showRun }} from "./js/core/state.js";
 document.body.append(hatching());
 const element = document.querySelector(".view");
 await mount(new URL("js/tabs/attention.js", document.baseURI).href, {{ element, watch: () => {{}} }});
-show(RUN);
+showRun(RUN);
 </script></body></html>
 """
 
@@ -251,7 +251,7 @@ def shown_in_page(browser: Browser, url: str, payload: dict[str, Any]) -> Page:
     payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
     store = f"gradio_api/file={ASSETS}/js/core/state.js"
     page.evaluate(
-        "async ([store, run]) => (await import(new URL(store, document.baseURI).href)).show(run)", [store, payload]
+        "async ([store, run]) => (await import(new URL(store, document.baseURI).href)).showRun(run)", [store, payload]
     )
     return page
 

@@ -163,9 +163,9 @@ PLACES: list[Place] = [
     ("spot the bug", {**BUG, "exercise": "axes_swapped"}, ".exercise .say", undo),
     ("spot the bug, revealed", {}, ".exercise .say", clicking(".exercise .question > .link")),
     ("spot the bug, a training", {**BUG, "exercise": "causal_mask"}, ".exercise .live button", nothing),
-    ("beam search", {**ROADS, "road": "beam"}, "#roads .tree", nothing),
-    ("sampling", {**ROADS, "road": "sampling"}, "#roads .both", nothing),
-    ("teacher forcing", {**ROADS, "road": "forced"}, "#roads .two-ways", nothing),
+    ("beam search", {**ROADS, "strategy": "beam"}, "#roads .tree", nothing),
+    ("sampling", {**ROADS, "strategy": "sampling"}, "#roads .both", nothing),
+    ("teacher forcing", {**ROADS, "strategy": "forced"}, "#roads .two-ways", nothing),
 ]  # fmt: skip
 TRAINED: Place = ("train, a new model", {"tab": "train"}, "#train .setting", train)  # seconds of work
 

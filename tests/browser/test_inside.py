@@ -686,8 +686,8 @@ def test_an_answer_that_comes_late_is_not_shown(visit: Visit) -> None:
 
 PRESSED = "all => all.findIndex((each) => each.ariaPressed === 'true')"
 ANSWERED = """async ([file, question]) => {
-  const { about } = await import(new URL(`gradio_api/file=${file}`, document.baseURI));
-  await about("inside", {}, question); // was asked already: the page awaits the same answer
+  const { askAboutRun } = await import(new URL(`gradio_api/file=${file}`, document.baseURI));
+  await askAboutRun("inside", {}, question); // was asked already: the page awaits the same answer
   await new Promise(requestAnimationFrame);
 }"""
 
@@ -855,17 +855,17 @@ def looks(chance: torch.Generator) -> Iterator[Case]:
                 open_ = torch.rand(keys, generator=chance) < 0.7
                 open_[int(torch.randint(keys, (1,), generator=chance))] = True
                 weights = scores.masked_fill(~open_, float("-inf")).softmax(0)
-                yield "look", [dots, d, floats(scores), floats(open_), floats(weights)]
+                yield "attentionColumns", [dots, d, floats(scores), floats(open_), floats(weights)]
                 heard, kept = floats(scores[open_]), floats(weights[open_])
                 yield from (("softmax", [heard, i, weight]) for i, weight in enumerate(kept))
                 yield from (("scaled", [dot, d, score]) for dot, score in zip(dots, floats(scores), strict=True))
     for dot in (0.5, -0.5, 4.0196, 4.0204, -5.0996, 0.0196, 0):  # a quarter of the shown ones ends on 5
         score = float(np.float32(dot / 4))
         yield "scaled", [dot, 16, score]
-        yield "look", [[dot], 16, [score], [True], [1.0]]
+        yield "attentionColumns", [[dot], 16, [score], [True], [1.0]]
     for alone in (19.5, -19.5):
         yield "softmax", [[alone], 0, 1.0]
-    yield "look", [[4.0] * 3, 16, [1.0] * 3, [True] * 3, floats(torch.full((3,), 1 / 3))]
+    yield "attentionColumns", [[4.0] * 3, 16, [1.0] * 3, [True] * 3, floats(torch.full((3,), 1 / 3))]
 
 
 def norms(chance: torch.Generator) -> Iterator[Case]:
@@ -889,9 +889,9 @@ def columns(chance: torch.Generator) -> Iterator[Case]:
         for width in (1, 8, 16):
             for scale in (0.1, 0.5, 2):
                 parts = torch.randn(rows, width, generator=chance) * scale
-                yield "together", [floats(parts), floats(parts.sum(0))]
-    yield "together", [[[1.0034], [0.0015]], [1.0049]]  # 1.003 + 0.002 = 1.005: a half
-    yield "together", [[[0.125, 0.5], [0, 0.125]], [0.125, 0.625]]
+                yield "commonDigits", [floats(parts), floats(parts.sum(0))]
+    yield "commonDigits", [[[1.0034], [0.0015]], [1.0049]]  # 1.003 + 0.002 = 1.005: a half
+    yield "commonDigits", [[[0.125, 0.5], [0, 0.125]], [0.125, 0.625]]
 
 
 def expect_rounded(value: float, shown: str) -> None:
@@ -941,10 +941,10 @@ def check(name: str, args: list[Any], answer: Any) -> None:
                 expect_rounded(value, answer[each])
             x, mean, deviation, gain, bias = (number(answer[each]) for each in names)
             given = (x - mean) / deviation * gain + bias
-        case "look":
+        case "attentionColumns":
             check_look(*args, answer)
             return
-        case "together":
+        case "commonDigits":
             parts, total = args
             for i, value in enumerate(total):
                 if answer is not None:
@@ -984,5 +984,5 @@ def test_whatever_is_shown_can_be_checked_with_a_pencil(visit: Visit) -> None:
         except AssertionError as error:
             wrong.append(f"{str(error).splitlines()[0]}: {name}({args}) -> {answer}"[:400])
     assert not wrong, "\n".join(wrong)
-    found = [answer for (name, _), answer in zip(cases, answers, strict=True) if name == "together"]
+    found = [answer for (name, _), answer in zip(cases, answers, strict=True) if name == "commonDigits"]
     assert found.count(None) < len(found) / 4  # most columns find digits that all can have

@@ -132,9 +132,10 @@ WALK: dict[Any, dict[str, Any]] = {
     },
     inside_the_decoder: {"tab": "inside", "kind": "decoder", "layer": 1, "head": 3, "query": 3, "step": 3},
     a_draw: {
-        "tab": "break", "part": "roads", "road": "sampling", "temperature": 1.7, "top_k": 12, "top_p": 0.85, "seed": 42,
+        "tab": "break", "part": "roads", "strategy": "sampling",
+        "temperature": 1.7, "top_k": 12, "top_p": 0.85, "seed": 42,
     },
-    a_slip: {"road": "forced", "width": 5, "alpha": 1.3},
+    a_slip: {"strategy": "forced", "width": 5, "alpha": 1.3},
     a_stop_in_chinese: {"tab": "lesson", "stop": 10, "language": "zh-Hant", "model": "classroom"},
 }  # fmt: skip
 
@@ -246,13 +247,15 @@ BROKEN: dict[str, tuple[dict[str, str], list[str], dict[str, Any]]] = {
         {"tab": "break", "part": "roads", "road": "__proto__", "width": "6", "alpha": "2.1", "temperature": "1e1",
          "top_k": "-1", "top_p": "0", "seed": "9999999999", "slip": "1.nobody"},
         ["road", "width", "alpha", "temperature", "top_k", "top_p", "seed", "slip"],
-        {"road": "beam", "width": 4, "alpha": 0.6, "temperature": 1, "top_k": 0, "top_p": 1, "seed": 0, "slip": None},
+        {"strategy": "beam", "width": 4, "alpha": 0.6, "temperature": 1, "top_k": 0, "top_p": 1, "seed": 0,
+         "forcedMistake": None},
     ),
     "a road with one wrong turn": (
         {"part": "roads", "road": "forced", "width": "1", "alpha": "0", "temperature": "0.09", "top_k": "3",
          "top_p": "0.5", "seed": "7", "slip": f"2.{HOSTILE}"},
         ["temperature", "slip"],
-        {"road": "forced", "width": 1, "alpha": 0, "temperature": 1, "top_k": 3, "top_p": 0.5, "seed": 7, "slip": None},
+        {"strategy": "forced", "width": 1, "alpha": 0, "temperature": 1, "top_k": 3, "top_p": 0.5, "seed": 7,
+         "forcedMistake": None},
     ),
     "a path for a model": (
         {"checkpoint": "../../etc", "tab": "lesson", "stop": "3"},
@@ -423,7 +426,8 @@ def units(text: str) -> int:
 def valid(name: str, value: str) -> dict[str, Any] | None:
     """What a value changes of the place; None for a value that cannot be."""
     if name in CHOICES or name == "road":
-        return {name: value} if value in CHOICES.get(name, ROADS) else None
+        field = "strategy" if name == "road" else name
+        return {field: value} if value in CHOICES.get(name, ROADS) else None
     if name in COUNTED:
         return {name: int(value) - 1} if re.fullmatch("[1-9][0-9]{0,3}", value) else None
     if name in DIALS:
@@ -435,7 +439,7 @@ def valid(name: str, value: str) -> dict[str, Any] | None:
     if name == "slip":
         step, _, word = value.partition(".")
         fits = re.fullmatch("[1-9][0-9]{0,3}", step) and 1 <= units(word) <= 100
-        return {"slip": {"step": int(step) - 1, "word": word}} if fits else None
+        return {"forcedMistake": {"step": int(step) - 1, "word": word}} if fits else None
     allowed = {"language": LOCALES, "present": ["yes"], "checkpoint": EXAMPLES}
     return {} if name not in allowed or value in allowed[name] else None
 
@@ -449,7 +453,7 @@ def expected(asked: list[list[str]]) -> dict[str, Any]:
     wrong = {name for name, found in judged.items() if found is None}
     place = {key: value for found in judged.values() if found for key, value in found.items()}
     if "checkpoint" in wrong:  # layers, heads and places were another model's
-        gone = [*COUNTED[:-1], "slip"]
+        gone = [*COUNTED[:-1], "forcedMistake"]
         place = {name: value for name, value in place.items() if name not in gone}
         return {"run": None, "place": place, "wrong": wrong}
     checkpoint, sentence = first.get("checkpoint", "toy"), first.get("sentence")
@@ -524,9 +528,9 @@ QUERY |= st.tuples(PAIRS.map(lambda pairs: "&".join(map("=".join, pairs))), FORM
 
 def test_whatever_an_address_asks_for_is_had_or_told(visit: Visit) -> None:
     page = visit.open()
-    understand = f"""(query) => import({LINK}).then(({{ read }}) => ({{
+    understand = f"""(query) => import({LINK}).then(({{ parseAddress }}) => ({{
         asked: [...new URLSearchParams(query)],
-        understood: read(query),
+        understood: parseAddress(query),
         polluted: Object.keys(Object.prototype),
     }}))"""
     heard: set[str] = set()
@@ -569,9 +573,9 @@ CHANGE = st.one_of(
 def test_whatever_is_changed_comes_back_from_its_link(visit: Visit) -> None:
     page = visit.open()
     there_and_back = f"""async (changes) => {{
-        const {{ written }} = await import({LINK.replace("address.js", "changes.js")});
-        const {{ read }} = await import({LINK});
-        return read("?" + new URLSearchParams({{ sentence: "ein", changes: written(changes) }}));
+        const {{ formatChanges }} = await import({LINK.replace("address.js", "changes.js")});
+        const {{ parseAddress }} = await import({LINK});
+        return parseAddress("?" + new URLSearchParams({{ sentence: "ein", changes: formatChanges(changes) }}));
     }}"""
 
     @given(st.lists(CHANGE, max_size=4, unique_by=lambda change: change.place))

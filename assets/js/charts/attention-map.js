@@ -1,8 +1,8 @@
 // One head's map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
-import { EVEN, argmax, gold, row, state, weight } from "../core/state.js";
+import { UNIFORM_MARGIN, argmax, goldLink, attentionRow, state, attentionWeight } from "../core/state.js";
 import { h, isSpecial, svg, textWidth, typeScale, word } from "../core/dom.js";
-import { nodes, percent, t } from "../core/i18n.js";
+import { nodes, formatPercent, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 
 /** Whose words a kind of map looks from, and whose it looks at. */
@@ -10,8 +10,8 @@ export const SIDES = { encoder: ["source", "source"], decoder: ["target", "targe
 export const KINDS = Object.keys(SIDES);
 
 const GAP = 2;
-const LARGEST = [120, 56]; // px a cell, across and down
-const SMALLEST = 14;
+const MAX_CELL = [120, 56]; // px a cell, across and down
+const MIN_CELL = 14;
 const VALUES_FROM = 28; // px a cell, so that a number fits
 const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that their corners are round
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
@@ -33,28 +33,28 @@ document.adoptedStyleSheets.push(scale);
 
 /** The type that can be read on so many per cent of a hue, at least 4.5 : 1: faint and half are black in the light theme, half and
  *  full are black in the dark one. */
-export function shade(share, negative) {
+export function contrastClass(share, negative) {
   const [half, full] = negative ? [72.5, 84] : [61, 78.2];
   return share > full ? "full" : share > half ? "half" : "faint";
 }
 
 /** A weight, or by how much one has changed. */
-const figure = (value, difference) => (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
+const formatWeight = (value, difference) => (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
-function each(run, kind, layer, head, visit) {
+function forEachCell(run, kind, layer, head, visit) {
   const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
   let i = (layer * heads + head) * queries.length * keys.length;
   queries.forEach((from, query) =>
     keys.forEach((to, key) => {
       const open = allowed[query][key];
-      const stands = state.gold && kind === "cross" ? gold(query, key, run) : null; // does the key stand for what is said?
+      const stands = state.gold && kind === "cross" ? goldLink(query, key, run) : null; // does the key stand for what is said?
       visit({ query, key, from, to, open, stands, difference, value: values[i++] });
     }),
   );
 }
 
-const spoken = ({ from, to, open, value, difference }) =>
-  `${from} → ${to}: ${open ? figure(value, difference) : t("masked")}`;
+const describeCell = ({ from, to, open, value, difference }) =>
+  `${from} → ${to}: ${open ? formatWeight(value, difference) : t("masked")}`;
 
 /** A token on an axis, in its side's colour; `anchor` is where x lies. Special tokens are outlined. */
 function label(token, side, { x, y, anchor, size }, attributes = {}) {
@@ -74,8 +74,8 @@ function label(token, side, { x, y, anchor, size }, attributes = {}) {
   return svg("g", attributes, outline, text);
 }
 
-const paints = new WeakMap(); // a heatmap -> what fills in the weights of a head
-const looks = new WeakMap(); // a cell -> what it shows, in words once somebody points at it
+const painters = new WeakMap(); // a heatmap -> what fills in the weights of a head
+const pointedCells = new WeakMap(); // a cell -> what it shows, in words once somebody points at it
 
 /** Of the run at the top, or of another one: of a snapshot, say. */
 export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
@@ -83,12 +83,12 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   const type = typeScale();
   const measure = (size) => {
     const left = Math.max(...queries.map((token) => textWidth(token, size))) + 20;
-    const cell = Math.max(SMALLEST, Math.min(LARGEST[0] * type, Math.floor((width - left - 4) / keys.length)));
+    const cell = Math.max(MIN_CELL, Math.min(MAX_CELL[0] * type, Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: Math.max(...keys.map((token) => textWidth(token, size))) <= cell + 2 };
   };
   const sizes = [15, 13].map((size) => measure(size * type));
   const { size, left, cell, fits } = sizes.find((each) => each.fits) ?? sizes[1];
-  const down = Math.min(LARGEST[1] * type, cell);
+  const down = Math.min(MAX_CELL[1] * type, cell);
   const digits = `font-size: ${Math.min(13 * type, cell * (difference ? 0.29 : 0.37))}px`; // so that those of two cells do not touch
   const slant = fits ? 0 : Math.max(...keys.map((token) => textWidth(token, size)));
   const [w, height] = [left + keys.length * cell + 4, queries.length * down + (slant ? slant * 0.82 + 28 : 36)];
@@ -106,9 +106,9 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   const colours = svg("g"); // of cells that are too small to be written in, of which there may be thousands: see `tiles`
   picture.append(colours);
   const cells = []; // {box, value} in the order of `each`
-  each(run, kind, layer, head, (at) => {
+  forEachCell(run, kind, layer, head, (at) => {
     const [x, y] = place(at);
-    const data = { "data-query": at.query, "data-key": at.key, "data-look": at.open ? null : spoken(at) };
+    const data = { "data-query": at.query, "data-key": at.key, "data-look": at.open ? null : describeCell(at) };
     const box = svg("rect", {
       x,
       y,
@@ -128,19 +128,19 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
     if (value) picture.append(value);
     cells.push({ box, value });
   });
-  paints.set(picture, (layer, head) => {
+  painters.set(picture, (layer, head) => {
     let i = 0;
     if (!written)
       colours.replaceChildren(...tiles(run, kind, layer, head, (at) => at.open && tile(place(at), inner, corner)));
-    each(run, kind, layer, head, (at) => {
+    forEachCell(run, kind, layer, head, (at) => {
       const { box, value } = cells[i++];
       if (!at.open) return;
       box.setAttribute("data-weight", at.value);
-      looks.set(box, at);
+      pointedCells.set(box, at);
       if (!value) return;
       box.setAttribute("class", hue(at.value, difference));
-      value.setAttribute("class", `value ${shade(strength(at.value, difference), at.value < 0)}`);
-      value.textContent = figure(at.value, difference);
+      value.setAttribute("class", `value ${contrastClass(strength(at.value, difference), at.value < 0)}`);
+      value.textContent = formatWeight(at.value, difference);
     });
   });
   repaint(picture, layer, head);
@@ -159,9 +159,9 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
 }
 
 /** Another head of the same kind and run in a heatmap that is there: only what its cells say changes. */
-export const repaint = (picture, layer, head) => paints.get(picture)(layer, head);
+export const repaint = (picture, layer, head) => painters.get(picture)(layer, head);
 
-export function lines(kind, layer, head, { width, sides }) {
+export function lineDrawing(kind, layer, head, { width, sides }) {
   const { queries, keys } = state.run.attention[kind];
   const size = 15 * typeScale();
   const [left, right] = [queries, keys].map(
@@ -172,14 +172,14 @@ export function lines(kind, layer, head, { width, sides }) {
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "lines", role: "group" });
   const y = (i) => (i + 0.5) * pitch;
   const looks = { query: queries.map(() => []), key: keys.map(() => []) };
-  each(state.run, kind, layer, head, (at) => {
+  forEachCell(state.run, kind, layer, head, (at) => {
     if (!at.open) return;
-    looks.query[at.query].push(spoken(at));
-    looks.key[at.key].push(spoken(at));
+    looks.query[at.query].push(describeCell(at));
+    looks.key[at.key].push(describeCell(at));
     const middle = (left + width - right) / 2;
     const d = `M${left} ${y(at.query)} C${middle} ${y(at.query)} ${middle} ${y(at.key)} ${width - right} ${y(at.key)}`;
     const stroke = `stroke-width: ${1 + 6 * at.value}; stroke-opacity: ${0.06 + 0.94 * at.value}`;
-    const data = { "data-query": at.query, "data-key": at.key, "data-weight": at.value, "data-look": spoken(at) };
+    const data = { "data-query": at.query, "data-key": at.key, "data-weight": at.value, "data-look": describeCell(at) };
     picture.append(svg("path", { d, style: stroke, ...data }));
     if (!at.stands) return;
     const ends = { "data-query": at.query, "data-key": at.key, "data-gold": `${at.query} ${at.key}` };
@@ -212,10 +212,10 @@ export function lines(kind, layer, head, { width, sides }) {
   return picture;
 }
 
-export function table(kind, layer, head, { sides }) {
+export function weightTable(kind, layer, head, { sides }) {
   const { queries, keys } = state.run.attention[kind];
   const rows = queries.map((token) => h("tr", {}, h("th", { scope: "row" }, word(token, sides[0]))));
-  each(state.run, kind, layer, head, (at) =>
+  forEachCell(state.run, kind, layer, head, (at) =>
     rows[at.query].append(
       at.open
         ? h(
@@ -235,7 +235,7 @@ export function table(kind, layer, head, { sides }) {
 }
 
 /** Mark a row of a picture, or none (null), without drawing it anew. */
-export function mark(picture, query) {
+export function markRow(picture, query) {
   const frame = picture.querySelector("rect.marked");
   if (frame) {
     frame.setAttribute("visibility", query === null ? "hidden" : "visible");
@@ -246,7 +246,7 @@ export function mark(picture, query) {
 }
 
 /** Whether some row of a kind may look at nothing: every cell of it was closed by hand. */
-export const blind = (run, kind) => run.attention[kind].allowed.some((row) => !row.includes(true));
+export const hasFullyMaskedRow = (run, kind) => run.attention[kind].allowed.some((row) => !row.includes(true));
 
 /** Whether nobody may look at padding: so it is until somebody changes a mask. */
 export function paddingMasked(run, kind) {
@@ -255,27 +255,27 @@ export function paddingMasked(run, kind) {
 }
 
 /** The whole heading of a large map: which head it is, and what its rows and columns are. */
-export function axes(kind, layer, head, key = "attention.axes") {
+export function mapHeading(kind, layer, head, key = "attention.axes") {
   const axis = (i, arrow) => word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
   return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→") });
 }
 
 /** Where every row of a head looks hardest. */
-export function hardest(kind, layer, head, run = state.run) {
+export function describeLargestWeights(kind, layer, head, run = state.run) {
   const { queries, keys } = run.attention[kind];
   const looks = queries.map((from, query) => {
-    const values = row(kind, layer, head, query, run);
+    const values = attentionRow(kind, layer, head, query, run);
     const key = argmax(values);
-    return `${from} → ${keys[key]} ${percent(values[key])}`;
+    return `${from} → ${keys[key]} ${formatPercent(values[key])}`;
   });
   return t("bugs.map", { looks: looks.join(", ") });
 }
 
 /** One row of a head read aloud; `said` is the word that is said on reading it, if one is. */
-export function aloud(kind, layer, head, query, said, run = state.run) {
+export function describeRow(kind, layer, head, query, said, run = state.run) {
   const { queries, keys, allowed } = run.attention[kind];
   const [from, at] = SIDES[kind];
-  const looks = row(kind, layer, head, query, run);
+  const looks = attentionRow(kind, layer, head, query, run);
   const key = argmax(looks);
   const open = allowed[query].filter(Boolean).length;
   const places = {
@@ -287,19 +287,19 @@ export function aloud(kind, layer, head, query, said, run = state.run) {
     layer: layer + 1,
     count: open,
     word: word(keys[key], at),
-    share: percent(looks[key]),
-    equal: percent(1 / open),
+    share: formatPercent(looks[key]),
+    equal: formatPercent(1 / open),
   };
   if (open === 0) return nodes("aloud.nothing", places);
   if (open === 1) return nodes("aloud.only", places);
-  return nodes(looks[key] - 1 / open < EVEN ? "aloud.evenly" : "aloud.mostly", places);
+  return nodes(looks[key] - 1 / open < UNIFORM_MARGIN ? "aloud.evenly" : "aloud.mostly", places);
 }
 
 /** What a cell that is pointed at says, beside it: an element to put into the frame that `picture` stands in. */
-export function tips(picture, signal) {
+export function cellTips(picture, signal) {
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   picture.addEventListener("pointerover", ({ target }) => {
-    const text = looks.has(target) ? spoken(looks.get(target)) : target.dataset?.look;
+    const text = pointedCells.has(target) ? describeCell(pointedCells.get(target)) : target.dataset?.look;
     tip.hidden = !text;
     if (!text) return;
     tip.textContent = text;
@@ -315,7 +315,7 @@ export function tips(picture, signal) {
 }
 
 /** A run's maps minus another's, as a run that `heatmap` draws; on the rows and columns that both have. */
-export function difference(run, whole) {
+export function mapDifference(run, whole) {
   const attention = Object.fromEntries(
     Object.entries(whole.attention).map(([kind, before]) => {
       const after = run.attention[kind];
@@ -332,7 +332,10 @@ export function difference(run, whole) {
         for (let head = 0; head < before.heads; head++)
           queries.forEach((_, query) =>
             keys.forEach((_, key) =>
-              values.push(weight(kind, layer, head, query, key, run) - weight(kind, layer, head, query, key, whole)),
+              values.push(
+                attentionWeight(kind, layer, head, query, key, run) -
+                  attentionWeight(kind, layer, head, query, key, whole),
+              ),
             ),
           );
       return [kind, { ...before, queries, keys, allowed, values, difference: true }];
@@ -347,7 +350,7 @@ export function thumbnail(kind, layer, head, run = state.run) {
   const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
   const corner = queries.length * keys.length > ROUND_UP_TO ? 0 : 1;
   picture.append(...tiles(run, kind, layer, head, ({ query, key }) => tile([key * 8, query * 8], [7.4, 7.4], corner)));
-  each(run, kind, layer, head, (at) => {
+  forEachCell(run, kind, layer, head, (at) => {
     if (at.stands)
       picture.append(
         svg("circle", { cx: at.key * 8 + 3.7, cy: at.query * 8 + 3.7, r: 1.6, class: `gold ${at.stands}` }),
@@ -360,7 +363,7 @@ export function thumbnail(kind, layer, head, run = state.run) {
  *  for the path of a cell. */
 function tiles(run, kind, layer, head, outline) {
   const paths = new Map(); // class -> path
-  each(run, kind, layer, head, (at) => {
+  forEachCell(run, kind, layer, head, (at) => {
     const name = at.open ? hue(at.value, at.difference) : "masked";
     const d = outline(at);
     if (d) paths.set(name, (paths.get(name) ?? "") + d);

@@ -1,19 +1,19 @@
 // The tree of a beam search: a column a step, a node a word, a line as thick as its word is probable.
 
 import { isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
-import { percent, t } from "../core/i18n.js";
+import { formatPercent, t } from "../core/i18n.js";
 
 const ROW = 48; // px from one node to the next
 const NODE = 26; // px high
 const LEAST = 48; // px a column, so that its small type fits
-const [SHORTEST, LONGEST] = [28, 72]; // px between two columns
+const [MIN_LINE, MAX_LINE] = [28, 72]; // px between two columns
 
 /** Numbers of the branches from the first one to the n-th. */
-export const path = (branches, n) => (n === null ? [] : [...path(branches, branches[n].parent), n]);
+export const branchPath = (branches, n) => (n === null ? [] : [...branchPath(branches, branches[n].parent), n]);
 
 /** Columns of branches without lines that cross: children stand in their parents' order, the chosen way first. */
-function columns(branches, best) {
-  const chosen = new Set(path(branches, best));
+function treeColumns(branches, best) {
+  const chosen = new Set(branchPath(branches, best));
   const below = (parent) =>
     branches.flatMap((each, n) => (each.parent === parent ? [n] : [])).sort((a, b) => chosen.has(b) - chosen.has(a));
   const found = [below(null)];
@@ -22,7 +22,7 @@ function columns(branches, best) {
 }
 
 /** The row of every branch: beside its parent as far as there is room. */
-function rows(branches, found) {
+function treeRows(branches, found) {
   const height = Math.max(...found.map((column) => column.length));
   const row = [];
   for (const column of found) {
@@ -36,22 +36,22 @@ function rows(branches, found) {
 }
 
 /** `said` is the server's answer, `width` what there is room for; `read(n)` is called for the branch that is looked at, or null. */
-export function tree({ branches, best, left_out }, width, read) {
-  const found = columns(branches, best);
-  const { row, height } = rows(branches, found);
+export function beamTree({ branches, best, left_out }, width, read) {
+  const found = treeColumns(branches, best);
+  const { row, height } = treeRows(branches, found);
   const scale = typeScale();
   const size = 14 * scale;
   const wide = (token) => textWidth(token, size) + 18;
   const begin = wide("S");
   const columnWidths = found.map((column) => Math.max(LEAST * scale, ...column.map((n) => wide(branches[n].token))));
   const room = (width - begin - columnWidths.reduce((sum, each) => sum + each, 4)) / found.length;
-  const line = Math.max(SHORTEST, Math.min(room, LONGEST)) * scale;
+  const line = Math.max(MIN_LINE, Math.min(room, MAX_LINE)) * scale;
   const left = (step) => columnWidths.slice(0, step).reduce((sum, each) => sum + each + line, begin + line);
   const [top, down] = [28 * scale, ROW * scale];
   const y = (n) => top + (row[n] + 0.5) * down - 8 * scale; // a line of small type is below the node
   const foot = left_out.some(Boolean) ? 24 * scale : 4;
   const [w, tall] = [left(found.length) - line + 4, top + height * down + foot];
-  const chosen = new Set(path(branches, best));
+  const chosen = new Set(branchPath(branches, best));
   const picture = svg("svg", {
     viewBox: `0 0 ${w} ${tall}`,
     width: w,
@@ -63,7 +63,7 @@ export function tree({ branches, best, left_out }, width, read) {
   const small = `font-size: ${11 * scale}px`;
   const label = (x, at, text, attributes) => svg("text", { x, y: at, style: small, ...attributes }, text);
 
-  const start = y(path(branches, best)[0]);
+  const start = y(branchPath(branches, best)[0]);
   const lines = branches.map(({ parent, step, probability, fate }, n) => {
     const from = parent === null ? [begin + 1, start] : [left(step - 1) + wide(branches[parent].token), y(parent)];
     const [to, middle] = [[left(step), y(n)], left(step) - line / 2];
@@ -86,7 +86,7 @@ export function tree({ branches, best, left_out }, width, read) {
   const root = svg("g", { class: "root" }, box(1, start, "S", { class: "outline target" }), type(1, start, "S"));
   const nodes = branches.map(({ token, step, probability, fate }, n) => {
     const [x, at] = [left(step), y(n)];
-    const share = percent(probability);
+    const share = formatPercent(probability);
     const spoken = t("roads.node", { word: token, share, step: step + 1, fate: t(`roads.fate.${fate}`) });
     const data = {
       "data-branch": n,
@@ -132,7 +132,7 @@ export function tree({ branches, best, left_out }, width, read) {
       ArrowRight: child ?? n,
       ArrowUp: beside(-1) ?? n,
       ArrowDown: beside(1) ?? n,
-      Home: path(branches, n)[0],
+      Home: branchPath(branches, n)[0],
       End: best,
     };
     if (!(event.key in ways)) return;
@@ -144,8 +144,8 @@ export function tree({ branches, best, left_out }, width, read) {
 }
 
 /** Show the way to one branch before all others, or all alike (null). */
-export function light(picture, branches, n) {
-  const way = new Set(path(branches, n));
+export function highlightPath(picture, branches, n) {
+  const way = new Set(branchPath(branches, n));
   picture.classList.toggle("isolated", n !== null);
   for (const each of picture.querySelectorAll("[data-line], [data-branch]"))
     each.classList.toggle("lit", way.has(Number(each.dataset.line ?? each.dataset.branch)));

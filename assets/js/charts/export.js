@@ -33,7 +33,7 @@ export function pictureButtons(figure, name) {
         class: "save",
         title: t(`save.${format}`),
         "aria-label": t(`save.${format}`),
-        onclick: async () => download(await make(draw(figure)), `${name()}.${format}`),
+        onclick: async () => download(await make(elementToSvg(figure)), `${name()}.${format}`),
       },
       format.toUpperCase(),
     );
@@ -59,7 +59,7 @@ async function pngFile(picture) {
 }
 
 /** What an element looks like now, as one SVG: its pictures, its boxes and every word where it stands. */
-export function draw(element) {
+export function elementToSvg(element) {
   const frame = element.getBoundingClientRect();
   const inner = {
     width: Math.max(frame.width, element.scrollWidth),
@@ -70,11 +70,11 @@ export function draw(element) {
   if (hatch) picture.append(painted(hatch));
   // The theme's own ground, so that its type can be read.
   picture.append(svg("rect", { ...inner, fill: getComputedStyle(element).getPropertyValue("--surface").trim() }));
-  add(element, picture, frame);
+  addElement(element, picture, frame);
   return picture;
 }
 
-function add(element, picture, frame) {
+function addElement(element, picture, frame) {
   const style = getComputedStyle(element);
   if (style.visibility === "hidden" || !element.getClientRects().length || element.matches(".visually-hidden, .saves"))
     return;
@@ -106,13 +106,13 @@ function add(element, picture, frame) {
     );
   }
   for (const child of element.childNodes) {
-    if (child.nodeType === Node.TEXT_NODE) write(child, picture, frame, style);
-    else if (child.nodeType === Node.ELEMENT_NODE) add(child, picture, frame);
+    if (child.nodeType === Node.TEXT_NODE) addWords(child, picture, frame, style);
+    else if (child.nodeType === Node.ELEMENT_NODE) addElement(child, picture, frame);
   }
 }
 
 /** Every word where the page put it, of Chinese every character: SVG breaks no lines. */
-function write(node, picture, frame, style) {
+function addWords(node, picture, frame, style) {
   const range = document.createRange();
   for (const { 0: word, index } of node.data.matchAll(/[\u2e80-\uffef]|[^\s\u2e80-\uffef]+/g)) {
     range.setStart(node, index);

@@ -2,16 +2,16 @@
 // second cost little.
 
 import { h, svg, textWidth, typeScale } from "../core/dom.js";
-import { number, t } from "../core/i18n.js";
+import { formatNumber, t } from "../core/i18n.js";
 
-const MOST = 600; // points that are drawn of a curve
+const MAX_POINTS = 600; // points that are drawn of a curve
 const TYPE = 13; // px
-const HIGHEST = 3; // times the loss of a uniform guess, that an axis of losses reaches at most
-const LED = 24; // px: a label that is farther from its curve is led to it
+const MAX_UNIFORM_LOSSES = 3; // times the loss of a uniform guess, that an axis of losses reaches at most
+const LEADER_FROM = 24; // px: a label that is farther from its curve is led to it
 
 /** So few points that a screen has room for them: each the mean of equally many neighbours. */
 function thinned(points, column) {
-  const many = Math.ceil(points.length / MOST);
+  const many = Math.ceil(points.length / MAX_POINTS);
   if (many <= 1) return points.map((point) => [point[0], point[column]]);
   return Array.from({ length: Math.ceil(points.length / many) }, (_, i) => {
     const group = points.slice(i * many, (i + 1) * many);
@@ -20,7 +20,7 @@ function thinned(points, column) {
 }
 
 /** 1, 2 or 5 times a power of ten: the least such number that is not below `value`. */
-function round(value) {
+function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].find((each) => each * power >= value * 0.999) * power;
 }
@@ -35,7 +35,7 @@ const upTo = (top, tick) => Array.from({ length: Math.floor(top / tick + 1.001) 
  * `longest` of which there must be room for; `line` is {at, labels}, one value across the plot and what it is called, in
  * full and in short; `label` is the text alternative. `widest` is the widest text left of the plot.
  */
-export function plot({ height, widest, signal }) {
+export function lineChart({ height, widest, signal }) {
   const axes = svg("g");
   const inside = svg("svg"); // cuts off what leaves at the top
   const ends = svg("g");
@@ -82,16 +82,18 @@ export function plot({ height, widest, signal }) {
       for (const [name, value] of Object.entries({ ...box, viewBox: Object.values(box).join(" ") }))
         inside.setAttribute(name, value);
       const style = `font-size: ${size}px`;
-      const tick = Math.max(1, round(steps / (width < 480 ? 4 : 8)));
+      const tick = Math.max(1, roundUp(steps / (width < 480 ? 4 : 8)));
       const last = t("train.curve.steps", { steps });
       const room = x(steps) - textWidth(last, size) / 2 - size;
-      const along = upTo(steps, tick).filter((step) => x(step) + textWidth(number(step), size) / 2 < room);
+      const along = upTo(steps, tick).filter((step) => x(step) + textWidth(formatNumber(step), size) / 2 < room);
       axes.replaceChildren(
         ...ticks.flatMap((tick) => [
           svg("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: tick ? "grid" : "axis" }),
           svg("text", { x: left - 8, y: y(tick), class: "tick side", style }, say(tick)),
         ]),
-        ...along.map((step) => svg("text", { x: x(step), y: high - size * 0.6, class: "tick", style }, number(step))),
+        ...along.map((step) =>
+          svg("text", { x: x(step), y: high - size * 0.6, class: "tick", style }, formatNumber(step)),
+        ),
         svg("text", { x: x(steps), y: high - size * 0.6, class: "tick", style }, last),
       );
       if (line) {
@@ -128,7 +130,7 @@ export function plot({ height, widest, signal }) {
     for (const { text, leader, from, y: height } of labels) {
       text.setAttribute("x", column);
       text.setAttribute("y", height);
-      const far = column - from.x1 > LED;
+      const far = column - from.x1 > LEADER_FROM;
       leader.setAttribute("visibility", far ? "visible" : "hidden");
       for (const [name, value] of Object.entries({ ...from, x2: column - 4, y2: height }))
         leader.setAttribute(name, value);
@@ -144,7 +146,7 @@ export function plot({ height, widest, signal }) {
 
 /** An axis from 0 that `most` fits on: {top, ticks}. */
 function axis(most) {
-  const tick = round(most / 4);
+  const tick = roundUp(most / 4);
   const top = Math.ceil(most / tick) * tick;
   return { top, ticks: upTo(top, tick) };
 }
@@ -152,14 +154,14 @@ function axis(most) {
 /** The axis of a training's losses. Those far above the loss of a uniform guess leave at the top: what matters is below. */
 export function lossAxis({ points, heldOut, uniform }) {
   const most = [...points, ...heldOut].reduce((highest, [, loss]) => Math.max(highest, loss), uniform * 1.2);
-  return axis(Math.min(most, uniform * HIGHEST));
+  return axis(Math.min(most, uniform * MAX_UNIFORM_LOSSES));
 }
 
 /**
  * A small curve beside a slider from 0 to `steps`, with the step that the slider is at and the value there: {element, draw}.
  * `inset` is half the width of the slider's thumb, whose middle does not reach the ends.
  */
-export function ribbon({ height, inset, name, signal }) {
+export function sparkline({ height, inset, name, signal }) {
   const curve = svg("polyline", { class: `curve ${name}` });
   const marks = svg("g");
   const at = svg("line", { class: "at", y1: 0, y2: height });

@@ -3,25 +3,25 @@
 // A `look` is what is looked at: {run, data (from server-cache.js), kind, layer, head, query, server, signal, tell}. `tell(title,
 // body)` shows the arithmetic of a cell.
 
-import { find, silent, temperature } from "../core/changes.js";
-import { h, scrolling, word } from "../core/dom.js";
-import { nodes, number, percent, t } from "../core/i18n.js";
-import { parameters } from "../core/server-cache.js";
+import { findChange, isSilenced, temperatureOf } from "../core/changes.js";
+import { h, scrollBox, word } from "../core/dom.js";
+import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
+import { fetchParameters } from "../core/server-cache.js";
 import {
   dot,
   fixed,
-  look as columns,
+  attentionColumns as columns,
   mean,
   normalised,
   products,
   scaled,
   softmax,
   sum,
-  together,
+  commonDigits,
   variance,
 } from "../core/numbers.js";
 import { pictureButtons } from "./export.js";
-import { fluid, strips } from "./vector-strip.js";
+import { fluidPicture, vectorStrips } from "./vector-strip.js";
 
 export const STAGES = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];
 
@@ -52,13 +52,13 @@ const DROPPED_FIRST = {
 };
 
 // Stages of which there is something else to say: [title, text].
-const SAID_FIRST = {
+const TEXT_NORM_FIRST = {
   residual: ["inside.residual_first", "inside.residual_first.about"],
   ffn: ["inside.ffn", "inside.ffn_first.about"],
   ffn_residual: ["inside.ffn_residual_first", "inside.ffn_residual_first.about"],
 };
-const SAID_ALONE = { concat: ["inside.concat_alone", "inside.concat_alone.about"] }; // of the only head of a layer
-const SAID_DROPPED = { residual: "inside.residual_dropped.about", ffn_residual: "inside.ffn_residual_dropped.about" };
+const TEXT_ONLY_HEAD = { concat: ["inside.concat_alone", "inside.concat_alone.about"] }; // of the only head of a layer
+const TEXT_DROPPED = { residual: "inside.residual_dropped.about", ffn_residual: "inside.ffn_residual_dropped.about" };
 
 /** W_1 with a small 1 below, K^T with a small T above, e^{a + b} with all of it above. */
 function formula(text) {
@@ -70,13 +70,13 @@ function formula(text) {
 }
 
 /** A formula, and the shapes on the way through it. */
-export const headline = (text, shapes) =>
+export const formulaRow = (text, shapes) =>
   h("div", { class: "formula-row" }, formula(text), h("p", { class: "shape" }, shapes));
 
 /** The headline of a stage. */
 export function stageHeadline(name, look) {
   const { data } = look;
-  return headline(
+  return formulaRow(
     equation(name, look),
     `${t("inside.of_queries", { count: data.queries.length })} ${shapes(name, data)}`,
   );
@@ -85,9 +85,10 @@ export function stageHeadline(name, look) {
 /** The formula of a stage, as this run computed it. */
 function equation(name, look) {
   const { data, kind } = look;
-  if (name === "scores" && heat(look) !== 1) return `w = softmax(q K^T ÷ √d_k ÷ τ),  τ = ${heat(look)}`;
-  if (name === "values" && quiet(look)) return "z = 0";
-  if (lost(name, look)) return (data.norm_first ? DROPPED_FIRST : DROPPED)[name];
+  if (name === "scores" && temperatureIn(look) !== 1)
+    return `w = softmax(q K^T ÷ √d_k ÷ τ),  τ = ${temperatureIn(look)}`;
+  if (name === "values" && headIsSilenced(look)) return "z = 0";
+  if (isDropped(name, look)) return (data.norm_first ? DROPPED_FIRST : DROPPED)[name];
   const first = data.norm_first && { ...NORM_FIRST, ...(kind === "cross" ? CROSS_FIRST : {}) };
   return { ...FORMULAS, ...first }[name];
 }
@@ -96,10 +97,10 @@ function equation(name, look) {
 export const stageFigure = (name, look) => DRAW[name](look);
 
 /** One stage as a section. */
-export function stage(name, look) {
+export function stageSection(name, look) {
   const figure = h("div", { class: "stage-figure" }, DRAW[name](look));
-  const [title, about] = (look.data.norm_first && SAID_FIRST[name]) ||
-    (alone(look) && SAID_ALONE[name]) || [`inside.${name}`, `inside.${name}.about`];
+  const [title, about] = (look.data.norm_first && TEXT_NORM_FIRST[name]) ||
+    (isOnlyHead(look) && TEXT_ONLY_HEAD[name]) || [`inside.${name}`, `inside.${name}.about`];
   const more = {
     scores: !look.data.allowed[look.query].includes(true) && "inside.scores.closed",
     concat: anyQuiet(look) && "inside.concat.silent",
@@ -110,17 +111,17 @@ export function stage(name, look) {
     { class: "stage", id: `stage-${name}` },
     h("h3", {}, t(title)),
     stageHeadline(name, look),
-    h("p", { class: "hint" }, nodes(saidOf(name, look) || about, places(look)), more ? [" ", t(more)] : []),
+    h("p", { class: "hint" }, nodes(textOf(name, look) || about, places(look)), more ? [" ", t(more)] : []),
     figure,
     pictureButtons(figure, () => `${look.kind}-layer-${look.layer + 1}-head-${look.head + 1}-${name}`),
   );
 }
 
 /** What is to be said of a stage instead where it was changed. */
-function saidOf(name, look) {
-  if (name === "scores" && heat(look) !== 1) return "inside.scores_heated.about";
-  if (name === "values" && quiet(look)) return "inside.values_silent.about";
-  return lost(name, look) && SAID_DROPPED[name];
+function textOf(name, look) {
+  if (name === "scores" && temperatureIn(look) !== 1) return "inside.scores_heated.about";
+  if (name === "values" && headIsSilenced(look)) return "inside.values_silent.about";
+  return isDropped(name, look) && TEXT_DROPPED[name];
 }
 
 function places(look) {
@@ -132,14 +133,14 @@ function places(look) {
     width,
     head: head + 1,
     layer: layer + 1,
-    temperature: String(heat(look)),
+    temperature: String(temperatureIn(look)),
   };
 }
 
 /** Whether a layer has no other head. */
-const alone = ({ data }) => data.arrays.q.shape[0] === 1;
+const isOnlyHead = ({ data }) => data.arrays.q.shape[0] === 1;
 
-export const chain = (...shapes) => shapes.map((each) => `(${each.join(", ")})`).join(" → ");
+export const shapeChain = (...shapes) => shapes.map((each) => `(${each.join(", ")})`).join(" → ");
 
 function shapes(name, { arrays, head_dim: d, keys }) {
   const [heads, width, hidden] = [arrays.q.shape[0], arrays.x.shape[1], arrays.ff_hidden.shape[1]];
@@ -177,11 +178,14 @@ function shapes(name, { arrays, head_dim: d, keys }) {
       [1, width],
     ],
   };
-  return chain(...all[name]);
+  return shapeChain(...all[name]);
 }
 
 const picture = (look, rows, options = {}) =>
-  fluid((width) => strips(rows, { width, choose: (name, i) => explain(look, name, i), ...options }), look.signal);
+  fluidPicture(
+    (width) => vectorStrips(rows, { width, choose: (name, i) => explainCell(look, name, i), ...options }),
+    look.signal,
+  );
 
 const DRAW = {
   qkv(look) {
@@ -210,7 +214,7 @@ const DRAW = {
       data.at("weights", head, query),
       data.allowed[query],
     ];
-    const hot = heat(look);
+    const hot = temperatureIn(look);
     const shown = columns(dots, data.head_dim * hot ** 2, scores, open, weights);
     const cell = (name, j, text, exact) =>
       h(
@@ -239,7 +243,7 @@ const DRAW = {
         name === "scaled" && hot !== 1 ? ` ÷ ${hot}` : null,
       ),
     );
-    return scrolling(
+    return scrollBox(
       h(
         "table",
         { class: "look" },
@@ -290,9 +294,9 @@ const DRAW = {
       values: data.at("v", head, j).map((v) => weights[j] * v),
     }));
     const mixed = data.at("mixed", head, query);
-    const digits = quiet(look)
+    const digits = headIsSilenced(look)
       ? 2
-      : together(
+      : commonDigits(
           parts.map((row) => row.values),
           mixed,
         );
@@ -304,9 +308,9 @@ const DRAW = {
         parts.map((row) => ({ ...row, digits })),
         { label: t("inside.parts"), largest },
       ),
-      h("h4", {}, t(quiet(look) ? "inside.silent" : "inside.mixed")),
-      picture(look, [{ label: quiet(look) ? "z" : "Σ", name: "mixed", values: mixed }], {
-        label: t(quiet(look) ? "inside.silent" : "inside.mixed"),
+      h("h4", {}, t(headIsSilenced(look) ? "inside.silent" : "inside.mixed")),
+      picture(look, [{ label: headIsSilenced(look) ? "z" : "Σ", name: "mixed", values: mixed }], {
+        label: t(headIsSilenced(look) ? "inside.silent" : "inside.mixed"),
         largest,
         labels: data.keys,
       }),
@@ -316,7 +320,7 @@ const DRAW = {
   concat(look) {
     const { data, head, query } = look;
     const d = data.head_dim;
-    const [label, mark] = alone(look)
+    const [label, mark] = isOnlyHead(look)
       ? [t("inside.concat_row_alone")]
       : [t("inside.concat_row", places(look)), [head * d, (head + 1) * d]];
     return [
@@ -338,7 +342,7 @@ const DRAW = {
       h(
         "p",
         { class: "fact", "data-firing": firing },
-        nodes("inside.firing", { count: firing, of: hidden.length, share: percent(firing / hidden.length) }),
+        nodes("inside.firing", { count: firing, of: hidden.length, share: formatPercent(firing / hidden.length) }),
       ),
       picture(look, [{ name: "hidden", values: hidden }], { label: t("inside.hidden"), fold: width }),
       h("h4", {}, t("inside.ff_output")),
@@ -350,24 +354,24 @@ const DRAW = {
 };
 
 /** Whether this head was silenced. */
-const quiet = ({ run, kind, layer, head }) => silent(kind, layer, head, run.changes);
+const headIsSilenced = ({ run, kind, layer, head }) => isSilenced(kind, layer, head, run.changes);
 
 /** Whether any head of this layer was. */
 const anyQuiet = (look) =>
-  Array.from({ length: look.data.arrays.q.shape[0] }, (_, head) => quiet({ ...look, head })).includes(true);
+  Array.from({ length: look.data.arrays.q.shape[0] }, (_, head) => headIsSilenced({ ...look, head })).includes(true);
 
 /** What the scores were divided by, besides √d: a product of two numbers of four digits, without what binary adds to it. */
-const heat = ({ run, kind }) => Number(temperature(kind, run.changes).toFixed(8));
+const temperatureIn = ({ run, kind }) => Number(temperatureOf(kind, run.changes).toFixed(8));
 
 /** Whether the stream that a sublayer is added to was dropped; `part` is as below. */
 function dropped({ run, kind, layer }, part) {
   const stack = kind === "encoder" ? "encoder" : "decoder";
   const sublayer = part ? (stack === "encoder" ? 2 : 3) : kind === "cross" ? 2 : 1;
-  return find({ do: "drop_residual", stack, layer, sublayer }, run.changes);
+  return findChange({ do: "drop_residual", stack, layer, sublayer }, run.changes);
 }
 
 /** Whether that was dropped which a stage adds to. */
-const lost = (name, look) => Object.hasOwn(DROPPED, name) && dropped(look, name === "residual" ? "" : "ff_");
+const isDropped = (name, look) => Object.hasOwn(DROPPED, name) && dropped(look, name === "residual" ? "" : "ff_");
 
 /** All heads' mixed values of one query, side by side. */
 const joined = ({ data, query }) =>
@@ -381,7 +385,7 @@ function added(look, part) {
     name: `${part}${name}`,
     values: data.at(`${part}${name}`, query),
   }));
-  const digits = together([rows[0].values, rows[1].values], rows[2].values);
+  const digits = commonDigits([rows[0].values, rows[1].values], rows[2].values);
   const named = t(data.norm_first ? "inside.row.norm_first" : "inside.row.norm");
   const labels = [...rows.map((row) => row.label), named];
   const normed = data.at(`${part}norm_input`, query);
@@ -420,11 +424,11 @@ function added(look, part) {
 function choose(button, look, name, j) {
   for (const each of document.querySelectorAll(".cell.chosen")) each.classList.remove("chosen");
   button.classList.add("chosen");
-  explain(look, name, j);
+  explainCell(look, name, j);
 }
 
 /** Show how one number came about. */
-export async function explain(look, name, i) {
+export async function explainCell(look, name, i) {
   const [what, j] = name.split(":");
   try {
     const { title, body } = await ARITHMETIC[what](look, i, Number(j));
@@ -439,7 +443,7 @@ const factor = (text) => (text.startsWith("−") ? `(${text})` : text);
 const expression = (...parts) => h("p", { class: "arithmetic" }, parts);
 
 /** a × b + … (+ bias) = result, every term of it. */
-function added_up({ terms, bias, result }, asked) {
+function sumOfProducts({ terms, bias, result }, asked) {
   const list = terms.flatMap(([a, b], n) => [
     n ? " + " : "",
     h("span", { class: "term", "data-a": a, "data-b": b }, `${factor(a)} × ${factor(b)}`),
@@ -453,8 +457,8 @@ function added_up({ terms, bias, result }, asked) {
 
 /** A row of numbers times a row of a matrix, plus a bias. */
 async function linear({ kind, layer, server }, input, part, row, result) {
-  const { weights, bias } = await parameters(server, kind, layer, part, row);
-  return added_up(products(input, weights, bias, result));
+  const { weights, bias } = await fetchParameters(server, kind, layer, part, row);
+  return sumOfProducts(products(input, weights, bias, result));
 }
 
 const ARITHMETIC = {
@@ -477,19 +481,21 @@ const ARITHMETIC = {
     const [weight, value] = [data.at("weights", head, query)[j], data.at("v", head, j)[i]];
     return {
       title: t("cell.part", { token: data.keys[j], n: i + 1 }),
-      body: [added_up(products([weight], [value], null, weight * value))],
+      body: [sumOfProducts(products([weight], [value], null, weight * value))],
     };
   },
 
   mixed(look, i) {
     const { data, head, query } = look;
-    if (quiet(look))
+    if (headIsSilenced(look))
       return {
         title: t("cell.mixed", { n: i + 1 }),
         body: [expression(h("b", { class: "result" }, "0")), h("p", { class: "hint" }, t("inside.silent"))],
       };
     const values = data.keys.map((_, j) => data.at("v", head, j)[i]);
-    const body = added_up(products(data.at("weights", head, query), values, null, data.at("mixed", head, query)[i]));
+    const body = sumOfProducts(
+      products(data.at("weights", head, query), values, null, data.at("mixed", head, query)[i]),
+    );
     return { title: t("cell.mixed", { n: i + 1 }), body: [body, h("p", { class: "hint" }, t("cell.mixed.about"))] };
   },
 
@@ -504,7 +510,10 @@ const ARITHMETIC = {
         h(
           "p",
           { class: "hint" },
-          t(quiet({ ...look, head }) ? "cell.concat.silent" : "cell.concat.about", { head: head + 1, n: n + 1 }),
+          t(headIsSilenced({ ...look, head }) ? "cell.concat.silent" : "cell.concat.about", {
+            head: head + 1,
+            n: n + 1,
+          }),
         ),
       ],
     };
@@ -517,13 +526,13 @@ const ARITHMETIC = {
     };
   },
 
-  residual: (look, i) => stream(look, "", i),
-  sum: (look, i) => plus(look, "", i),
-  norm: (look, i) => normal(look, "", i),
+  residual: (look, i) => streamCell(look, "", i),
+  sum: (look, i) => addition(look, "", i),
+  norm: (look, i) => normalisation(look, "", i),
 
   async hidden(look, i) {
     const [input, value] = [look.data.at("ff_input", look.query), look.data.at("ff_hidden", look.query)[i]];
-    const { weights, bias } = await parameters(look.server, look.kind, look.layer, "linear1", i);
+    const { weights, bias } = await fetchParameters(look.server, look.kind, look.layer, "linear1", i);
     const before = dot(input, weights) + (bias ?? 0);
     const shown = products(input, weights, bias, value > 0 ? value : before);
     const kept = h(
@@ -532,12 +541,12 @@ const ARITHMETIC = {
       `max(0, ${shown.result}) = `,
       h("b", { class: "result" }, value > 0 ? shown.result : "0"),
     );
-    return { title: t("cell.hidden", { n: i + 1 }), body: [added_up(shown), kept] };
+    return { title: t("cell.hidden", { n: i + 1 }), body: [sumOfProducts(shown), kept] };
   },
 
   async ff_output(look, i) {
     const { data, query, kind, layer, server } = look;
-    const { weights, bias } = await parameters(server, kind, layer, "linear2", i);
+    const { weights, bias } = await fetchParameters(server, kind, layer, "linear2", i);
     const hidden = data.at("ff_hidden", query);
     const firing = hidden.flatMap((value, n) => (value > 0 ? [n] : [])); // the others add 0
     const shown = products(
@@ -549,13 +558,13 @@ const ARITHMETIC = {
     const silent = hidden.length - firing.length;
     return {
       title: t("cell.ff_output", { n: i + 1 }),
-      body: [added_up(shown), h("p", { class: "hint" }, t("cell.ff_output.about", { silent }))],
+      body: [sumOfProducts(shown), h("p", { class: "hint" }, t("cell.ff_output.about", { silent }))],
     };
   },
 
-  ff_residual: (look, i) => stream(look, "ff_", i),
-  ff_sum: (look, i) => plus(look, "ff_", i),
-  ff_norm: (look, i) => normal(look, "ff_", i),
+  ff_residual: (look, i) => streamCell(look, "ff_", i),
+  ff_sum: (look, i) => addition(look, "ff_", i),
+  ff_norm: (look, i) => normalisation(look, "ff_", i),
 };
 
 async function projected(look, name, row, i) {
@@ -576,9 +585,9 @@ function scored(look, j, asked) {
     data.allowed[query],
   ];
   const d = data.head_dim;
-  const hot = heat(look);
+  const hot = temperatureIn(look);
   const divided = scaled(dot(q, k), d * hot ** 2, scores[j]);
-  const body = [added_up(products(q, k, null, dot(q, k), divided.digits))];
+  const body = [sumOfProducts(products(q, k, null, dot(q, k), divided.digits))];
   const line = (...parts) => body.push(h("p", { class: "arithmetic" }, parts));
   const result = (text) => h("b", { class: "result", "data-result": text }, text);
   if (asked !== "dot") line(`${divided.dot} ÷ √${d}${hot === 1 ? "" : ` ÷ ${hot}`} = `, result(divided.result));
@@ -613,7 +622,7 @@ function scored(look, j, asked) {
   return { title: t(`cell.${asked}`, { from: data.queries[query], to: data.keys[j] }), body };
 }
 
-function stream(look, part, i) {
+function streamCell(look, part, i) {
   const value = fixed(look.data.at(`${part}residual`, look.query)[i], 4);
   return {
     title: t("cell.stream", { n: i + 1 }),
@@ -621,7 +630,7 @@ function stream(look, part, i) {
   };
 }
 
-function plus({ data, query }, part, i) {
+function addition({ data, query }, part, i) {
   const [a, b, result] = ["residual", "output", "sum"].map((name) => data.at(`${part}${name}`, query)[i]);
   const shown = sum(a, b, result);
   const terms = shown.terms.map((text, n) => [
@@ -634,7 +643,7 @@ function plus({ data, query }, part, i) {
   };
 }
 
-function normal({ data, query }, part, i) {
+function normalisation({ data, query }, part, i) {
   const row = data.at(`${part}norm_input`, query);
   const deviation = Math.sqrt(variance(row) + data.eps);
   const shown = normalised(
@@ -663,6 +672,6 @@ function normal({ data, query }, part, i) {
   );
   return {
     title: t("cell.norm", { n: i + 1 }),
-    body: [body, h("p", { class: "hint" }, t("cell.norm.about", { n: number(row.length) }))],
+    body: [body, h("p", { class: "hint" }, t("cell.norm.about", { n: formatNumber(row.length) }))],
   };
 }

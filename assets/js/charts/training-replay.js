@@ -1,13 +1,13 @@
 // The film of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of it asks
 // the server.
 
-import { chip, h, icon, isSpecial, numbered, scrolling, segmented, word } from "../core/dom.js";
-import { lossAxis, ribbon } from "./line-chart.js";
-import { nodes, number, percent, t } from "../core/i18n.js";
-import { busy, measured, training } from "../net/training-stream.js";
-import { SIDES, aloud, axes, heatmap, mark, thumbnail, tips } from "./attention-map.js";
+import { chip, h, icon, isSpecial, numberedOptions, scrollBox, segmented, word } from "../core/dom.js";
+import { lossAxis, sparkline } from "./line-chart.js";
+import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
+import { isTraining, measurementAt, training } from "../net/training-stream.js";
+import { SIDES, describeRow, mapHeading, heatmap, markRow, thumbnail, cellTips } from "./attention-map.js";
 import { pictureButtons } from "./export.js";
-import { argmax, row } from "../core/state.js";
+import { argmax, attentionRow } from "../core/state.js";
 
 const PLAY_MS = 300;
 const MORE = 1; // words that are shown of a translation beyond the right one's
@@ -17,7 +17,7 @@ const THUMB = 9; // px, half the slider's
 const look = { of: null, at: null, kind: "cross", layer: 0, head: 0, query: null, words: "forced", chosen: false };
 
 /** Start a film of its own for every training: it follows the newest snapshot until the visitor takes the slider. */
-function begin() {
+function startReplay() {
   if (look.of === training.snapshots) return;
   Object.assign(look, { of: training.snapshots, at: null, layer: 0, head: 0, query: null, chosen: false });
 }
@@ -26,31 +26,31 @@ function begin() {
 const newest = () =>
   Math.max(
     0,
-    training.snapshots.findLastIndex(({ step }) => measured(step)),
+    training.snapshots.findLastIndex(({ step }) => measurementAt(step)),
   );
 const current = () => (look.at === null ? newest() : training.snapshots.findIndex(({ step }) => step === look.at));
 const words = () => (training.snapshots[0]?.forced ? look.words : "free");
 const runOf = (snapshot) => snapshot[words()];
 
 /** Whether a row stands for the same word in every snapshot, so that its looks can be compared over time. */
-const steady = () => look.kind === "encoder" || words() === "forced";
+const rowsAreComparable = () => look.kind === "encoder" || words() === "forced";
 
 /** How much the largest weight of each row of a head has grown since the first snapshot, or, where rows change, how large it is. */
-function telling(layer, head, run = runOf(training.snapshots.at(-1))) {
+function rowGains(layer, head, run = runOf(training.snapshots.at(-1))) {
   const first = runOf(training.snapshots[0]);
-  const content = contentful(run);
+  const content = contentRows(run);
   return run.attention[look.kind].queries.map((_, query) => {
     if (!content[query]) return -Infinity;
-    const looks = row(look.kind, layer, head, query, run);
+    const looks = attentionRow(look.kind, layer, head, query, run);
     const key = argmax(looks);
-    return steady() ? looks[key] - row(look.kind, layer, head, query, first)[key] : looks[key];
+    return rowsAreComparable() ? looks[key] - attentionRow(look.kind, layer, head, query, first)[key] : looks[key];
   });
 }
 
 /** Rows whose word (the one to be said there, of the encoder its own) tells more than others: no sign, and none of the short ones. */
-function contentful(run) {
+function contentRows(run) {
   const { queries } = run.attention[look.kind];
-  const words = look.kind === "encoder" ? queries : steady() ? [...queries.slice(1), "E"] : run.output; // the right words move one place
+  const words = look.kind === "encoder" ? queries : rowsAreComparable() ? [...queries.slice(1), "E"] : run.output; // the right words move one place
   const lengths = words.map((word) => (!isSpecial(word) && /\p{L}/u.test(word) ? [...word].length : 0));
   const known = lengths.filter(Boolean);
   const mean = known.reduce((sum, length) => sum + length, 0) / known.length;
@@ -58,11 +58,11 @@ function contentful(run) {
 }
 
 /** What it makes of the sentence, decoding freely: the underline of a word is its probability. */
-export function spoken({ output, probabilities }) {
+export function translationChips({ output, probabilities }) {
   const most = (training.reference?.split(" ").length ?? 0) + MORE; // an untrained model goes on and on
   const shown = output.length > most + 1 ? output.slice(0, most) : output;
   const chips = shown.flatMap((token, i) => [
-    chip("span", token, "target", { style: `--share: ${probabilities[i]}`, title: percent(probabilities[i]) }),
+    chip("span", token, "target", { style: `--share: ${probabilities[i]}`, title: formatPercent(probabilities[i]) }),
     " ",
   ]);
   return shown === output
@@ -71,14 +71,16 @@ export function spoken({ output, probabilities }) {
 }
 
 /** Open on the head that tells most. */
-function find() {
+function openTellingHead() {
   const { layers, heads } = runOf(training.snapshots.at(-1)).attention[look.kind];
-  const most = Array.from({ length: layers * heads }, (_, i) => Math.max(...telling(Math.floor(i / heads), i % heads)));
+  const most = Array.from({ length: layers * heads }, (_, i) =>
+    Math.max(...rowGains(Math.floor(i / heads), i % heads)),
+  );
   const best = argmax(most);
   Object.assign(look, { layer: Math.floor(best / heads), head: best % heads, query: null });
 }
 
-export function film(signal) {
+export function trainingReplay(signal) {
   const change = (changes) => {
     Object.assign(look, changes);
     draw();
@@ -88,8 +90,8 @@ export function film(signal) {
   // ---- the slider ----
 
   const slider = h("input", { type: "range", id: "film-step", min: 0, step: 1, "aria-label": t("film.slider") });
-  const above = ribbon({ height: 40, inset: THUMB, name: "training", signal });
-  const below = ribbon({ height: 24, inset: THUMB, name: "look", signal });
+  const above = sparkline({ height: 40, inset: THUMB, name: "training", signal });
+  const below = sparkline({ height: 24, inset: THUMB, name: "look", signal });
   const story = h("p", { class: "film-story" });
   const play = h("button", {
     type: "button",
@@ -107,7 +109,7 @@ export function film(signal) {
 
   /** Show a snapshot; the newest one of a running training is followed from then on. */
   const go = (i) =>
-    change({ at: i >= newest() && busy() ? null : training.snapshots[Math.max(0, Math.min(i, newest()))].step });
+    change({ at: i >= newest() && isTraining() ? null : training.snapshots[Math.max(0, Math.min(i, newest()))].step });
   const nearest = (step) =>
     training.snapshots.reduce(
       (best, each, i) => (Math.abs(each.step - step) < Math.abs(training.snapshots[best].step - step) ? i : best),
@@ -147,12 +149,17 @@ export function film(signal) {
   const meaning = h("p", { class: "hint meaning" });
   const heading = h("h2");
   const large = h("div", { class: "large" });
-  const tip = tips(large, signal);
+  const tip = cellTips(large, signal);
   const file = (what) =>
     `${training.name}-step-${training.snapshots[current()].step}-${look.kind}-layer-${look.layer + 1}-${what}`;
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
-  const most = h("button", { type: "button", class: "link", id: "film-most", onclick: () => (find(), choose({})) });
+  const most = h("button", {
+    type: "button",
+    class: "link",
+    id: "film-most",
+    onclick: () => (openTellingHead(), choose({})),
+  });
   const rows = h("select", {
     id: "film-row",
     onchange: () => choose({ query: rows.value === "" ? null : Number(rows.value) }),
@@ -182,7 +189,7 @@ export function film(signal) {
         "div",
         { class: "map" },
         heading,
-        scrolling(large),
+        scrollBox(large),
         tip,
         pictureButtons(large, () => file(`head-${look.head + 1}`)),
       ),
@@ -243,18 +250,18 @@ export function film(signal) {
 
   function draw() {
     if (training.phase === "idle") return;
-    begin();
+    startReplay();
     const any = training.snapshots.length > 0;
     waiting.hidden = any;
     limits.hidden = training.corpus !== "toy"; // two sentences: only one word decides anything
     body.hidden = !any;
     if (!any) return;
     if (training.phase === "trained" && !look.chosen && look.at === null) {
-      find();
+      openTellingHead();
       look.chosen = true; // once: from here on the visitor decides
     }
     const snapshot = training.snapshots[Math.max(0, current())];
-    drawSlider(snapshot, measured(snapshot.step));
+    drawSlider(snapshot, measurementAt(snapshot.step));
     drawMap(snapshot, runOf(snapshot));
   }
 
@@ -263,14 +270,14 @@ export function film(signal) {
     slider.value = snapshot.step;
     at.replaceChildren(
       ...nodes(point ? "film.at" : "film.at_step", {
-        step: number(snapshot.step),
-        steps: number(training.steps),
+        step: formatNumber(snapshot.step),
+        steps: formatNumber(training.steps),
         loss: point?.[1].toFixed(3),
-        accuracy: point && percent(point[2]),
+        accuracy: point && formatPercent(point[2]),
       }),
     );
     slider.setAttribute("aria-valuetext", `${at.textContent}: ${snapshot.free.text}`);
-    follow.hidden = !busy() || look.at === null;
+    follow.hidden = !isTraining() || look.at === null;
     const marked = training.snapshots.map(({ step }) => step);
     above.draw({
       points: training.points,
@@ -290,7 +297,7 @@ export function film(signal) {
         ...source.flatMap((token) => [chip("span", token, "source", { style: "--share: 0" }), " "]),
         h("span", { class: "arrow" }, "→"),
         " ",
-        ...spoken(snapshot.free),
+        ...translationChips(snapshot.free),
       );
       redraw("lines", [look.of, said.clientWidth], () => (said.style.minHeight = ""));
       said.style.minHeight = `${said.clientHeight}px`; // never less than before: what stands below does not move
@@ -302,7 +309,7 @@ export function film(signal) {
     look.layer = Math.min(look.layer, map.layers - 1);
     look.head = Math.min(look.head, map.heads - 1);
     redraw("layers", [map.layers], () => {
-      layer = segmented(t("layer"), numbered(map.layers), (value) => choose({ layer: Number(value) }));
+      layer = segmented(t("layer"), numberedOptions(map.layers), (value) => choose({ layer: Number(value) }));
       layers.replaceChildren(h("span", {}, t("layer")), layer.element);
     });
     kind.set(look.kind);
@@ -334,36 +341,40 @@ export function film(signal) {
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === look.head));
 
     const query = Math.min(
-      look.query ?? argmax(steady() ? telling(look.layer, look.head) : telling(look.layer, look.head, shown)),
+      look.query ??
+        argmax(rowsAreComparable() ? rowGains(look.layer, look.head) : rowGains(look.layer, look.head, shown)),
       map.queries.length - 1,
     );
     const spokenAt = (i) => (look.kind === "encoder" ? null : shown.output[i]);
-    most.textContent = t(steady() ? "film.most" : "film.hardest");
+    most.textContent = t(rowsAreComparable() ? "film.most" : "film.hardest");
     redraw("rows", [shown, look.kind], () => {
       const options = map.queries.map((token, i) =>
         h("option", { value: i }, look.kind === "encoder" ? token : t("film.row_of", { token, said: spokenAt(i) })),
       );
-      rows.replaceChildren(h("option", { value: "" }, t(steady() ? "film.row_most" : "film.row_hardest")), ...options);
+      rows.replaceChildren(
+        h("option", { value: "" }, t(rowsAreComparable() ? "film.row_most" : "film.row_hardest")),
+        ...options,
+      );
     });
     rows.value = look.query === null ? "" : String(query);
     drawStory(snapshot, query);
 
     say.replaceChildren(
-      ...nodes("film.step", { step: number(snapshot.step) }),
-      ...aloud(look.kind, look.layer, look.head, query, spokenAt(query), shown),
+      ...nodes("film.step", { step: formatNumber(snapshot.step) }),
+      ...describeRow(look.kind, look.layer, look.head, query, spokenAt(query), shown),
       ...since(query, shown),
     );
     const width = large.parentElement.clientWidth;
     if (!width) return; // the tab is not open
     redraw("large", [shown, look.kind, look.layer, look.head, width], () => {
-      heading.replaceChildren(...axes(look.kind, look.layer, look.head));
+      heading.replaceChildren(...mapHeading(look.kind, look.layer, look.head));
       tip.hidden = true;
       large.style.minHeight = `${tallest(width)}px`;
       large.replaceChildren(heatmap(look.kind, look.layer, look.head, { width, sides: SIDES[look.kind], run: shown }));
     });
-    mark(large.firstChild, query);
+    markRow(large.firstChild, query);
     large.firstChild.setAttribute("aria-label", say.textContent);
-    const key = argmax(row(look.kind, look.layer, look.head, query, shown));
+    const key = argmax(attentionRow(look.kind, look.layer, look.head, query, shown));
     redraw("sight", [look.kind, look.layer, look.head, query, key, width], () =>
       reveal(large.querySelector(`rect[data-query="${query}"][data-key="${key}"]`)),
     );
@@ -381,11 +392,11 @@ export function film(signal) {
   /** The largest weight of the marked row in every snapshot: the film in one line. Where rows change there is no such line. */
   function drawStory(snapshot, query) {
     const { snapshots, span } = training;
-    for (const each of [below.element, story]) each.style.visibility = steady() ? "visible" : "hidden";
-    if (!steady()) return;
+    for (const each of [below.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
+    if (!rowsAreComparable()) return;
     const points = snapshots.map((each) => [
       each.step,
-      Math.max(...row(look.kind, look.layer, look.head, query, runOf(each))),
+      Math.max(...attentionRow(look.kind, look.layer, look.head, query, runOf(each))),
     ]);
     below.draw({
       points,
@@ -399,8 +410,8 @@ export function film(signal) {
     story.replaceChildren(
       ...nodes("film.story", {
         row: word(token, SIDES[look.kind][0]),
-        first: percent(points[0][1]),
-        last: percent(points.at(-1)[1]),
+        first: formatPercent(points[0][1]),
+        last: formatPercent(points.at(-1)[1]),
       }),
     );
   }
@@ -423,14 +434,14 @@ export function film(signal) {
   /** How the weight that is read aloud has changed since the first snapshot. */
   function since(query, shown) {
     const first = training.snapshots[0];
-    if (!steady() || runOf(first) === shown) return [];
-    const looks = row(look.kind, look.layer, look.head, query, shown);
+    if (!rowsAreComparable() || runOf(first) === shown) return [];
+    const looks = attentionRow(look.kind, look.layer, look.head, query, shown);
     if (looks.filter((share) => share > 0).length < 2) return [];
-    const before = row(look.kind, look.layer, look.head, query, runOf(first))[argmax(looks)];
+    const before = attentionRow(look.kind, look.layer, look.head, query, runOf(first))[argmax(looks)];
     return nodes("film.since", {
-      step: number(first.step),
-      share: percent(looks[argmax(looks)]),
-      before: percent(before),
+      step: formatNumber(first.step),
+      share: formatPercent(looks[argmax(looks)]),
+      before: formatPercent(before),
     });
   }
 

@@ -2,14 +2,14 @@
 
 import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { shade } from "./attention-map.js";
+import { contrastClass } from "./attention-map.js";
 import { fixed } from "../core/numbers.js";
 
 const ROW = 26; // px a row
 const NUMBERS_FROM = 42; // px a cell, so that a number with two digits fits
 const DIGIT = 8; // px more for each further digit
-const WIDEST = 64;
-const SMALLEST = 3;
+const MAX_CELL = 64;
+const MIN_CELL = 3;
 
 /** The scale: from one hue over the surface to the other. `largest` is the strongest colour. */
 const strength = (value, largest) => (largest ? 96 * Math.min(1, Math.abs(value) / largest) : 0); // % of the hue
@@ -17,7 +17,7 @@ const colour = (value, largest) =>
   `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
 
 /** What a picture of rows is called, and between what its numbers are. */
-function spoken(label, rows) {
+function describeStrips(label, rows) {
   const range = ({ label: name, values }) => {
     const places = { count: values.length, least: fixed(Math.min(...values), 2), most: fixed(Math.max(...values), 2) };
     return [name, t("strips.range", places)].filter(Boolean).join(": ");
@@ -30,14 +30,14 @@ function spoken(label, rows) {
  * otherwise (null: no numbers). `labels`: make room for these as well. `choose(name, index)` is called on a
  * cell that was clicked or that the arrow keys moved to. `mark` outlines the cells [from, to) of every row.
  */
-export function strips(rows, { width, choose, label, largest, mark, fold = Infinity, labels = [] }) {
+export function vectorStrips(rows, { width, choose, label, largest, mark, fold = Infinity, labels = [] }) {
   const size = 13 * typeScale();
   const left = Math.max(
     0,
     ...[...labels, ...rows.map((row) => row.label ?? "")].filter(Boolean).map((text) => textWidth(text, size) + 24),
   );
   const across = Math.min(fold, rows[0].values.length);
-  const cell = Math.max(SMALLEST, Math.min(WIDEST * typeScale(), (width - left - 4) / across));
+  const cell = Math.max(MIN_CELL, Math.min(MAX_CELL * typeScale(), (width - left - 4) / across));
   const lines = Math.ceil(rows[0].values.length / across);
   const pitch = ROW * typeScale();
   const most = largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs)));
@@ -49,7 +49,7 @@ export function strips(rows, { width, choose, label, largest, mark, fold = Infin
     class: "strips",
     role: "group",
     tabindex: choose ? 0 : null,
-    "aria-label": spoken(label, rows),
+    "aria-label": describeStrips(label, rows),
   });
   const fits = ({ digits = 2 }) => digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
   const numbered = rows.every(fits);
@@ -90,7 +90,7 @@ export function strips(rows, { width, choose, label, largest, mark, fold = Infin
       picture.append(
         svg(
           "text",
-          { ...middle, class: `value ${shade(strength(value, most), value < 0)}` },
+          { ...middle, class: `value ${contrastClass(strength(value, most), value < 0)}` },
           fixed(value, row.digits ?? 2),
         ),
       );
@@ -142,7 +142,7 @@ function selectable(picture, choose, names, across) {
 }
 
 /** A picture that grows with its place: `draw(width)` is called again when there is another width. */
-export function fluid(draw, signal) {
+export function fluidPicture(draw, signal) {
   const place = h("div", { class: "fluid" });
   let drawn = 0;
   const sized = new ResizeObserver(([{ contentRect }]) => {

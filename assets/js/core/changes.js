@@ -6,65 +6,65 @@ import { nodes, t } from "./i18n.js";
 import { SIDES } from "../charts/attention-map.js";
 import { state } from "./state.js";
 
-let wanted = null; // what was asked for last, until it is answered
+let requested = null; // what was asked for last, until it is answered
 
 /** The changes of the run, or of the one that is on its way. */
-export const changes = () => wanted ?? state.run.changes;
+export const changes = () => requested ?? state.run.changes;
 
 /** Make the run again, under these changes. */
-export function change(next) {
-  wanted = next;
+export function requestChanges(next) {
+  requested = next;
   document.dispatchEvent(new Event("changes:wanted"));
 }
 
 /** What was asked for has been answered. */
-export const settle = () => (wanted = null);
+export const settleChanges = () => (requested = null);
 
-const fit = (pattern) => (one) => Object.entries(pattern).every(([name, value]) => one[name] === value);
+const matches = (pattern) => (one) => Object.entries(pattern).every(([name, value]) => one[name] === value);
 
 /** The first change that has these values, if there is one. */
-export const find = (pattern, list = changes()) => list.find(fit(pattern));
+export const findChange = (pattern, list = changes()) => list.find(matches(pattern));
 
 /** Put a change, or none, in the place of those that have these values. */
-export const put = (pattern, one = null) =>
-  change([...changes().filter((each) => !fit(pattern)(each)), ...(one ? [one] : [])]);
+export const replaceChange = (pattern, one = null) =>
+  requestChanges([...changes().filter((each) => !matches(pattern)(each)), ...(one ? [one] : [])]);
 
 /** Make a change, or undo it. */
-export const toggle = (one) => put(one, find(one) ? null : one);
+export const toggleChange = (one) => replaceChange(one, findChange(one) ? null : one);
 
 /** Close a cell of the mask that is open, or open one that is closed; once more, and it is as it was. */
 export function editMask(kind, query, key) {
   const at = { do: "edit_mask", kind, query, key };
   const allowed = state.run.attention[kind].allowed[query]?.[key];
   if (allowed === undefined) return;
-  toggle(find(at) ?? { ...at, allowed: !allowed });
+  toggleChange(findChange(at) ?? { ...at, allowed: !allowed });
 }
 
-export const undo = (one) => change(changes().filter((each) => each !== one));
+export const undoChange = (one) => requestChanges(changes().filter((each) => each !== one));
 
 const OF_A_SENTENCE = ["edit_mask", "swap_word", "force_word"];
 
 /** Whether a change means something for another sentence. */
 export const isLasting = (one) => !OF_A_SENTENCE.includes(one.do);
-export const lasting = () => changes().filter(isLasting);
+export const lastingChanges = () => changes().filter(isLasting);
 
 /** Whether a head of the run adds nothing. */
-export const silent = (kind, layer, head, list = changes()) =>
-  Boolean(find({ do: "silence", kind, layer, head }, list)) ||
-  Boolean(list.some((each) => fit({ do: "isolate", kind, layer })(each) && !each.heads.includes(head)));
+export const isSilenced = (kind, layer, head, list = changes()) =>
+  Boolean(findChange({ do: "silence", kind, layer, head }, list)) ||
+  Boolean(list.some((each) => matches({ do: "isolate", kind, layer })(each) && !each.heads.includes(head)));
 
 /** What the scores of a kind were divided by, besides √d. */
-export const temperature = (kind, list = changes()) =>
+export const temperatureOf = (kind, list = changes()) =>
   list
     .filter((each) => each.do === "temperature" && ["all", kind].includes(each.kind))
     .reduce((product, each) => product * each.temperature, 1);
 
 /** Whether a decoder's word may have looked at later ones. */
-export const ahead = (run) =>
+export const attendsAhead = (run) =>
   run.attention.decoder.allowed.some((row, query) => row.some((open, key) => open && key > query));
 
 /** Whether a change finds nothing to change in a run: a step that never came, a cell that is not there. */
-export function idle(one, run = state.run) {
+export function hasNoEffect(one, run = state.run) {
   if (one.do === "force_word") return one.step >= run.steps.length;
   if (one.do !== "edit_mask") return false;
   const { queries, keys } = run.attention[one.kind];
@@ -72,7 +72,7 @@ export function idle(one, run = state.run) {
 }
 
 /** A change in words. */
-export function told(one, run = state.run) {
+export function describeChange(one, run = state.run) {
   const token = (kind, side, i) => {
     const { queries, keys } = run.attention[kind];
     const tokens = [queries, keys][side];
@@ -116,10 +116,10 @@ const FIELDS = {
 const COUNTED = ["layer", "head", "query", "key", "position", "step"]; // from 1 in a link, as on the page
 const NUMBERS = ["seed", "sublayer", "temperature"];
 
-export const written = (list) =>
-  list.map((one) => [one.do, ...FIELDS[one.do].map((name) => field(name, one[name]))].join(".")).join("*");
+export const formatChanges = (list) =>
+  list.map((one) => [one.do, ...FIELDS[one.do].map((name) => formatField(name, one[name]))].join(".")).join("*");
 
-function field(name, value) {
+function formatField(name, value) {
   if (COUNTED.includes(name)) return value + 1;
   if (name === "heads") return value.map((head) => head + 1).join("-");
   if (name === "allowed") return value ? "open" : "closed";
@@ -127,21 +127,21 @@ function field(name, value) {
 }
 
 /** The same read; null where it is not of that form. Whether the run has a place for them only the server knows. */
-export function parsed(text) {
-  const list = text === "" ? [] : text.split("*").map(one);
+export function parseChanges(text) {
+  const list = text === "" ? [] : text.split("*").map(parseChange);
   return list.includes(null) ? null : list;
 }
 
-function one(text) {
+function parseChange(text) {
   const [name, ...rest] = text.split(".");
   if (!Object.hasOwn(FIELDS, name)) return null;
   const fields = FIELDS[name];
   const values = [...rest.slice(0, fields.length - 1), rest.slice(fields.length - 1).join(".")]; // a word may be a full stop
-  const read = fields.map((each, i) => value(each, values[i] ?? ""));
+  const read = fields.map((each, i) => parseField(each, values[i] ?? ""));
   return read.includes(null) ? null : { do: name, ...Object.fromEntries(fields.map((each, i) => [each, read[i]])) };
 }
 
-function value(name, text) {
+function parseField(name, text) {
   if (COUNTED.includes(name)) return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
   if (NUMBERS.includes(name)) return /^\d{1,9}(\.\d{1,4})?$/.test(text) ? Number(text) : null;
   if (name === "heads")

@@ -20,7 +20,7 @@ export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
 /** Draw anew without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it stood. */
-export function refocused(element, draw) {
+export function keepFocus(element, draw) {
   const controls = () => [...element.querySelectorAll("button, select, input")];
   const at = controls().indexOf(document.activeElement);
   const { place } = document.activeElement.dataset;
@@ -33,7 +33,8 @@ export function refocused(element, draw) {
 }
 
 /** Other children for an element; what had the focus among them keeps it. */
-export const renew = (element, children) => refocused(element, () => element.replaceChildren(...children));
+export const replaceKeepingFocus = (element, children) =>
+  keepFocus(element, () => element.replaceChildren(...children));
 
 /** How much larger than usual the page's type is: on a projector it grows. */
 export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
@@ -72,10 +73,10 @@ export const chip = (tag, token, side, attributes = {}) =>
   h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
 /** So many choices for `segmented`: counted from 0, shown from 1. */
-export const numbered = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
+export const numberedOptions = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
 /** A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be reached. */
-export function scrolling(...children) {
+export function scrollBox(...children) {
   const place = h("div", { class: "scroll" }, children);
   const look = () => {
     const over = place.scrollWidth > place.clientWidth + 1 || place.scrollHeight > place.clientHeight + 1;

@@ -19,5 +19,5 @@ export const EXERCISES = {
 };
 
 /** The four causes to choose from, in the order of the exercises, so that the place of the right one tells nothing. */
-export const causes = (name) =>
+export const offeredCauses = (name) =>
   Object.keys(EXERCISES).filter((each) => each === name || EXERCISES[name].includes(each));

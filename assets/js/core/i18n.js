@@ -18,7 +18,7 @@ async function speak(name) {
   document.dispatchEvent(new Event("language:spoken"));
 }
 
-export const has = (key) => Object.hasOwn(catalogue, key);
+export const hasText = (key) => Object.hasOwn(catalogue, key);
 
 /** A text with its {places} filled, as nodes and strings in the order that this language puts them in. */
 export function nodes(key, places = {}) {
@@ -43,11 +43,15 @@ export const t = (key, places) =>
     .join("");
 
 const filled = (value) =>
-  typeof value === "number" ? number(value) : Array.isArray(value) || value instanceof Node ? value : String(value);
+  typeof value === "number"
+    ? formatNumber(value)
+    : Array.isArray(value) || value instanceof Node
+      ? value
+      : String(value);
 
 /** What the server says: {key, values, english}. */
-export function told({ key, values, english }) {
-  if (!has(key)) return english;
+export function formatMessage({ key, values, english }) {
+  if (!hasText(key)) return english;
   const places = Object.entries(values).map(([name, value]) => [name, value?.shown ? listed(value) : value]);
   return t(key, Object.fromEntries(places));
 }
@@ -57,10 +61,10 @@ function listed({ shown, rest }) {
   return rest ? t("list.more", { list, rest }) : list;
 }
 
-export const number = (value) => numbers.format(value);
+export const formatNumber = (value) => numbers.format(value);
 
 /** Two or three digits: "97 %", "99.4 %", "0.03 %". Only 0 is "0 %". */
-export function percent(share) {
+export function formatPercent(share) {
   const value = share * 100;
   const digits = value === 0 || value === 100 ? 0 : value < 1 ? 2 : value < 10 || value > 99 ? 1 : 0;
   return t("percent", { value: value > 0 && value < 0.01 ? "< 0.01" : value.toFixed(digits) });
@@ -83,13 +87,13 @@ export function remember(key, value) {
 }
 
 /** The visitor's own choice, kept for the next visit. */
-export async function choose(name) {
+export async function chooseLanguage(name) {
   await speak(name);
   remember(KEPT, name);
 }
 
 /** What the link asks for, else what was chosen before, else what the browser speaks, else English. */
-function first() {
+function preferredLanguage() {
   const traditional = (tag) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
   const spoken = navigator.languages.map((tag) =>
     traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
@@ -98,4 +102,4 @@ function first() {
   return wishes.find((wish) => wish && Object.hasOwn(LANGUAGES, wish)) ?? "en";
 }
 
-await speak(first()); // every module that imports this one waits for it
+await speak(preferredLanguage()); // every module that imports this one waits for it

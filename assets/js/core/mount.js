@@ -1,12 +1,12 @@
 // Fills a place on the page with a module, and again whenever another language is spoken.
 
 import "../net/busy.js";
-import { recover } from "../net/reconnect.js";
+import { reconnect } from "../net/reconnect.js";
 
 /** `gradio` is what Gradio hands a component: element, props, trigger, server and watch. */
 export async function mount(file, gradio) {
   const loading = Promise.all([import(file), import("./i18n.js")]);
-  loading.catch(recover); // what a tab needs is loaded when it is opened first: the server may be gone by then
+  loading.catch(reconnect); // what a tab needs is loaded when it is opened first: the server may be gone by then
   const [module] = await loading;
   let heard = () => {};
   gradio.watch("value", () => heard());

@@ -2,7 +2,7 @@
 // shown does not give the shown result: whoever adds the shown terms and rounds the sum gets the very digits beside "=".
 
 const HAIR = 1e-10;
-const MOST = 12; // digits after the point; a 32-bit number has no more to tell
+const MAX_DIGITS = 12; // digits after the point; a 32-bit number has no more to tell
 
 /** A number with so many digits after the point, and a minus that is as wide as a plus. */
 export const fixed = (value, digits) => plain(value, digits).replace("-", "−");
@@ -20,24 +20,24 @@ const rounds = (value, digits, text) => [value - HAIR, value + HAIR].every((each
  * The fewest digits, `least` or more, with which the terms give the result.
  * `shown(digits)` is the result computed from terms of so many digits.
  */
-function fewest(shown, result, least) {
-  for (let rounded = least; rounded < MOST; rounded++) {
+function fewestDigits(shown, result, least) {
+  for (let rounded = least; rounded < MAX_DIGITS; rounded++) {
     const wanted = plain(result, rounded);
-    for (let digits = rounded; digits <= MOST; digits++) {
+    for (let digits = rounded; digits <= MAX_DIGITS; digits++) {
       if (rounds(shown(digits), rounded, wanted)) return { digits, rounded };
     }
   }
   throw new Error(`${result} is not what its terms give`);
 }
 
-const seen = (value, digits) => Number(plain(value, digits)); // as the reader sees it
+const asShown = (value, digits) => Number(plain(value, digits)); // as the reader sees it
 
 /** So many digits for `parts` that every column's shown sum is, rounded to two digits, the total's; null if none are enough. */
-export function together(parts, total) {
+export function commonDigits(parts, total) {
   const right = (digits) =>
     total.every((value, i) =>
       rounds(
-        parts.reduce((all, part) => all + seen(part[i], digits), 0),
+        parts.reduce((all, part) => all + asShown(part[i], digits), 0),
         2,
         plain(value, 2),
       ),
@@ -48,8 +48,11 @@ export function together(parts, total) {
 /** Σ aᵢ bᵢ (+ bias): {terms: [[a, b]], bias, result, sum}, all as text; `sum` is the result with as many digits as asked. */
 export function products(a, b, bias, result, least = 2) {
   const shown = (digits) =>
-    a.reduce((sum, value, i) => sum + seen(value, digits) * seen(b[i], digits), bias === null ? 0 : seen(bias, digits));
-  const { digits, rounded } = fewest(shown, result, least);
+    a.reduce(
+      (sum, value, i) => sum + asShown(value, digits) * asShown(b[i], digits),
+      bias === null ? 0 : asShown(bias, digits),
+    );
+  const { digits, rounded } = fewestDigits(shown, result, least);
   return {
     terms: Array.from(a, (value, i) => [fixed(value, digits), fixed(b[i], digits)]),
     bias: bias === null ? null : fixed(bias, digits),
@@ -59,13 +62,13 @@ export function products(a, b, bias, result, least = 2) {
 
 /** a + b: {terms: [a, b], result}. */
 export function sum(a, b, result, least = 2) {
-  const { digits, rounded } = fewest((n) => seen(a, n) + seen(b, n), result, least);
+  const { digits, rounded } = fewestDigits((n) => asShown(a, n) + asShown(b, n), result, least);
   return { terms: [fixed(a, digits), fixed(b, digits)], result: fixed(result, rounded) };
 }
 
 /** dot ÷ √d: {dot, result}; the dot has as many digits as the quotient needs. */
 export function scaled(dot, d, score, least = 2) {
-  const { digits, rounded } = fewest((n) => seen(dot, n) / Math.sqrt(d), score, least);
+  const { digits, rounded } = fewestDigits((n) => asShown(dot, n) / Math.sqrt(d), score, least);
   return { dot: fixed(dot, digits), digits, result: fixed(score, rounded) };
 }
 
@@ -79,13 +82,13 @@ export function softmax(all, index, weight, least = 2) {
   const most = Math.max(...all);
   const shifted = most < PLAIN[0] || most > PLAIN[1];
   const scores = shifted ? all.map((score) => score - most) : all;
-  const powers = (n) => scores.map((score) => seen(Math.exp(seen(score, n)), n));
+  const powers = (n) => scores.map((score) => asShown(Math.exp(asShown(score, n)), n));
   const total = (n) =>
-    seen(
+    asShown(
       powers(n).reduce((x, y) => x + y, 0),
       n,
     );
-  const { digits, rounded } = fewest((n) => powers(n)[index] / total(n), weight, least);
+  const { digits, rounded } = fewestDigits((n) => powers(n)[index] / total(n), weight, least);
   return {
     scores: scores.map((score) => fixed(score, digits)),
     powers: powers(digits).map((power) => fixed(power, digits)),
@@ -97,8 +100,9 @@ export function softmax(all, index, weight, least = 2) {
 
 /** (x − mean) ÷ deviation × gain + bias: all as text. */
 export function normalised(x, mean, deviation, gain, bias, result, least = 2) {
-  const shown = (n) => ((seen(x, n) - seen(mean, n)) / seen(deviation, n)) * seen(gain, n) + seen(bias, n);
-  const { digits, rounded } = fewest(shown, result, least);
+  const shown = (n) =>
+    ((asShown(x, n) - asShown(mean, n)) / asShown(deviation, n)) * asShown(gain, n) + asShown(bias, n);
+  const { digits, rounded } = fewestDigits(shown, result, least);
   const [a, b, c, d, e] = [x, mean, deviation, gain, bias].map((value) => fixed(value, digits));
   return { x: a, mean: b, deviation: c, gain: d, bias: e, result: fixed(result, rounded) };
 }
@@ -107,31 +111,32 @@ export function normalised(x, mean, deviation, gain, bias, result, least = 2) {
  * The columns of a look: every dot product divided gives the score beside it, the scores' softmax gives the weights, and
  * the weights add up to `total`. `open` tells which keys may be looked at; a masked one has no part in the softmax.
  */
-export function look(dots, d, scores, open, weights) {
+export function attentionColumns(dots, d, scores, open, weights) {
   const heard = scores.filter((_, i) => open[i]);
   const kept = weights.filter((_, i) => open[i]);
   const least = (right, from) => {
-    for (let digits = from; digits <= MOST; digits++) if (right(digits)) return digits;
-    return MOST;
+    for (let digits = from; digits <= MAX_DIGITS; digits++) if (right(digits)) return digits;
+    return MAX_DIGITS;
   };
   const whole = (n) =>
     kept.length === 0 ||
     rounds(
-      kept.reduce((total, weight) => total + seen(weight, n), 0),
+      kept.reduce((total, weight) => total + asShown(weight, n), 0),
       n - 1,
       plain(1, n - 1),
     );
   const share = (n, digits) => {
-    const powers = heard.map((score) => Math.exp(seen(score, digits)));
+    const powers = heard.map((score) => Math.exp(asShown(score, digits)));
     const total = powers.reduce((x, y) => x + y, 0);
     return kept.every((weight, i) => rounds(powers[i] / total, n, plain(weight, n)));
   };
   const w = least(
-    (n) => whole(n) && Array.from({ length: MOST }, (_, i) => i).some((digits) => digits >= n && share(n, digits)),
+    (n) =>
+      whole(n) && Array.from({ length: MAX_DIGITS }, (_, i) => i).some((digits) => digits >= n && share(n, digits)),
     2,
   );
   const s = least((n) => share(w, n), w);
-  const q = least((n) => dots.every((dot, i) => rounds(seen(dot, n) / Math.sqrt(d), s, plain(scores[i], s))), s);
+  const q = least((n) => dots.every((dot, i) => rounds(asShown(dot, n) / Math.sqrt(d), s, plain(scores[i], s))), s);
   return {
     dots: dots.map((dot) => fixed(dot, q)),
     scores: scores.map((score) => fixed(score, s)),

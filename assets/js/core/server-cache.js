@@ -1,41 +1,41 @@
 // What one recorded pass computed inside an attention sublayer, as the server sent it; asked for once a run and layer.
 
-import { floats, state } from "./state.js";
+import { decodeFloats, state } from "./state.js";
 
 const KEPT = 24; // sublayers
-const known = new Map();
+const answers = new Map();
 
 const KIND_OF = { encoder: "source", decoder: "target", cross: "target" };
 
 /** The same question of the same run is asked once. `ask` is a server function. */
-export function once(name, question, ask) {
+export function askOnce(name, question, ask) {
   const key = JSON.stringify([name, question]);
-  if (!known.has(key)) {
+  if (!answers.has(key)) {
     const answer = ask(question).then((said) => {
       if (!said || said.error) throw new Error(said?.error ?? "no answer");
       return said;
     });
-    answer.catch(() => known.delete(key)); // the next look asks again
-    known.set(key, answer);
-    if (known.size > KEPT) known.delete(known.keys().next().value);
+    answer.catch(() => answers.delete(key)); // the next look asks again
+    answers.set(key, answer);
+    if (answers.size > KEPT) answers.delete(answers.keys().next().value);
   }
-  return known.get(key);
+  return answers.get(key);
 }
 
 /** What every question about a run begins with. */
-export const question = (run = state.run) => ({
+export const runQuestion = (run = state.run) => ({
   checkpoint: run.checkpoint,
   sentence: run.sentence,
   changes: run.changes,
 });
-export const about = (name, server, more = {}, run = state.run) =>
-  once(name, { ...question(run), ...more }, server[name]);
+export const askAboutRun = (name, server, more = {}, run = state.run) =>
+  askOnce(name, { ...runQuestion(run), ...more }, server[name]);
 
 /** One sublayer of a run: tokens, flags, and `at(name, ...index)`, the vector at the first axes of an array. */
-export async function inside(server, kind, layer, run = state.run) {
-  const said = await about("inside", server, { kind, layer }, run);
+export async function fetchSublayer(server, kind, layer, run = state.run) {
+  const said = await askAboutRun("inside", server, { kind, layer }, run);
   said.read ??= Object.fromEntries(
-    Object.entries(said.arrays).map(([name, { shape, data }]) => [name, { shape, values: floats(data) }]),
+    Object.entries(said.arrays).map(([name, { shape, data }]) => [name, { shape, values: decodeFloats(data) }]),
   );
   const at = (name, ...index) => {
     const { shape, values } = said.read[name];
@@ -51,8 +51,8 @@ export async function inside(server, kind, layer, run = state.run) {
 }
 
 /** A row of a weight matrix: {weights, bias}. */
-export async function parameters(server, kind, layer, part, row) {
+export async function fetchParameters(server, kind, layer, part, row) {
   const { checkpoint } = state.run;
-  const said = await once("parameters", { checkpoint, kind, layer, part, row }, server.parameters);
-  return { weights: Array.from(floats(said.weights)), bias: said.bias };
+  const said = await askOnce("parameters", { checkpoint, kind, layer, part, row }, server.parameters);
+  return { weights: Array.from(decodeFloats(said.weights)), bias: said.bias };
 }

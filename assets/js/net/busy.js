@@ -1,13 +1,13 @@
 // Many ask at once: the server has them wait in line. A page that waits says so, and comes back by itself where it was
 // sent away because the line was full.
 
-import { look, recover } from "./reconnect.js";
+import { fetchHealth, reconnect } from "./reconnect.js";
 
 const LOOK_MS = 2000; // an answer takes milliseconds; whoever has none by then asks how many wait, and again as often
 const WORK = /\/gradio_api\/(run|api|component_server)\b/;
 
 const send = window.fetch.bind(window);
-const LONGEST_PAUSE = 10; // s, whatever a proxy says
+const MAX_PAUSE = 10; // s, whatever a proxy says
 
 let asking = 0; // questions that have no answer yet
 let away = 0; // of these, sent away: the line was full
@@ -19,9 +19,9 @@ function tell(news) {
 }
 
 async function watch() {
-  const health = await look();
+  const health = await fetchHealth();
   if (!asking) return;
-  if (!health) return recover();
+  if (!health) return reconnect();
   const waiting = health.line?.waiting ?? 0;
   tell(away ? { full: true } : waiting ? { waiting } : null);
   timer = setTimeout(watch, LOOK_MS);
@@ -44,7 +44,7 @@ window.fetch = async (address, how) => {
   try {
     for (;;) {
       const answer = await send(address, how);
-      const seconds = Math.min(Number(answer.headers.get("Retry-After")), LONGEST_PAUSE);
+      const seconds = Math.min(Number(answer.headers.get("Retry-After")), MAX_PAUSE);
       if (answer.status !== 503 || !seconds) return answer;
       away++;
       tell({ full: true });

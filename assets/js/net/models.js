@@ -1,9 +1,9 @@
 // Which models this visitor can ask: those that the server ships, and those of this visit, trained or brought here.
 
 import { h } from "../core/dom.js";
-import { number, t, told } from "../core/i18n.js";
+import { formatNumber, t, formatMessage } from "../core/i18n.js";
 import { download } from "../charts/export.js";
-import { kept, write } from "./session.js";
+import { readSession, writeSession } from "./session.js";
 import { state } from "../core/state.js";
 
 const KEPT = "attention-bitte-models"; // of this tab, so that a reload finds them again
@@ -19,26 +19,26 @@ export const models = () => ({ ...shipped, ...Object.fromEntries(own.map((each) 
 export const isOwn = (checkpoint) => !Object.hasOwn(shipped, checkpoint);
 
 /** What people call a model. */
-export const nameOf = (checkpoint) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
+export const modelName = (checkpoint) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
 
 /** A model in an address, and back; null for one that is not here. */
-export const addressOf = (checkpoint) => (isOwn(checkpoint) ? `${OWN}${nameOf(checkpoint)}` : checkpoint);
-export function checkpointOf(text) {
+export const modelAddress = (checkpoint) => (isOwn(checkpoint) ? `${OWN}${modelName(checkpoint)}` : checkpoint);
+export function checkpointFromAddress(text) {
   if (Object.hasOwn(shipped, text)) return text;
   return text.startsWith(OWN) ? (own.find(({ name }) => name === text.slice(OWN.length))?.checkpoint ?? null) : null;
 }
 
 /** The same for every request of this tab: a server keeps so many models a visit. */
-export const visit = kept(VISIT) ?? crypto.randomUUID?.() ?? String(Math.random());
-write(VISIT, visit);
+export const sessionId = readSession(VISIT) ?? crypto.randomUUID?.() ?? String(Math.random());
+writeSession(VISIT, sessionId);
 
-export function begin(known) {
+export function setShippedModels(known) {
   shipped = known;
-  if (!own.length) own = kept(KEPT) ?? [];
+  if (!own.length) own = readSession(KEPT) ?? [];
 }
 
 function changed() {
-  write(KEPT, own);
+  writeSession(KEPT, own);
   document.dispatchEvent(new Event("models:changed"));
 }
 
@@ -59,7 +59,7 @@ function add({ model, kept: there }) {
 }
 
 /** The server does not have it any more, or the visitor does not want it. */
-export function forget(checkpoint) {
+export function forgetModel(checkpoint) {
   own = own.filter((each) => each.checkpoint !== checkpoint);
   changed();
 }
@@ -69,7 +69,7 @@ document.addEventListener("model:trained", ({ detail }) => add(detail));
 const at = (path) => new URL(path, document.baseURI);
 
 /** This visit's models, each to use, to take home and to forget; and a place for the file of one. */
-export function shelf(signal) {
+export function ownModels(signal) {
   const list = h("ul", { class: "models" });
   const made = h("p", { class: "hint", role: "status", hidden: true });
   const trouble = h("p", { class: "message", role: "alert", hidden: true });
@@ -81,10 +81,10 @@ export function shelf(signal) {
     trouble.hidden = true;
     list.parentElement.classList.add("busy");
     try {
-      const answer = await fetch(at(`models?visit=${encodeURIComponent(visit)}`), { method: "POST", body: chosen });
+      const answer = await fetch(at(`models?visit=${encodeURIComponent(sessionId)}`), { method: "POST", body: chosen });
       const said = await answer.json();
       if (said.model) add(said);
-      else complain(told(said.error));
+      else complain(formatMessage(said.error));
     } catch {
       complain(t("file.not_taken"));
     }
@@ -119,7 +119,7 @@ export function shelf(signal) {
       },
       t("models.forget"),
     );
-    const facts = t("models.facts", { sentences, weights: number(weights), layers, heads, d_model });
+    const facts = t("models.facts", { sentences, weights: formatNumber(weights), layers, heads, d_model });
     return h(
       "li",
       { class: used ? "used" : null },
@@ -133,13 +133,13 @@ export function shelf(signal) {
     const answer = await fetch(at(`models/${checkpoint}`)).catch(() => null);
     if (answer?.ok) return download(await answer.blob(), `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.safetensors`);
     complain(t(answer ? "error.model_gone" : "file.not_taken"));
-    if (answer) forget(checkpoint);
+    if (answer) forgetModel(checkpoint);
   }
   function leave(checkpoint) {
     fetch(at(`models/${checkpoint}`), { method: "DELETE" }).catch(() => {}); // else it goes by its age
     if (state.run?.checkpoint === checkpoint)
       document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: "toy" }));
-    forget(checkpoint);
+    forgetModel(checkpoint);
   }
   function draw() {
     list.replaceChildren(...own.map(line));

@@ -1,7 +1,7 @@
 // What a reload of this tab finds again. A page inside another site's frame may have no storage; then it starts anew.
 
 /** What was kept under a key, or null. */
-export function kept(key) {
+export function readSession(key) {
   try {
     return JSON.parse(sessionStorage.getItem(key));
   } catch {
@@ -10,7 +10,7 @@ export function kept(key) {
 }
 
 /** Keep a value under a key from now on. */
-export function write(key, value) {
+export function writeSession(key, value) {
   try {
     sessionStorage.removeItem(key); // where there is no room for it, nothing is better than something old
     sessionStorage.setItem(key, JSON.stringify(value));
@@ -20,8 +20,8 @@ export function write(key, value) {
 }
 
 /** Keep what `value()` is when the page goes: nothing is written while somebody types. */
-export function keep(key, value) {
-  const now = () => write(key, value());
+export function saveOnLeave(key, value) {
+  const now = () => writeSession(key, value());
   addEventListener("pagehide", now);
   document.addEventListener("visibilitychange", () => document.hidden && now()); // a phone forgets tabs that it has put away
 }

@@ -1,6 +1,6 @@
 // A training on the server, as this page hears of it. It outlives every mounting, so it knows nothing of what is drawn.
 
-import { visit } from "./models.js";
+import { sessionId } from "./models.js";
 
 /**
  * Phases: idle, asking, waiting, running, measuring (what it scores), developing (the last snapshots, while the model can
@@ -13,7 +13,7 @@ let told = false; // an update is on its way to the listeners
 let abort = null; // ends the stream
 
 /** Call `draw` after changes, at most once a frame, until the signal. */
-export function hear(draw, signal) {
+export function onTrainingChange(draw, signal) {
   listeners.add(draw);
   signal.addEventListener("abort", () => listeners.delete(draw));
 }
@@ -27,10 +27,10 @@ function changed() {
   });
 }
 
-export const busy = () => !["idle", "trained", "failed"].includes(training.phase);
+export const isTraining = () => !["idle", "trained", "failed"].includes(training.phase);
 
 /** Train as a question asks for. `uniform` is the loss of a uniform guess, as far as it is known before. */
-export async function start(question, uniform) {
+export async function startTraining(question, uniform) {
   const mine = (abort = new AbortController());
   const { steps } = question.training;
   const empty = {
@@ -58,7 +58,7 @@ export async function start(question, uniform) {
   });
   changed();
   const headers = { "Content-Type": "application/json" };
-  const body = JSON.stringify({ ...question, visit });
+  const body = JSON.stringify({ ...question, visit: sessionId });
   const answer = await fetch(new URL("train", document.baseURI), {
     method: "POST",
     headers,
@@ -67,23 +67,23 @@ export async function start(question, uniform) {
   }).catch(() => null);
   const receive = (line) => {
     if (mine !== abort) return;
-    take(JSON.parse(line));
+    receiveEvent(JSON.parse(line));
     changed();
   };
-  if (answer?.ok) await lines(answer.body, receive);
+  if (answer?.ok) await readLines(answer.body, receive);
   else if (answer) training.message = (await answer.json().catch(() => ({}))).error ?? null;
   end(mine, mine.signal.aborted ? "idle" : "failed");
 }
 
 /** The stream has ended: well, if the model has come. */
 function end(mine, phase) {
-  if (mine !== abort || !busy()) return;
+  if (mine !== abort || !isTraining()) return;
   training.phase = training.phase === "developing" ? "trained" : phase;
   changed();
 }
 
 /** Stop a training; what it has learned so far is kept. One that only waits leaves the queue. */
-export function stop() {
+export function stopTraining() {
   if (training.phase !== "running") return abort.abort();
   const headers = { "Content-Type": "application/json" };
   const body = JSON.stringify({ run: training.run });
@@ -91,7 +91,7 @@ export function stop() {
 }
 
 /** Every line of a stream as it comes, until it ends, breaks off or is left. */
-export async function lines(stream, receive) {
+export async function readLines(stream, receive) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -103,7 +103,7 @@ export async function lines(stream, receive) {
   }
 }
 
-function take({ event, ...data }) {
+function receiveEvent({ event, ...data }) {
   if (event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });
   if (event === "run") training.run = data.run;
   if (event === "started") Object.assign(training, data, { phase: "running" });
@@ -158,7 +158,7 @@ function shares(base64) {
 }
 
 /** What was measured at a step, [step, loss, accuracy]; of the untrained model what the first step found. */
-export function measured(step) {
+export function measurementAt(step) {
   const wanted = Math.max(step, 1);
   const { points } = training;
   return points[wanted - (points[0]?.[0] ?? 0)] ?? null; // one point a step

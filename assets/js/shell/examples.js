@@ -3,20 +3,20 @@
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { isOwn, models } from "../net/models.js";
-import { follow, state } from "../core/state.js";
+import { subscribe, state } from "../core/state.js";
 
-const LONGEST = 40; // letters of a sentence that is offered; its title has all of them
+const MAX_LENGTH = 40; // letters of a sentence that is offered; its title has all of them
 
 const short = (sentence) =>
-  [...sentence].length > LONGEST
+  [...sentence].length > MAX_LENGTH
     ? `${[...sentence]
-        .slice(0, LONGEST - 1)
+        .slice(0, MAX_LENGTH - 1)
         .join("")
         .trimEnd()}…`
     : sentence;
 
 /** Returns an element that follows the model: `choose.example(example)` and `choose.surprise()` are called on a click. */
-export function offers(choose) {
+export function exampleBar(choose) {
   const element = h("p", { class: "examples" });
   const list = h("div", { class: "word-list" });
   const dialog = h(
@@ -27,7 +27,7 @@ export function offers(choose) {
   );
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
   let drawn = null;
-  follow(element, () => {
+  subscribe(element, () => {
     const { checkpoint } = state.run;
     if (drawn === checkpoint) return;
     drawn = checkpoint;

@@ -1,16 +1,16 @@
 // What a class takes home: one HTML file that needs nothing else, with the figures and the worked head of this run.
 
 import { h, svg, word } from "../core/dom.js";
-import { has, language, nodes, percent, t } from "../core/i18n.js";
-import { silent, told } from "../core/changes.js";
+import { hasText, language, nodes, formatPercent, t } from "../core/i18n.js";
+import { isSilenced, describeChange } from "../core/changes.js";
 import { checksTable } from "./self-checks.js";
-import { about, inside } from "../core/server-cache.js";
+import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { shapeTable } from "../tabs/inside.js";
-import { address } from "../core/address.js";
-import { SIDES, heatmap, mark, thumbnail } from "../charts/attention-map.js";
+import { pageAddress } from "../core/address.js";
+import { SIDES, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { painted } from "../charts/export.js";
-import { STAGES, explain, stage } from "../charts/sublayer-stages.js";
-import { argmax, row, state } from "../core/state.js";
+import { STAGES, explainCell, stageSection } from "../charts/sublayer-stages.js";
+import { argmax, attentionRow, state } from "../core/state.js";
 
 const WIDTH = 680; // px: what A4 holds between its margins
 
@@ -35,12 +35,12 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0;
 
 /** The file's text. */
 export async function handout(server) {
-  const { run, whole, kind, layer, head, query } = state;
+  const { run, baseline, kind, layer, head, query } = state;
   const [facts, data, shapes, checks] = await Promise.all([
-    about("provenance", server),
-    inside(server, kind, layer),
-    about("shapes", server),
-    about("checks", server),
+    askAboutRun("provenance", server),
+    fetchSublayer(server, kind, layer),
+    askAboutRun("shapes", server),
+    askAboutRun("checks", server),
   ]);
   const ended = new AbortController();
   const worked = [];
@@ -56,9 +56,9 @@ export async function handout(server) {
     tell: (title, body) => worked.push(h("h4", {}, title), ...body),
   };
   const weights = data.at("weights", head, query);
-  await explain(look, "weight", argmax(weights));
-  await explain(look, "mixed", 0);
-  await explain(look, "output", 0);
+  await explainCell(look, "weight", argmax(weights));
+  await explainCell(look, "mixed", 0);
+  await explainCell(look, "output", 0);
 
   const body = [
     h(
@@ -75,23 +75,23 @@ export async function handout(server) {
             "p",
             {},
             h("b", {}, t("changed"), ": "),
-            run.changes.flatMap((one, i) => [i ? t("list.comma") : "", told(one, whole)]),
+            run.changes.flatMap((one, i) => [i ? t("list.comma") : "", describeChange(one, baseline)]),
             ". ",
-            nodes("changed.whole", { said: word(whole.output.join(" "), "target") }),
+            nodes("changed.whole", { said: word(baseline.output.join(" "), "target") }),
           ),
         ]
       : []),
     facing(
       Object.entries({
         ...provenance(facts),
-        [t("handout.link")]: facts.trained ? t("handout.link_own", { link: address(false) }) : address(false),
+        [t("handout.link")]: facts.trained ? t("handout.link_own", { link: pageAddress(false) }) : pageAddress(false),
       }),
     ),
     h("h2", {}, t("handout.steps")),
     steps(run, layer),
     ...Object.keys(SIDES).flatMap((each) => maps(each)),
     h("h2", {}, t("handout.worked", { layer: layer + 1, head: head + 1, kind: t(`kind.${kind}`) })),
-    ...STAGES.map((name) => stage(name, look)),
+    ...STAGES.map((name) => stageSection(name, look)),
     h("h3", {}, t("inside.arithmetic")),
     ...worked,
     h("h2", {}, t("checks.title")),
@@ -172,7 +172,7 @@ function setting([name, value]) {
     typeof value === "boolean" ? (name === "norm_first" ? (value ? "before" : "after") : value ? "on" : "off") : value;
   return t("handout.setting", {
     name: t(`train.set.${name}`),
-    value: has(`train.choice.${choice}`) ? t(`train.choice.${choice}`) : String(value),
+    value: hasText(`train.choice.${choice}`) ? t(`train.choice.${choice}`) : String(value),
   });
 }
 
@@ -185,7 +185,7 @@ function steps(run, layer) {
     h("th", { scope: "col" }, name),
   );
   const rows = run.steps.map(({ token, probability, candidates }, step) => {
-    const looks = row("cross", cross, null, step);
+    const looks = attentionRow("cross", cross, null, step);
     const key = argmax(looks);
     const others = candidates.filter((each) => each.token !== token).slice(0, 2); // what was said need not be the likeliest
     const open = run.attention.cross.allowed[step].includes(true);
@@ -194,9 +194,9 @@ function steps(run, layer) {
       {},
       h("td", {}, String(step + 1)),
       h("td", {}, word(run.decoder_input[step], "target")),
-      h("td", {}, word(token, "target"), ` ${percent(probability)}`),
-      h("td", {}, others.map((each) => `${each.token} ${percent(each.probability)}`).join(", ")),
-      h("td", {}, open ? [word(run.source[key], "source"), ` ${percent(looks[key])}`] : t("handout.nothing")),
+      h("td", {}, word(token, "target"), ` ${formatPercent(probability)}`),
+      h("td", {}, others.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", ")),
+      h("td", {}, open ? [word(run.source[key], "source"), ` ${formatPercent(looks[key])}`] : t("handout.nothing")),
     );
   });
   return h("table", { class: "steps" }, h("thead", {}, h("tr", {}, heading)), h("tbody", {}, rows));
@@ -215,12 +215,12 @@ function maps(kind) {
     at: word(t(`side.${sides[1]}`), sides[1]),
   };
   const large = heatmap(kind, layer, head, { width: WIDTH, sides });
-  mark(large, null);
+  markRow(large, null);
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", places)),
     large,
-    ...(silent(kind, layer, head, run.changes) ? [h("p", {}, t("silenced.shown"))] : []),
+    ...(isSilenced(kind, layer, head, run.changes) ? [h("p", {}, t("silenced.shown"))] : []),
     ...Array.from({ length: layers }, (_, l) => [
       h("h4", {}, t("attention.all_heads", { layer: l + 1 })),
       h(

@@ -1,15 +1,15 @@
 // The title line: which model, which device and why, which language, light or dark.
 
 import { h } from "../core/dom.js";
-import { LANGUAGES, choose, language, remember, remembered, t, told } from "../core/i18n.js";
+import { LANGUAGES, chooseLanguage, language, remember, remembered, t, formatMessage } from "../core/i18n.js";
 import { badge as checks } from "./self-checks.js";
 import { handout } from "./handout.js";
-import { about } from "../core/server-cache.js";
-import { address, presents } from "../core/address.js";
+import { askAboutRun } from "../core/server-cache.js";
+import { pageAddress, isPresenting } from "../core/address.js";
 import { hatching } from "../charts/attention-map.js";
-import { begin, models, nameOf } from "../net/models.js";
+import { setShippedModels, models, modelName } from "../net/models.js";
 import { download } from "../charts/export.js";
-import { follow, state, update } from "../core/state.js";
+import { subscribe, state, update } from "../core/state.js";
 
 const THEME = "attention-bitte-theme";
 
@@ -34,11 +34,11 @@ export function mount({ element, props, server, signal }) {
       { class: "pill", id, title, "aria-label": title },
       options.map(([value, text]) => h("option", { value }, text)),
     );
-  begin(props.models);
+  setShippedModels(props.models);
   const options = () =>
     Object.entries(models()).map(([checkpoint, { sentences }]) => [
       checkpoint,
-      t("header.model_size", { name: nameOf(checkpoint), sentences }),
+      t("header.model_size", { name: modelName(checkpoint), sentences }),
     ]);
   const model = select("checkpoint", t("header.model"), options());
   const again = () => {
@@ -49,12 +49,12 @@ export function mount({ element, props, server, signal }) {
   model.addEventListener("change", () =>
     document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: model.value })),
   );
-  follow(element, () => (model.value = state.run.checkpoint));
+  subscribe(element, () => (model.value = state.run.checkpoint));
   document.addEventListener("translate:answered", () => (model.value = state.run.checkpoint), { signal }); // also after a refusal
   const tongue = select("language", t("header.language"), Object.entries(LANGUAGES));
   tongue.value = language;
   tongue.addEventListener("change", () =>
-    choose(tongue.value).then(
+    chooseLanguage(tongue.value).then(
       () => document.querySelector("#language").focus(),
       () => (tongue.value = language), // its catalogue cannot be had: the page stays as it is
     ),
@@ -63,7 +63,7 @@ export function mount({ element, props, server, signal }) {
     "details",
     { class: "pill", id: "device" },
     h("summary", {}, h("span", { class: "dot" }), device),
-    h("p", { class: "popover" }, told(why)),
+    h("p", { class: "popover" }, formatMessage(why)),
   );
   document.addEventListener(
     "click",
@@ -87,7 +87,7 @@ export function mount({ element, props, server, signal }) {
     ),
   );
   name();
-  document.body.classList.toggle("presenting", presents());
+  document.body.classList.toggle("presenting", isPresenting());
   followTabs(signal);
 }
 
@@ -110,12 +110,12 @@ function takeHome(server) {
     return h("p", {}, button, " ", h("small", {}, t(`home.${what}.about`)));
   };
   const html = async () => ({
-    name: `${nameOf(state.run.checkpoint)}-handout.html`,
+    name: `${modelName(state.run.checkpoint)}-handout.html`,
     text: await handout(server),
     type: "text/html",
   });
-  const csv = async () => ({ ...(await about("weights_csv", server)), type: "text/csv" });
-  const notebook = async () => ({ ...(await about("notebook", server)), type: "application/x-ipynb+json" });
+  const csv = async () => ({ ...(await askAboutRun("weights_csv", server)), type: "text/csv" });
+  const notebook = async () => ({ ...(await askAboutRun("notebook", server)), type: "application/x-ipynb+json" });
   const list = h(
     "div",
     { class: "popover" },
@@ -133,7 +133,7 @@ function share(signal) {
   const link = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => link.select() });
   const said = h("p", { role: "status" });
   const copy = async (presenting) => {
-    link.value = address(presenting);
+    link.value = pageAddress(presenting);
     popover.hidden = false;
     try {
       await navigator.clipboard.writeText(link.value);
@@ -157,12 +157,12 @@ function share(signal) {
   );
   const button = h(
     "button",
-    { type: "button", class: "pill", id: "share", onclick: () => copy(presents()) },
+    { type: "button", class: "pill", id: "share", onclick: () => copy(isPresenting()) },
     t("share"),
   );
   const leave = h("button", { type: "button", class: "pill", id: "leave" }, t("share.leave"));
   leave.addEventListener("click", () => {
-    history.replaceState(history.state, "", address(false));
+    history.replaceState(history.state, "", pageAddress(false));
     document.body.classList.remove("presenting");
   });
   const place = h("span", { class: "share" }, leave, button, popover);
@@ -203,7 +203,7 @@ async function followTabs(signal) {
   heard.observe(list, { subtree: true, attributeFilter: ["aria-selected"] });
   signal.addEventListener("abort", () => heard.disconnect());
   if (state.tab === "translate") state.tab = opened() ?? state.tab; // somebody was quicker than this module, and no link
-  follow(list, () => {
+  subscribe(list, () => {
     // Gradio makes a panel when its tab is first opened, and gives it no name.
     for (const tab of tabs())
       document.getElementById(tab.getAttribute("aria-controls"))?.setAttribute("aria-labelledby", tab.id);

@@ -1,13 +1,23 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
-import { ahead, change, changes, idle, isLasting, lasting, settle, told as inWords, undo } from "../core/changes.js";
-import { chip, h, icon, renew, word } from "../core/dom.js";
-import { nodes, percent, t, told } from "../core/i18n.js";
-import { expect, keep, read, restore } from "../core/address.js";
-import { begin, forget, isOwn, models } from "../net/models.js";
-import { offers } from "./examples.js";
-import { recover } from "../net/reconnect.js";
-import { follow, row, show, state, update } from "../core/state.js";
+import {
+  attendsAhead,
+  requestChanges,
+  changes,
+  hasNoEffect,
+  isLasting,
+  lastingChanges,
+  settleChanges,
+  describeChange as inWords,
+  undoChange,
+} from "../core/changes.js";
+import { chip, h, icon, replaceKeepingFocus, word } from "../core/dom.js";
+import { nodes, formatPercent, t, formatMessage } from "../core/i18n.js";
+import { expectRun, updateAddressBar, parseAddress, restorePlace } from "../core/address.js";
+import { setShippedModels, forgetModel, isOwn, models } from "../net/models.js";
+import { exampleBar } from "./examples.js";
+import { reconnect } from "../net/reconnect.js";
+import { subscribe, attentionRow, showRun, state, update } from "../core/state.js";
 
 const KEYS = { first: "Home", back: "←", next: "→", last: "End" };
 const PLAY_MS = 1100;
@@ -22,7 +32,7 @@ let next = null; // {how, data}: what is asked when it has been answered
 let answer = null; // {text, said}: the latest, as the server wrote it and as it is read
 
 export function mount({ element, props, watch, trigger, signal }) {
-  begin(props.models);
+  setShippedModels(props.models);
   const answered = () =>
     (answer?.text === props.value ? answer : (answer = { text: props.value, said: JSON.parse(props.value) })).said;
   const source = h("span", { class: "tokens", role: "group", "aria-label": t("run.source") });
@@ -44,11 +54,11 @@ export function mount({ element, props, watch, trigger, signal }) {
   function send() {
     const { how, data } = next;
     [sent, next] = [how, null];
-    const asked = { checkpoint: state.run.checkpoint, changes: lasting(), ...data() };
-    if (asked.sentence && !arrive) expect(asked); // where a link leads, the address is that link
+    const asked = { checkpoint: state.run.checkpoint, changes: lastingChanges(), ...data() };
+    if (asked.sentence && !arrive) expectRun(asked); // where a link leads, the address is that link
     trigger(how, asked);
   }
-  const examples = offers({
+  const examples = exampleBar({
     example: (example) => ask("example", () => ({ sentence: (clicked = example).sentence })),
     surprise: () => ask("surprise", () => ({})),
   });
@@ -134,9 +144,9 @@ export function mount({ element, props, watch, trigger, signal }) {
   }
 
   let drawn = null;
-  follow(element, () => {
+  subscribe(element, () => {
     const { run, step } = state;
-    keep();
+    updateAddressBar();
     if (timer && (step !== played || drawn !== run)) stop();
     if (drawn !== run) {
       drawn = run;
@@ -145,7 +155,7 @@ export function mount({ element, props, watch, trigger, signal }) {
         ...run.output.flatMap((token, i) => [
           chip("button", token, "target", {
             type: "button",
-            title: t("run.chip", { step: i + 1, share: percent(run.steps[i].probability) }),
+            title: t("run.chip", { step: i + 1, share: formatPercent(run.steps[i].probability) }),
             style: `--share: ${run.steps[i].probability}`,
             onclick: () => go(i),
           }),
@@ -155,15 +165,15 @@ export function mount({ element, props, watch, trigger, signal }) {
       slider.max = run.steps.length;
       note.replaceChildren(...noteOn(run, clicked?.sentence === run.sentence ? clicked : null));
       note.hidden = !note.hasChildNodes();
-      renew(
+      replaceKeepingFocus(
         changed,
-        run.changes.length ? undoing(run, state.whole, compare) : [h("p", { class: "hint" }, t("changed.nothing"))],
+        run.changes.length ? undoing(run, state.baseline, compare) : [h("p", { class: "hint" }, t("changed.nothing"))],
       );
     }
     const breaking = state.tab === "break" && state.part === "whatif";
     changed.hidden = !breaking && run.changes.length === 0; // there it has its place, so that nothing jumps under a finger
     compare.hidden = breaking;
-    const looks = row(
+    const looks = attentionRow(
       "cross",
       Math.min(state.layer, run.attention.cross.layers - 1),
       state.averaged ? null : state.head,
@@ -171,7 +181,7 @@ export function mount({ element, props, watch, trigger, signal }) {
     );
     [...source.children].forEach((each, s) => {
       each.style.setProperty("--share", looks[s]);
-      each.title = t("run.look", { step: step + 1, share: percent(looks[s]) });
+      each.title = t("run.look", { step: step + 1, share: formatPercent(looks[s]) });
     });
     [...target.children].forEach((each, i) => each.setAttribute("aria-current", i === step ? "step" : "false"));
     slider.value = step + 1;
@@ -183,15 +193,15 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
 
   function take() {
-    const { run, whole, error } = answered();
+    const { run, whole: baseline, error } = answered();
     complain(error);
-    if (error?.key === "error.model_gone" && wanted && isOwn(wanted)) forget(wanted);
+    if (error?.key === "error.model_gone" && wanted && isOwn(wanted)) forgetModel(wanted);
     if (!run || run === state.run) return;
     const watch = clicked?.sentence === run.sentence && !run.changes.length ? plain(clicked.watch) : null;
-    show(run, whole, watch);
+    showRun(run, baseline, watch);
   }
   function complain(error, link = "") {
-    const refused = error ? t("run.refused", { error: told(error), sentence: state.run.sentence }) : "";
+    const refused = error ? t("run.refused", { error: formatMessage(error), sentence: state.run.sentence }) : "";
     message.textContent = [link, refused].filter(Boolean).join(" ");
     message.hidden = !message.textContent;
   }
@@ -203,7 +213,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   let arrive = null;
   if (!opened) {
     opened = true;
-    const { run, place, wrong } = read(location.search);
+    const { run, place, wrong } = parseAddress(location.search);
     arrive = () => {
       if (run && answered().error?.key === "error.changes") {
         wrong.push("changes"); // the sentence that was asked for can be had without them
@@ -222,7 +232,7 @@ export function mount({ element, props, watch, trigger, signal }) {
         return ask("example", () => run);
       }
       arrive = null;
-      const missing = [...wrong, ...restore(place)].map((name) => t(`link.${name}`));
+      const missing = [...wrong, ...restorePlace(place)].map((name) => t(`link.${name}`));
       if (missing.length) complain(answered().error, t("link.wrong", { what: missing.join(t("list.comma")) }));
     };
     const here =
@@ -251,15 +261,15 @@ export function mount({ element, props, watch, trigger, signal }) {
   on("translate:asked", () => {
     card.classList.add("busy");
     settled();
-    doubt = setTimeout(async () => (await recover()) && noAnswer(), DOUBT_MS);
+    doubt = setTimeout(async () => (await reconnect()) && noAnswer(), DOUBT_MS);
     patience = setTimeout(noAnswer, PATIENCE_MS);
   });
   on("translate:answered", () => {
     settled();
     sent = null;
     if (next) return send();
-    expect(null);
-    settle();
+    expectRun(null);
+    settleChanges();
     card.classList.remove("busy");
     complain(answered().error); // an answer that equals the last one is no news to `watch`
     arrive?.();
@@ -286,10 +296,10 @@ export function mount({ element, props, watch, trigger, signal }) {
 }
 
 /** What is changed, each with a button that undoes it, and what would be said without. */
-function undoing(run, whole, compare) {
+function undoing(run, baseline, compare) {
   const link = (text, onclick) => h("button", { type: "button", class: "link", onclick }, text);
   const chips = run.changes.map((one) => {
-    const words = [...inWords(one), idle(one) ? ` ${t("changed.idle")}` : ""];
+    const words = [...inWords(one), hasNoEffect(one) ? ` ${t("changed.idle")}` : ""];
     return h(
       "li",
       {},
@@ -297,17 +307,17 @@ function undoing(run, whole, compare) {
         "button",
         {
           type: "button",
-          class: `change ${idle(one) ? "idle" : ""}`,
+          class: `change ${hasNoEffect(one) ? "idle" : ""}`,
           title: t("changed.undo"),
           "aria-label": `${t("changed.undo")}: ${words.map((part) => part.textContent ?? part).join("")}`,
-          onclick: () => undo(one),
+          onclick: () => undoChange(one),
         },
         words,
         h("span", { "aria-hidden": "true" }, " ×"),
       ),
     );
   });
-  const said = word(whole.output.join(" "), "target");
+  const said = word(baseline.output.join(" "), "target");
   return [
     h("b", {}, t("changed")),
     h(
@@ -317,7 +327,7 @@ function undoing(run, whole, compare) {
       h(
         "li",
         {},
-        link(t("changed.undo_all"), () => change([])),
+        link(t("changed.undo_all"), () => requestChanges([])),
       ),
     ),
     h("p", { class: "hint" }, nodes("changed.whole", { said }), " ", compare),
@@ -338,7 +348,7 @@ function noteOn(run, example) {
   const add = (key, places) => notes.push(...nodes(key, places), " ");
   if (example?.name)
     add("note.watch", { shows: t(`example.${example.name}.shows`), word: word(plain(example.watch), "source") });
-  if (run.changes.length && ahead(run)) add("note.ahead");
+  if (run.changes.length && attendsAhead(run)) add("note.ahead");
   if (!run.complete) add("note.endless", { steps: run.steps.length });
   if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
     add("note.mochte", { without: h("i", {}, "mochte"), dotted: h("i", {}, "möchte"), plain: h("i", {}, "mochte") });

@@ -2,9 +2,9 @@
 
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { about } from "../core/server-cache.js";
-import { blind } from "../charts/attention-map.js";
-import { follow, state } from "../core/state.js";
+import { askAboutRun } from "../core/server-cache.js";
+import { hasFullyMaskedRow } from "../charts/attention-map.js";
+import { subscribe, state } from "../core/state.js";
 
 const LATER_MS = 300; // a run that is looked at, not one that is passed by
 
@@ -15,14 +15,14 @@ export function badge(server, signal) {
   const element = h("details", { class: "pill", id: "checks" }, h("summary", {}, mark), body);
   let timer = null;
   let shown = null;
-  follow(element, () => {
+  subscribe(element, () => {
     const { run } = state;
     if (shown === run) return;
     shown = run;
     say("…", t("checks.running"));
     clearTimeout(timer);
     timer = setTimeout(async () => {
-      const said = await about("checks", server).catch(() => null);
+      const said = await askAboutRun("checks", server).catch(() => null);
       if (shown !== run) return;
       if (!said) return say("–", t("checks.failed"));
       const right = said.checks.every(({ ok }) => ok);
@@ -47,7 +47,7 @@ export function badge(server, signal) {
 /** What a check looks at in this run. */
 const told = (name) =>
   t(
-    name === "rows" && Object.keys(state.run.attention).some((kind) => blind(state.run, kind))
+    name === "rows" && Object.keys(state.run.attention).some((kind) => hasFullyMaskedRow(state.run, kind))
       ? "checks.rows_open"
       : `checks.${name}`,
   );

@@ -1,26 +1,26 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table. Rows are queries, columns are keys.
 
-import { silent } from "../core/changes.js";
+import { isSilenced } from "../core/changes.js";
 import { pictureButtons } from "../charts/export.js";
-import { argmax, follow, row, state, update } from "../core/state.js";
-import { h, isSpecial, numbered, scrolling, segmented } from "../core/dom.js";
+import { argmax, subscribe, attentionRow, state, update } from "../core/state.js";
+import { h, isSpecial, numberedOptions, scrollBox, segmented } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import {
   KINDS,
   SIDES,
-  aloud,
-  axes,
+  describeRow,
+  mapHeading,
   heatmap,
-  lines,
-  mark,
+  lineDrawing,
+  markRow,
   paddingMasked,
   repaint,
-  table,
+  weightTable,
   thumbnail,
-  tips,
+  cellTips,
 } from "../charts/attention-map.js";
 
-const DRAW = { heatmap, lines, table };
+const DRAW = { heatmap, lines: lineDrawing, table: weightTable };
 const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
 
 export function mount({ element, signal }) {
@@ -47,7 +47,7 @@ export function mount({ element, signal }) {
   const large = h("div", { class: "large" });
   const file = (what) => `${state.kind}-layer-${state.layer + 1}-${what}`;
   const keep = pictureButtons(large, () => file(`head-${state.head + 1}`));
-  const tip = tips(large, signal);
+  const tip = cellTips(large, signal);
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
   const say = h("p", { class: "say", "aria-live": "polite" });
@@ -60,7 +60,7 @@ export function mount({ element, signal }) {
       h(
         "div",
         { class: "columns" },
-        h("div", { class: "map" }, heading, scrolling(large), key, hush, tip, keep),
+        h("div", { class: "map" }, heading, scrollBox(large), key, hush, tip, keep),
         h(
           "div",
           { class: "kept" },
@@ -110,7 +110,7 @@ export function mount({ element, signal }) {
     const sides = SIDES[state.kind];
     const marked = state.kind === "encoder" ? null : step;
     redraw("layers", [map.layers], () => {
-      layer = segmented(t("layer"), numbered(map.layers), (value) => update({ layer: Number(value) }));
+      layer = segmented(t("layer"), numberedOptions(map.layers), (value) => update({ layer: Number(value) }));
       layers.replaceChildren(h("span", {}, t("layer")), layer.element);
     });
     kind.set(state.kind);
@@ -136,13 +136,18 @@ export function mount({ element, signal }) {
       about.textContent = explained(run, state.kind);
     });
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
-    hush.hidden = !silent(state.kind, state.layer, head, run.changes);
+    hush.hidden = !isSilenced(state.kind, state.layer, head, run.changes);
     if (!width) return; // the tab is not open, and has not been yet
     drawAhead();
     const frame = [run, state.kind, state.drawing, state.gold, width];
     redraw("large", [...frame, state.layer, head], () => {
       heading.replaceChildren(
-        ...axes(state.kind, state.layer, head, state.drawing === "lines" ? "attention.axes_lines" : "attention.axes"),
+        ...mapHeading(
+          state.kind,
+          state.layer,
+          head,
+          state.drawing === "lines" ? "attention.axes_lines" : "attention.axes",
+        ),
       );
       tip.hidden = true;
       let whole = state.drawing !== "heatmap";
@@ -150,11 +155,11 @@ export function mount({ element, signal }) {
       if (whole) large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
       else repaint(large.firstChild, state.layer, head);
     });
-    mark(large.firstChild, marked);
+    markRow(large.firstChild, marked);
     say.replaceChildren(...read(marked));
     large.firstChild.setAttribute("aria-label", say.textContent);
   };
-  follow(element, draw);
+  subscribe(element, draw);
   // The browser tells the width when it knows it: to ask in between would have it lay out the page once more.
   const sized = new ResizeObserver(() => {
     const now = large.parentElement.clientWidth;
@@ -183,6 +188,6 @@ function read(marked) {
   const { run, kind, layer, head } = state;
   const { queries } = run.attention[kind];
   const hardest = () =>
-    argmax(queries.map((token, query) => (isSpecial(token) ? 0 : Math.max(...row(kind, layer, head, query)))));
-  return aloud(kind, layer, head, marked ?? hardest(), marked === null ? null : run.output[marked]);
+    argmax(queries.map((token, query) => (isSpecial(token) ? 0 : Math.max(...attentionRow(kind, layer, head, query)))));
+  return describeRow(kind, layer, head, marked ?? hardest(), marked === null ? null : run.output[marked]);
 }

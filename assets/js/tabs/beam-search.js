@@ -1,37 +1,37 @@
 // Beam search: the tree of everything that was tried, and the sentences that it chose from, beside greedy's.
 
-import { chosen, dial } from "./decoding-settings.js";
-import { h, isSpecial, scrolling, segmented, word } from "../core/dom.js";
-import { nodes, percent, t } from "../core/i18n.js";
+import { labelledChoice, settingSlider } from "./decoding-settings.js";
+import { h, isSpecial, scrollBox, segmented, word } from "../core/dom.js";
+import { nodes, formatPercent, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { pictureButtons } from "../charts/export.js";
-import { DIALS, state, update } from "../core/state.js";
-import { light, path, tree } from "../charts/beam-tree.js";
+import { DECODING_SETTINGS, state, update } from "../core/state.js";
+import { highlightPath, branchPath, beamTree } from "../charts/beam-tree.js";
 
-export function beam(signal) {
-  const widths = Array.from({ length: DIALS.width.most }, (_, i) => String(i + 1));
+export function beamSearch(signal) {
+  const widths = Array.from({ length: DECODING_SETTINGS.width.max }, (_, i) => String(i + 1));
   const width = segmented(
     t("roads.set.width"),
     widths.map((each) => [each, each]),
     (value) => update({ width: Number(value) }),
   );
-  const alpha = dial("alpha");
+  const alpha = settingSlider("alpha");
   const place = h("div", { class: "scroll tree-place" });
   const reading = h("p", { class: "reading" });
-  const table = scrolling();
+  const table = scrollBox();
   const more = h("p", { class: "hint" });
 
   let drawn = null;
   let at = 0; // how wide the place was
   const read = (n) => {
-    light(place.firstChild, drawn.branches, n);
+    highlightPath(place.firstChild, drawn.branches, n);
     reading.replaceChildren(...aloud(drawn, n ?? drawn.best));
   };
   function picture() {
     at = place.clientWidth;
     const focused = place.contains(document.activeElement);
     const { scrollLeft } = place;
-    place.replaceChildren(tree(drawn, at, read));
+    place.replaceChildren(beamTree(drawn, at, read));
     place.scrollLeft = scrollLeft;
     if (focused) place.querySelector("[tabindex='0']").focus();
     read(null);
@@ -44,7 +44,7 @@ export function beam(signal) {
 
   return {
     asks: "beam",
-    controls: [chosen("width", width), alpha.element],
+    controls: [labelledChoice("width", width), alpha.element],
     figure: [
       h("h2", {}, t("roads.tree")),
       h(
@@ -80,26 +80,28 @@ export function beam(signal) {
 }
 
 /** What was said, without special tokens, as a sentence. */
-export const spoken = (tokens) => text(tokens.filter((token) => !isSpecial(token)).join(" "));
+export const tokensAsText = (tokens) => sentenceWord(tokens.filter((token) => !isSpecial(token)).join(" "));
 
 /** A sentence of the model; one that ends at once has no word. */
-export const text = (sentence) => (sentence ? word(sentence, "target") : t("roads.nothing"));
+export const sentenceWord = (sentence) => (sentence ? word(sentence, "target") : t("roads.nothing"));
 
 /** A branch's words from the first one on, each with its probability. */
 function aloud({ branches }, n) {
   const { fate, step, log_probability: log } = branches[n];
-  const words = path(branches, n).flatMap((each) => [
+  const words = branchPath(branches, n).flatMap((each) => [
     " ",
     word(branches[each].token, "target"),
-    h("small", {}, ` ${percent(branches[each].probability)}`),
+    h("small", {}, ` ${formatPercent(branches[each].probability)}`),
   ]);
-  const so_far = { words: words.slice(1), share: percent(Math.exp(log)), log: fixed(log, 2), count: step + 1 };
+  const so_far = { words: words.slice(1), share: formatPercent(Math.exp(log)), log: fixed(log, 2), count: step + 1 };
   return [...nodes("roads.path", so_far), " ", t(`roads.fate.${fate}`)];
 }
 
 function sentences({ hypotheses, branches, best, greedy }, read) {
   const figures = ({ probability, log_probability: log, score }) =>
-    [percent(probability), fixed(log, 2), score === undefined ? "–" : fixed(score, 2)].map((each) => h("td", {}, each));
+    [formatPercent(probability), fixed(log, 2), score === undefined ? "–" : fixed(score, 2)].map((each) =>
+      h("td", {}, each),
+    );
   const tag = (key) => [" ", h("small", { class: "tag" }, t(key))];
   const found = hypotheses.some((each) => each.text === greedy.text);
   const rows = hypotheses.map((each, i) => {
@@ -114,7 +116,7 @@ function sentences({ hypotheses, branches, best, greedy }, read) {
     return h(
       "tr",
       { ...attributes, onpointerenter: () => read(each.branch), onpointerleave: () => read(null) },
-      h("th", { scope: "row" }, text(each.text), marks),
+      h("th", { scope: "row" }, sentenceWord(each.text), marks),
       figures(each),
     );
   });
@@ -123,7 +125,7 @@ function sentences({ hypotheses, branches, best, greedy }, read) {
       h(
         "tr",
         { class: "lost", "data-log": greedy.log_probability },
-        h("th", { scope: "row" }, text(greedy.text), tag("roads.tag.greedy"), tag("roads.tag.lost")),
+        h("th", { scope: "row" }, sentenceWord(greedy.text), tag("roads.tag.greedy"), tag("roads.tag.lost")),
         figures(greedy),
       ),
     );
@@ -144,10 +146,10 @@ function sentences({ hypotheses, branches, best, greedy }, read) {
 function say({ text: found, hypotheses, branches, best, greedy, width }) {
   const { probability, finished } = hypotheses.find(({ branch }) => branch === best);
   const places = {
-    beam: text(found),
-    share: percent(probability),
-    greedy: text(greedy.text),
-    greedy_share: percent(greedy.probability),
+    beam: sentenceWord(found),
+    share: formatPercent(probability),
+    greedy: sentenceWord(greedy.text),
+    greedy_share: formatPercent(greedy.probability),
     width,
     count: hypotheses.length,
   };

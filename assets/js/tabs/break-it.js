@@ -2,7 +2,7 @@
 
 import { h, segmented } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { follow, state, update } from "../core/state.js";
+import { subscribe, state, update } from "../core/state.js";
 
 const PARTS = ["whatif", "bugs", "roads"];
 
@@ -14,7 +14,7 @@ export function mount({ element }) {
   );
   const about = h("p", { class: "lead" });
   element.replaceChildren(h("div", { class: "controls parts" }, part.element, about));
-  follow(element, () => {
+  subscribe(element, () => {
     part.set(state.part);
     about.textContent = t(`break.${state.part}.about`);
     for (const name of PARTS) document.getElementById(name)?.classList.toggle("closed", name !== state.part);

@@ -2,8 +2,8 @@
 
 import { slider } from "./train-settings.js";
 import { h } from "../core/dom.js";
-import { number, t } from "../core/i18n.js";
-import { DIALS, state, update } from "../core/state.js";
+import { formatNumber, t } from "../core/i18n.js";
+import { DECODING_SETTINGS, state, update } from "../core/state.js";
 
 const labelled = (name, title, control) =>
   h(
@@ -17,27 +17,27 @@ const labelled = (name, title, control) =>
 const ids = (name) => ({ id: `road-${name}`, "aria-describedby": `road-${name}-about` });
 
 /** A choice of a few. */
-export const chosen = (name, { element }) =>
+export const labelledChoice = (name, { element }) =>
   labelled(name, h("span", { class: "name" }, t(`roads.set.${name}`)), element);
 
 /** Anything that a label can name. */
-export const named = (name, input, control = input) => {
+export const labelledInput = (name, input, control = input) => {
   for (const [key, value] of Object.entries(ids(name))) input.setAttribute(key, value);
   return labelled(name, h("label", { class: "name", for: `road-${name}` }, t(`roads.set.${name}`)), control);
 };
 
-/** A slider of a dial. `most()` and `shown(value)` where they are not the dial's own. */
-export function dial(name, { most = () => DIALS[name].most, shown = number } = {}) {
-  const { least, step } = DIALS[name];
+/** A slider of a dial. `max()` and `shown(value)` where they are not the dial's own. */
+export function settingSlider(name, { max = () => DECODING_SETTINGS[name].max, shown = formatNumber } = {}) {
+  const { min, max: limit, step } = DECODING_SETTINGS[name];
   const range = slider({
-    how: { least, most: DIALS[name].most, step, shown },
+    how: { min, max: limit, step, shown },
     ids: ids(name),
     change: (value) => update({ [name]: value }),
   });
   return {
-    element: named(name, range.input, range.element),
+    element: labelledInput(name, range.input, range.element),
     set() {
-      range.input.max = most();
+      range.input.max = max();
       range.set(state[name]);
     },
   };

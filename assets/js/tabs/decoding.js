@@ -1,52 +1,52 @@
 // Other roads of decoding: which of three is open, what it asks the server, and its sentence.
 
-import { beam } from "./beam-search.js";
+import { beamSearch } from "./beam-search.js";
 import { h, segmented } from "../core/dom.js";
-import { forced } from "./teacher-forcing.js";
+import { teacherForcing } from "./teacher-forcing.js";
 import { t } from "../core/i18n.js";
-import { once } from "../core/server-cache.js";
+import { askOnce } from "../core/server-cache.js";
 import { sampling } from "./sampling.js";
-import { follow, state, unbroken, update } from "../core/state.js";
+import { subscribe, state, baselineRun, update } from "../core/state.js";
 
-// A road is {asks: the server function, controls, figure, question(), set(), draw(said), say(said)}; what it draws may
+// A strategy is {asks: the server function, controls, figure, question(), set(), draw(said), say(said)}; what it draws may
 // depend on the step as well if it `steps`.
-const ROADS = { beam, sampling, forced };
+const STRATEGIES = { beam: beamSearch, sampling, forced: teacherForcing };
 
 export function mount({ element, server, signal }) {
-  const roads = Object.fromEntries(Object.entries(ROADS).map(([name, make]) => [name, make(signal)]));
+  const strategies = Object.fromEntries(Object.entries(STRATEGIES).map(([name, make]) => [name, make(signal)]));
   const choice = segmented(
     t("roads.which"),
-    Object.keys(ROADS).map((name) => [name, t(`roads.${name}`)]),
-    (road) => update({ road }),
+    Object.keys(STRATEGIES).map((name) => [name, t(`roads.${name}`)]),
+    (strategy) => update({ strategy }),
   );
   const about = h("p", { class: "hint" });
   const say = h("p", { class: "say", "aria-live": "polite" });
-  const panels = Object.values(roads).map(({ controls }) => h("div", { class: "dials" }, controls));
-  const figures = Object.values(roads).map(({ figure }) => h("section", { class: "card below" }, figure));
+  const panels = Object.values(strategies).map(({ controls }) => h("div", { class: "dials" }, controls));
+  const figures = Object.values(strategies).map(({ figure }) => h("section", { class: "card below" }, figure));
   element.replaceChildren(
     say,
     h("section", { class: "card" }, h("div", { class: "controls" }, choice.element), about, panels),
     ...figures,
   );
 
-  let wanted = null; // {road, run, question, key}
+  let wanted = null; // {strategy, run, question, key}
   let drawn = null; // what is on the screen: the same, and the answer
   let asking = false;
   let step = null;
 
   function draw() {
-    const { road } = state;
-    const open = Object.keys(ROADS).indexOf(road);
-    choice.set(road);
-    about.textContent = t(`roads.${road}.about`) + (state.whole ? ` ${t("roads.unbroken")}` : "");
+    const { strategy } = state;
+    const open = Object.keys(STRATEGIES).indexOf(strategy);
+    choice.set(strategy);
+    about.textContent = t(`roads.${strategy}.about`) + (state.baseline ? ` ${t("roads.unbroken")}` : "");
     [panels, figures].forEach((each) => each.forEach((one, i) => (one.hidden = i !== open)));
-    roads[road].set();
+    strategies[strategy].set();
     if (!element.offsetParent) return;
-    const { checkpoint, sentence } = unbroken();
-    const question = { checkpoint, sentence, ...roads[road].question() };
-    wanted = { road, run: unbroken(), question, key: JSON.stringify([road, question]) };
+    const { checkpoint, sentence } = baselineRun();
+    const question = { checkpoint, sentence, ...strategies[strategy].question() };
+    wanted = { strategy, run: baselineRun(), question, key: JSON.stringify([strategy, question]) };
     if (wanted.key === drawn?.key && wanted.run === drawn.run) {
-      if (roads[road].steps && step !== state.step) put();
+      if (strategies[strategy].steps && step !== state.step) put();
     } else if (!asking) ask();
   }
 
@@ -55,8 +55,10 @@ export function mount({ element, server, signal }) {
     asking = true;
     while (wanted.key !== drawn?.key || wanted.run !== drawn.run) {
       const asked = wanted;
-      const said = await once(asked.road, asked.question, server[roads[asked.road].asks]).catch(() => null);
-      if (asked.road !== wanted.road || asked.run !== wanted.run) continue; // something else is wanted by now
+      const said = await askOnce(asked.strategy, asked.question, server[strategies[asked.strategy].asks]).catch(
+        () => null,
+      );
+      if (asked.strategy !== wanted.strategy || asked.run !== wanted.run) continue; // something else is wanted by now
       if (!said) {
         say.textContent = t("positions.failed");
         drawn = null; // the next look asks again
@@ -70,11 +72,11 @@ export function mount({ element, server, signal }) {
 
   function put() {
     step = state.step;
-    roads[drawn.road].draw(drawn.said);
-    say.replaceChildren(...roads[drawn.road].say(drawn.said));
+    strategies[drawn.strategy].draw(drawn.said);
+    say.replaceChildren(...strategies[drawn.strategy].say(drawn.said));
   }
 
-  follow(element, draw);
+  subscribe(element, draw);
   const seen = new IntersectionObserver(() => state.run && draw());
   seen.observe(element);
   signal.addEventListener("abort", () => seen.disconnect());

@@ -1,10 +1,10 @@
 // How well each cross-attention head aligns the words, what every head is like, and what a look does not prove.
 
-import { h, refocused, scrolling, word } from "../core/dom.js";
-import { nodes, percent, t } from "../core/i18n.js";
-import { blind, shade } from "../charts/attention-map.js";
+import { h, keepFocus, scrollBox, word } from "../core/dom.js";
+import { nodes, formatPercent, t } from "../core/i18n.js";
+import { hasFullyMaskedRow, contrastClass } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
-import { argmax, enough, follow, likelihood, state, update } from "../core/state.js";
+import { argmax, hasEnoughGold, subscribe, likelihood, state, update } from "../core/state.js";
 
 const HIGH = 0.5; // a weight that a map shows as a clear look
 const COLUMNS = {
@@ -16,7 +16,7 @@ const COLUMNS = {
   silenced: (row) => share(row.silenced),
 };
 
-const share = (value) => (value === null || value === undefined ? "–" : percent(value));
+const share = (value) => (value === null || value === undefined ? "–" : formatPercent(value));
 
 let answer = null; // what the server said of the run in `asked`
 let asked = null;
@@ -29,7 +29,7 @@ export function mount({ element, server, signal }) {
   const scores = h("div", { class: "pair-of-scores" }, here, there);
   const verdict = h("p", { id: "silenced", "aria-live": "polite" });
   const tableHeading = h("h2");
-  const tableHolder = scrolling();
+  const tableHolder = scrollBox();
   const aboutTable = h("p", { class: "hint" });
   const section = h(
     "section",
@@ -74,7 +74,7 @@ export function mount({ element, server, signal }) {
     if (!said || said.error)
       asked = null; // the next look asks again
     else answer = said;
-    refocused(section, draw);
+    keepFocus(section, draw);
   }
 
   const rate = (rates) => (layer, head) => (rates ? 1 - rates[layer][head] : null);
@@ -84,7 +84,7 @@ export function mount({ element, server, signal }) {
     const cross = run.attention.cross;
     const rates = run.reference?.error_rates ?? null;
     const held = answer?.held_out ?? null;
-    about.textContent = t("heads.about") + (rates && !enough(run) ? ` ${t("heads.luck")}` : "");
+    about.textContent = t("heads.about") + (rates && !hasEnoughGold(run) ? ` ${t("heads.luck")}` : "");
     here.replaceChildren(
       h("h3", {}, t("heads.here")),
       rates ? grid(cross, rate(rates), "here") : h("p", { class: "hint" }, missing(run)),
@@ -141,8 +141,8 @@ export function mount({ element, server, signal }) {
     if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
     rows.sort((a, b) => (sort.down ? -1 : 1) * (a[sort.by] - b[sort.by]) || a.layer - b.layer || a.head - b.head);
     aboutTable.textContent =
-      t(whole ? "heads.about_table_cross" : "heads.about_table", { whole: percent(likelihood(run)) }) +
-      (blind(run, kind) ? t("heads.blind") : "");
+      t(whole ? "heads.about_table_cross" : "heads.about_table", { whole: formatPercent(likelihood(run)) }) +
+      (hasFullyMaskedRow(run, kind) ? t("heads.blind") : "");
     tableHeading.textContent = t(`heads.every.${kind}`);
     const table = h(
       "table",
@@ -185,16 +185,16 @@ export function mount({ element, server, signal }) {
 
   function sortBy(name) {
     sort = { by: name, down: sort.by === name ? !sort.down : !["layer", "head"].includes(name) };
-    refocused(section, drawTable);
+    keepFocus(section, drawTable);
   }
 
   let drawn = [];
-  follow(element, () => {
+  subscribe(element, () => {
     know();
     const depends = [state.run, state.kind];
     if (depends.every((value, i) => value === drawn[i])) return mark();
     drawn = depends;
-    refocused(section, draw);
+    keepFocus(section, draw);
   });
   const seen = new IntersectionObserver(() => state.run && know());
   seen.observe(element);
@@ -226,13 +226,13 @@ function grid({ layers, heads }, score, name) {
           "button",
           {
             type: "button",
-            class: `score ${shade(strength)}`,
+            class: `score ${contrastClass(strength)}`,
             style: `--score: ${strength.toFixed(1)}%`,
             "data-score": value,
             "data-layer": layer,
             "data-head": head,
             "data-place": `${name} ${layer} ${head}`,
-            "aria-label": t("heads.score", { layer: layer + 1, head: head + 1, share: percent(value) }),
+            "aria-label": t("heads.score", { layer: layer + 1, head: head + 1, share: formatPercent(value) }),
             onclick: () => update({ kind: "cross", layer, head, averaged: false }),
           },
           String(Math.round(100 * value)),
@@ -269,15 +269,15 @@ function demonstrate(run, silenced) {
   const look = (each) =>
     nodes("silenced.look", {
       head: open(each),
-      share: percent(each.weight),
+      share: formatPercent(each.weight),
       word: word(run.source[each.key], "source"),
       said: word(run.output[each.query], "target"),
     });
   const change = (each) => ({
     look: look(each),
     text: each.text,
-    whole: percent(likelihood(run)),
-    left: percent(each.probability),
+    whole: formatPercent(likelihood(run)),
+    left: formatPercent(each.probability),
   });
   const all = nodes("silenced.all", {
     heads: silenced.length,
@@ -285,6 +285,6 @@ function demonstrate(run, silenced) {
   });
   const best = (list, value) => list[argmax(list.map(value))];
   if (idle.length) return [...nodes("silenced.idle", change(best(idle, (each) => each.weight))), " ", ...all];
-  if (!strong.length) return [...nodes("silenced.none", { share: percent(HIGH) }), " ", ...all];
+  if (!strong.length) return [...nodes("silenced.none", { share: formatPercent(HIGH) }), " ", ...all];
   return [...nodes("silenced.needed", change(best(strong, (each) => each.probability))), " ", ...all];
 }

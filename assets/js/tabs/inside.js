@@ -1,12 +1,12 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
-import { chip, h, renew, scrolling, segmented, word } from "../core/dom.js";
-import { nodes, percent, t } from "../core/i18n.js";
-import { about, inside } from "../core/server-cache.js";
+import { chip, h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { nodes, formatPercent, t } from "../core/i18n.js";
+import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { KINDS } from "../charts/attention-map.js";
-import { pickers } from "./head-picker.js";
-import { STAGES, stage } from "../charts/sublayer-stages.js";
-import { argmax, follow, go, state, update } from "../core/state.js";
+import { headPicker } from "./head-picker.js";
+import { STAGES, stageSection } from "../charts/sublayer-stages.js";
+import { argmax, subscribe, selectQuery, state, update } from "../core/state.js";
 
 export function mount({ element, server, signal }) {
   const kind = segmented(
@@ -14,7 +14,7 @@ export function mount({ element, server, signal }) {
     KINDS.map((name) => [name, t(`kind.${name}`)]),
     (value) => update({ kind: value }),
   );
-  const which = pickers();
+  const which = headPicker();
   const queries = h("p", { class: "queries" });
   const say = h("p", { class: "say", "aria-live": "polite" });
   const stages = h("div", { class: "stages" });
@@ -69,17 +69,21 @@ export function mount({ element, server, signal }) {
     const depends = [run, state.kind, state.layer, state.head, state.query];
     if (!element.offsetParent || depends.every((value, i) => value === shown[i])) return;
     shown = depends;
-    const data = await inside(server, state.kind, state.layer).catch(() => null);
+    const data = await fetchSublayer(server, state.kind, state.layer).catch(() => null);
     if (depends.some((value, i) => value !== shown[i])) return; // something else is wanted by now
     if (!data) {
       shown = [];
       say.textContent = t("positions.failed");
       return;
     }
-    renew(
+    replaceKeepingFocus(
       queries,
       data.queries.map((token, i) =>
-        chip("button", token, data.from, { type: "button", "aria-pressed": i === state.query, onclick: () => go(i) }),
+        chip("button", token, data.from, {
+          type: "button",
+          "aria-pressed": i === state.query,
+          onclick: () => selectQuery(i),
+        }),
       ),
     );
     lifetime?.abort();
@@ -95,7 +99,7 @@ export function mount({ element, server, signal }) {
       signal: lifetime.signal,
       tell,
     };
-    stages.replaceChildren(...STAGES.map((name) => stage(name, look)));
+    stages.replaceChildren(...STAGES.map((name) => stageSection(name, look)));
     say.replaceChildren(...aloud(look));
     invite();
     drawShapes();
@@ -105,13 +109,13 @@ export function mount({ element, server, signal }) {
   async function drawShapes() {
     const { run } = state;
     if (shaped === run) return;
-    const said = await about("shapes", server).catch(() => null);
+    const said = await askAboutRun("shapes", server).catch(() => null);
     if (!said || run !== state.run) return;
     shaped = run;
     shapes.replaceChildren(...shapeTable(said), h("p", { class: "hint" }, t("shapes.click")));
   }
 
-  follow(element, draw);
+  subscribe(element, draw);
   const seen = new IntersectionObserver(() => state.run && draw());
   seen.observe(element);
   signal.addEventListener("abort", () => {
@@ -133,7 +137,7 @@ function aloud({ data, kind, layer, head, query }) {
     kind: t(`inside.kind.${kind}`),
     key: word(data.keys[key], data.to),
     score: scores[key].toFixed(2),
-    share: percent(weights[key]),
+    share: formatPercent(weights[key]),
     firing: hidden.filter((value) => value > 0).length,
     of: hidden.length,
   });
@@ -175,7 +179,7 @@ export function shapeTable({ rows }) {
   const heading = ["stage", "here", "paper"].map((name) => h("th", { scope: "col" }, t(`shapes.${name}`)));
   return [
     h("h2", {}, t("shapes.title")),
-    scrolling(
+    scrollBox(
       h(
         "table",
         { class: "shapes" },

@@ -1,6 +1,6 @@
 // What a stop of the lesson leads to in Break it: a place there, or what is broken in the run that is shown.
 
-import { put } from "../core/changes.js";
+import { replaceChange } from "../core/changes.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { state, update } from "../core/state.js";
@@ -23,8 +23,8 @@ const TRIES = {
   },
   masked: { part: "bugs", exercise: "causal_mask" },
   cross: { part: "bugs", exercise: "rank_collapse" },
-  logits: { part: "roads", road: "sampling" },
-  loop: { part: "roads", road: "beam" },
+  logits: { part: "roads", strategy: "sampling" },
+  loop: { part: "roads", strategy: "beam" },
 };
 
 // What a change of a kind takes the place of.
@@ -35,14 +35,14 @@ const CLASH = {
 };
 
 /** A button that leads there from the stop of this name, or none. */
-export function tryOut(name) {
+export function lessonLink(name) {
   if (!Object.hasOwn(TRIES, name)) return null;
   const { breaks, ...place } = TRIES[name];
   const one = breaks?.(state.run);
   if (breaks && !one) return null; // this model has no such part
   const go = () => {
     update({ tab: "break", part: "whatif", ...place });
-    if (one) put(CLASH[one.do](one), one);
+    if (one) replaceChange(CLASH[one.do](one), one);
   };
   return h("button", { type: "button", class: "link", onclick: go }, t(`lesson.try.${name}`));
 }

@@ -2,17 +2,26 @@
 // question whose answer is computed from this run. It shows the network as it is: what is changed in the run at the top
 // has no part in it.
 
-import { chip, h, isSpecial, scrolling, word } from "../core/dom.js";
-import { nodes, number, percent, t } from "../core/i18n.js";
-import { about, inside, once } from "../core/server-cache.js";
-import { hardest, heatmap, mark, thumbnail } from "../charts/attention-map.js";
-import { dot, fixed, products, sum, together } from "../core/numbers.js";
+import { chip, h, isSpecial, scrollBox, word } from "../core/dom.js";
+import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
+import { askAboutRun, fetchSublayer, askOnce } from "../core/server-cache.js";
+import { describeLargestWeights, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
+import { dot, fixed, products, sum, commonDigits } from "../core/numbers.js";
 import { pictureButtons } from "../charts/export.js";
-import { chain, headline, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
-import { STOPS, argmax, floats, follow, row, state, unbroken, update } from "../core/state.js";
-import { fluid, strips } from "../charts/vector-strip.js";
-import { MOST_CANDIDATES, candidate } from "./translate.js";
-import { tryOut } from "./lesson-links.js";
+import { shapeChain, formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
+import {
+  LESSON_STOPS,
+  argmax,
+  decodeFloats,
+  subscribe,
+  attentionRow,
+  state,
+  baselineRun,
+  update,
+} from "../core/state.js";
+import { fluidPicture, vectorStrips } from "../charts/vector-strip.js";
+import { MAX_CANDIDATES, candidate } from "./translate.js";
+import { lessonLink } from "./lesson-links.js";
 
 const FAR = 5; // places, at least, to tell near from far
 const PATTERN = "PE(pos, 2i) = sin(pos ÷ 10000^{2i/d})    PE(pos, 2i + 1) = cos(pos ÷ 10000^{2i/d})";
@@ -25,7 +34,7 @@ const UNLIKELY = 4; // choices of a question about one of many, at most
 const LESSON = [
   {
     name: "tokens",
-    headline: ({ run }) => ["word → id", chain([1, run.source.length])],
+    headline: ({ run }) => ["word → id", shapeChain([1, run.source.length])],
     says: ({ run }) => (run.model.tied ? { text: "lesson.tokens.text_tied" } : {}),
     draw: ({ run }) => [
       ids("source", run.source, run.ids.source),
@@ -45,7 +54,7 @@ const LESSON = [
     name: "embeddings",
     headline: ({ run }) => [
       "x = √d_model · E[id]",
-      chain([1, run.source.length], [1, run.source.length, run.model.d_model]),
+      shapeChain([1, run.source.length], [1, run.source.length, run.model.d_model]),
     ],
     says: ({ run }) => (run.model.positions ? {} : { text: "lesson.embeddings.text_bare" }),
     async draw(look) {
@@ -73,7 +82,7 @@ const LESSON = [
     name: "positions",
     headline: ({ run }) => [
       run.model.positions ? PATTERN : "x = √d_model · E[id] + 0",
-      chain([1, run.source.length, run.model.d_model]),
+      shapeChain([1, run.source.length, run.model.d_model]),
     ],
     says: ({ run }) =>
       run.model.positions
@@ -96,7 +105,7 @@ const LESSON = [
         ["+ position", positions],
         ["= input", input],
       ].map(([name, values]) => ({ label: t(`figure.${name}`), name, values: values[look.query] }));
-      const digits = together(
+      const digits = commonDigits(
         rows.slice(0, 2).map((row) => row.values),
         rows[2].values,
       );
@@ -118,12 +127,12 @@ const LESSON = [
       if (!look.run.model.positions)
         return { choices: [t("lesson.positions.other"), t("lesson.positions.same")], right: 1, places: {} };
       const count = Math.max(FAR, look.run.source.length);
-      const { similarity } = await once(
+      const { similarity } = await askOnce(
         "positional_encoding",
         { length: count, d_model: look.run.model.d_model },
         look.server.positional_encoding,
       );
-      const alike = floats(similarity); // of place 1 to place i
+      const alike = decodeFloats(similarity); // of place 1 to place i
       const pair = (place) => t("lesson.positions.pair", { a: 1, b: place });
       const places = { near: alike[1].toFixed(2), far: alike[count - 1].toFixed(2), last: count };
       return { choices: [pair(2), pair(count)], right: alike[1] >= alike[count - 1] ? 0 : 1, places };
@@ -177,14 +186,14 @@ const LESSON = [
       const places = {
         ...look.words,
         key: word(data.keys[key], "source"),
-        share: percent(weights[key]),
-        equal: percent(1 / open),
+        share: formatPercent(weights[key]),
+        equal: formatPercent(1 / open),
         masked,
         open,
       };
       return choice(
-        [weights[key], 1 / open, 1, weights[key] / 2].map((share) => [percent(share), share]),
-        percent(weights[key]),
+        [weights[key], 1 / open, 1, weights[key] / 2].map((share) => [formatPercent(share), share]),
+        formatPercent(weights[key]),
         places,
       );
     },
@@ -193,7 +202,7 @@ const LESSON = [
     name: "heads",
     headline: ({ run }) => [
       "head_i = softmax(Q_i K_i^T ÷ √d_k) V_i",
-      chain([1, run.model.heads, run.source.length, run.source.length]),
+      shapeChain([1, run.model.heads, run.source.length, run.source.length]),
     ],
     hides: true,
     says: ({ run }) => (run.model.heads > 1 ? {} : { text: "lesson.heads.text_alone" }),
@@ -206,7 +215,7 @@ const LESSON = [
             "figure",
             {
               "data-head": head,
-              "aria-label": `${t("head_n", { head: head + 1 })}: ${hardest("encoder", layer, head, run)}`,
+              "aria-label": `${t("head_n", { head: head + 1 })}: ${describeLargestWeights("encoder", layer, head, run)}`,
             },
             thumbnail("encoder", layer, head, run),
             h("small", {}, t("head_n", { head: head + 1 })),
@@ -216,7 +225,7 @@ const LESSON = [
     asks({ run, layer }) {
       const { heads, queries } = run.attention.encoder;
       const hardest = Array.from({ length: heads }, (_, head) =>
-        Math.max(...queries.flatMap((token, q) => (token === "P" ? [] : row("encoder", layer, head, q, run)))),
+        Math.max(...queries.flatMap((token, q) => (token === "P" ? [] : attentionRow("encoder", layer, head, q, run)))),
       );
       const right = argmax(hardest);
       const offered = few(
@@ -226,7 +235,7 @@ const LESSON = [
       return {
         choices: offered.map((head) => t("head_n", { head: head + 1 })),
         right: offered.indexOf(right),
-        places: { heads, layer: layer + 1, head: right + 1, share: percent(hardest[right]) },
+        places: { heads, layer: layer + 1, head: right + 1, share: formatPercent(hardest[right]) },
       };
     },
   },
@@ -260,7 +269,7 @@ const LESSON = [
           ...look.words,
           firing,
           of: hidden.length,
-          share: percent(firing / hidden.length),
+          share: formatPercent(firing / hidden.length),
           most: most(look.run.model),
         },
       };
@@ -270,7 +279,7 @@ const LESSON = [
     name: "stack",
     headline: ({ run }) => [
       "x ← layer_n(x), n = 1 … N",
-      `${chain([1, run.source.length, run.model.d_model])} × ${run.attention.encoder.layers}`,
+      `${shapeChain([1, run.source.length, run.model.d_model])} × ${run.attention.encoder.layers}`,
     ],
     hides: true,
     says: ({ run }) => ({
@@ -306,7 +315,7 @@ const LESSON = [
     name: "masked",
     headline: ({ run }) => [
       "softmax(Q K^T ÷ √d_k + M),  M = 0, −∞",
-      chain([1, run.model.heads, run.output.length, run.output.length]),
+      shapeChain([1, run.model.heads, run.output.length, run.output.length]),
     ],
     draw: (look) => map(look, "decoder"),
     asks({ run }) {
@@ -325,14 +334,14 @@ const LESSON = [
     name: "cross",
     headline: ({ run }) => [
       "softmax(Q_dec K_enc^T ÷ √d_k) V_enc",
-      chain([1, run.model.heads, run.output.length, run.source.length]),
+      shapeChain([1, run.model.heads, run.output.length, run.source.length]),
     ],
     hides: true,
     draw: (look) => map(look, "cross", look.hardest()),
     asks(look) {
       const { run, crossLayer: layer, crossHead: head } = look;
       const query = look.hardest();
-      const looks = row("cross", layer, head, query, run);
+      const looks = attentionRow("cross", layer, head, query, run);
       const right = argmax(looks);
       const places = {
         said: word(run.output[query], "target"),
@@ -340,7 +349,7 @@ const LESSON = [
         layer: layer + 1,
         head: head + 1,
         key: word(run.source[right], "source"),
-        share: percent(looks[right]),
+        share: formatPercent(looks[right]),
         step: query + 1,
       };
       return { choices: named(run.source), right, places };
@@ -352,14 +361,14 @@ const LESSON = [
     says: ({ run }) => (run.model.tied ? { text: "lesson.logits.text_tied" } : {}),
     headline: ({ run }) => [
       run.model.tied ? "p = softmax(x E^T + b)" : "p = softmax(x W + b)",
-      chain([1, run.output.length, run.model.d_model], [1, run.output.length, run.model.target_words]),
+      shapeChain([1, run.output.length, run.model.d_model], [1, run.output.length, run.model.target_words]),
     ],
     draw: ({ run, step }) =>
       h(
         "ol",
         { class: "candidates" },
         run.steps[step].candidates
-          .slice(0, MOST_CANDIDATES)
+          .slice(0, MAX_CANDIDATES)
           .map((each) => candidate(each, each.token === run.output[step])),
       ),
     asks({ run, step }) {
@@ -374,9 +383,9 @@ const LESSON = [
         words: run.model.target_words,
         read,
         first: word(first.token, "target"),
-        share: percent(first.probability),
+        share: formatPercent(first.probability),
         second: word(second.token, "target"),
-        second_share: percent(second.probability),
+        second_share: formatPercent(second.probability),
       };
       return { choices: offered, right: offered.indexOf(second.token), places };
     },
@@ -385,7 +394,7 @@ const LESSON = [
     name: "loop",
     headline: ({ run }) => [
       "y_t = argmax p(y | S, y_1 … y_{t−1})",
-      chain([1, "t"], [1, "t", run.model.target_words], [1, 1]),
+      shapeChain([1, "t"], [1, "t", run.model.target_words], [1, 1]),
     ],
     hides: true,
     async draw(look) {
@@ -399,13 +408,13 @@ const LESSON = [
                 { "data-said": at.said },
                 word(at.said, "target"),
                 " ",
-                h("small", {}, percent(at.probability)),
+                h("small", {}, formatPercent(at.probability)),
                 given ? h("small", {}, ` ${t("lesson.loop.slip")}`) : null,
               ),
             ]
           : [h("td"), h("td")];
       const column = (name, span) => h("th", { scope: "col", colspan: span }, t(`lesson.loop.${name}`));
-      return scrolling(
+      return scrollBox(
         h(
           "table",
           { class: "ways" },
@@ -422,7 +431,7 @@ const LESSON = [
               h(
                 "tr",
                 { class: i === slip ? "marked" : "" },
-                h("th", { scope: "row" }, number(i + 1)),
+                h("th", { scope: "row" }, formatNumber(i + 1)),
                 cells(teacher[i], i === slip),
                 cells(free[i], i === slip),
               ),
@@ -447,7 +456,7 @@ const LESSON = [
         slipped: word(free[slip].said, "target"),
         right_word: word(teacher[slip].wanted, "target"),
         free: word(free.map((step) => step.said).join(" "), "target"),
-        chance: percent(free[slip].probability),
+        chance: formatPercent(free[slip].probability),
       };
       return { choices: [t("lesson.loop.yes"), t("lesson.loop.no")], right: same ? 0 : 1, places };
     },
@@ -458,7 +467,7 @@ const LESSON = [
 const most = ({ d_model, d_ff }) => (2 * d_model * d_ff > 4 * d_model ** 2 ? t("lesson.ffn.most") : "");
 
 const bracketed = (text) => (text.startsWith("−") ? `(${text})` : text);
-const round = (value) => number(Math.round(value * 100) / 100);
+const round = (value) => formatNumber(Math.round(value * 100) / 100);
 
 /** Words as choices; of several alike each says its place. */
 const named = (tokens) =>
@@ -482,7 +491,8 @@ const counted = (values, right, places) =>
     places,
   );
 
-const picture = (look, rows, label, choose) => fluid((width) => strips(rows, { width, label, choose }), look.signal);
+const picture = (look, rows, label, choose) =>
+  fluidPicture((width) => vectorStrips(rows, { width, label, choose }), look.signal);
 
 const ids = (side, tokens, numbers) =>
   h(
@@ -507,10 +517,10 @@ function map(look, kind, query = null) {
     from: word(`${t(`side.${sides[0]}`)} ↓`, sides[0]),
     at: word(`${t(`side.${sides[1]}`)} →`, sides[1]),
   });
-  const figure = fluid((width) => {
+  const figure = fluidPicture((width) => {
     const drawn = heatmap(kind, layer, head, { width, sides, run: look.run });
-    mark(drawn, query);
-    drawn.setAttribute("aria-label", hardest(kind, layer, head));
+    markRow(drawn, query);
+    drawn.setAttribute("aria-label", describeLargestWeights(kind, layer, head));
     return drawn;
   }, look.signal);
   return [h("h4", {}, heading), figure];
@@ -519,7 +529,7 @@ function map(look, kind, query = null) {
 /** What a stop looks at: the unbroken run, and the step, layer, head and word that the visitor has chosen, as far as it has them. */
 function looking(server, signal, tell) {
   const { kind, layer, head } = state;
-  const run = unbroken();
+  const run = baselineRun();
   const { encoder, cross } = run.attention;
   const step = Math.min(state.step, run.steps.length - 1); // a broken run may have more
   const query = kind === "encoder" ? state.query : run.source.findLastIndex((token) => token !== "P");
@@ -538,7 +548,7 @@ function looking(server, signal, tell) {
   look.words = { word: word(run.source[query], "source") };
   look.head = async () => ({
     run,
-    data: await inside(server, "encoder", at.layer, run),
+    data: await fetchSublayer(server, "encoder", at.layer, run),
     kind: "encoder",
     layer: at.layer,
     head: at.headIndex,
@@ -548,25 +558,25 @@ function looking(server, signal, tell) {
     tell,
   });
   look.input = async () => {
-    const { figure, tokens, d_model } = await about("input_sum", server, { stack: "encoder" }, run);
-    const strip = (i) => rows(floats(figure.data[i].z.bdata), d_model);
+    const { figure, tokens, d_model } = await askAboutRun("input_sum", server, { stack: "encoder" }, run);
+    const strip = (i) => rows(decodeFloats(figure.data[i].z.bdata), d_model);
     return { tokens, d_model, embedding: strip(0), positions: strip(1), input: strip(2) };
   };
   look.stream = async () => {
-    const { encoder: streams } = await about("stack", server, {}, run);
+    const { encoder: streams } = await askAboutRun("stack", server, {}, run);
     const [layers, tokens, width] = streams.shape;
-    const values = rows(floats(streams.data), width);
+    const values = rows(decodeFloats(streams.data), width);
     return Array.from({ length: layers }, (_, l) => values[l * tokens + query]);
   };
   look.hardest = () =>
-    argmax(run.steps.map((_, step) => Math.max(...row("cross", look.crossLayer, look.crossHead, step, run))));
+    argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", look.crossLayer, look.crossHead, step, run))));
   look.ways = () => {
     const words = run.reference?.text.split(" ") ?? run.output;
     const slip = Math.max(0, Math.min(step, run.steps.length - 2, words.length)); // after it there must be something to say
     const [, ...others] = run.steps[slip].candidates;
     const right = run.reference && words[slip];
     const { token } = others.find((each) => !isSpecial(each.token) && each.token !== right) ?? others[0];
-    return about("forced", server, { slip: { step: slip, word: token } }, run);
+    return askAboutRun("forced", server, { slip: { step: slip, word: token } }, run);
   };
   return look;
 }
@@ -656,7 +666,7 @@ export function mount({ element, server, signal }) {
   let asked = null; // answers the question that is shown
   async function draw() {
     aside.hidden = !state.run.changes.length;
-    const depends = [unbroken(), state.stop, state.kind, state.layer, state.head, state.query, state.step];
+    const depends = [baselineRun(), state.stop, state.kind, state.layer, state.head, state.query, state.step];
     if (!element.offsetParent || depends.every((value, i) => value === shown[i])) return;
     shown = depends;
     lifetime?.abort();
@@ -668,12 +678,12 @@ export function mount({ element, server, signal }) {
       button.setAttribute("aria-current", i === state.stop ? "step" : "false"),
     );
     back.disabled = state.stop === 0;
-    next.disabled = state.stop === STOPS - 1;
-    const heading = t("lesson.title", { n: state.stop + 1, of: STOPS, name: t(`lesson.${stop.name}`) });
+    next.disabled = state.stop === LESSON_STOPS - 1;
+    const heading = t("lesson.title", { n: state.stop + 1, of: LESSON_STOPS, name: t(`lesson.${stop.name}`) });
     let drawing, top, quiz;
     try {
       const head = stop.stage && { ...(await look.head()), columns: stop.columns };
-      top = head ? stageHeadline(stop.stage, head) : headline(...stop.headline(look));
+      top = head ? stageHeadline(stop.stage, head) : formulaRow(...stop.headline(look));
       drawing = head ? stageFigure(stop.stage, head) : await stop.draw(look);
       quiz = await stop.asks(look);
     } catch {
@@ -719,7 +729,7 @@ export function mount({ element, server, signal }) {
       ),
     );
     const reveal = h("p", { class: "reveal", hidden: true });
-    const further = h("p", { hidden: true }, tryOut(stop.name));
+    const further = h("p", { hidden: true }, lessonLink(stop.name));
     const asking = [
       h("h3", {}, nodes(quiz.says.question ?? `lesson.${stop.name}.question`, quiz.places)),
       h("div", { class: "choices" }, buttons),
@@ -756,7 +766,7 @@ export function mount({ element, server, signal }) {
     return choose;
   }
 
-  follow(element, draw);
+  subscribe(element, draw);
   const seen = new IntersectionObserver(() => state.run && draw());
   seen.observe(element);
   signal.addEventListener("abort", () => {

@@ -1,11 +1,11 @@
 // What is seen of a mistake: numbers, texts, maps, curves of loss and code, of one side or of both.
 
 import { h, word } from "../core/dom.js";
-import { plot } from "../charts/line-chart.js";
-import { nodes, number, percent, t } from "../core/i18n.js";
-import { SIDES, axes, hardest, heatmap, mark, thumbnail } from "../charts/attention-map.js";
+import { lineChart } from "../charts/line-chart.js";
+import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
+import { SIDES, mapHeading, describeLargestWeights, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
-import { fluid } from "../charts/vector-strip.js";
+import { fluidPicture } from "../charts/vector-strip.js";
 
 const COUNTS = [
   "words_after_end",
@@ -24,8 +24,8 @@ const DECADES = 4; // and so many powers of ten to its top: on a line, most of t
 
 /** A number of a side, for people. */
 function said(name, value) {
-  if (COUNTS.includes(name)) return number(value);
-  return name in DIGITS ? value.toFixed(DIGITS[name]) : percent(value);
+  if (COUNTS.includes(name)) return formatNumber(value);
+  return name in DIGITS ? value.toFixed(DIGITS[name]) : formatPercent(value);
 }
 
 /** A text in its side's colour; a side that says nothing says so. */
@@ -33,7 +33,7 @@ const spoken = (text) => (text ? word(text, "target") : h("i", {}, t("bugs.silen
 const texts = (side) => side.text.split(" | ");
 
 /** What the texts of an exercise may name: the wrong side's numbers as they are called, the right one's after "right_". */
-export function places({ sentence, wanted, head, right, wrong }) {
+export function symptomPlaces({ sentence, wanted, head, right, wrong }) {
   const numbers = (side, before) =>
     Object.entries(side.numbers).map(([name, value]) => [`${before}${name}`, said(name, value)]);
   const [one, two = one] = texts(wrong);
@@ -51,24 +51,24 @@ export function places({ sentence, wanted, head, right, wrong }) {
 }
 
 /** A side's map, large for the head that shows most and small for all; `flipped` where its rows are its keys. */
-export function map({ attention }, head, name, { flipped, signal }) {
+export function symptomMap({ attention }, head, name, { flipped, signal }) {
   const { kind, layer, heads, weights, ...rest } = attention;
   const run = {
     attention: { [kind]: { ...rest, heads, layers: 1, values: Float32Array.from(weights) } },
     reference: null,
   };
   const sides = flipped ? SIDES[kind].toReversed() : SIDES[kind];
-  const figure = fluid((width) => {
+  const figure = fluidPicture((width) => {
     const drawn = heatmap(kind, 0, head, { width, sides, run });
-    mark(drawn, null);
-    drawn.setAttribute("aria-label", hardest(kind, 0, head, run));
+    markRow(drawn, null);
+    drawn.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
     return drawn;
   }, signal);
   const small = Array.from({ length: heads }, (_, i) =>
-    h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, number(i + 1))),
+    h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, formatNumber(i + 1))),
   );
   return [
-    h("h4", {}, axes(kind, layer, head)),
+    h("h4", {}, mapHeading(kind, layer, head)),
     h(
       "div",
       { class: "kept large" },
@@ -80,8 +80,8 @@ export function map({ attention }, head, name, { flipped, signal }) {
 }
 
 /** The losses of both sides while they are trained: {element, draw(retraining, names of the sides)}. */
-export function curves(signal) {
-  const losses = plot({ height: 200, widest: String(LEAST), signal });
+export function lossCurves(signal) {
+  const losses = lineChart({ height: 200, widest: String(LEAST), signal });
   const high = ([step, loss]) => [step, Math.max(0, Math.log10(loss / LEAST))];
   const ticks = Array.from({ length: DECADES + 1 }, (_, i) => i);
   const say = (tick) => String(Number((LEAST * 10 ** tick).toFixed(3)));
@@ -120,7 +120,7 @@ function code(own, other, side) {
 }
 
 /** Both sides of a mistake, and why; without a symptom (null) only what is always so. `flips` marks a map with swapped axes. */
-export function revealed(mistake, symptom, { flips, signal }) {
+export function revealedMistake(mistake, symptom, { flips, signal }) {
   const { name } = mistake;
   const about = {
     training: t(`bugs.${name}.training`),
@@ -134,7 +134,7 @@ export function revealed(mistake, symptom, { flips, signal }) {
       { class: which },
       h("h3", {}, t(`bugs.${which}`)),
       attention
-        ? map(symptom[which], symptom.head, `${name}-${which}`, { flipped: flips && which === "wrong", signal })
+        ? symptomMap(symptom[which], symptom.head, `${name}-${which}`, { flipped: flips && which === "wrong", signal })
         : null,
       h(
         "p",

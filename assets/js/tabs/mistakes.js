@@ -1,12 +1,12 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
 import { h, word } from "../core/dom.js";
-import { EXERCISES, causes } from "../core/exercises.js";
-import { nodes, number, t, told } from "../core/i18n.js";
-import { retrain, retraining, retrains } from "../net/mistake-training.js";
-import { kept, write } from "../net/session.js";
-import { follow, state, update } from "../core/state.js";
-import { curves, map, places, revealed } from "./mistake-symptoms.js";
+import { EXERCISES, offeredCauses } from "../core/exercises.js";
+import { nodes, formatNumber, t, formatMessage } from "../core/i18n.js";
+import { trainMistake, mistakeTraining, isTrainingMistake } from "../net/mistake-training.js";
+import { readSession, writeSession } from "../net/session.js";
+import { subscribe, state, update } from "../core/state.js";
+import { lossCurves, symptomMap, symptomPlaces, revealedMistake } from "./mistake-symptoms.js";
 
 const DONE = "attention-bitte-bugs"; // of this visit, so that a reload still knows them
 const NAMES = Object.keys(EXERCISES);
@@ -14,7 +14,7 @@ const NARROW = matchMedia("(width < 900px)");
 const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const TESTED_TWICE = "teacher_forced_test"; // one model, and nothing is wrong with its training
 
-const done = new Set([kept(DONE) ?? []].flat());
+const done = new Set([readSession(DONE) ?? []].flat());
 const guesses = new Map(); // exercise -> the cause that was chosen; null where somebody wanted to be shown
 
 export function mount({ element, props, server, signal }) {
@@ -27,7 +27,7 @@ export function mount({ element, props, server, signal }) {
       h(
         "button",
         { type: "button", value: name, onclick: () => open(name) },
-        h("span", { class: "count" }, number(i + 1)),
+        h("span", { class: "count" }, formatNumber(i + 1)),
         h("span", { class: "title" }, t(`bugs.${name}.title`)),
         h("small", { class: `kind ${kind}` }, t(`bugs.kind.${kind}`)),
         h(
@@ -135,7 +135,7 @@ export function mount({ element, props, server, signal }) {
     if (signal.aborted || key !== asked) return; // something else is wanted by now
     if (!answer) asked = ""; // the next look asks again
     if (answer && !answer.error) return take(answer);
-    tell(null, [h("p", { class: "message", role: "alert" }, answer ? told(answer.error) : t("bugs.failed"))]);
+    tell(null, [h("p", { class: "message", role: "alert" }, answer ? formatMessage(answer.error) : t("bugs.failed"))]);
   }
 
   /** What is seen of it from now on. */
@@ -152,12 +152,14 @@ export function mount({ element, props, server, signal }) {
     const where = elsewhere
       ? h("p", { class: "hint" }, nodes("bugs.elsewhere", { model, sentence: word(sentence, "source") }))
       : [];
-    const figure = wrong.attention ? map(wrong, head, opened, { flipped: opened === FLIPPED, signal: renewed() }) : [];
+    const figure = wrong.attention
+      ? symptomMap(wrong, head, opened, { flipped: opened === FLIPPED, signal: renewed() })
+      : [];
     tell(
       found,
       [
         h("h3", {}, t("bugs.symptom")),
-        h("p", { class: "say" }, nodes(`bugs.${opened}.symptom`, places(found))),
+        h("p", { class: "say" }, nodes(`bugs.${opened}.symptom`, symptomPlaces(found))),
         where,
         figure,
       ]
@@ -175,21 +177,25 @@ export function mount({ element, props, server, signal }) {
 
   /** The trainings of an exercise: a button, and then their losses while they go on. */
   function training(name) {
-    const losses = curves(AbortSignal.any([signal, lifetime.signal]));
+    const losses = lossCurves(AbortSignal.any([signal, lifetime.signal]));
     const text = h("p", { class: "lead" });
     const status = h("p", { class: "hint", role: "status" });
-    const start = h("button", { type: "button", class: "go", onclick: () => retrains() || retrain(name) });
+    const start = h("button", {
+      type: "button",
+      class: "go",
+      onclick: () => isTrainingMistake() || trainMistake(name),
+    });
     live.replaceChildren(text, h("p", {}, start), status, losses.element);
     return () => {
-      const found = retraining(name);
+      const found = mistakeTraining(name);
       const { phase, place, message } = found;
-      const others = retrains() && ["idle", "failed", "shown"].includes(phase); // one after the other
+      const others = isTrainingMistake() && ["idle", "failed", "shown"].includes(phase); // one after the other
       text.textContent = t(name === TESTED_TWICE ? "bugs.live.one" : "bugs.live.both");
       text.hidden = phase !== "idle";
       start.textContent = t(phase === "shown" || phase === "failed" ? "bugs.live.again" : "bugs.live.start");
       start.hidden = !["idle", "failed", "shown"].includes(phase);
       start.disabled = others;
-      const trouble = phase === "failed" && (message ? told(message) : t("bugs.failed"));
+      const trouble = phase === "failed" && (message ? formatMessage(message) : t("bugs.failed"));
       status.textContent = others
         ? t("bugs.live.other")
         : trouble ||
@@ -211,7 +217,7 @@ export function mount({ element, props, server, signal }) {
   // ---- the guess ----
 
   function asking(name) {
-    const choices = causes(name);
+    const choices = offeredCauses(name);
     const buttons = choices.map((cause, i) =>
       h(
         "button",
@@ -235,7 +241,7 @@ export function mount({ element, props, server, signal }) {
     choose = (i) => {
       if (guesses.has(name) || (i >= 0 && (!shown || i >= choices.length))) return;
       guesses.set(name, choices[i] ?? null);
-      write(DONE, [...done.add(name)]);
+      writeSession(DONE, [...done.add(name)]);
       settle();
       mark();
       unveil();
@@ -269,10 +275,10 @@ export function mount({ element, props, server, signal }) {
     reveals = new AbortController();
     const until = AbortSignal.any([signal, lifetime.signal, reveals.signal]);
     if (!reveal.hidden)
-      reveal.replaceChildren(...revealed(mistakes[opened], shown, { flips: opened === FLIPPED, signal: until }));
+      reveal.replaceChildren(...revealedMistake(mistakes[opened], shown, { flips: opened === FLIPPED, signal: until }));
   }
 
-  follow(element, draw);
+  subscribe(element, draw);
   const seen = new IntersectionObserver(() => state.run && draw());
   seen.observe(element);
   signal.addEventListener("abort", () => seen.disconnect());

@@ -1,13 +1,13 @@
 // The visitor's own sentence pairs: a table to type and paste into, or a file. They outlive every mounting.
 
 import { h, word } from "../core/dom.js";
-import { number, t, told } from "../core/i18n.js";
-import { keep, kept } from "../net/session.js";
+import { formatNumber, t, formatMessage } from "../core/i18n.js";
+import { saveOnLeave, readSession } from "../net/session.js";
 
 const PAGE = 20; // rows that are shown at a time
 const NAMED = 5; // rows that cannot be used, that are listed with their reasons
 const PAUSE_MS = 250;
-const LARGEST = 2 ** 22; // bytes of a file
+const MAX_FILE_BYTES = 2 ** 22; // bytes of a file
 const SIDES = ["source", "target"];
 const KEPT = "attention-bitte-pairs";
 const empty = () => ["", ""];
@@ -25,17 +25,17 @@ const own = {
 };
 
 // After a reload the table is the visitor's own; the file that it came from has to be opened again to be read otherwise.
-const before = kept(KEPT);
+const before = readSession(KEPT);
 if (Array.isArray(before?.rows) && before.rows.length) Object.assign(own, before);
-keep(KEPT, () => ({ rows: own.rows, refused: own.refused, agreed: own.agreed, bad: own.bad }));
+saveOnLeave(KEPT, () => ({ rows: own.rows, refused: own.refused, agreed: own.agreed, bad: own.bad }));
 
-export const pairs = () => own.pairs;
-export const unsettled = () => (own.agreed ? 0 : own.refused.length + own.bad.length);
+export const ownPairs = () => own.pairs;
+export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.bad.length);
 
 const filled = (row) => row.some((text) => text.trim());
 
 /** The table and all that belongs to it. `changed()` is called when there are other pairs, or other faults in them. */
-export function editor({ server, changed, signal }) {
+export function pairEditor({ server, changed, signal }) {
   const body = h("tbody");
   const table = h(
     "table",
@@ -106,7 +106,7 @@ export function editor({ server, changed, signal }) {
       },
       "×",
     );
-    return h("tr", { "data-row": i }, h("th", { scope: "row" }, number(i + 1)), inputs, h("td", {}, remove));
+    return h("tr", { "data-row": i }, h("th", { scope: "row" }, formatNumber(i + 1)), inputs, h("td", {}, remove));
   }
 
   function typed(row, column, text) {
@@ -190,7 +190,7 @@ export function editor({ server, changed, signal }) {
   header.addEventListener("change", () => read({ ...own.file, header: header.checked }));
 
   async function open(chosen) {
-    if (chosen.size > LARGEST) return fail(t("train.pairs.too_large", { size: LARGEST / 2 ** 20 }));
+    if (chosen.size > MAX_FILE_BYTES) return fail(t("train.pairs.too_large", { size: MAX_FILE_BYTES / 2 ** 20 }));
     const bytes = new Uint8Array(await chosen.arrayBuffer());
     const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
     file.value = ""; // so that the same file can be opened again when it has been corrected
@@ -213,7 +213,7 @@ export function editor({ server, changed, signal }) {
       bad: [],
       refused: bad,
       agreed: !bad.length,
-      fault: error ? told(error) : null,
+      fault: error ? formatMessage(error) : null,
       file: { name, base64, header: found },
     });
     draw();
@@ -248,7 +248,7 @@ export function editor({ server, changed, signal }) {
     if (mine !== asked) return;
     const bad = found.map(({ row, message }) => ({ row: numbers[row - 1] + 1, message }));
     const known = JSON.stringify(own.bad) === JSON.stringify(bad);
-    Object.assign(own, { pairs, bad, fault: error ? told(error) : null });
+    Object.assign(own, { pairs, bad, fault: error ? formatMessage(error) : null });
     if (!known) own.agreed = !(bad.length + own.refused.length);
     drawAbout();
     changed();
@@ -315,7 +315,7 @@ export function editor({ server, changed, signal }) {
           {},
           list
             .slice(0, NAMED)
-            .map(({ row, message }) => h("li", {}, t("train.pairs.row", { row, why: told(message) }))),
+            .map(({ row, message }) => h("li", {}, t("train.pairs.row", { row, why: formatMessage(message) }))),
           list.length > NAMED ? h("li", {}, t("train.pairs.and_more", { rest: list.length - NAMED })) : null,
         ),
       );

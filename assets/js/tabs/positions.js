@@ -1,10 +1,10 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
-import { find } from "../core/changes.js";
-import { floats, follow, state, update } from "../core/state.js";
+import { findChange } from "../core/changes.js";
+import { decodeFloats, subscribe, state, update } from "../core/state.js";
 import { h, segmented, typeScale } from "../core/dom.js";
-import { number as counted, has, t } from "../core/i18n.js";
-import { question } from "../core/server-cache.js";
+import { formatNumber as counted, hasText, t } from "../core/i18n.js";
+import { runQuestion } from "../core/server-cache.js";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const quiet = () => ({ displaylogo: false, modeBarButtons: [[imageButton("png"), imageButton("svg")]] });
@@ -114,8 +114,8 @@ export function mount({ element, props, server, signal }) {
       if (mine !== wanted) return; // a later question was asked
       if (!answer || answer.error) return fail(say);
       encoding = answer;
-      encoding.values = floats(encoding.heatmap.data[0].z.bdata);
-      encoding.cosines = floats(encoding.similarity);
+      encoding.values = decodeFloats(encoding.heatmap.data[0].z.bdata);
+      encoding.cosines = decodeFloats(encoding.similarity);
       drawMap();
     }, 120);
   }
@@ -192,7 +192,7 @@ export function mount({ element, props, server, signal }) {
   const drawSum = () => sumFigure().catch(() => fail(sumSay));
   async function sumFigure() {
     const mine = (asked = {});
-    const drawing = await server.input_sum({ ...question(), stack: state.stack });
+    const drawing = await server.input_sum({ ...runQuestion(), stack: state.stack });
     if (mine !== asked) return;
     if (!drawing || drawing.error) return fail(sumSay);
     const Plotly = await library(url);
@@ -204,7 +204,7 @@ export function mount({ element, props, server, signal }) {
     await Plotly.react(sum, data, layout, quiet());
     const places = { count: drawing.tokens.length, d_model: drawing.d_model, largest: data[0].zmax.toFixed(1) };
     const bare = { encoder: "positions.bare.encoder", decoder: "positions.bare.decoder" }; // without positions
-    const changed = find({ do: "positions", stack: state.stack }, state.run.changes);
+    const changed = findChange({ do: "positions", stack: state.stack }, state.run.changes);
     const key = changed
       ? `positions.changed.${changed.how}`
       : state.run.model.positions
@@ -225,7 +225,7 @@ export function mount({ element, props, server, signal }) {
     if (other) fetchSoon();
   }
   let shown = [];
-  follow(element, () => {
+  subscribe(element, () => {
     stack.set(state.stack);
     accompany(state.run.model);
     if (shown[0] === state.run && shown[1] === state.stack) return;
@@ -269,7 +269,7 @@ function themed({ data, layout }, name) {
     [0.5, surface],
     [1, accent],
   ];
-  const spoken = (text) => (has(`figure.${text}`) ? t(`figure.${text}`) : text);
+  const spoken = (text) => (hasText(`figure.${text}`) ? t(`figure.${text}`) : text);
   const traces = data.map((trace) => {
     const places = { x: "%{x}", y: "%{y}", z: "%{z:.3f}", value: "%{y:.3f}", token: "%{customdata}" };
     const hovertemplate = `${t(`positions.hover.${name}`, places)}<extra></extra>`;

@@ -1,32 +1,40 @@
 // Sampling: each word drawn, from the model's own distribution or from what temperature, top-k and top-p leave of it.
 
-import { spoken, text } from "./beam-search.js";
-import { dial, named } from "./decoding-settings.js";
+import { tokensAsText, sentenceWord } from "./beam-search.js";
+import { settingSlider, labelledInput } from "./decoding-settings.js";
 import { h, word } from "../core/dom.js";
-import { nodes, number, percent, t } from "../core/i18n.js";
+import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
 import { pictureButtons } from "../charts/export.js";
-import { DIALS, state, unbroken, update } from "../core/state.js";
+import { DECODING_SETTINGS, state, baselineRun, update } from "../core/state.js";
 
 const TALLIED = 8; // sentences
 const draws = new Map(); // settings -> text -> seeds that drew it, of this visit
 
 export function sampling() {
-  const dials = [
-    dial("temperature", { shown: (value) => value.toFixed(1) }),
-    dial("top_k", {
-      most: () => unbroken().model.target_words,
-      shown: (value) => (value ? number(value) : t("roads.all")),
+  const sliders = [
+    settingSlider("temperature", { shown: (value) => value.toFixed(1) }),
+    settingSlider("top_k", {
+      max: () => baselineRun().model.target_words,
+      shown: (value) => (value ? formatNumber(value) : t("roads.all")),
     }),
-    dial("top_p", { shown: percent }),
+    settingSlider("top_p", { shown: formatPercent }),
   ];
-  const seed = h("input", { type: "number", min: 0, max: DIALS.seed.most, step: 1, inputmode: "numeric" });
+  const seed = h("input", { type: "number", min: 0, max: DECODING_SETTINGS.seed.max, step: 1, inputmode: "numeric" });
   seed.addEventListener("input", () => /^\d{1,9}$/.test(seed.value) && update({ seed: Number(seed.value) }));
   const again = h(
     "button",
-    { type: "button", class: "pill", onclick: () => update({ seed: (state.seed + 1) % (DIALS.seed.most + 1) }) },
+    {
+      type: "button",
+      class: "pill",
+      onclick: () => update({ seed: (state.seed + 1) % (DECODING_SETTINGS.seed.max + 1) }),
+    },
     t("roads.again"),
   );
-  const seeded = named("seed", seed, h("span", { class: "seed" }, h("span", { class: "stepper" }, seed), again));
+  const seeded = labelledInput(
+    "seed",
+    seed,
+    h("span", { class: "seed" }, h("span", { class: "stepper" }, seed), again),
+  );
 
   const greedy = h("ol", { class: "cards" });
   const drawing = h("h2");
@@ -53,7 +61,7 @@ export function sampling() {
     const now = at(said);
     const step = said.steps[now];
     greedy.replaceChildren(
-      ...unbroken().steps.map(({ token, probability }, i) =>
+      ...baselineRun().steps.map(({ token, probability }, i) =>
         card(i, token, probability, i === now, () => pick(i, said)),
       ),
     );
@@ -64,7 +72,7 @@ export function sampling() {
       ),
     );
     heading.textContent = t("roads.step", { step: now + 1 });
-    const bar = (share) => [h("i", { style: `--share: ${share}` }), h("small", {}, percent(share))];
+    const bar = (share) => [h("i", { style: `--share: ${share}` }), h("small", {}, formatPercent(share))];
     const head = h("li", { class: "head" }, h("span"), h("span", {}, t("roads.model")), h("span", {}, t("roads.left")));
     const row = ({ token, probability, drawn: share }) =>
       h(
@@ -81,17 +89,17 @@ export function sampling() {
     bars.replaceChildren(head, ...step.candidates.map(row));
     const places = {
       left: step.left,
-      all: unbroken().model.target_words,
+      all: baselineRun().model.target_words,
       word: word(step.token, "target"),
-      share: percent(step.drawn),
-      own: percent(step.probability),
+      share: formatPercent(step.drawn),
+      own: formatPercent(step.probability),
     };
     left.replaceChildren(...nodes("roads.left_of", places));
     count(said);
   }
 
   function count({ text: said, temperature, top_k, top_p, seed: by }) {
-    const { checkpoint, sentence } = unbroken();
+    const { checkpoint, sentence } = baselineRun();
     const settings = JSON.stringify([checkpoint, sentence, temperature, top_k, top_p]);
     const texts = draws.get(settings) ?? new Map();
     draws.set(settings, texts.set(said, (texts.get(said) ?? new Set()).add(by)));
@@ -100,14 +108,14 @@ export function sampling() {
     tally.replaceChildren(
       ...all
         .slice(0, TALLIED)
-        .map(([each, seeds]) => h("li", {}, h("b", {}, `${number(seeds.size)} ×`), " ", text(each))),
+        .map(([each, seeds]) => h("li", {}, h("b", {}, `${formatNumber(seeds.size)} ×`), " ", sentenceWord(each))),
     );
   }
 
   return {
     asks: "sampled",
     steps: true,
-    controls: [...dials.map(({ element }) => element), seeded],
+    controls: [...sliders.map(({ element }) => element), seeded],
     figure: [
       h(
         "div",
@@ -131,7 +139,7 @@ export function sampling() {
     ],
     question: () => ({ temperature: state.temperature, top_k: state.top_k, top_p: state.top_p, seed: state.seed }),
     set() {
-      dials.forEach((each) => each.set());
+      sliders.forEach((each) => each.set());
       if (document.activeElement !== seed) seed.value = state.seed; // while it is typed it is the visitor's
     },
     draw,
@@ -149,22 +157,22 @@ const card = (i, token, share, now, choose, bold = false) =>
       { type: "button", "aria-current": now ? "step" : "false", onclick: choose },
       h("small", {}, t("step_n", { step: i + 1 })),
       word(token, "target"),
-      h("small", {}, percent(share)),
+      h("small", {}, formatPercent(share)),
     ),
   );
 
 /** What was drawn beside greedy, and where they part first. */
 function say({ text: said, steps, seed, complete }) {
   const step = steps.findIndex(({ token, candidates }) => token !== candidates[0].token);
-  const places = { seed: String(seed), drawn: text(said), greedy: spoken(unbroken().output) };
+  const places = { seed: String(seed), drawn: sentenceWord(said), greedy: tokensAsText(baselineRun().output) };
   const end = complete ? [] : [" ", t("note.endless", { steps: steps.length })];
   if (step < 0) return [...nodes("roads.sampling.say_same", places), ...end];
   const { token, drawn, probability, candidates } = steps[step];
   const parted = {
     step: step + 1,
     word: word(token, "target"),
-    share: percent(drawn),
-    own: percent(probability),
+    share: formatPercent(drawn),
+    own: formatPercent(probability),
     first: word(candidates[0].token, "target"),
   };
   return [...nodes("roads.sampling.say", { ...places, ...parted }), ...end];

@@ -1,26 +1,29 @@
 // Teacher forcing beside free running: what the model says when the right words are read to it, and when it reads its own.
 
-import { spoken } from "./beam-search.js";
-import { named } from "./decoding-settings.js";
-import { h, scrolling, word } from "../core/dom.js";
-import { nodes, number, percent, t } from "../core/i18n.js";
+import { tokensAsText } from "./beam-search.js";
+import { labelledInput } from "./decoding-settings.js";
+import { h, scrollBox, word } from "../core/dom.js";
+import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
 import { pictureButtons } from "../charts/export.js";
-import { slips, state, unbroken, update } from "../core/state.js";
+import { possibleMistakes, state, baselineRun, update } from "../core/state.js";
 
-export function forced() {
+export function teacherForcing() {
   const step = h("select");
   const slipped = h("select");
   step.addEventListener("change", () =>
-    update({ slip: step.value === "" ? null : { step: Number(step.value), word: slips(Number(step.value))[0] } }),
+    update({
+      forcedMistake:
+        step.value === "" ? null : { step: Number(step.value), word: possibleMistakes(Number(step.value))[0] },
+    }),
   );
-  slipped.addEventListener("change", () => update({ slip: { ...state.slip, word: slipped.value } }));
-  const table = scrolling();
+  slipped.addEventListener("change", () => update({ forcedMistake: { ...state.forcedMistake, word: slipped.value } }));
+  const table = scrollBox();
   const hint = h("p", { class: "hint" });
 
   let offered = ""; // what the selects hold
   return {
     asks: "forced",
-    controls: [named("slip", step), named("word", slipped)],
+    controls: [labelledInput("slip", step), labelledInput("word", slipped)],
     figure: [
       h(
         "div",
@@ -30,22 +33,22 @@ export function forced() {
       ),
       hint,
     ],
-    question: () => ({ slip: state.slip }),
+    question: () => ({ slip: state.forcedMistake }),
     set() {
-      const { output } = unbroken();
-      const words = state.slip ? slips(state.slip.step) : [];
+      const { output } = baselineRun();
+      const words = state.forcedMistake ? possibleMistakes(state.forcedMistake.step) : [];
       const now = JSON.stringify([output, words]);
       if (now !== offered) {
         offered = now;
         const steps = output.flatMap((token, i) =>
-          slips(i).length ? [h("option", { value: i }, `${i + 1}: ${token}`)] : [],
+          possibleMistakes(i).length ? [h("option", { value: i }, `${i + 1}: ${token}`)] : [],
         );
         step.replaceChildren(h("option", { value: "" }, t("roads.no_slip")), ...steps);
         slipped.replaceChildren(...(words.length ? words : ["–"]).map((token) => h("option", { value: token }, token)));
       }
-      step.value = state.slip?.step ?? "";
-      slipped.value = state.slip?.word ?? "–";
-      slipped.disabled = !state.slip;
+      step.value = state.forcedMistake?.step ?? "";
+      slipped.value = state.forcedMistake?.word ?? "–";
+      slipped.disabled = !state.forcedMistake;
     },
     draw(said) {
       table.replaceChildren(sideBySide(said));
@@ -73,7 +76,7 @@ function sideBySide({ teacher, free, right, of, slip }) {
         { class: wrong ? "wrong" : "", "data-said": row.said, "data-probability": row.probability },
         word(row.said, "target"),
         " ",
-        h("small", {}, percent(row.probability)),
+        h("small", {}, formatPercent(row.probability)),
         given ? h("small", {}, ` ${t("lesson.loop.slip")}`) : null,
         verdict,
       ),
@@ -83,7 +86,7 @@ function sideBySide({ teacher, free, right, of, slip }) {
     h(
       "tr",
       { class: i === slip ? "marked" : "" },
-      h("th", { scope: "row" }, number(i + 1)),
+      h("th", { scope: "row" }, formatNumber(i + 1)),
       cells(teacher[i], null, i === slip),
       cells(free[i], teacher[i], i === slip),
     ),
@@ -102,7 +105,7 @@ function sideBySide({ teacher, free, right, of, slip }) {
 /** What the teacher is worth here. */
 function say({ teacher, free, right, of, slip }) {
   const wrong = teacher.findIndex((row) => row.said !== row.wanted);
-  const places = { right: right.teacher, free: right.free, of, text: spoken(free.map(({ said }) => said)) };
+  const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ said }) => said)) };
   if (slip === null && wrong < 0) return nodes("roads.forced.say_right", places);
   const at = teacher[slip ?? wrong];
   const slipped = { step: (slip ?? wrong) + 1, word: word(at.said, "target"), wanted: word(at.wanted, "target") };

@@ -1,7 +1,7 @@
 // The settings of a training as a form, every one with a sentence on what it does.
 
 import { h, segmented } from "../core/dom.js";
-import { percent, t, told } from "../core/i18n.js";
+import { formatPercent, t, formatMessage } from "../core/i18n.js";
 
 const doubled = (from, to) => Array.from({ length: Math.log2(to / from) + 1 }, (_, i) => from * 2 ** i);
 const counted = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -28,7 +28,7 @@ const GROUPS = [
       d_ff: { numbers: doubled(16, 4096) },
     },
     more: {
-      dropout: { most: 0.5 },
+      dropout: { max: 0.5 },
       positional_encoding: { choices: SWITCH },
       norm_first: {
         choices: [
@@ -50,7 +50,7 @@ const GROUPS = [
     },
     more: {
       batch_size: { numbers: doubled(1, 512) },
-      label_smoothing: { most: 0.3 },
+      label_smoothing: { max: 0.3 },
       seed: { numbers: counted(0, 99) },
     },
   },
@@ -61,7 +61,7 @@ function field(name, how, change) {
   const id = `train-${name}`;
   const ids = { id, "aria-describedby": `${id}-about ${id}-problem` };
   const label = t(`train.set.${name}`);
-  const make = how.numbers ? stepper : how.most ? slider : choice;
+  const make = how.numbers ? stepper : how.max ? slider : choice;
   const control = make({ how, ids, label, change });
   const problem = h("p", { class: "problem", id: `${id}-problem`, hidden: true });
   const title = how.choices ? h("span", { class: "name" }, label) : h("label", { class: "name", for: id }, label);
@@ -76,7 +76,7 @@ function field(name, how, change) {
   function draw(value, message) {
     control.set(value);
     problem.hidden = !message;
-    problem.textContent = message ? told(message) : "";
+    problem.textContent = message ? formatMessage(message) : "";
     element.classList.toggle("wrong", Boolean(message));
     control.input?.setAttribute("aria-invalid", Boolean(message));
   }
@@ -108,9 +108,9 @@ function stepper({ how, ids, label, change }) {
   };
 }
 
-/** A number from `least` to `most`, with what it is called; a share unless `shown` calls it otherwise. */
-export function slider({ how: { least = 0, most, step = SHARE, shown = percent }, ids, change }) {
-  const input = h("input", { type: "range", min: least, max: most, step, ...ids });
+/** A number from `min` to `max`, with what it is called; a share unless `shown` calls it otherwise. */
+export function slider({ how: { min = 0, max, step = SHARE, shown = formatPercent }, ids, change }) {
+  const input = h("input", { type: "range", min, max, step, ...ids });
   const output = h("output", { for: ids.id });
   input.addEventListener("input", () => change(input.valueAsNumber));
   return {
@@ -139,7 +139,7 @@ function choice({ how, ids, label, change }) {
  * `settings()` are those that the form shows, `changed()` is called after it has changed them; `presets()` are
  * [[name, settings]]. Returns {element, draw(problems)}.
  */
-export function controls({ settings, changed, presets }) {
+export function trainSettings({ settings, changed, presets }) {
   const preset = segmented(
     t("train.presets"),
     ["shipped", "paper"].map((name) => [name, t(`train.preset.${name}`)]),

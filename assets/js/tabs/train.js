@@ -1,31 +1,31 @@
 // Train: choose pairs and a network, start, and watch it learn. What must survive another mounting stands in this module,
 // in training-stream.js (the training), training-replay.js and own-pairs.js.
 
-import { chip, h, scrolling, segmented } from "../core/dom.js";
-import { controls, slider } from "./train-settings.js";
-import { lossAxis, plot } from "../charts/line-chart.js";
-import { film, spoken } from "../charts/training-replay.js";
-import { has, language, nodes, number, percent, t, told } from "../core/i18n.js";
-import { busy, hear, start, stop, training } from "../net/training-stream.js";
-import { shelf } from "../net/models.js";
-import { editor, pairs, unsettled } from "./own-pairs.js";
+import { chip, h, scrollBox, segmented } from "../core/dom.js";
+import { trainSettings, slider } from "./train-settings.js";
+import { lossAxis, lineChart } from "../charts/line-chart.js";
+import { trainingReplay, translationChips } from "../charts/training-replay.js";
+import { hasText, language, nodes, formatNumber, formatPercent, t, formatMessage } from "../core/i18n.js";
+import { isTraining, onTrainingChange, startTraining, stopTraining, training } from "../net/training-stream.js";
+import { ownModels } from "../net/models.js";
+import { pairEditor, ownPairs, unsettledPairs } from "./own-pairs.js";
 import { pictureButtons } from "../charts/export.js";
-import { keep, kept } from "../net/session.js";
+import { saveOnLeave, readSession } from "../net/session.js";
 
 const PAUSE_MS = 250; // after the last change, until the server is asked what it would be
 const RETRY_MS = 4000;
-const LONGEST_NAME = 40;
-const LONGEST_SENTENCE = 500;
+const MAX_NAME_LENGTH = 40;
+const MAX_SENTENCE_LENGTH = 500;
 const CORPORA = ["toy", "classroom", "own"];
-const MOST_HELD_OUT = 0.5;
+const MAX_HELD_OUT = 0.5;
 const KEPT = "attention-bitte-train";
 const SOON = { steps: 3, ms: 500 }; // before that nobody can say how long it takes
 const MANY = 24; // words of a vocabulary, from which on they stand closer
 
 /** What the visitor has chosen. */
 const chosen = { corpus: "toy", name: "", watch: { toy: "", classroom: "", own: "" }, settings: {} };
-const before = kept(KEPT);
-keep(KEPT, () => chosen);
+const before = readSession(KEPT);
+saveOnLeave(KEPT, () => chosen);
 
 /** What was chosen before a reload, laid over what would be chosen else: only what there still is. */
 const laid = (usual, found) => {
@@ -42,7 +42,7 @@ let planned = "";
 const question = () => ({
   name: chosen.name.trim() || t("train.name.default"),
   corpus: chosen.corpus,
-  pairs: chosen.corpus === "own" ? pairs() : [],
+  pairs: chosen.corpus === "own" ? ownPairs() : [],
   watch: chosen.watch[chosen.corpus].trim(),
   ...chosen.settings[chosen.corpus],
 });
@@ -64,7 +64,7 @@ export function mount({ element, props, server, signal }) {
     return { shipped, paper: { model: defaults.paper, training: { ...settings().training, learning_rate } } };
   };
 
-  const form = controls({ settings, changed, presets });
+  const form = trainSettings({ settings, changed, presets });
   const corpus = segmented(
     t("train.corpus"),
     CORPORA.map((name) => [name, t(`train.corpus.${name}`)]),
@@ -82,15 +82,15 @@ export function mount({ element, props, server, signal }) {
   );
   const data = dataCard({ server, limits, settings, changed, touched: () => front("data"), signal });
   const live = liveCard(signal);
-  const reel = film(signal);
+  const reel = trainingReplay(signal);
   const bar = startBar(begin);
-  const own = h("section", { class: "card", id: "own-models" }, shelf(signal));
+  const own = h("section", { class: "card", id: "own-models" }, ownModels(signal));
 
   const name = h("input", {
     type: "text",
     id: "train-name",
     class: "text",
-    maxlength: LONGEST_NAME,
+    maxlength: MAX_NAME_LENGTH,
     value: chosen.name,
     placeholder: t("train.name.default"),
     autocomplete: "off",
@@ -103,7 +103,7 @@ export function mount({ element, props, server, signal }) {
     type: "text",
     id: "train-watch",
     class: "text",
-    maxlength: LONGEST_SENTENCE,
+    maxlength: MAX_SENTENCE_LENGTH,
     autocomplete: "off",
   });
   watch.addEventListener("input", () => {
@@ -179,9 +179,9 @@ export function mount({ element, props, server, signal }) {
 
   async function begin() {
     await ask(); // about what was changed a moment ago
-    if (busy() || stale()) return;
+    if (isTraining() || stale()) return;
     if (faults().length) return bar.complain();
-    start(question(), plan.uniform);
+    startTraining(question(), plan.uniform);
     front("film");
     const first = getComputedStyle(whole).display === "grid" ? whole : live.element; // side by side, or below each other
     first.scrollIntoView({
@@ -192,7 +192,7 @@ export function mount({ element, props, server, signal }) {
 
   /** Why it cannot be started: the server's reasons, and rows that nobody has decided about. */
   function faults() {
-    const rows = chosen.corpus === "own" && unsettled();
+    const rows = chosen.corpus === "own" && unsettledPairs();
     const undecided = rows ? [{ field: "rows", message: { key: "train.undecided", values: { count: rows } } }] : [];
     return [...undecided, ...(plan?.problems ?? [])];
   }
@@ -212,7 +212,7 @@ export function mount({ element, props, server, signal }) {
   function arrange() {
     const idle = training.phase === "idle";
     live.element.hidden = idle;
-    const filmed = !idle && training.phase !== "waiting" && (busy() || fronted === "film");
+    const filmed = !idle && training.phase !== "waiting" && (isTraining() || fronted === "film");
     const order = filmed
       ? [reel.element, own, data.element]
       : idle || training.phase === "waiting"
@@ -237,7 +237,7 @@ export function mount({ element, props, server, signal }) {
     for (const { key, problem, element: entry } of entries) {
       const wrong = problems.find(({ field }) => field === key);
       problem.hidden = !wrong;
-      problem.textContent = wrong ? told(wrong.message) : "";
+      problem.textContent = wrong ? formatMessage(wrong.message) : "";
       entry.classList.toggle("wrong", Boolean(wrong));
     }
     corpus.set(chosen.corpus);
@@ -250,15 +250,19 @@ export function mount({ element, props, server, signal }) {
 
   function follow() {
     arrange();
-    for (const each of [source, forms, data.element]) each.disabled = busy();
+    for (const each of [source, forms, data.element]) each.disabled = isTraining();
     live.draw();
     reel.draw();
     bar.draw(plan, faults());
   }
-  hear(follow, signal);
-  addEventListener("beforeunload", (event) => busy() && training.phase !== "developing" && event.preventDefault(), {
-    signal,
-  }); // it would end with the page
+  onTrainingChange(follow, signal);
+  addEventListener(
+    "beforeunload",
+    (event) => isTraining() && training.phase !== "developing" && event.preventDefault(),
+    {
+      signal,
+    },
+  ); // it would end with the page
   const seen = new IntersectionObserver(() => ask());
   seen.observe(element);
   signal.addEventListener("abort", () => {
@@ -275,14 +279,14 @@ function dataCard({ server, limits, settings, changed, touched, signal }) {
   const title = h("h2");
   const about = h("p", { class: "lead" });
   const problem = h("p", { class: "problem", hidden: true });
-  const table = h("div", {}, editor({ server, changed, signal }));
+  const table = h("div", {}, pairEditor({ server, changed, signal }));
   for (const touch of ["click", "input", "drop"]) table.addEventListener(touch, touched);
   const change = (share) => {
     settings().held_out = share;
     changed();
   };
   const held = slider({
-    how: { most: MOST_HELD_OUT },
+    how: { max: MAX_HELD_OUT },
     ids: { id: "train-held_out", "aria-describedby": "train-held_out-about" },
     change,
   });
@@ -321,7 +325,7 @@ function dataCard({ server, limits, settings, changed, touched, signal }) {
     table.hidden = chosen.corpus !== "own";
     const wrong = problems.find(({ field }) => field === "pairs" || field === "held_out");
     problem.hidden = !wrong;
-    problem.textContent = wrong ? told(wrong.message) : "";
+    problem.textContent = wrong ? formatMessage(wrong.message) : "";
     held.set(settings().held_out);
     const counts = plan?.pairs;
     kept.textContent = t("train.set.held_out.about") + (counts ? t("train.split", counts) : "");
@@ -362,7 +366,7 @@ function numbered({ source, source_ids, decoder_input, decoder_input_ids, target
       ),
     ),
   ];
-  const block = (count, ...rows) => scrolling(h("div", { class: "ids", style: `--count: ${count}` }, rows));
+  const block = (count, ...rows) => scrollBox(h("div", { class: "ids", style: `--count: ${count}` }, rows));
   return [
     block(source.length, row("encoder", "source", source, source_ids)),
     block(
@@ -379,8 +383,8 @@ function liveCard(signal) {
   const title = h("h2", { id: "train-status" });
   const trouble = h("p", { class: "message", id: "train-trouble", role: "alert", hidden: true });
   const widest = percentOf(1); // one margin for both plots, so that their steps stand below each other
-  const loss = plot({ height: 184, widest, signal });
-  const accuracy = plot({ height: 88, widest, signal });
+  const loss = lineChart({ height: 184, widest, signal });
+  const accuracy = lineChart({ height: 88, widest, signal });
   const curves = h(
     "div",
     { class: "kept" },
@@ -414,13 +418,13 @@ function liveCard(signal) {
     const status = statusOf(training);
     if (title.textContent !== status) title.textContent = status;
     trouble.hidden = phase !== "failed";
-    const why = phase === "failed" ? (training.message ? told(training.message) : t("train.broken")) : "";
+    const why = phase === "failed" ? (training.message ? formatMessage(training.message) : t("train.broken")) : "";
     if (trouble.textContent !== why) trouble.textContent = why;
 
     const waits = phase === "waiting";
     queue.hidden = !waits;
     for (const each of [curves, now, outcome]) each.hidden = waits;
-    if (waits) return queue.replaceChildren(...nodes("train.bar.waiting", { place: h("b", {}, number(place)) }));
+    if (waits) return queue.replaceChildren(...nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place)) }));
 
     const words = Math.round(Math.exp(uniform));
     const last = points.at(-1);
@@ -441,11 +445,11 @@ function liveCard(signal) {
     const smoothed = training.smoothing && keeps ? t("train.smoothed") : "";
     const reading = last
       ? t("train.reads", {
-          step: number(last[0]),
-          steps: number(steps),
+          step: formatNumber(last[0]),
+          steps: formatNumber(steps),
           loss: last[1].toFixed(3),
           uniform: uniform.toFixed(3),
-          accuracy: percent(last[2]),
+          accuracy: formatPercent(last[2]),
         })
       : t("train.reads_nothing", { uniform: uniform.toFixed(3), words });
     const line = {
@@ -477,16 +481,20 @@ function liveCard(signal) {
     if (drawn !== says || !now.hasChildNodes()) {
       drawn = says;
       const heading = says
-        ? t("train.says", { step: number(says.step), sentence: training.watch })
+        ? t("train.says", { step: formatNumber(says.step), sentence: training.watch })
         : t("train.says_nothing");
-      now.replaceChildren(h("span", { class: "after" }, heading), ...(says ? spoken(says) : []));
+      now.replaceChildren(h("span", { class: "after" }, heading), ...(says ? translationChips(says) : []));
     }
     const result = training.scores ?? phase;
     if (judged !== result) {
       judged = result;
       say.hidden = Boolean(training.scores); // they take its place, so that nothing moves
       scores.replaceChildren(
-        ...(training.scores ? verdict(training) : busy() ? [h("p", { class: "later" }, t("train.scores.later"))] : []),
+        ...(training.scores
+          ? verdict(training)
+          : isTraining()
+            ? [h("p", { class: "later" }, t("train.scores.later"))]
+            : []),
       );
     }
   }
@@ -494,7 +502,8 @@ function liveCard(signal) {
 }
 
 function statusOf({ phase, name, why, step, seconds }) {
-  if (why && phase !== "failed") return t(`train.ended.${why}`, { name, step: number(step), time: duration(seconds) });
+  if (why && phase !== "failed")
+    return t(`train.ended.${why}`, { name, step: formatNumber(step), time: duration(seconds) });
   return t(`train.status.${phase}`, { name });
 }
 
@@ -506,9 +515,9 @@ function verdict({ scores }) {
       {},
       t(`train.scores.${set}`, {
         count: sentences,
-        exact: percent(exact_match),
+        exact: formatPercent(exact_match),
         right: Math.round(exact_match * sentences),
-        accuracy: percent(token_accuracy),
+        accuracy: formatPercent(token_accuracy),
       }),
     );
   };
@@ -527,7 +536,12 @@ function startBar(begin) {
   );
   const halt = h(
     "button",
-    { type: "button", class: "go halt", id: "train-stop", onclick: ({ detail }) => detail > 1 || done() || stop() },
+    {
+      type: "button",
+      class: "go halt",
+      id: "train-stop",
+      onclick: ({ detail }) => detail > 1 || done() || stopTraining(),
+    },
     t("train.stop"),
   ); // the second click of two was meant for Start
   const done = () => ["measuring", "developing"].includes(training.phase); // there is nothing left to stop
@@ -541,7 +555,7 @@ function startBar(begin) {
   );
 
   function draw(plan, problems) {
-    const running = busy();
+    const running = isTraining();
     const focused = [go, halt].includes(document.activeElement);
     go.hidden = running;
     halt.hidden = !running;
@@ -554,9 +568,9 @@ function startBar(begin) {
       ? []
       : problems.map(({ field, message }) => [
           field,
-          has(`train.set.${field}`)
-            ? t("train.problem", { name: t(`train.set.${field}`), why: told(message) })
-            : told(message),
+          hasText(`train.set.${field}`)
+            ? t("train.problem", { name: t(`train.set.${field}`), why: formatMessage(message) })
+            : formatMessage(message),
         ]);
     if (reasons.dataset.said !== JSON.stringify(said)) {
       reasons.dataset.said = JSON.stringify(said);
@@ -593,12 +607,12 @@ function startBar(begin) {
   let begun = null; // {points, at}: of which training, and when it was first heard to run
   function course(step) {
     const { phase, place, points, steps, left } = training;
-    if (phase === "waiting") return nodes("train.bar.waiting", { place: h("b", {}, number(place)) });
+    if (phase === "waiting") return nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place)) });
     if (phase !== "running") return nodes(`train.bar.${phase}`);
     if (begun?.points !== points) begun = { points, at: performance.now() };
     const early = left === null || step < SOON.steps || performance.now() - begun.at < SOON.ms;
     return nodes(early ? "train.bar.step" : "train.bar.running", {
-      step: h("b", {}, number(step)),
+      step: h("b", {}, formatNumber(step)),
       steps,
       left: duration(left ?? 0),
     });
@@ -619,5 +633,5 @@ const size = (bytes) => {
 
 function duration(seconds) {
   if (seconds < 90) return t("train.seconds", { n: Math.max(1, Math.round(seconds)) });
-  return t("train.minutes", { n: number(Math.round(seconds / 30) / 2) });
+  return t("train.minutes", { n: formatNumber(Math.round(seconds / 30) / 2) });
 }

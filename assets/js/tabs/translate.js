@@ -1,14 +1,14 @@
 // Translate: the decoding as a story, a step at a time.
 
-import { find, put, silent } from "../core/changes.js";
-import { EVEN, argmax, follow, gold, row, state, update } from "../core/state.js";
-import { h, numbered, renew, scrolling, segmented, word } from "../core/dom.js";
-import { has, nodes, percent, t } from "../core/i18n.js";
+import { findChange, replaceChange, isSilenced } from "../core/changes.js";
+import { UNIFORM_MARGIN, argmax, subscribe, goldLink, attentionRow, state, update } from "../core/state.js";
+import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { hasText, nodes, formatPercent, t } from "../core/i18n.js";
 import { paddingMasked } from "../charts/attention-map.js";
 import { models } from "../net/models.js";
 import { pictureButtons } from "../charts/export.js";
 
-export const MOST_CANDIDATES = 8;
+export const MAX_CANDIDATES = 8;
 
 export function mount({ element }) {
   const file = (what) => () => `step-${state.step + 1}-${what}`;
@@ -33,7 +33,7 @@ export function mount({ element }) {
         h("h2", {}, t("translate.said")),
         cards,
         heading,
-        h("div", { class: "kept" }, scrolling(bars), pictureButtons(bars, file("looks"))),
+        h("div", { class: "kept" }, scrollBox(bars), pictureButtons(bars, file("looks"))),
         pickers,
         hush,
         explained,
@@ -53,14 +53,14 @@ export function mount({ element }) {
   let drawn = null;
   let shape = null;
   let layers, heads;
-  follow(element, () => {
+  subscribe(element, () => {
     const { run, step, head, averaged } = state;
     const cross = run.attention.cross;
     const layer = Math.min(state.layer, cross.layers - 1);
     if (shape !== `${cross.layers} ${cross.heads}`) {
       shape = `${cross.layers} ${cross.heads}`;
-      layers = segmented(t("layer"), numbered(cross.layers), (value) => update({ layer: Number(value) }));
-      heads = segmented(t("head"), [["mean", t("mean")], ...numbered(cross.heads)], (value) =>
+      layers = segmented(t("layer"), numberedOptions(cross.layers), (value) => update({ layer: Number(value) }));
+      heads = segmented(t("head"), [["mean", t("mean")], ...numberedOptions(cross.heads)], (value) =>
         update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
       );
       pickers.replaceChildren(pair(t("layer"), layers.element), pair(t("head"), heads.element));
@@ -75,17 +75,17 @@ export function mount({ element }) {
       const headed = cross.heads > 1 ? t("translate.heads", { heads: cross.heads }) : t("translate.one_head");
       const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
       explained.textContent = t("translate.explained", { layers: layered, heads: headed }) + padded;
-      loop.textContent = t(find({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
+      loop.textContent = t(findChange({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
     }
     [...cards.children].forEach((each, i) => {
       each.className = i > step ? "future" : i === step ? "now" : "";
       each.firstChild.setAttribute("aria-current", i === step ? "step" : "false");
     });
 
-    const look = row("cross", layer, averaged ? null : head, step);
+    const look = attentionRow("cross", layer, averaged ? null : head, step);
     const who = averaged && cross.heads > 1 ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
     heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who });
-    hush.hidden = (averaged && cross.heads > 1) || !silent("cross", layer, averaged ? 0 : head, run.changes);
+    hush.hidden = (averaged && cross.heads > 1) || !isSilenced("cross", layer, averaged ? 0 : head, run.changes);
     const why = (s) =>
       cross.keys[s] === "P" && paddingMasked(run, "cross") ? "translate.padding" : "translate.closed";
     bars.style.setProperty("--count", look.length);
@@ -96,13 +96,13 @@ export function mount({ element }) {
           "li",
           {
             "data-weight": share,
-            class: masked ? "masked" : state.gold ? `gold ${gold(step, s)}` : "",
+            class: masked ? "masked" : state.gold ? `gold ${goldLink(step, s)}` : "",
             title: masked ? t(why(s)) : "",
           },
           h(
             "span",
             { class: "bar" },
-            h("small", {}, masked ? t("masked") : percent(share)),
+            h("small", {}, masked ? t("masked") : formatPercent(share)),
             h("i", { style: `--share: ${share}` }),
           ),
           word(cross.keys[s], "source"),
@@ -111,13 +111,13 @@ export function mount({ element }) {
     );
 
     const chosen = run.steps[step];
-    const offered = chosen.candidates.filter(({ token }, i) => i < MOST_CANDIDATES || token === chosen.token);
-    renew(
+    const offered = chosen.candidates.filter(({ token }, i) => i < MAX_CANDIDATES || token === chosen.token);
+    replaceKeepingFocus(
       candidates,
       offered.map((each) => candidate(each, each.token === chosen.token, () => force(each.token))),
     );
     const known = `limits.${models()[run.checkpoint]?.corpus ?? run.checkpoint}`;
-    limits.textContent = has(known) ? t(known) : "";
+    limits.textContent = hasText(known) ? t(known) : "";
     say.replaceChildren(...sentence(layer, look, who));
   });
 }
@@ -126,7 +126,7 @@ export function mount({ element }) {
 function force(token) {
   const { run, step } = state;
   const at = { do: "force_word", step };
-  put(at, token === run.steps[step].candidates[0].token ? null : { ...at, word: token });
+  replaceChange(at, token === run.steps[step].candidates[0].token ? null : { ...at, word: token });
 }
 
 /** A word that could come next, and whether it is the one that was said; with `choose`, it can be made to. */
@@ -147,7 +147,7 @@ export const candidate = ({ token, probability }, said, choose) =>
         )
       : word(token, "target"),
     h("i", { style: `--share: ${probability}` }),
-    h("small", {}, percent(probability)),
+    h("small", {}, formatPercent(probability)),
   );
 
 const card = ({ token, probability }, i) =>
@@ -159,7 +159,7 @@ const card = ({ token, probability }, i) =>
       { type: "button", onclick: () => update({ step: i }) },
       h("small", {}, t("step_n", { step: i + 1 })),
       word(token, "target"),
-      h("small", {}, percent(probability)),
+      h("small", {}, formatPercent(probability)),
     ),
   );
 const pair = (name, control) => h("span", { class: "pair" }, name, control);
@@ -170,27 +170,33 @@ function sentence(layer, look, who) {
   const { keys, heads } = run.attention.cross;
   const key = argmax(look);
   const { token, probability, candidates } = run.steps[step];
-  const forced = find({ do: "force_word", step }, run.changes);
+  const forced = findChange({ do: "force_word", step }, run.changes);
   const open = run.attention.cross.allowed[step].filter(Boolean).length;
-  const even = (share) => share - 1 / open < EVEN;
+  const even = (share) => share - 1 / open < UNIFORM_MARGIN;
   const places = {
     step: step + 1,
     steps: run.steps.length,
     before: word(run.decoder_input.slice(0, step + 1).join(" "), "target"),
     token: word(token, "target"),
-    share: percent(probability),
+    share: formatPercent(probability),
     own: word(candidates[0].token, "target"),
-    own_share: percent(candidates[0].probability),
+    own_share: formatPercent(candidates[0].probability),
   };
   const said = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", places);
-  const look_at = { word: word(keys[key], "source"), count: open, share: percent(look[key]), layer: layer + 1, who };
+  const look_at = {
+    word: word(keys[key], "source"),
+    count: open,
+    share: formatPercent(look[key]),
+    layer: layer + 1,
+    who,
+  };
   if (open === 0) return [...said, ...nodes("translate.nothing", look_at)];
   if (open === 1) return [...said, ...nodes("translate.only", look_at)];
   if (averaged && heads > 1) {
-    const alone = Array.from({ length: heads }, (_, head) => Math.max(...row("cross", layer, head, step)));
+    const alone = Array.from({ length: heads }, (_, head) => Math.max(...attentionRow("cross", layer, head, step)));
     const best = argmax(alone);
-    const at = argmax(row("cross", layer, best, step));
-    const hardest = { head: best + 1, share: percent(alone[best]), word: word(keys[at], "source") };
+    const at = argmax(attentionRow("cross", layer, best, step));
+    const hardest = { head: best + 1, share: formatPercent(alone[best]), word: word(keys[at], "source") };
     look_at.alone = even(alone[best]) ? "" : nodes("translate.alone", hardest);
   } else look_at.alone = "";
   return [...said, ...nodes(even(look[key]) ? "translate.evenly" : "translate.mostly", look_at)];

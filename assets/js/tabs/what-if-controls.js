@@ -1,10 +1,18 @@
 // The controls of What if: each makes a change or undoes it. What is changed is shown from the run, never kept here.
 
-import { change, changes, editMask, find, put, silent, toggle } from "../core/changes.js";
-import { h, renew, scrolling, segmented, word } from "../core/dom.js";
-import { nodes, percent, t } from "../core/i18n.js";
-import { once } from "../core/server-cache.js";
-import { KINDS, SIDES, shade } from "../charts/attention-map.js";
+import {
+  requestChanges,
+  changes,
+  editMask,
+  findChange,
+  replaceChange,
+  isSilenced,
+  toggleChange,
+} from "../core/changes.js";
+import { h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { nodes, formatPercent, t } from "../core/i18n.js";
+import { askOnce } from "../core/server-cache.js";
+import { KINDS, SIDES, contrastClass } from "../charts/attention-map.js";
 import { fixed } from "../core/numbers.js";
 import { state, update } from "../core/state.js";
 
@@ -19,7 +27,7 @@ let on = "sentence"; // what a sweep is made on
 let swept = false; // somebody asked which heads matter: from then on every run is swept
 
 /** {element, draw}: `draw` after every change. */
-export function panel({ server }) {
+export function changeControls({ server }) {
   const groups = [heads(server), masks(), temperatures(), positions(), words(server), residuals()];
   const element = h(
     "div",
@@ -45,7 +53,13 @@ export function panel({ server }) {
 const pressed = (text, one, more = {}) =>
   h(
     "button",
-    { type: "button", class: "pill toggle", "aria-pressed": Boolean(find(one)), onclick: () => toggle(one), ...more },
+    {
+      type: "button",
+      class: "pill toggle",
+      "aria-pressed": Boolean(findChange(one)),
+      onclick: () => toggleChange(one),
+      ...more,
+    },
     h("span", {}, text),
   );
 const choice = (label, options, now, onchange) => {
@@ -100,7 +114,7 @@ function heads(server) {
     swept = true;
     const asked = question();
     about = JSON.stringify(asked);
-    const said = await once("sweep", asked, server.sweep).catch((error) => ({ error }));
+    const said = await askOnce("sweep", asked, server.sweep).catch((error) => ({ error }));
     if (about !== JSON.stringify(asked)) return; // something else is wanted by now
     answer = said.error ? null : said;
     draw();
@@ -133,12 +147,12 @@ function heads(server) {
     }
     const names = Array.from({ length: count }, (_, head) => h("small", { class: "axis" }, String(head + 1)));
     grid.style.setProperty("--heads", count);
-    renew(grid, [h("small", { class: "axis" }, t("head")), ...names, ...cells]);
+    replaceKeepingFocus(grid, [h("small", { class: "axis" }, t("head")), ...names, ...cells]);
     told.replaceChildren(...(answer ? summary(answer, name) : [t("panel.sweep.about")]));
   }
 
   function cell(name, layer, head, count) {
-    const off = silent(name, layer, head);
+    const off = isSilenced(name, layer, head);
     const drop = answer?.drop[name][layer][head] ?? null;
     const strength = 96 * Math.abs(drop ?? 0); // % of the hue
     const places = { layer: layer + 1, head: head + 1, points: drop === null ? "" : fixed(-100 * drop, 1) };
@@ -146,7 +160,7 @@ function heads(server) {
       "button",
       {
         type: "button",
-        class: `score ${shade(strength, drop < 0)} ${off ? "off" : drop < 0 ? "gain" : ""}`.trim(),
+        class: `score ${contrastClass(strength, drop < 0)} ${off ? "off" : drop < 0 ? "gain" : ""}`.trim(),
         style: `--score: ${strength.toFixed(1)}%`,
         "aria-pressed": off,
         "aria-label":
@@ -166,13 +180,13 @@ function heads(server) {
       (each) => !(["silence", "isolate"].includes(each.do) && each.kind === name && each.layer === layer),
     );
     const every = Array.from({ length: count }, (_, head) => ({ do: "silence", kind: name, layer, head }));
-    change(every.every(({ head }) => silent(name, layer, head)) ? others : [...others, ...every]);
+    requestChanges(every.every(({ head }) => isSilenced(name, layer, head)) ? others : [...others, ...every]);
   }
 
   /** Silence a head or let it speak again; or keep it, and silence the others of its layer. */
   function press(name, layer, head, count) {
     const here = { kind: name, layer };
-    const isolated = find({ do: "isolate", ...here });
+    const isolated = findChange({ do: "isolate", ...here });
     const silenced = { do: "silence", ...here, head };
     if (only) {
       const kept = isolated?.heads ?? [];
@@ -180,11 +194,14 @@ function heads(server) {
       const others = changes().filter(
         (each) => each !== isolated && !(each.do === "silence" && each.kind === name && each.layer === layer),
       );
-      change([...others, ...(next.length && next.length < count ? [{ do: "isolate", ...here, heads: next }] : [])]);
+      requestChanges([
+        ...others,
+        ...(next.length && next.length < count ? [{ do: "isolate", ...here, heads: next }] : []),
+      ]);
     } else if (isolated && !isolated.heads.includes(head)) {
       const next = [...isolated.heads, head].sort((a, b) => a - b); // it may speak again
-      put({ do: "isolate", ...here }, next.length < count ? { ...isolated, heads: next } : null);
-    } else toggle(silenced);
+      replaceChange({ do: "isolate", ...here }, next.length < count ? { ...isolated, heads: next } : null);
+    } else toggleChange(silenced);
     update({ layer, head }); // while the server is at work
   }
 
@@ -192,7 +209,7 @@ function heads(server) {
     "div",
     {},
     h("div", { class: "controls" }, kind.element, mode.element),
-    scrolling(grid),
+    scrollBox(grid),
     h("div", { class: "controls sweep" }, which, sample.element),
     told,
   );
@@ -206,14 +223,14 @@ function summary({ drop, unbroken, sentences, reference }, kind) {
   const places = {
     layer: most.layer + 1,
     head: most.head + 1,
-    whole: percent(unbroken),
-    left: percent(Math.max(0, unbroken - most.value)),
+    whole: formatPercent(unbroken),
+    left: formatPercent(Math.max(0, unbroken - most.value)),
     sentences,
     said: reference && word(reference, "target"),
   };
   const key = unbroken < SEEN ? "small" : Math.abs(most.value) < LEAST ? "same" : most.value < 0 ? "better" : "said";
   const told = nodes(reference || key === "small" ? `panel.sweep.${key}` : `panel.sweep.${key}_many`, places);
-  return state.whole ? [...told, " ", t("panel.sweep.unbroken")] : told;
+  return state.baseline ? [...told, " ", t("panel.sweep.unbroken")] : told;
 }
 
 // ---- masks ----
@@ -223,8 +240,8 @@ function masks() {
   const cell = h("div", { class: "controls" });
   const at = { query: 0, key: 0 };
   function draw() {
-    const { run, whole, kind } = state;
-    const before = (whole ?? run).attention;
+    const { run, baseline, kind } = state;
+    const before = (baseline ?? run).attention;
     const removals = KINDS.map((name) => {
       const nothing = before[name].allowed.flat().every(Boolean);
       return pressed(
@@ -233,7 +250,7 @@ function masks() {
         nothing ? { disabled: true, title: t("panel.masks.nothing") } : {},
       );
     });
-    renew(removed, removals);
+    replaceKeepingFocus(removed, removals);
     const { queries, keys, allowed } = run.attention[kind];
     at.query = Math.min(at.query, queries.length - 1);
     at.key = Math.min(at.key, keys.length - 1);
@@ -249,7 +266,7 @@ function masks() {
       h("span", {}, t(allowed[at.query][at.key] ? "panel.masks.close" : "panel.masks.open")),
     );
     const [from, to] = SIDES[kind];
-    renew(cell, [
+    replaceKeepingFocus(cell, [
       h("small", {}, t(`kind.${kind}`)),
       h("span", { class: from }, pick("query", queries)),
       "→",
@@ -276,10 +293,10 @@ function temperatures() {
   range.addEventListener("input", () => {
     const value = TEMPERATURES[range.valueAsNumber];
     output.textContent = `÷ ${value}`;
-    put({ do: "temperature", kind }, value === 1 ? null : { do: "temperature", kind, temperature: value });
+    replaceChange({ do: "temperature", kind }, value === 1 ? null : { do: "temperature", kind, temperature: value });
   });
   function draw() {
-    const now = find({ do: "temperature", kind })?.temperature ?? 1;
+    const now = findChange({ do: "temperature", kind })?.temperature ?? 1;
     const distance = (value) => Math.abs(Math.log(value / now));
     const at = TEMPERATURES.reduce(
       (nearest, value, i) => (distance(value) < distance(TEMPERATURES[nearest]) ? i : nearest),
@@ -292,7 +309,7 @@ function temperatures() {
       kind = value;
       draw();
     };
-    renew(select, [
+    replaceKeepingFocus(select, [
       choice(
         t("panel.temperature.of"),
         ["all", ...KINDS].map((name) => [name, t(`change.of.${name}`)]),
@@ -310,12 +327,12 @@ function positions() {
   const body = h("div", {});
   function draw() {
     if (!state.run.model.positions) return body.replaceChildren(h("p", { class: "hint" }, t("panel.positions.none")));
-    renew(
+    replaceKeepingFocus(
       body,
       Object.keys(STACKS).map((stack) => {
-        const now = find({ do: "positions", stack });
+        const now = findChange({ do: "positions", stack });
         const set = (how, seed = 0) =>
-          put({ do: "positions", stack }, how === "kept" ? null : { do: "positions", stack, how, seed });
+          replaceChange({ do: "positions", stack }, how === "kept" ? null : { do: "positions", stack, how, seed });
         const how = segmented(
           t(`change.of.${stack}`),
           ["kept", "removed", "shuffled"].map((name) => [name, t(`panel.positions.${name}`)]),
@@ -354,7 +371,7 @@ function words(server) {
   async function learn() {
     const { checkpoint } = state.run;
     known = { checkpoint, ...nothing };
-    const said = await once("vocabulary", { checkpoint }, server.vocabulary).catch(() => nothing);
+    const said = await askOnce("vocabulary", { checkpoint }, server.vocabulary).catch(() => nothing);
     if (known.checkpoint !== checkpoint) return;
     known = { checkpoint, ...said };
     draw();
@@ -362,12 +379,12 @@ function words(server) {
   function draw() {
     if (!open.has("words")) return;
     if (known.checkpoint !== state.run.checkpoint) learn();
-    const { run, whole, step } = state;
-    const { source } = whole ?? run;
+    const { run, baseline, step } = state;
+    const { source } = baseline ?? run;
     const count = source.filter((token) => token !== "P").length;
     place = Math.min(place, count - 1);
-    const swapped = find({ do: "swap_word", position: place })?.word ?? "";
-    renew(swap, [
+    const swapped = findChange({ do: "swap_word", position: place })?.word ?? "";
+    replaceKeepingFocus(swap, [
       h("span", { class: "name" }, t("panel.words.swap")),
       choice(
         t("panel.words.which"),
@@ -387,19 +404,22 @@ function words(server) {
         ],
         swapped,
         (value) =>
-          put({ do: "swap_word", position: place }, value ? { do: "swap_word", position: place, word: value } : null),
+          replaceChange(
+            { do: "swap_word", position: place },
+            value ? { do: "swap_word", position: place, word: value } : null,
+          ),
       ),
     ]);
-    const forced = find({ do: "force_word", step })?.word ?? "";
+    const forced = findChange({ do: "force_word", step })?.word ?? "";
     const { candidates } = run.steps[step];
-    const likely = candidates.map(({ token, probability }) => [token, `${token}  ${percent(probability)}`]);
+    const likely = candidates.map(({ token, probability }) => [token, `${token}  ${formatPercent(probability)}`]);
     const others = known.target
       .filter((token) => !candidates.some((each) => each.token === token))
       .map((token) => [token, token]);
-    renew(force, [
+    replaceKeepingFocus(force, [
       h("span", { class: "name" }, t("panel.words.force", { step: step + 1 })),
       choice(t("panel.words.say"), [["", t("panel.words.own")], ...likely, ...others], forced, (value) =>
-        put({ do: "force_word", step }, value ? { do: "force_word", step, word: value } : null),
+        replaceChange({ do: "force_word", step }, value ? { do: "force_word", step, word: value } : null),
       ),
     ]);
   }
@@ -412,7 +432,7 @@ function residuals() {
   const body = h("div", { class: "residuals" });
   function draw() {
     const { attention } = state.run;
-    renew(
+    replaceKeepingFocus(
       body,
       Object.entries(STACKS).map(([stack, sublayers]) =>
         h(

@@ -1,25 +1,25 @@
 // What if: parts of the network taken away, beside the unbroken run. Left as it is, right as it is broken, and the difference.
 
-import { editMask, find, silent, toggle } from "../core/changes.js";
-import { h, isSpecial, renew, scrolling, segmented, word } from "../core/dom.js";
-import { nodes, percent, t } from "../core/i18n.js";
-import { KINDS, SIDES, axes, difference, heatmap, mark, tips } from "../charts/attention-map.js";
+import { editMask, findChange, isSilenced, toggleChange } from "../core/changes.js";
+import { h, isSpecial, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { nodes, formatPercent, t } from "../core/i18n.js";
+import { KINDS, SIDES, mapHeading, mapDifference, heatmap, markRow, cellTips } from "../charts/attention-map.js";
 import { fixed } from "../core/numbers.js";
-import { panel } from "./what-if-controls.js";
-import { pickers } from "./head-picker.js";
+import { changeControls } from "./what-if-controls.js";
+import { headPicker } from "./head-picker.js";
 import { pictureButtons } from "../charts/export.js";
-import { follow, likelihood, state, update } from "../core/state.js";
+import { subscribe, likelihood, state, update } from "../core/state.js";
 
 export function mount({ element, server, signal }) {
   const say = h("p", { class: "say", "aria-live": "polite" });
-  const steps = scrolling();
+  const steps = scrollBox();
   const tried = h("div", { class: "tried" });
   const kind = segmented(
     t("attention.which"),
     KINDS.map((name) => [name, t(`kind.${name}`)]),
     (value) => update({ kind: value }),
   );
-  const which = pickers();
+  const which = headPicker();
   const heading = h("h2");
   const maps = ["whole", "broken", "difference"].map((name) => {
     const place = h("div", { class: "large" });
@@ -28,8 +28,8 @@ export function mount({ element, server, signal }) {
       "div",
       { class: "map", "data-map": name },
       title,
-      scrolling(place),
-      tips(place, signal),
+      scrollBox(place),
+      cellTips(place, signal),
       pictureButtons(place, () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`),
     );
     return { name, title, place, column };
@@ -41,7 +41,7 @@ export function mount({ element, server, signal }) {
   );
   const hint = h("p", { class: "hint" }, t("whatif.cells"));
   const hush = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
-  const controls = panel({ server, signal });
+  const controls = changeControls({ server, signal });
   element.replaceChildren(
     say,
     h(
@@ -70,42 +70,48 @@ export function mount({ element, server, signal }) {
   let drawn = [];
   let apart = null; // the difference of the two runs that are drawn
   const draw = () => {
-    const { run, whole, step } = state;
+    const { run, baseline, step } = state;
     if (!element.offsetParent) return;
     const map = run.attention[state.kind];
     kind.set(state.kind);
     which.draw(map);
     controls.draw();
-    maps.forEach(({ name, column }) => (column.hidden = !whole && name !== "broken")); // with nothing broken there is one map
+    maps.forEach(({ name, column }) => (column.hidden = !baseline && name !== "broken")); // with nothing broken there is one map
     const width = maps[1].place.parentElement.clientWidth;
-    const depends = [run, whole, state.kind, state.layer, state.head, step, width];
+    const depends = [run, baseline, state.kind, state.layer, state.head, step, width];
     if (depends.every((value, i) => value === drawn[i])) return;
-    if (whole && (drawn[0] !== run || drawn[1] !== whole)) apart = difference(run, whole);
+    if (baseline && (drawn[0] !== run || drawn[1] !== baseline)) apart = mapDifference(run, baseline);
     drawn = depends;
-    say.replaceChildren(...aloud(run, whole));
+    say.replaceChildren(...aloud(run, baseline));
     const strayed = run.beside?.some((each, i) => each.kept !== null && !each.same_input && i < run.steps.length);
-    renew(steps, [
-      stepTable(run, whole ?? run),
+    replaceKeepingFocus(steps, [
+      stepTable(run, baseline ?? run),
       ...(strayed ? [h("p", { class: "hint" }, `* ${t("whatif.other_input")}`)] : []),
     ]);
-    renew(tried, [h("h3", {}, t("whatif.try")), h("div", { class: "starters" }, starters(whole ?? run))]);
-    heading.replaceChildren(...axes(state.kind, state.layer, state.head));
-    hush.hidden = !silent(state.kind, state.layer, state.head, run.changes);
-    const runs = { whole, broken: run, difference: apart };
+    replaceKeepingFocus(tried, [
+      h("h3", {}, t("whatif.try")),
+      h("div", { class: "starters" }, starters(baseline ?? run)),
+    ]);
+    heading.replaceChildren(...mapHeading(state.kind, state.layer, state.head));
+    hush.hidden = !isSilenced(state.kind, state.layer, state.head, run.changes);
+    const runs = { whole: baseline, broken: run, difference: apart };
     for (const { name, title, place, column } of maps) {
       if (column.hidden) continue;
-      if (name === "broken") title.textContent = t(whole ? "whatif.broken" : "whatif.whole");
+      if (name === "broken") title.textContent = t(baseline ? "whatif.broken" : "whatif.whole");
       const picture = heatmap(state.kind, state.layer, state.head, {
         width,
         sides: SIDES[state.kind],
         run: runs[name],
       });
-      mark(picture, state.kind === "encoder" || step >= runs[name].attention[state.kind].queries.length ? null : step);
+      markRow(
+        picture,
+        state.kind === "encoder" || step >= runs[name].attention[state.kind].queries.length ? null : step,
+      );
       picture.setAttribute("aria-label", spoken(name, runs[name]));
       place.replaceChildren(picture);
     }
   };
-  follow(element, draw);
+  subscribe(element, draw);
   const sized = new ResizeObserver(() => state.run && draw());
   sized.observe(element);
   signal.addEventListener("abort", () => sized.disconnect());
@@ -114,29 +120,31 @@ export function mount({ element, server, signal }) {
 const sentence = (run) => word(run.output.join(" "), "target");
 
 /** What the changes did, in a sentence. */
-function aloud(run, whole) {
-  if (!whole) return nodes("whatif.say_whole", { said: sentence(run), share: percent(likelihood(run)) });
-  const same = run.output.join(" ") === whole.output.join(" ");
+function aloud(run, baseline) {
+  if (!baseline) return nodes("whatif.say_whole", { said: sentence(run), share: formatPercent(likelihood(run)) });
+  const same = run.output.join(" ") === baseline.output.join(" ");
   const places = {
-    before: sentence(whole),
-    share: percent(likelihood(whole)),
+    before: sentence(baseline),
+    share: formatPercent(likelihood(baseline)),
     after: sentence(run),
-    left: percent(likelihood(run)),
+    left: formatPercent(likelihood(run)),
   };
   return nodes(same ? "whatif.say_same" : "whatif.say_other", places);
 }
 
 /** What both runs say at every step, and what the broken one gives the unbroken one's word. */
-function stepTable(run, whole) {
-  const broken = run !== whole;
-  const count = Math.max(run.steps.length, whole.steps.length);
+function stepTable(run, baseline) {
+  const broken = run !== baseline;
+  const count = Math.max(run.steps.length, baseline.steps.length);
   const cell = (each, i) =>
-    each.steps[i] ? [word(each.output[i], "target"), " ", h("small", {}, percent(each.steps[i].probability))] : "–";
+    each.steps[i]
+      ? [word(each.output[i], "target"), " ", h("small", {}, formatPercent(each.steps[i].probability))]
+      : "–";
   const names = ["step", "whole", ...(broken ? ["broken", "kept"] : [])];
   const rows = Array.from({ length: count }, (_, i) => {
     const kept = run.beside?.[i].kept ?? null;
-    const change = kept === null ? null : kept - whole.steps[i].probability;
-    const other = broken && run.output[i] !== whole.output[i];
+    const change = kept === null ? null : kept - baseline.steps[i].probability;
+    const other = broken && run.output[i] !== baseline.output[i];
     return h(
       "tr",
       {
@@ -149,7 +157,7 @@ function stepTable(run, whole) {
         { scope: "row" },
         h("button", { type: "button", class: "link", disabled: i >= run.steps.length }, String(i + 1)),
       ),
-      h("td", {}, cell(whole, i)),
+      h("td", {}, cell(baseline, i)),
       broken
         ? [h("td", {}, cell(run, i)), h("td", {}, change === null ? "–" : shift(change, run.beside[i].same_input))]
         : null,
@@ -231,7 +239,12 @@ function starters(run) {
       ? [
           h(
             "button",
-            { type: "button", class: "pill toggle", "aria-pressed": Boolean(find(one)), onclick: () => toggle(one) },
+            {
+              type: "button",
+              class: "pill toggle",
+              "aria-pressed": Boolean(findChange(one)),
+              onclick: () => toggleChange(one),
+            },
             h("span", {}, nodes(`whatif.try.${name}`, places)),
           ),
         ]
