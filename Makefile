@@ -1,33 +1,48 @@
-# make demo       set up and serve the page
-# make test       set up, bring a Chromium if there is none, and run everything
-# make toy        train the shipped toy checkpoint anew
-# make classroom  train the shipped classroom checkpoint anew
-# make evaluate   print the classroom card's table again, from the shipped weights
-# make tried      measure the other sizes and schedules in the classroom's card anew (minutes)
-# make live       measure what watching costs a training, and what trainings cost the visitors who click (2 minutes)
-# make broken     measure how long a visitor waits for a broken run, and what silencing every head costs (1 minute)
-# make bench      measure everything in the README's benchmarks anew (on a machine that does nothing else)
-# make load       have thirty visitors click for 5 minutes while one trains, and then three hundred come (13 minutes)
-# make sample     print 200 sentences of the classroom's grammar, to be read through
+# For visitors
+#   make demo       set up and serve the page
+# For developers
+#   make check      format, lint, types and the fast tests: a minute, after every change
+#   make test       everything, with a browser; sets up what it needs on a fresh machine
+#   make format     format and sort everything as make check wants it
+# The shipped models
+#   make toy        train the toy checkpoint
+#   make classroom  train the classroom checkpoint
+#   make evaluate   print the table of the classroom's card from the shipped weights
+#   make tried      measure the other sizes and schedules in the classroom's card (minutes)
+#   make sample     print 200 sentences of the classroom's grammar
+# Measurements, on an idle machine
+#   make bench      the benchmarks (5 minutes)
+#   make live       the cost of watching a training, and of trainings to visitors (2 minutes)
+#   make modified   the wait for a run with interventions, and the cost of ablating every head (1 minute)
+#   make load       a class of thirty for 5 minutes, then three hundred visitors at once (13 minutes)
 
 PYTHON ?= python3
 BIN := .venv/bin
+NODE := $(BIN)/node .venv/js/node_modules
 
-.PHONY: demo test toy classroom evaluate tried live broken bench load sample
+.PHONY: demo check test format toy classroom evaluate tried sample bench live modified load
 
 demo: .venv/demo
 	$(BIN)/python app.py
 
-test: .venv/test
+check: .venv/measure .venv/js
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
-
-js: .venv/js
-	$(BIN)/node .venv/js/node_modules/@biomejs/biome/bin/biome ci
-	$(BIN)/node .venv/js/node_modules/typescript/bin/tsc -p tests/js
+	$(NODE)/@biomejs/biome/bin/biome ci
+	$(BIN)/python -m transformer.web.schema > .venv/js/schema.json
+	$(NODE)/json-schema-to-typescript/dist/src/cli.js .venv/js/schema.json .venv/js/schema.d.ts
+	$(NODE)/typescript/bin/tsc -p tests/js
 	$(BIN)/node --test tests/js/*.test.js
+	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore tests/browser
+
+test: check .venv/test
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m slow
+
+format: .venv/measure .venv/js
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(NODE)/@biomejs/biome/bin/biome check --write
 
 toy: .venv/demo
 	$(BIN)/python -m transformer.training --corpus toy --out checkpoints/toy
@@ -47,8 +62,8 @@ tried: .venv/measure
 live: .venv/demo
 	$(BIN)/python -m tests.benchmarks.live
 
-broken: .venv/test
-	$(BIN)/python -m tests.benchmarks.broken
+modified: .venv/test
+	$(BIN)/python -m tests.benchmarks.modified
 
 bench: .venv/bench
 	$(BIN)/python -m tests.benchmarks.bench

@@ -18,7 +18,10 @@ settings.load_profile("tests")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that take longest begin, so that no process works alone at the end."""
+    """Everything in a browser is slow. The slowest files begin, so that no process works alone at the end."""
+    for item in items:
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: "browser" not in item.path.parts)
 
 

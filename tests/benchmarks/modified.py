@@ -1,4 +1,4 @@
-"""`make broken`: how long a visitor waits for a broken run, beside an unbroken one; what silencing every head costs.
+"""`make modified`: how long a visitor waits for a broken run, beside an unbroken one; what silencing every head costs.
 
 Each figure is a ratio of two things run in turn on this machine; nothing here is a test.
 """
