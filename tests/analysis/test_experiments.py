@@ -26,10 +26,10 @@ SENTENCES = {"toy": "ich mochte ein bier", "babbler": "wort3 wort1 wort4"}
 
 
 def silent(layer: int, head: int) -> Callable[[str, Tensor], Tensor]:
-    """A probe that zeroes what one cross-attention head mixed."""
+    """A probe that zeroes the output of one cross-attention head."""
 
     def probe(name: str, value: Tensor) -> Tensor:
-        if name != f"decoder.{layer}.cross_attention.mixed":
+        if name != f"decoder.{layer}.cross_attention.head_output":
             return value
         assert value.size(0) == 1
         value = value.clone()

@@ -92,9 +92,9 @@ def test_attention_is_the_papers_formula(ran: Runs) -> None:
         close(seen.q @ seen.k.transpose(0, 2, 1) / math.sqrt(seen.head_dim), seen.scores)
         powers = np.where(seen.allowed, np.exp(seen.scores), 0.0)
         close(powers / powers.sum(axis=-1, keepdims=True), seen.weights)
-        close(seen.weights @ seen.v, seen.mixed)
+        close(seen.weights @ seen.v, seen.head_output)
         weights, bias = matrix(ran[0], seen, "out_proj")
-        close(np.concatenate(seen.mixed, axis=-1) @ weights.T + bias, seen.output)
+        close(np.concatenate(seen.head_output, axis=-1) @ weights.T + bias, seen.output)
 
 
 def test_the_sublayer_joins_the_residual_stream(ran: Runs) -> None:

@@ -158,7 +158,7 @@ def test_formulas_and_texts_are_those_of_the_broken_run(visit: Visit) -> None:
     for name, told in (
         ("residual", "cell.stream.dropped"),
         ("ff_residual", "cell.stream.dropped"),
-        ("mixed", "inside.silent"),
+        ("head_output", "inside.silent"),
     ):
         page.locator(f".stage .cell[data-name={name}][data-index='0']").click()
         expect(panel).to_contain_text(EN[told])

@@ -238,8 +238,8 @@ def shown_by(data: Inside, look: Look) -> dict[str, np.ndarray]:
         "score": data.scores[head, query],
         "mask": np.where(data.allowed[query], data.scores[head, query], -np.inf),
         "weight": weights,
-        "mixed": data.mixed[head, query],
-        "concat": data.mixed[:, query].ravel(),
+        "head_output": data.head_output[head, query],
+        "concat": data.head_output[:, query].ravel(),
         "output": data.output[query],
         "residual": data.residual[query],
         "sum": data.sum[query],
@@ -421,10 +421,10 @@ def expect_arithmetic(answer: dict[str, Any], data: Inside, look: Look) -> None:
         case "part":
             weight, v = data.weights[head, query, int(j)], data.v[head, int(j), i]
             expect_dot(lines[0], np.array([weight]), np.array([v]), None, value)
-        case "mixed":
+        case "head_output":
             expect_dot(lines[0], data.weights[head, query], data.v[head, :, i], None, value)
         case "output":
-            expect_dot(lines[0], data.mixed[:, query].ravel(), *row_of("out_proj", i), value)
+            expect_dot(lines[0], data.head_output[:, query].ravel(), *row_of("out_proj", i), value)
         case "hidden":
             weights, bias = row_of("linear1", i)
             before = float(weights.astype(float) @ data.ff_input[query] + (bias or 0))
@@ -524,7 +524,7 @@ def test_columns_of_numbers_add_up_to_the_number_below(drawn: dict[Look, dict[st
                 expect_model(value, text)
         parts = [rows[f"part:{j}"] for j in range(len(data.keys)) if f"part:{j}" in rows]
         assert len(parts) in (0, len(data.keys))
-        sums = [(parts, "mixed")] if parts else []
+        sums = [(parts, "head_output")] if parts else []
         sums += [
             ([rows[f"{part}residual"], rows[f"{part}output"]], f"{part}sum")
             for part in ("", "ff_")

@@ -54,7 +54,7 @@ EVERY: list[Change] = [
     DropResidual("encoder", 0, 2),
     DropResidual("decoder", 1, 3),
 ]
-BEFORE = {"scores": "qk", "mask": "qk", "mixed": "qkv"}
+BEFORE = {"scores": "qk", "mask": "qk", "head_output": "qkv"}
 
 
 def changes(*those: Change) -> Interventions:
@@ -85,9 +85,9 @@ def test_a_change_touches_what_it_names_and_nothing_before_it(change: Change) ->
 def test_a_silent_head_mixes_zero_and_the_others_of_its_layer_as_before() -> None:
     for kind, name in (("encoder", "encoder.1.self"), ("decoder", "decoder.1.self"), ("cross", "decoder.1.cross")):
         plain, broken = seen(), seen(Silence(kind, 1, 2))  # type: ignore[arg-type]
-        mixed = f"{name}_attention.mixed"
-        assert not broken[mixed][:, 2].any()
-        assert torch.equal(broken[mixed][:, [0, 1, 3]], plain[mixed][:, [0, 1, 3]])
+        head_output = f"{name}_attention.head_output"
+        assert not broken[head_output][:, 2].any()
+        assert torch.equal(broken[head_output][:, [0, 1, 3]], plain[head_output][:, [0, 1, 3]])
         assert torch.equal(broken[f"{name}_attention.weights"], plain[f"{name}_attention.weights"])
 
 
@@ -163,7 +163,7 @@ def test_a_cell_that_no_run_comes_to_changes_nothing(babbler: Translator) -> Non
 
 def test_a_query_that_may_see_nothing_mixes_nothing() -> None:
     closed = seen(*(EditMask("cross", 1, key, False) for key in range(6)))
-    assert not closed["decoder.0.cross_attention.mixed"][0, :, 1].any()
+    assert not closed["decoder.0.cross_attention.head_output"][0, :, 1].any()
     assert closed["logits"].isfinite().all()
 
 
@@ -340,7 +340,7 @@ def test_changes_combine() -> None:
     assert all(torch.equal(one[name], two[name]) for name in one)
     mask = one["decoder.0.cross_attention.mask"]
     assert mask.sum() == mask.numel() - 4  # one cell closed in each of four heads, the rest open
-    assert not one["decoder.0.cross_attention.mixed"][:, 1].any()
+    assert not one["decoder.0.cross_attention.head_output"][:, 1].any()
     assert not one["encoder.positions"].any()
     name = "decoder.0.cross_attention."
     expected = one[name + "q"] @ one[name + "k"].transpose(-2, -1) / 2 / 6

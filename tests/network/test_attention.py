@@ -32,19 +32,19 @@ def some_mask(queries: int, keys: int, seed: int) -> Tensor:
 def test_it_is_the_papers_formula_over_the_allowed_keys(queries: int, keys: int, d: int, seed: int) -> None:
     q, k, v = (torch.randn(2, 3, length, d) for length in (queries, keys, keys))
     mask = some_mask(queries, keys, seed)
-    mixed, weights = scaled_dot_product_attention(q, k, v, mask)
+    head_output, weights = scaled_dot_product_attention(q, k, v, mask)
     odds = (q.double() @ k.double().mT / math.sqrt(d)).exp() * mask
     expected = odds / odds.sum(-1, keepdim=True)
     agree(weights.double(), expected)
-    agree(mixed.double(), expected @ v.double(), atol=1e-5)
+    agree(head_output.double(), expected @ v.double(), atol=1e-5)
 
 
 def test_a_query_that_may_look_at_nothing_gets_zero_and_finite_gradients() -> None:
     q, k, v = (torch.randn(1, 1, 2, 4, requires_grad=True) for _ in range(3))
-    mixed, weights = scaled_dot_product_attention(q, k, v, torch.tensor([[True, True], [False, False]]))
+    head_output, weights = scaled_dot_product_attention(q, k, v, torch.tensor([[True, True], [False, False]]))
     assert torch.equal(weights[0, 0, 1], torch.zeros(2))
-    assert torch.equal(mixed[0, 0, 1], torch.zeros(4))
-    (mixed.sum() + weights.sum()).backward()
+    assert torch.equal(head_output[0, 0, 1], torch.zeros(4))
+    (head_output.sum() + weights.sum()).backward()
     assert all(x.grad is not None and x.grad.isfinite().all() for x in (q, k, v))
 
 

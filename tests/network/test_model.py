@@ -365,7 +365,7 @@ def test_attention_dropout_decides_whether_weights_are_dropped(attention_dropout
     seen = watch(network(dropout=0.5, attention_dropout=attention_dropout).train())
     for name in ("encoder.0.self_attention", "decoder.0.self_attention", "decoder.0.cross_attention"):
         undropped = seen[f"{name}.weights"] @ seen[f"{name}.v"]
-        assert torch.allclose(seen[f"{name}.mixed"], undropped) is not attention_dropout
+        assert torch.allclose(seen[f"{name}.head_output"], undropped) is not attention_dropout
 
 
 def test_dropout_falls_on_every_sublayers_output() -> None:

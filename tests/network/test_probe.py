@@ -21,7 +21,7 @@ def _names() -> Iterator[str]:
         yield from (f"{stack}.{part}" for part in ("embedding", "positions", "input", "output"))
         for layer in (f"{stack}.{i}" for i in range(LAYERS)):
             for attention in (f"{layer}.{kind}_attention" for kind in attentions):
-                parts = ("q", "k", "v", "scores", "mask", "weights", "mixed", "output")
+                parts = ("q", "k", "v", "scores", "mask", "weights", "head_output", "output")
                 yield from (f"{attention}.{part}" for part in parts)
             yield from (f"{layer}.feed_forward.{part}" for part in ("hidden", "output"))
             for sublayer in range(1, len(attentions) + 2):

@@ -42,7 +42,7 @@ class Silenced:
 
 
 def silence_each_head(translator: Translator, run: Translation) -> list[Silenced]:
-    """Silence every cross-attention head alone: what it mixed from its values becomes zero before W_O (§3.2.2).
+    """Silence every cross-attention head alone: its output becomes zero before W_O (§3.2.2).
 
     Row i of a batch is the same sentence with head i silent. All heads of a small network are one batch; of a large
     one as many as `_rows_at_once` allows.
@@ -103,7 +103,7 @@ def _one_head_a_row(silent: Sequence[Head | None]) -> Probe:
         if place is not None:
             kind, layer, head = place
             stack, name = PLACES[kind]
-            rows, heads = places.setdefault(f"{stack}.{layer}.{name}.mixed", ([], []))
+            rows, heads = places.setdefault(f"{stack}.{layer}.{name}.head_output", ([], []))
             rows.append(row)
             heads.append(head)
 

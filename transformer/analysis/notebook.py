@@ -79,7 +79,7 @@ scores = np.where(inside.allowed, scores, -np.inf)  # nobody looks at padding
 weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
 weights = weights / weights.sum(axis=-1, keepdims=True)
 assert np.allclose(weights, attention.weights[head], atol=1e-5)
-assert np.allclose(weights @ inside.v[head], inside.mixed[head], atol=1e-5)
+assert np.allclose(weights @ inside.v[head], inside.head_output[head], atol=1e-5)
 weights.round(3)"""
 
 # Where the network was changed, its scores and what is made of the weights may be other than the formula's.

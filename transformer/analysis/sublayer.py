@@ -38,7 +38,7 @@ class Inside:
         q, k, v: projected and split into heads (§3.2.2).
         scores: q kᵀ / sqrt(d) of every cell, those that the mask forbids included.
         allowed: bool, True = may attend.
-        weights, mixed: softmax over the allowed scores, and the values that they mix.
+        weights, head_output: softmax over the allowed scores, and the values weighted by it.
         output: the concatenated heads after W_O.
         ff_hidden: after the ReLU (§3.3).
         layer_output: what the next layer, or whatever follows the stack, reads.
@@ -60,7 +60,7 @@ class Inside:
     scores: np.ndarray  # (H, Q, K)
     allowed: np.ndarray  # (Q, K)
     weights: np.ndarray  # (H, Q, K)
-    mixed: np.ndarray  # (H, Q, d)
+    head_output: np.ndarray  # (H, Q, d)
     output: np.ndarray  # (Q, D)
     residual: np.ndarray  # (Q, D)
     sum: np.ndarray  # (Q, D)
@@ -150,7 +150,7 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
         scores=of(f"{sublayer}.scores"),
         allowed=allowed,
         weights=of(f"{sublayer}.weights"),
-        mixed=of(f"{sublayer}.mixed"),
+        head_output=of(f"{sublayer}.head_output"),
         output=of(f"{sublayer}.output"),
         residual=of(f"residual{n}"),
         sum=of(f"sum{n}"),

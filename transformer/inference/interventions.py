@@ -70,14 +70,14 @@ def _every_layer(config: TransformerConfig, kind: Kind, part: str) -> Iterator[s
 
 @dataclass(frozen=True)
 class Silence(Change):
-    """What a head mixed from its values becomes zero before W_O (§3.2.2). Its map stays."""
+    """The output of a head becomes zero before W_O (§3.2.2). Its map stays."""
 
     kind: Kind
     layer: int
     head: int
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
-        yield _attention(self.kind, self.layer, "mixed")
+        yield _attention(self.kind, self.layer, "head_output")
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         return value.index_fill(1, torch.tensor([self.head], device=value.device), 0)  # (B, H, Q, d)
@@ -104,7 +104,7 @@ class Isolate(Change):
         return (Isolate, self.kind, self.layer)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
-        yield _attention(self.kind, self.layer, "mixed")
+        yield _attention(self.kind, self.layer, "head_output")
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         others = [head for head in range(value.size(1)) if head not in self.heads]

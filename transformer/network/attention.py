@@ -26,8 +26,8 @@ def scaled_dot_product_attention(
         dropout: probability with which a weight is dropped on its way to the values.
 
     Returns:
-        The mixed values (B, H, Q, d), and the weights (B, H, Q, K) after softmax, before dropout. A query that may
-        attend to nothing has weights of zero and gets zero.
+        Every head's output (B, H, Q, d), and its weights (B, H, Q, K) after softmax, before dropout. A fully masked
+        query has weights and an output of zero.
     """
     scores = tap(probe, "scores", q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)))  # (B, H, Q, K)
     if mask is not None:
@@ -38,8 +38,8 @@ def scaled_dot_product_attention(
     if mask is not None:
         weights = weights.where(mask, 0.0)  # a row that is masked throughout is 0/0, not a number
     weights = tap(probe, "weights", weights)
-    mixed = (F.dropout(weights, dropout) if dropout else weights) @ v  # (B, H, Q, d)
-    return tap(probe, "mixed", mixed), weights
+    head_output = (F.dropout(weights, dropout) if dropout else weights) @ v  # (B, H, Q, d)
+    return tap(probe, "head_output", head_output), weights
 
 
 @dataclass
@@ -115,8 +115,8 @@ class MultiHeadAttention(nn.Module):
 
         dropout = self.dropout if self.training else 0.0
         if need_weights or probe is not None:
-            mixed, weights = scaled_dot_product_attention(q, k, v, mask, dropout, probe)
+            head_output, weights = scaled_dot_product_attention(q, k, v, mask, dropout, probe)
         else:
-            mixed, weights = F.scaled_dot_product_attention(q, k, v, mask, dropout), None
-        out = self.out_proj(mixed.transpose(1, 2).flatten(2))  # concatenated heads, (B, Q, D)
+            head_output, weights = F.scaled_dot_product_attention(q, k, v, mask, dropout), None
+        out = self.out_proj(head_output.transpose(1, 2).flatten(2))  # concatenated heads, (B, Q, D)
         return tap(probe, "output", out), weights if need_weights else None

@@ -293,14 +293,14 @@ const DRAW = {
       name: `part:${j}`,
       values: data.at("v", head, j).map((v) => weights[j] * v),
     }));
-    const mixed = data.at("mixed", head, query);
+    const headOutput = data.at("head_output", head, query);
     const digits = headIsSilenced(look)
       ? 2
       : commonDigits(
           parts.map((row) => row.values),
-          mixed,
+          headOutput,
         );
-    const largest = Math.max(...[...parts.flatMap((row) => row.values), ...mixed].map(Math.abs));
+    const largest = Math.max(...[...parts.flatMap((row) => row.values), ...headOutput].map(Math.abs));
     return [
       h("h4", {}, t("inside.parts")),
       picture(
@@ -308,9 +308,9 @@ const DRAW = {
         parts.map((row) => ({ ...row, digits })),
         { label: t("inside.parts"), largest },
       ),
-      h("h4", {}, t(headIsSilenced(look) ? "inside.silent" : "inside.mixed")),
-      picture(look, [{ label: headIsSilenced(look) ? "z" : "Σ", name: "mixed", values: mixed }], {
-        label: t(headIsSilenced(look) ? "inside.silent" : "inside.mixed"),
+      h("h4", {}, t(headIsSilenced(look) ? "inside.silent" : "inside.head_output")),
+      picture(look, [{ label: headIsSilenced(look) ? "z" : "Σ", name: "head_output", values: headOutput }], {
+        label: t(headIsSilenced(look) ? "inside.silent" : "inside.head_output"),
         largest,
         labels: data.keys,
       }),
@@ -373,9 +373,9 @@ function dropped({ run, kind, layer }, part) {
 /** Whether that was dropped which a stage adds to. */
 const isDropped = (name, look) => Object.hasOwn(DROPPED, name) && dropped(look, name === "residual" ? "" : "ff_");
 
-/** All heads' mixed values of one query, side by side. */
+/** All heads' outputs of one query, side by side. */
 const joined = ({ data, query }) =>
-  Array.from({ length: data.arrays.mixed.shape[0] }, (_, head) => data.at("mixed", head, query)).flat();
+  Array.from({ length: data.arrays.head_output.shape[0] }, (_, head) => data.at("head_output", head, query)).flat();
 
 /** Stream + change = sum, and the norm that goes with it; `part` is "" or "ff_". */
 function added(look, part) {
@@ -485,24 +485,25 @@ const ARITHMETIC = {
     };
   },
 
-  mixed(look, i) {
+  head_output(look, i) {
     const { data, head, query } = look;
     if (headIsSilenced(look))
       return {
-        title: t("cell.mixed", { n: i + 1 }),
+        title: t("cell.head_output", { n: i + 1 }),
         body: [expression(h("b", { class: "result" }, "0")), h("p", { class: "hint" }, t("inside.silent"))],
       };
     const values = data.keys.map((_, j) => data.at("v", head, j)[i]);
     const body = sumOfProducts(
-      products(data.at("weights", head, query), values, null, data.at("mixed", head, query)[i]),
+      products(data.at("weights", head, query), values, null, data.at("head_output", head, query)[i]),
     );
-    return { title: t("cell.mixed", { n: i + 1 }), body: [body, h("p", { class: "hint" }, t("cell.mixed.about"))] };
+    const about = h("p", { class: "hint" }, t("cell.head_output.about"));
+    return { title: t("cell.head_output", { n: i + 1 }), body: [body, about] };
   },
 
   concat(look, i) {
     const { data, query } = look;
     const [head, n] = [Math.floor(i / data.head_dim), i % data.head_dim];
-    const value = data.at("mixed", head, query)[n];
+    const value = data.at("head_output", head, query)[n];
     return {
       title: t("cell.concat", { n: i + 1 }),
       body: [

@@ -57,7 +57,7 @@ export async function handout(server) {
   };
   const weights = data.at("weights", head, query);
   await explainCell(look, "weight", argmax(weights));
-  await explainCell(look, "mixed", 0);
+  await explainCell(look, "head_output", 0);
   await explainCell(look, "output", 0);
 
   const body = [

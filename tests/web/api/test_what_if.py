@@ -117,7 +117,7 @@ def test_what_is_inside_a_head_is_of_the_broken_run(checkpoint: str, change: dic
     for kind in KINDS:
         sent = lesson.inside({**question, "kind": kind, "layer": 1})
         seen = look_inside(translator, run, kind, 1)
-        for name in ("scores", "weights", "mixed", "residual", "norm"):
+        for name in ("scores", "weights", "head_output", "residual", "norm"):
             array = np.frombuffer(base64.b64decode(sent["arrays"][name]["data"]), "<f4")
             np.testing.assert_array_equal(array, getattr(seen, name).ravel())
         assert sent["allowed"] == seen.allowed.tolist()
