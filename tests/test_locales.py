@@ -292,7 +292,7 @@ def dict_of(value: Any) -> dict[str, Any]:
 
 def checks() -> list[str]:
     translator = Translator.load("toy", device="cpu")
-    sentence, hot = MATERIALS["toy"].examples[0].sentence, Interventions((Temperature(2.0),))
+    sentence, hot = MATERIALS["toy"].examples[0].sentence, Interventions((Temperature(temperature=2.0),))
     runs = [translator.translate(sentence), translator.translate(sentence, interventions=hot)]
     return [each.name for run in runs for each in check(translator, run)]
 

@@ -563,7 +563,9 @@ CHANGE = st.one_of(
     st.builds(RemoveMask, KIND),
     st.builds(EditMask, KIND, PLACE, PLACE, st.booleans()),
     st.builds(Positions, STACK, st.sampled_from(["removed", "shuffled"]), st.integers(0, 999_999_999)),
-    st.builds(Temperature, st.integers(1, 10_000).map(lambda hundredths: hundredths / 100), KIND | st.just("all")),
+    st.builds(
+        Temperature, KIND | st.just("all"), temperature=st.integers(1, 10_000).map(lambda hundredths: hundredths / 100)
+    ),
     st.builds(DropResidual, STACK, PLACE, st.integers(1, 3)),
     st.builds(SwapWord, PLACE, WORD),
     st.builds(ForceWord, PLACE, WORD),

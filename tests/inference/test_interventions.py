@@ -15,7 +15,7 @@ from transformer.analysis.sublayer import look_inside, record
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import (
     CHANGES,
-    MOST,
+    MAX_CHANGES,
     NOTHING,
     Change,
     DropResidual,
@@ -49,8 +49,8 @@ EVERY: list[Change] = [
     Positions("decoder", "removed"),
     Positions("encoder", "shuffled", 1),
     Positions("decoder", "shuffled", 1),
-    Temperature(3.0),
-    Temperature(0.5, "cross"),
+    Temperature(temperature=3.0),
+    Temperature("cross", temperature=0.5),
     DropResidual("encoder", 0, 2),
     DropResidual("decoder", 1, 3),
 ]
@@ -194,7 +194,7 @@ def test_a_word_that_was_said_keeps_its_shuffled_position() -> None:
 
 
 def test_temperature_divides_the_scores_of_its_kind() -> None:
-    plain, all_kinds, cross = seen(), seen(Temperature(4.0)), seen(Temperature(4.0, "cross"))
+    plain, all_kinds, cross = seen(), seen(Temperature(temperature=4.0)), seen(Temperature("cross", temperature=4.0))
     name = "encoder.0.self_attention.scores"
     agree(all_kinds[name], plain[name] / 4)
     assert torch.equal(cross[name], plain[name])
@@ -204,7 +204,7 @@ def test_temperature_divides_the_scores_of_its_kind() -> None:
 
 def test_heat_spreads_attention_out_and_cold_sharpens_it(babbler: Translator) -> None:
     def entropy(temperature: float) -> float:
-        run = babbler.translate(SENTENCE, interventions=changes(Temperature(temperature)))
+        run = babbler.translate(SENTENCE, interventions=changes(Temperature(temperature=temperature)))
         return float(np.mean([m.entropy().mean() for m in run.attention.encoder]))
 
     cold, plain, hot = entropy(0.1), entropy(1.0), entropy(100.0)
@@ -276,7 +276,7 @@ def same(one: Translation, two: Translation) -> None:
 def test_a_change_that_changes_nothing_gives_the_unbroken_run(name: str, request: pytest.FixtureRequest) -> None:
     translator = request.getfixturevalue(name)
     sentence = {"toy": "ich möchte ein Cola", "babbler": SENTENCE}[name]
-    run = translator.translate(sentence, interventions=changes(Temperature(1.0)))
+    run = translator.translate(sentence, interventions=changes(Temperature(temperature=1.0)))
     same(translator.translate(sentence), run)
     assert translator.translate(sentence, interventions=NOTHING).steps == translator.translate(sentence).steps
 
@@ -332,8 +332,8 @@ def test_changes_combine() -> None:
         RemoveMask("cross"),
         EditMask("cross", 0, 4, False),
         Silence("cross", 0, 1),
-        Temperature(2.0, "cross"),
-        Temperature(3.0),
+        Temperature("cross", temperature=2.0),
+        Temperature(temperature=3.0),
         Positions("encoder", "removed"),
     )
     one, two = seen(*those), seen(*reversed(those))
@@ -348,11 +348,11 @@ def test_changes_combine() -> None:
 
 
 def test_the_same_changes_are_equal_in_any_order_and_undone_one_by_one(toy: Translator) -> None:
-    a, b = Silence("cross", 0, 1), Temperature(2)
+    a, b = Silence("cross", 0, 1), Temperature(temperature=2)
     assert changes(a, b) == changes(b, a, a)
     assert hash(changes(a, b)) == hash(changes(b, a))
     assert changes(a) != changes(a, b)
-    assert Temperature(2) == Temperature(2.0)
+    assert Temperature(temperature=2) == Temperature(temperature=2.0)
     left = Interventions(tuple(change for change in changes(a, b).changes if change != a))
     assert left == changes(b)
 
@@ -363,7 +363,7 @@ def test_the_same_changes_are_equal_in_any_order_and_undone_one_by_one(toy: Tran
         (EditMask("cross", 0, 0, True), EditMask("cross", 0, 0, False)),
         (Positions("encoder", "removed"), Positions("encoder", "shuffled", 1)),
         (Positions("encoder", "shuffled", 2), Positions("encoder", "shuffled", 1)),
-        (Temperature(2.0), Temperature(3.0)),
+        (Temperature(temperature=2.0), Temperature(temperature=3.0)),
         (SwapWord(0, "ein"), SwapWord(0, "ich")),
         (ForceWord(0, "a"), ForceWord(0, "i")),
         (Isolate("cross", 0, (0,)), Isolate("cross", 0, (1,))),
@@ -435,7 +435,7 @@ SILENCE = {"do": "silence", "kind": "cross", "layer": 0, "head": 0}
         [{"do": "swap_word", "position": 0, "word": "x" * 41}],
         [{"do": "force_word", "step": 0, "word": 7}],
         [{"do": "force_word", "step": 0, "word": "a"}, {"do": "force_word", "step": 0, "word": "i"}],
-        [SILENCE] * (MOST + 1),
+        [SILENCE] * (MAX_CHANGES + 1),
     ],
     ids=itertools.count(),
 )

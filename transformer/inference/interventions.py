@@ -4,8 +4,8 @@ B batch, H heads, Q queries, K keys, T positions, D model width, d one head's wi
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -20,34 +20,47 @@ PLACES = {  # kind -> its stack, and its name there
     "decoder": ("decoder", "self_attention"),
     "cross": ("decoder", "cross_attention"),
 }
-MOST = 500  # changes at once; the toy has 144 heads
-LONGEST = 40  # characters of a word
+MAX_CHANGES = 500  # at once; the toy has 144 heads
+MAX_WORD = 40  # characters
+AS_IT_IS = {"counted": False}  # a whole number that a link writes as it is; all others count from 0, and there from 1
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change. All numbers are from 0.
+    """One change. All positions count from 0.
+
+    The page reads off the fields, in their order, how a link writes a change.
+
+    Attributes:
+        do: what the change is called in JSON and in links.
+        of_sentence: whether it means nothing for another sentence.
 
     Raises:
         ValueError: a value that means nothing in any network; the message names it.
     """
 
+    do: str = field(kw_only=True, repr=False)
+    of_sentence: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         validate_field_types(self)
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type is int and not 0 <= value < 2**63:
-                raise ValueError(f"{field.name} ({value}) is not at least 0 and below 2^63")
-            if field.type is str and (not isinstance(value, str) or not 0 < len(value) <= LONGEST):
-                raise ValueError(f"{field.name} is not a word of at most {LONGEST} characters")
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.type is int and not 0 <= value < 2**63:
+                raise ValueError(f"{each.name} ({value}) is not at least 0 and below 2^63")
+            if each.type is str and (not isinstance(value, str) or not 0 < len(value) <= MAX_WORD):
+                raise ValueError(f"{each.name} is not a word of at most {MAX_WORD} characters")
 
     @property
     def place(self) -> tuple[Any, ...]:
         """What it changes: two changes of one place contradict each other."""
-        return (type(self), *(getattr(self, field.name) for field in fields(self)))
+        return (type(self), *(getattr(self, each.name) for each in fields(self)))
+
+    def check(self, config: TransformerConfig) -> None:
+        """Raises ValueError where a network of this shape has no such layer, sublayer or head."""
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
-        """The intermediates that it replaces; none where it changes what is read or said."""
+        """The intermediates that it replaces; none where it changes what is read or output."""
         yield from ()
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
@@ -72,9 +85,14 @@ def _every_layer(config: TransformerConfig, kind: Kind, part: str) -> Iterator[s
 class Silence(Change):
     """The output of a head becomes zero before W_O (§3.2.2). Its map stays."""
 
+    do: Literal["silence"] = field(default="silence", kw_only=True, repr=False)
     kind: Kind
     layer: int
     head: int
+
+    def check(self, config: TransformerConfig) -> None:
+        _within("layers of this kind", self.layer, _layers(config, PLACES[self.kind][0]))
+        _within("heads", self.head, config.n_heads)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         yield _attention(self.kind, self.layer, "head_output")
@@ -87,6 +105,7 @@ class Silence(Change):
 class Isolate(Change):
     """All heads of a layer but these become silent."""
 
+    do: Literal["isolate"] = field(default="isolate", kw_only=True, repr=False)
     kind: Kind
     layer: int
     heads: tuple[int, ...]
@@ -103,6 +122,10 @@ class Isolate(Change):
     def place(self) -> tuple[Any, ...]:
         return (Isolate, self.kind, self.layer)
 
+    def check(self, config: TransformerConfig) -> None:
+        _within("layers of this kind", self.layer, _layers(config, PLACES[self.kind][0]))
+        _within("heads", self.heads[-1], config.n_heads)
+
     def names(self, config: TransformerConfig) -> Iterator[str]:
         yield _attention(self.kind, self.layer, "head_output")
 
@@ -116,6 +139,7 @@ class RemoveMask(Change):
     """In every layer of a kind, everybody may attend to everything: in the encoder and in cross-attention to padding
     too, in the decoder to the future too (its padding stays closed)."""
 
+    do: Literal["remove_mask"] = field(default="remove_mask", kw_only=True, repr=False)
     kind: Kind
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
@@ -131,6 +155,8 @@ class RemoveMask(Change):
 class EditMask(Change):
     """Whether one query may attend to one key, in every layer of a kind."""
 
+    do: Literal["edit_mask"] = field(default="edit_mask", kw_only=True, repr=False)
+    of_sentence: ClassVar[bool] = True
     kind: Kind
     query: int
     key: int
@@ -155,9 +181,10 @@ class EditMask(Change):
 class Positions(Change):
     """Positions are not added to the words of a stack, or each word gets that of another, drawn by seed."""
 
+    do: Literal["positions"] = field(default="positions", kw_only=True, repr=False)
     stack: Stack
     how: Literal["removed", "shuffled"]
-    seed: int = 0
+    seed: int = field(default=0, metadata=AS_IT_IS)
 
     @property
     def place(self) -> tuple[Any, ...]:
@@ -180,8 +207,9 @@ class Positions(Change):
 class Temperature(Change):
     """Scores are divided by it before the softmax: above 1 attention spreads out, below 1 it sharpens."""
 
-    temperature: float
+    do: Literal["temperature"] = field(default="temperature", kw_only=True, repr=False)
     kind: Literal["all", "encoder", "decoder", "cross"] = "all"
+    temperature: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -205,9 +233,14 @@ class Temperature(Change):
 class DropResidual(Change):
     """LayerNorm(Sublayer(x)) instead of LayerNorm(x + Sublayer(x)) (§3.1). Sublayers count from 1, as norms do."""
 
+    do: Literal["drop_residual"] = field(default="drop_residual", kw_only=True, repr=False)
     stack: Stack
     layer: int
-    sublayer: int
+    sublayer: int = field(metadata=AS_IT_IS)
+
+    def check(self, config: TransformerConfig) -> None:
+        _within("layers of this stack", self.layer, _layers(config, self.stack))
+        _within("sublayers", self.sublayer, 2 if self.stack == "encoder" else 3, first=1)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         yield f"{self.stack}.{self.layer}.residual{self.sublayer}"
@@ -220,6 +253,8 @@ class DropResidual(Change):
 class SwapWord(Change):
     """Another word at a position of the source."""
 
+    do: Literal["swap_word"] = field(default="swap_word", kw_only=True, repr=False)
+    of_sentence: ClassVar[bool] = True
     position: int
     word: str
 
@@ -232,6 +267,8 @@ class SwapWord(Change):
 class ForceWord(Change):
     """What the decoder says at a step, whatever it would say; it goes on from there."""
 
+    do: Literal["force_word"] = field(default="force_word", kw_only=True, repr=False)
+    of_sentence: ClassVar[bool] = True
     step: int
     word: str
 
@@ -240,18 +277,10 @@ class ForceWord(Change):
         return (ForceWord, self.step)
 
 
-CHANGES: dict[str, type[Change]] = {  # their names in JSON; where two change one tensor, the first here goes first
-    "silence": Silence,
-    "isolate": Isolate,
-    "remove_mask": RemoveMask,
-    "edit_mask": EditMask,
-    "positions": Positions,
-    "temperature": Temperature,
-    "drop_residual": DropResidual,
-    "swap_word": SwapWord,
-    "force_word": ForceWord,
-}
-_ORDER = list(CHANGES.values())
+# Every change there is. Where two change one tensor, the first here goes first.
+AnyChange = Silence | Isolate | RemoveMask | EditMask | Positions | Temperature | DropResidual | SwapWord | ForceWord
+CHANGES: dict[str, type[Change]] = {change.do: change for change in get_args(AnyChange)}
+_ORDER = list(CHANGES)
 
 
 @dataclass(frozen=True)
@@ -265,14 +294,14 @@ class Interventions:
     changes: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(self.changes) > MAX_CHANGES:
+            raise ValueError(f"At most {MAX_CHANGES} changes can be made at once.")
         changes = dict.fromkeys(self.changes)
-        if len(changes) > MOST:
-            raise ValueError(f"That is {len(changes)} changes at once, and at most {MOST} are possible.")
         places: dict[tuple[Any, ...], Change] = {}
         for change in changes:
             if (other := places.setdefault(change.place, change)) is not change:
                 raise ValueError(f"{change} contradicts {other}.")
-        ordered = sorted(changes, key=lambda change: (_ORDER.index(type(change)), repr(change)))
+        ordered = sorted(changes, key=lambda change: (_ORDER.index(change.do), repr(change)))
         object.__setattr__(self, "changes", tuple(ordered))
 
     @classmethod
@@ -284,28 +313,16 @@ class Interventions:
         """
         if not isinstance(data, list):
             raise ValueError("Changes are a list.")
-        if len(data) > MOST:
-            raise ValueError(f"That is {len(data)} changes at once, and at most {MOST} are possible.")
-        return cls(tuple(_change(item) for item in data))
+        return cls(tuple(_change(item) for item in data[: MAX_CHANGES + 1]))
 
     def to_json(self) -> list[dict[str, Any]]:
         """One object a change: `{"do": "silence", "kind": "cross", "layer": 0, "head": 3}`."""
-        names = {kind: name for name, kind in CHANGES.items()}
-        return [{"do": names[type(change)], **asdict(change)} for change in self.changes]
+        return [asdict(change) for change in self.changes]
 
     def check(self, config: TransformerConfig) -> None:
         """Raises ValueError where a network of this shape has no such layer, sublayer or head."""
         for change in self.changes:
-            match change:
-                case Silence(kind=kind, layer=layer, head=head):
-                    _within("layers of this kind", layer, _layers(config, PLACES[kind][0]))
-                    _within("heads", head, config.n_heads)
-                case Isolate(kind=kind, layer=layer, heads=heads):
-                    _within("layers of this kind", layer, _layers(config, PLACES[kind][0]))
-                    _within("heads", heads[-1], config.n_heads)
-                case DropResidual(stack=stack, layer=layer, sublayer=sublayer):
-                    _within("layers of this stack", layer, _layers(config, stack))
-                    _within("sublayers", sublayer, 2 if stack == "encoder" else 3, first=1)
+            change.check(config)
 
     def probe(self, config: TransformerConfig, positions: Tensor) -> Probe | None:
         """What makes them in a network of this shape; None where they change only what is read and said.
@@ -337,20 +354,15 @@ def _within(what: str, value: int, count: int, first: int = 0) -> None:
 
 
 def _change(item: Any) -> Change:
-    if not isinstance(item, dict):
-        raise ValueError("A change is an object.")
-    name = item.get("do")
+    name = item.get("do") if isinstance(item, dict) else None
     if not isinstance(name, str) or name not in CHANGES:
-        raise ValueError(f"A change's “do” is one of {', '.join(CHANGES)}.")
-    kind, values = CHANGES[name], {key: value for key, value in item.items() if key != "do"}
-    known = [field.name for field in fields(kind)]
-    if unknown := [key for key in values if key not in known]:
-        raise ValueError(f"{name} has no {str(unknown[0])[:LONGEST]!r}; it has {', '.join(known)}.")
-    if nested := [key for key, value in values.items() if isinstance(value, dict | list) and key != "heads"]:
-        raise ValueError(f"{name}: {nested[0]} is one value.")
+        raise ValueError(f"A change is an object whose “do” is one of {', '.join(CHANGES)}.")
+    if any(isinstance(value, dict) or (isinstance(value, list) and key != "heads") for key, value in item.items()):
+        raise ValueError(f"{name}: each field is one value.")
     try:
-        return kind(**values)
-    except TypeError:
-        raise ValueError(f"{name} needs {', '.join(known)}.") from None
+        return CHANGES[name](**item)
+    except TypeError:  # a field is missing, or unknown
+        known = [each.name for each in fields(CHANGES[name]) if each.name != "do"]
+        raise ValueError(f"{name} takes {', '.join(known)}.") from None
     except ValueError as error:
         raise ValueError(f"{name}: {str(error)[:200]}.") from None
