@@ -35,7 +35,7 @@ from transformer.web.api import training as train
 from transformer.web.api import what_if as whatif
 from transformer.web.page import ACTIONS, EVENTS
 from transformer.web.server import mcp_tools as tools
-from transformer.web.sessions.model_store import KEY
+from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
 Ask = Callable[["Question"], Awaitable[Any]]
 TOY = ("Ich möchte ein Bier", "ich mochte ein cola", "ein Cola", "ich ein Bier", "mochte ein bier", "Cola Bier ein")
@@ -79,7 +79,7 @@ class Question:
                 return f"event {number}"
             case {"fn_name": name}:
                 return f"function {name}"
-        return f"{self.verb} /{re.sub(f'{KEY}[^/]+', '{key}', self.path.partition('?')[0])}"
+        return f"{self.verb} /{re.sub(f'{OWN_MODEL_PREFIX}[^/]+', '{key}', self.path.partition('?')[0])}"
 
     def answer(self, kind: str, body: bytes) -> Any:
         """The part of a response that is the answer, given its content type."""

@@ -27,8 +27,8 @@ from .component import ASSETS, preloads, view
 from .server import mcp_tools as tools
 from .server.access_log import logged
 from .server.gradio_internals import REFUSALS, Blocks
-from .server.request_limits import Guard
-from .server.request_queue import InLine, line
+from .server.request_limits import RequestLimits
+from .server.request_queue import QueueMiddleware, line
 from .server.routes import ROUTES
 
 EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
@@ -73,7 +73,7 @@ def launch() -> dict[str, Any]:
     return LAUNCH | {
         "app_kwargs": {
             "routes": routes,
-            "middleware": [Middleware(Guard), Middleware(InLine)],
+            "middleware": [Middleware(RequestLimits), Middleware(QueueMiddleware)],
             "exception_handlers": REFUSALS,
             **more,
         }

@@ -27,7 +27,7 @@ from transformer.storage.checkpoint import FOLDER
 from transformer.storage.portable import load_portable
 from transformer.web.api import lesson, models
 from transformer.web.api import runs as handlers
-from transformer.web.sessions.model_store import shelf
+from transformer.web.sessions.model_store import model_store
 
 from .test_runs import BIER, json_values
 
@@ -172,7 +172,7 @@ def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Pat
     assert job
     file = tmp_path / "mine.safetensors"
     list(live(job, file))
-    key = shelf().put(load_portable(file), "v", file)
+    key = model_store().put(load_portable(file), "v", file)
     sent = json.loads(json.dumps(lesson.provenance({"checkpoint": key})))
     assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("mine", None, 5)
     assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (2, 2)
@@ -180,7 +180,7 @@ def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Pat
     found = sent["trained"]["settings"]
     assert found.keys() == shape.keys() | {"dropout", "tie_weights"} | learning
     assert found | shape == found
-    shelf().forget(key)
+    model_store().forget(key)
     assert lesson.provenance({"checkpoint": "toy"})["trained"] is None
 
 

@@ -21,7 +21,7 @@ from transformer.mistakes import MISTAKES, DecodingMistake, Side
 from transformer.storage.portable import load_portable
 from transformer.web.api import mistakes as bugs
 from transformer.web.api.models import CorruptCheckpointError
-from transformer.web.sessions.model_store import KEY, shelf
+from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, model_store
 from transformer.web.sessions.training_queue import BusyError, Event
 
 from .test_runs import BIER, json_values
@@ -82,9 +82,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     job = plan({"name": "small", "corpus": "own", "pairs": pairs, "watch": "", "held_out": 0, **settings}, Limits()).job
     assert job
     list(live(job, file))
-    key = shelf().put(load_portable(file), "v", file)
+    key = model_store().put(load_portable(file), "v", file)
     yield key
-    shelf().forget(key)
+    model_store().forget(key)
 
 
 @pytest.mark.parametrize("mistake", DECODING, ids=lambda mistake: mistake.name)
@@ -99,14 +99,14 @@ def test_a_model_of_a_visit_shows_them_too_or_says_why_not(mistake: DecodingMist
 
 
 def test_a_head_of_one_number_has_nothing_to_scale(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = shelf().find(own).translator.checkpoint.model.config  # type: ignore[union-attr]
+    config = model_store().find(own).translator.checkpoint.model.config  # type: ignore[union-attr]
     monkeypatch.setattr(type(config), "head_dim", 1)
     assert asked("unscaled", own, "Danke")["error"]["key"] == "bugs.nothing_to_scale"
 
 
 def test_a_model_that_is_gone_and_a_word_that_is_unknown_are_refused_as_everywhere() -> None:
     assert asked("never_stops", "toy", "wasser")["error"]["key"] == "error.unknown"
-    assert asked("never_stops", f"{KEY}gone", BIER)["error"]["key"] == "error.model_gone"
+    assert asked("never_stops", f"{OWN_MODEL_PREFIX}gone", BIER)["error"]["key"] == "error.model_gone"
 
 
 @pytest.mark.parametrize("name", ["never_stops", "no_eval"])  # which is shown on the classroom's model anyway
@@ -170,7 +170,7 @@ def test_a_program_gets_code_numbers_and_texts() -> None:
 
 
 class Busy:
-    """A workshop that shows what a test has it show."""
+    """A training queue that shows what a test has it show."""
 
     def __init__(self, *events: Event | str | BusyError) -> None:
         self.events = events
@@ -195,7 +195,7 @@ def progress(side: str, *points: tuple[int, float]) -> str:
 def test_a_mistake_of_training_is_shown_in_the_workshop(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [progress("wrong", (1, 3.0)), progress("wrong", (2, 2.5)), progress("right", (1, 2.0))]
     shop = Busy({"event": "waiting", "place": 1}, {"event": "run", "run": "x"}, *told, json.dumps(SYMPTOM) + "\n")
-    monkeypatch.setattr(bugs, "workshop", lambda: shop)
+    monkeypatch.setattr(bugs, "training_queue", lambda: shop)
     answer = called(bugs.spot_the_bug("causal_mask"))
     assert (answer["kind"], answer["checkpoint"], answer["sentence"]) == ("training", None, "s")
     assert (answer["wrong"]["losses"], answer["right"]["losses"]) == ([3.0, 2.5], [2.0])
@@ -207,7 +207,7 @@ def test_a_mistake_of_training_is_shown_in_the_workshop(monkeypatch: pytest.Monk
 
 def test_one_model_that_is_tested_twice_was_trained_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = Busy(progress("wrong", (1, 3.0)), json.dumps(SYMPTOM) + "\n")
-    monkeypatch.setattr(bugs, "workshop", lambda: shop)
+    monkeypatch.setattr(bugs, "training_queue", lambda: shop)
     answer = called(bugs.spot_the_bug("teacher_forced_test"))
     assert answer["wrong"]["losses"] == answer["right"]["losses"] == [3.0]
 
@@ -220,7 +220,7 @@ DIED = {"event": "error", "message": Message("train.died").for_page()}
     [(BusyError("train.crowded"), "Too many visitors"), (DIED, "died|ended"), (None, "going down")],
 )
 def test_what_the_workshop_refuses_is_told(event: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bugs, "workshop", lambda: Busy(*filter(None, [event])))
+    monkeypatch.setattr(bugs, "training_queue", lambda: Busy(*filter(None, [event])))
     with pytest.raises(gr.Error, match=said):
         called(bugs.spot_the_bug("rank_collapse"))
 

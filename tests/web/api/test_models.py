@@ -25,7 +25,7 @@ from transformer.web.api import lesson, models
 from transformer.web.api import runs as handlers
 from transformer.web.api import what_if as whatif
 from transformer.web.api.models import ModelExpiredError
-from transformer.web.sessions.model_store import KEY, Shelf
+from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 
 from ...live.test_stream import job
 from ...visitors import sentences
@@ -49,13 +49,13 @@ Handler = Callable[[Any], dict[str, Any]]
 
 
 @pytest.fixture
-def shelf(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelStore]:
     """The server's, of this test alone."""
-    shelf = Shelf(Limits())
+    store = ModelStore(Limits())
     for module in (models, lesson):
-        monkeypatch.setattr(module, "shelf", lambda: shelf)
-    yield shelf
-    shelf.close()
+        monkeypatch.setattr(module, "model_store", lambda: store)
+    yield store
+    store.close()
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +72,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-def shelved(shelf: Shelf, file: Path, visit: str = "me") -> str:
+def shelved(store: ModelStore, file: Path, visit: str = "me") -> str:
     """Its key."""
-    copy = shelf.folder / f"{visit}.safetensors"
+    copy = store.folder / f"{visit}.safetensors"
     copy.write_bytes(file.read_bytes())
-    return shelf.put(load_portable(copy), visit, copy)
+    return store.put(load_portable(copy), visit, copy)
 
 
 @pytest.fixture
-def key(shelf: Shelf, files: dict[str, Path]) -> str:
-    return shelved(shelf, files["plain"])
+def key(store: ModelStore, files: dict[str, Path]) -> str:
+    return shelved(store, files["plain"])
 
 
 def asked(handler: Handler, key: str, sentence: str = SENTENCE, **more: Any) -> dict[str, Any]:
@@ -106,8 +106,8 @@ def error_of(key: str, sentence: str) -> str:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_an_own_model_is_shown(shelf: Shelf, files: dict[str, Path], name: str) -> None:
-    key = shelved(shelf, files[name])
+def test_an_own_model_is_shown(store: ModelStore, files: dict[str, Path], name: str) -> None:
+    key = shelved(store, files[name])
     run = shown(key)
     expected = Translator(load_portable(files[name]).checkpoint, key).translate(SENTENCE)
     assert run["checkpoint"] == key
@@ -118,8 +118,8 @@ def test_an_own_model_is_shown(shelf: Shelf, files: dict[str, Path], name: str) 
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_an_own_model_passes_all_checks(shelf: Shelf, files: dict[str, Path], name: str) -> None:
-    key = shelved(shelf, files[name])
+def test_an_own_model_passes_all_checks(store: ModelStore, files: dict[str, Path], name: str) -> None:
+    key = shelved(store, files[name])
     for sentence in (SENTENCE, "guten danke"):
         found = asked(lesson.checks, key, sentence)["checks"]
         assert [(each["name"], each["ok"]) for each in found] == [
@@ -129,8 +129,10 @@ def test_an_own_model_passes_all_checks(shelf: Shelf, files: dict[str, Path], na
 
 @pytest.mark.parametrize("handler", HANDLERS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_view_answers_for_an_own_model(shelf: Shelf, files: dict[str, Path], name: str, handler: Handler) -> None:
-    assert "error" not in asked(handler, shelved(shelf, files[name]))
+def test_every_view_answers_for_an_own_model(
+    store: ModelStore, files: dict[str, Path], name: str, handler: Handler
+) -> None:
+    assert "error" not in asked(handler, shelved(store, files[name]))
 
 
 def test_its_heads_are_silenced_one_by_one(key: str) -> None:
@@ -239,14 +241,14 @@ def test_a_table_has_no_formula_in_it(key: str) -> None:
     assert "danke" in {row["key_token"] for row in rows}
 
 
-def test_a_notebook_names_its_file_and_runs_beside_it(key: str, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_notebook_names_its_file_and_runs_beside_it(key: str, store: ModelStore, tmp_path: Path) -> None:
     answer = asked(lesson.notebook, key)
     assert answer["name"] == "Mein Modell-attention.ipynb"
     assert key not in answer["text"]
     cells = json.loads(answer["text"])["cells"]
     code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
     assert "Translator.load('Mein-Modell.safetensors', device=\"cpu\")" in code[0]
-    (tmp_path / "Mein-Modell.safetensors").write_bytes(shelf.find(key).file.read_bytes())
+    (tmp_path / "Mein-Modell.safetensors").write_bytes(store.find(key).file.read_bytes())
     run = "import json, sys\nspace = {}\nfor cell in json.load(sys.stdin):\n    exec(cell, space)\n"
     done = subprocess.run(
         [sys.executable, "-c", run],
@@ -264,9 +266,9 @@ def test_a_notebook_names_its_file_and_runs_beside_it(key: str, shelf: Shelf, tm
 # Gone, and other visits'
 
 
-def test_a_model_that_is_forgotten_is_gone(key: str, shelf: Shelf) -> None:
+def test_a_model_that_is_forgotten_is_gone(key: str, store: ModelStore) -> None:
     assert shown(key)
-    shelf.forget(key)
+    store.forget(key)
     assert error_of(key, "Guten Morgen") == "error.model_gone"
     with pytest.raises(ModelExpiredError):
         models.translator(key)
@@ -277,30 +279,40 @@ def test_a_model_that_is_forgotten_is_gone(key: str, shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("handler", [handlers.show, handlers.heads, lesson.inside, lesson.checks, lesson.notebook])
-def test_what_was_asked_before_is_gone_too(key: str, shelf: Shelf, handler: Handler) -> None:
+def test_what_was_asked_before_is_gone_too(key: str, store: ModelStore, handler: Handler) -> None:
     def ask() -> str:
         return json.dumps(handlers.show(SENTENCE, key) if handler is handlers.show else asked(handler, key))
 
     assert "is gone" not in ask()
-    shelf.forget(key)
+    store.forget(key)
     assert "is gone" in ask()
 
 
-def test_a_program_is_not_answered_from_memory_either(key: str, shelf: Shelf) -> None:
+def test_a_program_is_not_answered_from_memory_either(key: str, store: ModelStore) -> None:
     handlers.translate(SENTENCE, key)
-    shelf.forget(key)
+    store.forget(key)
     with pytest.raises(gr.Error, match="gone"):
         handlers.translate(SENTENCE, key)
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-def test_every_view_says_that_a_model_is_gone(key: str, shelf: Shelf, handler: Handler) -> None:
-    shelf.forget(key)
+def test_every_view_says_that_a_model_is_gone(key: str, store: ModelStore, handler: Handler) -> None:
+    store.forget(key)
     assert "is gone" in asked(handler, key, "Guten Morgen")["error"]
 
 
-@pytest.mark.parametrize("name", [KEY, f"{KEY}x", f"{KEY}../toy", f"{KEY}\0", f"{KEY}\ud800", KEY + "x" * 5000])
-def test_a_key_that_never_was_is_gone_too(shelf: Shelf, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        OWN_MODEL_PREFIX,
+        f"{OWN_MODEL_PREFIX}x",
+        f"{OWN_MODEL_PREFIX}../toy",
+        f"{OWN_MODEL_PREFIX}\0",
+        f"{OWN_MODEL_PREFIX}\ud800",
+        OWN_MODEL_PREFIX + "x" * 5000,
+    ],
+)
+def test_a_key_that_never_was_is_gone_too(store: ModelStore, name: str) -> None:
     assert error_of(name, SENTENCE) == "error.model_gone"
     assert isinstance(ModelExpiredError(), CheckpointError)
     for handler in HANDLERS:
@@ -312,19 +324,19 @@ def test_what_is_no_key_is_no_checkpoint(key: str, name: str) -> None:
     assert error_of(name, SENTENCE) == "error.no_checkpoint"
 
 
-def test_no_answer_has_another_visits_key_or_words_in_it(shelf: Shelf, files: dict[str, Path]) -> None:
-    theirs, mine = shelved(shelf, files["tied"], "them"), shelved(shelf, files["plain"], "me")
+def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore, files: dict[str, Path]) -> None:
+    theirs, mine = shelved(store, files["tied"], "them"), shelved(store, files["plain"], "me")
     answers = [handlers.show(SENTENCE, mine), handlers.show("wasser", mine), handlers.show(SENTENCE, f"{mine}x")]
     answers += [handlers.show(SENTENCE, "nothing"), handlers.show("Ich möchte ein Bier"), models.about(mine)]
     answers += [asked(handler, name) for handler in HANDLERS for name in (mine, f"{mine}x", "nothing", "toy")]
     said = json.dumps(answers)
     assert theirs not in said
     assert "them" not in said
-    assert str(shelf.folder) not in said
+    assert str(store.folder) not in said
 
 
-def test_two_models_of_one_visit_are_two(shelf: Shelf, files: dict[str, Path]) -> None:
-    one, two = shelved(shelf, files["plain"], "me"), shelved(shelf, files["pre-norm"], "me too")
+def test_two_models_of_one_visit_are_two(store: ModelStore, files: dict[str, Path]) -> None:
+    one, two = shelved(store, files["plain"], "me"), shelved(store, files["pre-norm"], "me too")
     assert one != two
     assert shown(one)["attention"] != shown(two)["attention"]
 
@@ -332,12 +344,14 @@ def test_two_models_of_one_visit_are_two(shelf: Shelf, files: dict[str, Path]) -
 # Files that lie
 
 
-def test_a_model_that_says_a_false_corpus_only_offers_what_it_cannot_take(shelf: Shelf, files: dict[str, Path]) -> None:
+def test_a_model_that_says_a_false_corpus_only_offers_what_it_cannot_take(
+    store: ModelStore, files: dict[str, Path]
+) -> None:
     portable = load_portable(files["plain"])
     for corpus in ("toy", "classroom"):
-        file = shelf.folder / corpus
+        file = store.folder / corpus
         file.write_bytes(b"")
-        key = shelf.put(type(portable)(**(vars(portable) | {"corpus": corpus})), corpus, file)
+        key = store.put(type(portable)(**(vars(portable) | {"corpus": corpus})), corpus, file)
         models.about(key)
         assert shown(key)["output"]
         for handler in HANDLERS:

@@ -25,7 +25,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How often a process was prepared. None is."""
     asked: list[str] = []
     shop = SimpleNamespace(limits=Limits(), prepare=lambda: asked.append("process"))
-    monkeypatch.setattr(train, "workshop", lambda: shop)
+    monkeypatch.setattr(train, "training_queue", lambda: shop)
     return asked
 
 

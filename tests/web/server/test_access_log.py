@@ -14,7 +14,7 @@ from transformer.web.api import lesson
 from transformer.web.api import runs as handlers
 from transformer.web.server import access_log as log
 from transformer.web.server.gradio_internals import Blocks
-from transformer.web.sessions.model_store import KEY
+from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
 
 @pytest.fixture
@@ -73,7 +73,14 @@ def test_actions_are_not_told_where_it_is_not(
 
 @pytest.mark.parametrize(
     ("checkpoint", "said"),
-    [("toy", "toy"), ("classroom", "classroom"), (f"{KEY}geheim", "own"), ("geheim", None), (5, None), (["toy"], None)],
+    [
+        ("toy", "toy"),
+        ("classroom", "classroom"),
+        (f"{OWN_MODEL_PREFIX}geheim", "own"),
+        ("geheim", None),
+        (5, None),
+        (["toy"], None),
+    ],
 )
 def test_only_shipped_checkpoints_are_named(lines: Any, checkpoint: Any, said: str | None) -> None:
     log.logged(lesson.shapes)({"checkpoint": checkpoint, "sentence": "ich"})

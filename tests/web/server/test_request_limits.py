@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from transformer.web.server.request_limits import MAX_BODY, MAX_CALL, UNBOUNDED, WITH_TABLES, Guard
+from transformer.web.server.request_limits import MAX_BODY, MAX_CALL, UNBOUNDED, WITH_TABLES, RequestLimits
 from transformer.web.server.routes import ROUTES
 
 JOIN = "/gradio_api/queue/join"
@@ -30,7 +30,7 @@ def client() -> Iterator[TestClient]:
     routes = [Route(path, size, methods=["POST"]) for path in ("/size", UNBOUNDED, WITH_TABLES, JOIN)]
     app = Starlette(
         routes=[*routes, Route("/broken", broken, methods=["POST"])],
-        middleware=[Middleware(Guard)],
+        middleware=[Middleware(RequestLimits)],
     )
     with TestClient(app) as client:
         yield client

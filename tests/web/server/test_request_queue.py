@@ -19,8 +19,17 @@ from starlette.testclient import TestClient
 
 from transformer.web.server import request_queue as module
 from transformer.web.server.gradio_internals import Blocks
-from transformer.web.server.request_queue import AT_ONCE, DEFAULTS, LONGEST, RETRAINS, FullError, InLine, Line, turn
-from transformer.web.sessions.model_store import KEY
+from transformer.web.server.request_queue import (
+    AT_ONCE,
+    DEFAULTS,
+    LONGEST,
+    RETRAINS,
+    Line,
+    QueueFullError,
+    QueueMiddleware,
+    turn,
+)
+from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
 from ..sessions.test_training_queue import in_a_loop
 
@@ -87,7 +96,7 @@ def test_questions_in_line_hold_so_much_memory_and_no_more(monkeypatch: pytest.M
         return Response(await request.body())
 
     path = "/gradio_api/run/translate"
-    app = Starlette(routes=[Route(path, answer, methods=["POST"])], middleware=[Middleware(InLine)])
+    app = Starlette(routes=[Route(path, answer, methods=["POST"])], middleware=[Middleware(QueueMiddleware)])
     with TestClient(app) as client:
         assert client.post(path, content=b"0123456789").content == b"0123456789"
         refused = client.post(path, content=b"0123456789a")
@@ -135,7 +144,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Line:
 
 
 def served(endpoint: Callable[[Request], Awaitable[Response]]) -> TestClient:
-    return TestClient(Starlette(routes=[Route(PATH, endpoint, methods=["POST"])], middleware=[Middleware(InLine)]))
+    return TestClient(
+        Starlette(routes=[Route(PATH, endpoint, methods=["POST"])], middleware=[Middleware(QueueMiddleware)])
+    )
 
 
 @pytest.mark.parametrize(("action", "working"), [("translate", 1), (RETRAINS, 0)])
@@ -164,7 +175,7 @@ async def test_what_comes_by_another_road_waits_in_the_same_line(here: Line) -> 
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert (here.waiting, done) == (1, [])
-    with pytest.raises(FullError, match="Too many are asking"):
+    with pytest.raises(QueueFullError, match="Too many are asking"):
         await work(2)
     with pytest.raises(gr.Error, match="Too many are asking"):
         await Blocks().process_api(SimpleNamespace(name="translate"), [])
@@ -229,7 +240,7 @@ def test_a_question_that_does_not_arrive_is_given_up(here: Line, monkeypatch: py
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await InLine(app)({"type": "http", "method": "POST", "path": PATH}, receive, send)
+        await QueueMiddleware(app)({"type": "http", "method": "POST", "path": PATH}, receive, send)
 
     in_a_loop(ask())
     assert sent[0]["status"] == 408
@@ -241,7 +252,7 @@ def test_a_question_that_does_not_arrive_is_given_up(here: Line, monkeypatch: py
 async def test_a_visits_own_model_keeps_nobody_else_waiting(here: Line) -> None:
     """It may be as large as the paper's, and take seconds."""
     own = module.line(own=True)
-    async with turn("sweep", {"data": [f"{KEY}abc"]}):
+    async with turn("sweep", {"data": [f"{OWN_MODEL_PREFIX}abc"]}):
         assert (own.working, here.working) == (1, 0)
         async with turn("translate", ["Ich möchte ein Bier", "toy"]):
             assert (own.working, here.working) == (1, 1)

@@ -22,9 +22,9 @@ from transformer.web.server import routes
 from transformer.web.server.access_log import LOG
 from transformer.web.server.request_limits import MAX_BODY
 from transformer.web.server.routes import AT_ONCE, LONGEST_VISIT, ROUTES
-from transformer.web.sessions import training_queue as workshop
-from transformer.web.sessions.model_store import KEY, Shelf
-from transformer.web.sessions.training_queue import BusyError, Event, Workshop, _Ticket
+from transformer.web.sessions import training_queue
+from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
+from transformer.web.sessions.training_queue import BusyError, Event, TrainingQueue, _Ticket
 
 from ...live.test_plan import question
 from ...live.test_stream import TINY
@@ -36,26 +36,26 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
-    """A workshop and its shelf, which the routes and the handlers take for the server's."""
-    kept = Shelf(Limits())
-    shop = Workshop(kept.limits, kept)
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainingQueue]:
+    """A training queue and its store, which the routes and the handlers take for the server's."""
+    kept = ModelStore(Limits())
+    shop = TrainingQueue(kept.limits, kept)
     for module in (routes, models, lesson):
-        monkeypatch.setattr(module, "shelf", lambda: kept)
-    monkeypatch.setattr(routes, "workshop", lambda: shop)
+        monkeypatch.setattr(module, "model_store", lambda: kept)
+    monkeypatch.setattr(routes, "training_queue", lambda: shop)
     yield shop
     shop.close()
     kept.close()
 
 
 @pytest.fixture
-def client(shop: Workshop) -> Iterator[TestClient]:
+def client(shop: TrainingQueue) -> Iterator[TestClient]:
     with TestClient(APP) as client:
         yield client
 
 
-def limited(shop: Workshop, **limits: int) -> None:
-    shop.limits = shop._shelf.limits = Limits(**limits)
+def limited(shop: TrainingQueue, **limits: int) -> None:
+    shop.limits = shop._store.limits = Limits(**limits)
 
 
 def tiny(**changes: Any) -> dict[str, Any]:
@@ -80,14 +80,14 @@ def refusal(response: Any, status: int = 400) -> str:
     return answer["error"]["key"]
 
 
-def on_disk(shop: Workshop) -> list[Path]:
-    return list(shop._shelf.folder.iterdir())
+def on_disk(shop: TrainingQueue) -> list[Path]:
+    return list(shop._store.folder.iterdir())
 
 
 # The whole way
 
 
-def test_a_model_is_trained_taken_home_brought_back_and_says_the_same(client: TestClient, shop: Workshop) -> None:
+def test_a_model_is_trained_taken_home_brought_back_and_says_the_same(client: TestClient, shop: TrainingQueue) -> None:
     answer = client.post("/train", json=tiny(steps=30, watch="Danke"))
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("application/x-ndjson")
@@ -112,7 +112,7 @@ def test_a_model_is_trained_taken_home_brought_back_and_says_the_same(client: Te
         one, two = (handlers.show(sentence, each["checkpoint"])["run"] for each in (model, again))
         assert one.pop("checkpoint") != two.pop("checkpoint")
         assert one == two
-    assert sorted(on_disk(shop)) == sorted(kept.file for kept in shop._shelf._models.values())
+    assert sorted(on_disk(shop)) == sorted(kept.file for kept in shop._store._models.values())
     assert client.delete(f"/models/{model['checkpoint']}").json() == {}
     assert client.get(f"/models/{model['checkpoint']}").status_code == 404
     assert client.get(f"/models/{again['checkpoint']}").content == file.content
@@ -123,10 +123,10 @@ def test_a_model_is_trained_taken_home_brought_back_and_says_the_same(client: Te
 # A training
 
 
-class Idle(Workshop):
+class Idle(TrainingQueue):
     """Trains nothing, and knows what it was asked."""
 
-    def __init__(self, kept: Shelf) -> None:
+    def __init__(self, kept: ModelStore) -> None:
         super().__init__(kept.limits, kept)
         self.asked: list[tuple[Any, str]] = []
         self.stopped: list[str] = []
@@ -151,9 +151,9 @@ class Idle(Workshop):
 
 
 @pytest.fixture
-def idle(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Idle:
-    idle = Idle(shop._shelf)
-    monkeypatch.setattr(routes, "workshop", lambda: idle)
+def idle(shop: TrainingQueue, monkeypatch: pytest.MonkeyPatch) -> Idle:
+    idle = Idle(shop._store)
+    monkeypatch.setattr(routes, "training_queue", lambda: idle)
     return idle
 
 
@@ -262,7 +262,7 @@ def test_any_bytes_are_refused(client: TestClient, idle: Idle, body: bytes) -> N
     assert on_disk(idle) == []
 
 
-def test_another_sites_page_may_not_ask(client: TestClient, shop: Workshop, idle: Idle, file: bytes) -> None:
+def test_another_sites_page_may_not_ask(client: TestClient, shop: TrainingQueue, idle: Idle, file: bytes) -> None:
     elsewhere = {"sec-fetch-site": "cross-site"}
     assert refusal(client.post("/train", json=tiny(), headers=elsewhere)) == "train.no_question"
     assert refusal(client.post("/models?visit=me", content=file, headers=elsewhere)) == "train.no_question"
@@ -285,25 +285,25 @@ def file(tmp_path: Path) -> bytes:
 
 
 @pytest.mark.parametrize("visit", ["", "?visit=", f"?visit={'x' * (LONGEST_VISIT + 1)}", "?visits=me"])
-def test_a_file_is_of_a_visit(client: TestClient, shop: Workshop, file: bytes, visit: str) -> None:
+def test_a_file_is_of_a_visit(client: TestClient, shop: TrainingQueue, file: bytes, visit: str) -> None:
     assert refusal(client.post(f"/models{visit}", content=file)) == "train.no_question"
     assert on_disk(shop) == []
     assert client.post(f"/models?visit={'x' * LONGEST_VISIT}", content=file).status_code == 200
 
 
-def test_a_file_that_is_none_is_refused_and_not_kept(client: TestClient, shop: Workshop, file: bytes) -> None:
+def test_a_file_that_is_none_is_refused_and_not_kept(client: TestClient, shop: TrainingQueue, file: bytes) -> None:
     for body in (b"", b"nothing", file[:100], file[:-1], file + b"x", bytes([file[-1] ^ 1]).join([file[:-1], b""])):
         assert refusal(client.post("/models?visit=me", content=body)) in ("file.foreign", "file.broken")
         assert on_disk(shop) == []
 
 
-def test_a_file_of_too_large_a_network_is_refused(client: TestClient, shop: Workshop, file: bytes) -> None:
+def test_a_file_of_too_large_a_network_is_refused(client: TestClient, shop: TrainingQueue, file: bytes) -> None:
     limited(shop, parameters=100)
     assert refusal(client.post("/models?visit=me", content=file)) == "file.parameters"
     assert on_disk(shop) == []
 
 
-def test_a_full_shelf_refuses_a_file(client: TestClient, shop: Workshop, file: bytes, tmp_path: Path) -> None:
+def test_a_full_shelf_refuses_a_file(client: TestClient, shop: TrainingQueue, file: bytes, tmp_path: Path) -> None:
     limited(shop, megabytes=1)
     large = content(packed(d_model=512, n_heads=4), tmp_path)
     assert refusal(client.post("/models?visit=me", content=large)) == "shelf.full"
@@ -311,7 +311,7 @@ def test_a_full_shelf_refuses_a_file(client: TestClient, shop: Workshop, file: b
     assert client.post("/models?visit=me", content=file).status_code == 200
 
 
-def test_files_of_a_visit_push_out_only_its_own(client: TestClient, shop: Workshop, file: bytes) -> None:
+def test_files_of_a_visit_push_out_only_its_own(client: TestClient, shop: TrainingQueue, file: bytes) -> None:
     limited(shop, models=2)
 
     def bring(visit: str) -> str:
@@ -334,7 +334,7 @@ def test_files_of_a_visit_push_out_only_its_own(client: TestClient, shop: Worksh
     ],
 )
 def test_a_file_is_called_as_its_model_in_safe_letters(
-    client: TestClient, shop: Workshop, name: str, disposition: str, tmp_path: Path
+    client: TestClient, shop: TrainingQueue, name: str, disposition: str, tmp_path: Path
 ) -> None:
     named = Portable(**(vars(packed()) | {"name": name}))
     brought = client.post("/models?visit=me", content=content(named, tmp_path)).json()["model"]
@@ -342,10 +342,10 @@ def test_a_file_is_called_as_its_model_in_safe_letters(
     headers = client.get(f"/models/{brought['checkpoint']}").headers
     assert headers["content-disposition"] == f"attachment; {disposition}"
     assert "x" not in headers
-    assert all(file.parent == shop._shelf.folder for file in on_disk(shop))
+    assert all(file.parent == shop._store.folder for file in on_disk(shop))
 
 
-def test_a_name_that_would_be_a_header_is_none(client: TestClient, shop: Workshop, tmp_path: Path) -> None:
+def test_a_name_that_would_be_a_header_is_none(client: TestClient, shop: TrainingQueue, tmp_path: Path) -> None:
     named = Portable(**(vars(packed()) | {"name": "\r\nX: y"}))
     assert refusal(client.post("/models?visit=me", content=content(named, tmp_path))) == "file.broken"
 
@@ -355,8 +355,8 @@ def test_a_name_that_would_be_a_header_is_none(client: TestClient, shop: Worksho
     [
         *(
             "toy",
-            KEY,
-            f"{KEY}x",
+            OWN_MODEL_PREFIX,
+            f"{OWN_MODEL_PREFIX}x",
             "..",
             "../toy",
             "../../etc/passwd",
@@ -366,7 +366,7 @@ def test_a_name_that_would_be_a_header_is_none(client: TestClient, shop: Worksho
         *("/etc/passwd", "%2fetc%2fpasswd", "..\\..\\x", "%00", "x" * 5000, "", "%ff", "~", "."),
     ],
 )
-def test_a_key_that_is_none_gives_nothing(client: TestClient, shop: Workshop, file: bytes, key: str) -> None:
+def test_a_key_that_is_none_gives_nothing(client: TestClient, shop: TrainingQueue, file: bytes, key: str) -> None:
     client.post("/models?visit=me", content=file)
     (kept,) = on_disk(shop)
     for path in (f"/models/{key}", f"/models/{kept.name}", f"/models/../{kept}", f"/models/..%2f{kept.parent.name}"):
@@ -377,8 +377,13 @@ def test_a_key_that_is_none_gives_nothing(client: TestClient, shop: Workshop, fi
     assert on_disk(shop) == [kept]
 
 
-def test_only_the_methods_that_there_are_answer(client: TestClient, shop: Workshop) -> None:
-    for method, path in (("GET", "/train"), ("GET", "/train/stop"), ("GET", "/models"), ("POST", f"/models/{KEY}x")):
+def test_only_the_methods_that_there_are_answer(client: TestClient, shop: TrainingQueue) -> None:
+    for method, path in (
+        ("GET", "/train"),
+        ("GET", "/train/stop"),
+        ("GET", "/models"),
+        ("POST", f"/models/{OWN_MODEL_PREFIX}x"),
+    ):
         assert client.request(method, path).status_code == 405
 
 
@@ -422,14 +427,14 @@ class Caller:
 
 
 def test_a_full_disk_is_told_and_nothing_half_is_kept(
-    client: TestClient, shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, shop: TrainingQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = content(packed(), tmp_path)
     monkeypatch.setattr(routes.secrets, "token_hex", lambda size: "full")
-    full = shop._shelf.folder / "full.safetensors"
+    full = shop._store.folder / "full.safetensors"
     full.symlink_to("/dev/full")  # a device that has room for nothing
     assert refusal(client.post("/models?visit=me", content=file)) == "file.no_room"
-    assert list(shop._shelf.folder.iterdir()) == []
+    assert list(shop._store.folder.iterdir()) == []
     monkeypatch.undo()
 
 
@@ -438,7 +443,7 @@ def endless(size: int = 2**20) -> Iterator[bytes]:
         yield bytes(size)
 
 
-def test_a_question_that_is_too_long_is_not_read_to_its_end(shop: Workshop) -> None:
+def test_a_question_that_is_too_long_is_not_read_to_its_end(shop: TrainingQueue) -> None:
     async def test() -> None:
         for path in ("/train", "/train/stop"):
             caller = Caller(path, endless())
@@ -450,7 +455,7 @@ def test_a_question_that_is_too_long_is_not_read_to_its_end(shop: Workshop) -> N
     in_a_loop(test())
 
 
-def test_a_file_that_is_too_long_is_not_read_to_its_end(shop: Workshop) -> None:
+def test_a_file_that_is_too_long_is_not_read_to_its_end(shop: TrainingQueue) -> None:
     limited(shop, parameters=1000)
 
     async def test() -> None:
@@ -463,7 +468,7 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(shop: Workshop) -> None:
     in_a_loop(test())
 
 
-def test_a_file_that_breaks_off_is_not_kept(shop: Workshop, file: bytes) -> None:
+def test_a_file_that_breaks_off_is_not_kept(shop: TrainingQueue, file: bytes) -> None:
     async def test() -> None:
         caller = Caller("/models", iter([file[:100], file[100:2000]]), visit="me")
         task = asyncio.create_task(caller.call())
@@ -475,7 +480,7 @@ def test_a_file_that_breaks_off_is_not_kept(shop: Workshop, file: bytes) -> None
     in_a_loop(test())
 
 
-def test_so_many_files_are_brought_at_a_time(shop: Workshop, file: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_files_are_brought_at_a_time(shop: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes then waits with nothing read, and is sent away if it takes long."""
     monkeypatch.setattr(routes, "_places", asyncio.Semaphore(AT_ONCE))  # of this test's loop
 
@@ -511,7 +516,7 @@ def test_so_many_files_are_brought_at_a_time(shop: Workshop, file: bytes, monkey
 
 
 def test_a_file_that_takes_for_ever_is_not_waited_for(
-    shop: Workshop, file: bytes, monkeypatch: pytest.MonkeyPatch
+    shop: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routes, "SLOWEST", 0.05)
 
@@ -524,7 +529,7 @@ def test_a_file_that_takes_for_ever_is_not_waited_for(
     in_a_loop(test())
 
 
-def test_a_question_that_breaks_off_is_none(shop: Workshop) -> None:
+def test_a_question_that_breaks_off_is_none(shop: TrainingQueue) -> None:
     async def test() -> None:
         for path in ("/train", "/train/stop"):
             caller = Caller(path, iter([b'{"visit": ']))
@@ -558,7 +563,9 @@ class Asker(Whole):
 
 
 @pytest.mark.parametrize("spec", ["2.3", "2.4"])  # which tell in two ways that a client has gone
-def test_who_goes_ends_the_training_and_makes_room(shop: Workshop, spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_goes_ends_the_training_and_makes_room(
+    shop: TrainingQueue, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fakes: list[Fake] = []
 
     class Loose(Fake):
@@ -570,7 +577,7 @@ def test_who_goes_ends_the_training_and_makes_room(shop: Workshop, spec: str, mo
         fakes.append(Loose())
         return fakes[-1]
 
-    monkeypatch.setattr(workshop, "Worker", make)
+    monkeypatch.setattr(training_queue, "Worker", make)
     limited(shop, at_once=1)
 
     async def test() -> None:
@@ -596,8 +603,8 @@ def test_who_goes_ends_the_training_and_makes_room(shop: Workshop, spec: str, mo
     in_a_loop(test())
 
 
-def test_who_goes_from_the_queue_leaves_it(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workshop, "Worker", Fake)
+def test_who_goes_from_the_queue_leaves_it(shop: TrainingQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_queue, "Worker", Fake)
     monkeypatch.setattr(Fake, "begin", lambda *_: None)
     limited(shop, at_once=1)
 
@@ -619,7 +626,7 @@ def test_who_goes_from_the_queue_leaves_it(shop: Workshop, monkeypatch: pytest.M
 # Health
 
 
-def test_health_counts_who_trains_and_who_waits(client: TestClient, shop: Workshop) -> None:
+def test_health_counts_who_trains_and_who_waits(client: TestClient, shop: TrainingQueue) -> None:
     limited(shop, at_once=2)
     told = client.get("/health").json()
     assert (told["status"], told["checkpoints"]) == ("ok", ["classroom", "toy"])

@@ -10,7 +10,14 @@ import pytest
 from transformer.data import MATERIALS
 from transformer.live.limits import Limits
 from transformer.storage.portable import Portable, save_portable
-from transformer.web.sessions.model_store import KEY, SAFE_SECONDS, TEXT_BYTES, Shelf, ShelfError, file_name
+from transformer.web.sessions.model_store import (
+    OWN_MODEL_PREFIX,
+    SAFE_SECONDS,
+    TEXT_BYTES,
+    ModelStore,
+    ModelStoreFullError,
+    file_name,
+)
 
 from ...storage.test_portable import of_pairs, packed
 
@@ -29,50 +36,50 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def shelf(clock: Clock) -> Iterator[Shelf]:
-    shelf = Shelf(Limits(models=3, megabytes=1000, minutes=60), clock)
-    yield shelf
-    shelf.close()
+def store(clock: Clock) -> Iterator[ModelStore]:
+    store = ModelStore(Limits(models=3, megabytes=1000, minutes=60), clock)
+    yield store
+    store.close()
 
 
 PORTABLE = packed()
 NUMBERS = itertools.count()
 
 
-def put(shelf: Shelf, visit: str = "me", portable: Portable = PORTABLE) -> str:
-    file = shelf.folder / f"{next(NUMBERS)}.safetensors"
+def put(store: ModelStore, visit: str = "me", portable: Portable = PORTABLE) -> str:
+    file = store.folder / f"{next(NUMBERS)}.safetensors"
     save_portable(portable, file)
     try:
-        return shelf.put(portable, visit, file)
-    except ShelfError:
+        return store.put(portable, visit, file)
+    except ModelStoreFullError:
         file.unlink()
         raise
 
 
-def put_large(shelf: Shelf, visit: str = "me", megabytes: int = 1) -> str:
+def put_large(store: ModelStore, visit: str = "me", megabytes: int = 1) -> str:
     """A model that counts as so many, because of its texts."""
     model = PORTABLE.checkpoint.model
     weights = sum(values.nbytes for values in model.parameters())
-    file = shelf.folder / f"{next(NUMBERS)}.safetensors"
+    file = store.folder / f"{next(NUMBERS)}.safetensors"
     with file.open("wb") as made:
         made.truncate(weights + (megabytes * 2**20 - weights - model.positions.nbytes) // TEXT_BYTES)
     try:
-        return shelf.put(PORTABLE, visit, file)
-    except ShelfError:
+        return store.put(PORTABLE, visit, file)
+    except ModelStoreFullError:
         file.unlink()
         raise
 
 
-def kept(shelf: Shelf, *keys: str) -> list[bool]:
+def kept(store: ModelStore, *keys: str) -> list[bool]:
     """Which are there, without using them; their files are, too, and no others."""
-    assert {model.file for model in shelf._models.values()} == set(shelf.folder.iterdir())
-    assert shelf._models.keys() == shelf._used.keys()
-    return [key in shelf._models for key in keys]
+    assert {model.file for model in store._models.values()} == set(store.folder.iterdir())
+    assert store._models.keys() == store._used.keys()
+    return [key in store._models for key in keys]
 
 
-def test_a_model_is_found_by_its_key(shelf: Shelf) -> None:
-    key = put(shelf)
-    model = shelf.find(key)
+def test_a_model_is_found_by_its_key(store: ModelStore) -> None:
+    key = put(store)
+    model = store.find(key)
     assert model.portable is PORTABLE
     assert model.visit == "me"
     assert model.translator.name == key
@@ -80,16 +87,18 @@ def test_a_model_is_found_by_its_key(shelf: Shelf) -> None:
     assert model.file.is_file()
 
 
-@pytest.mark.parametrize("key", ["", "toy", KEY, KEY + "x", "../toy", "own-\0", "x" * 5000, "\ud800"])
-def test_an_unknown_key_gives_nothing(shelf: Shelf, key: str) -> None:
-    put(shelf)
-    assert shelf.find(key) is None
-    shelf.forget(key)
-    assert len(shelf._models) == 1
+@pytest.mark.parametrize(
+    "key", ["", "toy", OWN_MODEL_PREFIX, OWN_MODEL_PREFIX + "x", "../toy", "own-\0", "x" * 5000, "\ud800"]
+)
+def test_an_unknown_key_gives_nothing(store: ModelStore, key: str) -> None:
+    put(store)
+    assert store.find(key) is None
+    store.forget(key)
+    assert len(store._models) == 1
 
 
-def test_keys_are_long_and_tell_nothing_of_each_other(shelf: Shelf) -> None:
-    keys = [put(shelf, visit=str(i // 3)) for i in range(60)]
+def test_keys_are_long_and_tell_nothing_of_each_other(store: ModelStore) -> None:
+    keys = [put(store, visit=str(i // 3)) for i in range(60)]
     assert len(set(keys)) == 60
     assert all(re.fullmatch(r"own-[\w-]{32}", key) for key in keys)
     for at in range(4, 36):  # no place has the same letter in all of them, nor letters in an order
@@ -97,16 +106,16 @@ def test_keys_are_long_and_tell_nothing_of_each_other(shelf: Shelf) -> None:
     assert sorted(keys) != keys
 
 
-def test_what_the_page_is_told_has_no_other_key_and_no_visit(shelf: Shelf) -> None:
-    one, two = put(shelf, "first visit"), put(shelf, "second visit")
+def test_what_the_page_is_told_has_no_other_key_and_no_visit(store: ModelStore) -> None:
+    one, two = put(store, "first visit"), put(store, "second visit")
     for key, other in ((one, two), (two, one)):
-        told = str(shelf.find(key).about())
+        told = str(store.find(key).about())
         assert other not in told
         assert "visit" not in told
 
 
-def test_what_the_page_is_told_is_of_the_model(shelf: Shelf) -> None:
-    assert shelf.find(put(shelf)).about() == {
+def test_what_the_page_is_told_is_of_the_model(store: ModelStore) -> None:
+    assert store.find(put(store)).about() == {
         "name": "Mein Modell",
         "corpus": "own",
         "weights": sum(values.numel() for values in PORTABLE.checkpoint.model.parameters()),
@@ -116,175 +125,175 @@ def test_what_the_page_is_told_is_of_the_model(shelf: Shelf) -> None:
     }
 
 
-def test_a_forgotten_model_takes_its_file_along(shelf: Shelf) -> None:
-    one, two = put(shelf), put(shelf)
-    shelf.forget(one)
-    assert shelf.find(one) is None
-    assert kept(shelf, one, two) == [False, True]
-    shelf.forget(one)
+def test_a_forgotten_model_takes_its_file_along(store: ModelStore) -> None:
+    one, two = put(store), put(store)
+    store.forget(one)
+    assert store.find(one) is None
+    assert kept(store, one, two) == [False, True]
+    store.forget(one)
 
 
-def test_a_file_that_is_gone_already_is_no_trouble(shelf: Shelf) -> None:
-    key = put(shelf)
-    shelf.find(key).file.unlink()
-    shelf.forget(key)
-    assert kept(shelf, key) == [False]
+def test_a_file_that_is_gone_already_is_no_trouble(store: ModelStore) -> None:
+    key = put(store)
+    store.find(key).file.unlink()
+    store.forget(key)
+    assert kept(store, key) == [False]
 
 
 # A visit has so many
 
 
-def test_of_a_visits_models_the_one_that_it_used_least_lately_goes(shelf: Shelf) -> None:
-    one, two, three = put(shelf), put(shelf), put(shelf)
-    shelf.find(one)
-    four = put(shelf)
-    assert kept(shelf, one, two, three, four) == [True, False, True, True]
-    five = put(shelf)
-    assert kept(shelf, one, three, four, five) == [True, False, True, True]
+def test_of_a_visits_models_the_one_that_it_used_least_lately_goes(store: ModelStore) -> None:
+    one, two, three = put(store), put(store), put(store)
+    store.find(one)
+    four = put(store)
+    assert kept(store, one, two, three, four) == [True, False, True, True]
+    five = put(store)
+    assert kept(store, one, three, four, five) == [True, False, True, True]
 
 
-def test_a_visit_is_told_which_of_its_models_there_are(shelf: Shelf) -> None:
-    put(shelf, "other")
-    keys = [put(shelf) for _ in range(4)]
-    assert sorted(shelf.of("me")) == sorted(keys[1:])
-    assert shelf.of("nobody") == []
+def test_a_visit_is_told_which_of_its_models_there_are(store: ModelStore) -> None:
+    put(store, "other")
+    keys = [put(store) for _ in range(4)]
+    assert sorted(store.of("me")) == sorted(keys[1:])
+    assert store.of("nobody") == []
 
 
-def test_other_visits_models_make_no_place(shelf: Shelf) -> None:
-    other = put(shelf, "other")
-    keys = [put(shelf) for _ in range(5)]
-    assert kept(shelf, other, *keys) == [True, False, False, True, True, True]
+def test_other_visits_models_make_no_place(store: ModelStore) -> None:
+    other = put(store, "other")
+    keys = [put(store) for _ in range(5)]
+    assert kept(store, other, *keys) == [True, False, False, True, True, True]
 
 
 # All have so many bytes
 
 
-def test_where_room_is_short_the_model_that_was_used_least_lately_goes(shelf: Shelf, clock: Clock) -> None:
-    shelf.limits = Limits(megabytes=3)
-    keys = [put_large(shelf, visit) for visit in "abc"]
+def test_where_room_is_short_the_model_that_was_used_least_lately_goes(store: ModelStore, clock: Clock) -> None:
+    store.limits = Limits(megabytes=3)
+    keys = [put_large(store, visit) for visit in "abc"]
     clock.now += SAFE_SECONDS + 1
-    shelf.find(keys[0])
-    more = put_large(shelf, "d")
-    assert kept(shelf, *keys, more) == [True, False, True, True]
+    store.find(keys[0])
+    more = put_large(store, "d")
+    assert kept(store, *keys, more) == [True, False, True, True]
 
 
-def test_as_many_go_as_make_room(shelf: Shelf, clock: Clock) -> None:
-    shelf.limits = Limits(megabytes=4)
-    keys = [put_large(shelf, visit) for visit in "abcd"]
+def test_as_many_go_as_make_room(store: ModelStore, clock: Clock) -> None:
+    store.limits = Limits(megabytes=4)
+    keys = [put_large(store, visit) for visit in "abcd"]
     clock.now += SAFE_SECONDS + 1
-    more = put_large(shelf, "e", megabytes=2)
-    assert kept(shelf, *keys, more) == [False, False, True, True, True]
+    more = put_large(store, "e", megabytes=2)
+    assert kept(store, *keys, more) == [False, False, True, True, True]
 
 
-def test_a_model_that_somebody_uses_is_not_pushed_out(shelf: Shelf, clock: Clock) -> None:
-    shelf.limits = Limits(megabytes=2)
-    keys = [put_large(shelf, visit) for visit in "ab"]
+def test_a_model_that_somebody_uses_is_not_pushed_out(store: ModelStore, clock: Clock) -> None:
+    store.limits = Limits(megabytes=2)
+    keys = [put_large(store, visit) for visit in "ab"]
     clock.now += SAFE_SECONDS
-    with pytest.raises(ShelfError) as error:
-        put_large(shelf, "c")
+    with pytest.raises(ModelStoreFullError) as error:
+        put_large(store, "c")
     assert error.value.message.key == "shelf.full"
     assert str(error.value) == str(error.value.message)
-    assert kept(shelf, *keys) == [True, True]
+    assert kept(store, *keys) == [True, True]
     clock.now += 1
-    assert kept(shelf, put_large(shelf, "c"), *keys) == [True, False, True]
+    assert kept(store, put_large(store, "c"), *keys) == [True, False, True]
 
 
-def test_a_visits_own_oldest_makes_room_first(shelf: Shelf, clock: Clock) -> None:
-    shelf.limits = Limits(models=3, megabytes=4)
-    other, *keys = put_large(shelf, "other"), put_large(shelf), put_large(shelf), put_large(shelf)
+def test_a_visits_own_oldest_makes_room_first(store: ModelStore, clock: Clock) -> None:
+    store.limits = Limits(models=3, megabytes=4)
+    other, *keys = put_large(store, "other"), put_large(store), put_large(store), put_large(store)
     clock.now += SAFE_SECONDS + 1
-    put_large(shelf)
-    assert kept(shelf, other, *keys) == [True, False, True, True]
+    put_large(store)
+    assert kept(store, other, *keys) == [True, False, True, True]
 
 
-def test_where_there_is_no_room_nothing_is_lost(shelf: Shelf, clock: Clock) -> None:
-    shelf.limits = Limits(models=3, megabytes=4)
-    idle = put_large(shelf, "idle")
+def test_where_there_is_no_room_nothing_is_lost(store: ModelStore, clock: Clock) -> None:
+    store.limits = Limits(models=3, megabytes=4)
+    idle = put_large(store, "idle")
     clock.now += SAFE_SECONDS + 1
-    keys = [put_large(shelf) for _ in range(3)]
-    with pytest.raises(ShelfError):
-        put_large(shelf, megabytes=3)  # the idle one and one's own oldest are not enough
-    assert kept(shelf, idle, *keys) == [True] * 4
+    keys = [put_large(store) for _ in range(3)]
+    with pytest.raises(ModelStoreFullError):
+        put_large(store, megabytes=3)  # the idle one and one's own oldest are not enough
+    assert kept(store, idle, *keys) == [True] * 4
 
 
-def test_a_model_that_is_larger_than_all_room_pushes_nobody_out(shelf: Shelf, clock: Clock) -> None:
-    key = put(shelf, "idle")
+def test_a_model_that_is_larger_than_all_room_pushes_nobody_out(store: ModelStore, clock: Clock) -> None:
+    key = put(store, "idle")
     clock.now += SAFE_SECONDS + 1
-    shelf.limits = Limits(megabytes=1)
+    store.limits = Limits(megabytes=1)
     wide = packed(d_model=512, n_heads=4)
-    with pytest.raises(ShelfError):
-        put(shelf, "me", wide)
-    assert shelf.find(key)
+    with pytest.raises(ModelStoreFullError):
+        put(store, "me", wide)
+    assert store.find(key)
 
 
-def test_texts_take_room_too(shelf: Shelf) -> None:
+def test_texts_take_room_too(store: ModelStore) -> None:
     """A tiny network may come with a great many pairs."""
     few, many = (of_pairs(*((f"a{i}", f"b{i}") for i in range(count))) for count in (10, 5000))
     weights = sum(values.nbytes for values in many.checkpoint.model.parameters())
-    sizes = [shelf.find(put(shelf, portable=portable)).size for portable in (few, many)]
+    sizes = [store.find(put(store, portable=portable)).size for portable in (few, many)]
     assert sizes[0] < 100_000
     assert sizes[1] > weights + 3_000_000
-    shelf.limits = Limits(megabytes=1)
-    with pytest.raises(ShelfError):
-        put(shelf, "other", many)
+    store.limits = Limits(megabytes=1)
+    with pytest.raises(ModelStoreFullError):
+        put(store, "other", many)
 
 
 # For so long
 
 
-def test_a_model_that_nobody_uses_is_forgotten(shelf: Shelf, clock: Clock) -> None:
-    one, two = put(shelf), put(shelf, "other")
+def test_a_model_that_nobody_uses_is_forgotten(store: ModelStore, clock: Clock) -> None:
+    one, two = put(store), put(store, "other")
     clock.now += 3600
-    shelf.find(two)
+    store.find(two)
     clock.now += 1
-    assert shelf.find(one) is None
-    assert kept(shelf, one, two) == [False, True]
+    assert store.find(one) is None
+    assert kept(store, one, two) == [False, True]
     clock.now += 3599
-    assert shelf.find(two)
+    assert store.find(two)
     clock.now += 3601
-    assert shelf.find(two) is None
-    assert list(shelf.folder.iterdir()) == []
+    assert store.find(two) is None
+    assert list(store.folder.iterdir()) == []
 
 
-def test_old_models_go_before_anything_else_is_kept(shelf: Shelf, clock: Clock) -> None:
-    keys = [put(shelf, visit) for visit in "abc"]
+def test_old_models_go_before_anything_else_is_kept(store: ModelStore, clock: Clock) -> None:
+    keys = [put(store, visit) for visit in "abc"]
     clock.now += 3601
-    assert kept(shelf, put(shelf, "d"), *keys) == [True, False, False, False]
+    assert kept(store, put(store, "d"), *keys) == [True, False, False, False]
 
 
 def test_closing_leaves_nothing_on_the_disk(clock: Clock) -> None:
-    shelf = Shelf(Limits(), clock)
-    put(shelf)
-    shelf.close()
-    assert not shelf.folder.exists()
-    shelf.close()
+    store = ModelStore(Limits(), clock)
+    put(store)
+    store.close()
+    assert not store.folder.exists()
+    store.close()
 
 
 # What there is of a corpus
 
 
-def test_a_model_of_own_pairs_has_them_as_examples(shelf: Shelf) -> None:
-    material = shelf.find(put(shelf)).material
+def test_a_model_of_own_pairs_has_them_as_examples(store: ModelStore) -> None:
+    material = store.find(put(store)).material
     assert material.size == 2
     assert [example.sentence for example in material.examples] == ["wort1 wort2", "übung !"]
     assert material.read("wort1 wort2").target == "wort2 wort1"
     assert material.words["all"][0] == ("wort1 wort2", "wort2 wort1")
 
 
-def test_a_model_of_a_shipped_corpus_has_its_examples_and_its_own_size(shelf: Shelf) -> None:
+def test_a_model_of_a_shipped_corpus_has_its_examples_and_its_own_size(store: ModelStore) -> None:
     portable = Portable(**(vars(PORTABLE) | {"corpus": "classroom"}))
-    material = shelf.find(put(shelf, portable=portable)).material
+    material = store.find(put(store, portable=portable)).material
     assert material.size == 2
     assert material.examples == MATERIALS["classroom"].examples
     assert material.held_out
 
 
-def test_marks_that_stand_alone_are_read_as_the_models_one_vocabulary_reads_them(shelf: Shelf) -> None:
+def test_marks_that_stand_alone_are_read_as_the_models_one_vocabulary_reads_them(store: ModelStore) -> None:
     tied = packed(tie_weights=True, tgt_vocab_size=11)
     tied = Portable(**(vars(tied) | {"pairs": (("wie geht es ?", "how are you ?"),)}))
     plain = Portable(**(vars(packed()) | {"pairs": tied.pairs}))
-    assert shelf.find(put(shelf, portable=tied)).material.read("wie geht es ?").target == "how are you ?"
-    assert shelf.find(put(shelf, portable=plain)).material.read("wie geht es").target == "how are you ?"
+    assert store.find(put(store, portable=tied)).material.read("wie geht es ?").target == "how are you ?"
+    assert store.find(put(store, portable=plain)).material.read("wie geht es").target == "how are you ?"
 
 
 # Names of files
@@ -316,20 +325,20 @@ def test_a_file_is_called_by_letters_and_figures_alone(name: str, file: str) -> 
 # From many threads
 
 
-def test_many_threads_lose_nothing_and_leave_nothing(shelf: Shelf) -> None:
+def test_many_threads_lose_nothing_and_leave_nothing(store: ModelStore) -> None:
     errors: list[BaseException] = []
-    shelf.limits = Limits(models=2, megabytes=1000)
+    store.limits = Limits(models=2, megabytes=1000)
 
     def visit(name: str) -> None:
         try:
             for i in range(15):
-                file = shelf.folder / f"{name}-{i}"
+                file = store.folder / f"{name}-{i}"
                 file.write_bytes(b"x")
-                key = shelf.put(PORTABLE, name, file)
-                assert shelf.find(key).visit == name
-                shelf.find(KEY)
+                key = store.put(PORTABLE, name, file)
+                assert store.find(key).visit == name
+                store.find(OWN_MODEL_PREFIX)
                 if i % 3 == 0:
-                    shelf.forget(key)
+                    store.forget(key)
         except BaseException as error:
             errors.append(error)
 
@@ -339,6 +348,6 @@ def test_many_threads_lose_nothing_and_leave_nothing(shelf: Shelf) -> None:
     for thread in threads:
         thread.join(60)
     assert errors == []
-    assert kept(shelf) == []
-    assert {model.visit for model in shelf._models.values()} == {str(i) for i in range(8)}
-    assert len(shelf._models) == 16
+    assert kept(store) == []
+    assert {model.visit for model in store._models.values()} == {str(i) for i in range(8)}
+    assert len(store._models) == 16

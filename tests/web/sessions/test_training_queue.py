@@ -17,9 +17,9 @@ from transformer.live.job import Job
 from transformer.live.limits import Limits
 from transformer.storage.portable import save_portable
 from transformer.web.api import models
-from transformer.web.sessions import training_queue as workshop
-from transformer.web.sessions.model_store import KEY, Shelf, ShelfError
-from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, Event, Worker, Workshop
+from transformer.web.sessions import training_queue
+from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore, ModelStoreFullError
+from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, Event, TrainingQueue, Worker
 
 from ...live.test_stream import job
 from ...storage.test_portable import packed
@@ -81,16 +81,16 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> list[Fake]:
         made.append(Fake())
         return made[-1]
 
-    monkeypatch.setattr(workshop, "Worker", make)
+    monkeypatch.setattr(training_queue, "Worker", make)
     return made
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
-    shelf = Shelf(Limits())
-    monkeypatch.setattr(models, "shelf", lambda: shelf)
-    yield shelf
-    shelf.close()
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelStore]:
+    store = ModelStore(Limits())
+    monkeypatch.setattr(models, "model_store", lambda: store)
+    yield store
+    store.close()
 
 
 def in_a_loop(test: Coroutine[Any, Any, None]) -> None:
@@ -106,15 +106,15 @@ def in_a_loop(test: Coroutine[Any, Any, None]) -> None:
 def runs(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """A test that has an event loop, and may not hang in it."""
 
-    def run(kept: Shelf, fakes: list[Fake]) -> None:
+    def run(kept: ModelStore, fakes: list[Fake]) -> None:
         in_a_loop(test(kept, fakes))
 
     run.__name__, run.__doc__ = test.__name__, test.__doc__
     return run
 
 
-def open_workshop(kept: Shelf, **limits: int) -> Workshop:
-    return Workshop(Limits(**({"at_once": 1, "waiting": 5} | limits)), kept)
+def open_queue(kept: ModelStore, **limits: int) -> TrainingQueue:
+    return TrainingQueue(Limits(**({"at_once": 1, "waiting": 5} | limits)), kept)
 
 
 async def begun(stream: Stream) -> str:
@@ -166,8 +166,8 @@ def rest_of(stream: Stream) -> Coroutine[Any, Any, list[Event | str]]:
 
 
 @runs
-async def test_what_the_process_says_is_handed_on_and_its_model_is_kept(kept: Shelf, fakes: list[Fake]) -> None:
-    shop, other = open_workshop(kept), kept.folder / "other"
+async def test_what_the_process_says_is_handed_on_and_its_model_is_kept(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop, other = open_queue(kept), kept.folder / "other"
     save_portable(packed(), other)
     kept.put(packed(), "somebody else", other)
     stream = shop.train(JOB, "me")
@@ -195,8 +195,8 @@ async def test_what_the_process_says_is_handed_on_and_its_model_is_kept(kept: Sh
 
 
 @runs
-async def test_every_training_has_a_process_and_a_file_of_its_own(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept, at_once=3)
+async def test_every_training_has_a_process_and_a_file_of_its_own(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept, at_once=3)
     streams = [shop.train(JOB, visit) for visit in "abc"]
     keys = [await begun(stream) for stream in streams]
     tasks = [await at_work(stream, fakes) for stream in streams]
@@ -210,8 +210,8 @@ async def test_every_training_has_a_process_and_a_file_of_its_own(kept: Shelf, f
 
 
 @runs
-async def test_a_process_that_dies_is_told_and_leaves_nothing(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+async def test_a_process_that_dies_is_told_and_leaves_nothing(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept)
     stream = shop.train(JOB, "me")
     await begun(stream)
     task = await at_work(stream, fakes)
@@ -226,8 +226,8 @@ async def test_a_process_that_dies_is_told_and_leaves_nothing(kept: Shelf, fakes
 
 
 @runs
-async def test_an_error_that_the_process_tells_is_the_only_one(kept: Shelf, fakes: list[Fake]) -> None:
-    stream = open_workshop(kept).train(JOB, "me")
+async def test_an_error_that_the_process_tells_is_the_only_one(kept: ModelStore, fakes: list[Fake]) -> None:
+    stream = open_queue(kept).train(JOB, "me")
     await begun(stream)
     task = await at_work(stream, fakes)
     fakes[0].say({"event": "error", "message": {"key": "train.diverged"}}, None)
@@ -236,8 +236,8 @@ async def test_an_error_that_the_process_tells_is_the_only_one(kept: Shelf, fake
 
 
 @runs
-async def test_a_model_that_cannot_be_read_is_told_and_its_file_removed(kept: Shelf, fakes: list[Fake]) -> None:
-    stream = open_workshop(kept).train(JOB, "me")
+async def test_a_model_that_cannot_be_read_is_told_and_its_file_removed(kept: ModelStore, fakes: list[Fake]) -> None:
+    stream = open_queue(kept).train(JOB, "me")
     await begun(stream)
     task = await at_work(stream, fakes)
     fakes[0].file.write_bytes(b"no model")
@@ -249,12 +249,12 @@ async def test_a_model_that_cannot_be_read_is_told_and_its_file_removed(kept: Sh
 
 
 @runs
-async def test_a_full_shelf_is_told_and_the_file_removed(kept: Shelf, fakes: list[Fake]) -> None:
+async def test_a_full_shelf_is_told_and_the_file_removed(kept: ModelStore, fakes: list[Fake]) -> None:
     def full(*_: object) -> str:
-        raise ShelfError("shelf.full")
+        raise ModelStoreFullError("shelf.full")
 
     kept.put = full
-    stream = open_workshop(kept).train(JOB, "me")
+    stream = open_queue(kept).train(JOB, "me")
     await begun(stream)
     task = await at_work(stream, fakes)
     fakes[0].learn()
@@ -268,8 +268,8 @@ async def test_a_full_shelf_is_told_and_the_file_removed(kept: Shelf, fakes: lis
 
 
 @runs
-async def test_so_many_train_at_once_and_the_others_are_told_their_place(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept, at_once=2)
+async def test_so_many_train_at_once_and_the_others_are_told_their_place(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept, at_once=2)
     one, two, three, four, five = (shop.train(JOB, visit) for visit in "abcde")
     await begun(one)
     await begun(two)
@@ -301,8 +301,10 @@ async def test_so_many_train_at_once_and_the_others_are_told_their_place(kept: S
 
 
 @runs
-async def test_who_is_told_a_place_while_the_queue_moves_does_not_wait_for_ever(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+async def test_who_is_told_a_place_while_the_queue_moves_does_not_wait_for_ever(
+    kept: ModelStore, fakes: list[Fake]
+) -> None:
+    shop = open_queue(kept)
     one, two, three = (shop.train(JOB, visit) for visit in "abc")
     await begun(one)
     assert (await waits(two), await waits(three)) == (1, 2)
@@ -314,9 +316,9 @@ async def test_who_is_told_a_place_while_the_queue_moves_does_not_wait_for_ever(
 
 
 @runs
-async def test_who_waits_is_told_the_place_again_and_again(kept: Shelf, fakes: list[Fake]) -> None:
+async def test_who_waits_is_told_the_place_again_and_again(kept: ModelStore, fakes: list[Fake]) -> None:
     """Else a server on the way would take the line for dead."""
-    shop, seconds, workshop.HEARTBEAT_SECONDS = open_workshop(kept), workshop.HEARTBEAT_SECONDS, 0.01
+    shop, seconds, training_queue.HEARTBEAT_SECONDS = open_queue(kept), training_queue.HEARTBEAT_SECONDS, 0.01
     try:
         one, two = shop.train(JOB, "a"), shop.train(JOB, "b")
         await begun(one)
@@ -325,12 +327,12 @@ async def test_who_waits_is_told_the_place_again_and_again(kept: Shelf, fakes: l
         await begun(two)
         await two.aclose()
     finally:
-        workshop.HEARTBEAT_SECONDS = seconds
+        training_queue.HEARTBEAT_SECONDS = seconds
 
 
 @runs
-async def test_one_visit_trains_one_model_at_a_time(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept, at_once=2)
+async def test_one_visit_trains_one_model_at_a_time(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept, at_once=2)
     one = shop.train(JOB, "me")
     await begun(one)
     with pytest.raises(BusyError) as error:
@@ -347,8 +349,8 @@ async def test_one_visit_trains_one_model_at_a_time(kept: Shelf, fakes: list[Fak
 
 
 @runs
-async def test_when_too_many_wait_nobody_else_may(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept, at_once=1, waiting=2)
+async def test_when_too_many_wait_nobody_else_may(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept, at_once=1, waiting=2)
     streams = [shop.train(JOB, visit) for visit in "abc"]
     for stream in streams:
         await anext(stream)
@@ -366,8 +368,8 @@ async def test_when_too_many_wait_nobody_else_may(kept: Shelf, fakes: list[Fake]
 
 
 @runs
-async def test_who_leaves_ends_the_process_and_makes_room(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+async def test_who_leaves_ends_the_process_and_makes_room(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept)
     one, two = shop.train(JOB, "a"), shop.train(JOB, "b")
     await begun(one)
     await waits(two)
@@ -384,8 +386,8 @@ async def test_who_leaves_ends_the_process_and_makes_room(kept: Shelf, fakes: li
 
 
 @runs
-async def test_who_is_cut_off_ends_the_process_and_makes_room(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+async def test_who_is_cut_off_ends_the_process_and_makes_room(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept)
     one, two = shop.train(JOB, "a"), shop.train(JOB, "b")
     await begun(one)
     await waits(two)
@@ -402,8 +404,8 @@ async def test_who_is_cut_off_ends_the_process_and_makes_room(kept: Shelf, fakes
 
 
 @runs
-async def test_who_leaves_the_queue_lets_the_others_move_up(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+async def test_who_leaves_the_queue_lets_the_others_move_up(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept)
     one, two, three, four = (shop.train(JOB, visit) for visit in "abcd")
     await begun(one)
     assert [await waits(stream) for stream in (two, three, four)] == [1, 2, 3]
@@ -421,8 +423,8 @@ async def test_who_leaves_the_queue_lets_the_others_move_up(kept: Shelf, fakes: 
 
 
 @runs
-async def test_a_process_that_comes_too_late_is_ended(kept: Shelf, fakes: list[Fake]) -> None:
-    shop, go = open_workshop(kept), threading.Event()
+async def test_a_process_that_comes_too_late_is_ended(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop, go = open_queue(kept), threading.Event()
     take = shop._take
 
     def slowly() -> Worker:
@@ -443,16 +445,16 @@ async def test_a_process_that_comes_too_late_is_ended(kept: Shelf, fakes: list[F
 
 
 @runs
-async def test_who_is_cut_off_while_a_model_is_read_leaves_no_file(kept: Shelf, fakes: list[Fake]) -> None:
+async def test_who_is_cut_off_while_a_model_is_read_leaves_no_file(kept: ModelStore, fakes: list[Fake]) -> None:
     reading, go = threading.Event(), threading.Event()
 
     def slowly(*_: object) -> str:
         reading.set()
         assert go.wait(GENEROUS)
-        raise ShelfError("shelf.full")
+        raise ModelStoreFullError("shelf.full")
 
     kept.put = slowly
-    stream = open_workshop(kept).train(JOB, "me")
+    stream = open_queue(kept).train(JOB, "me")
     await begun(stream)
     task = await at_work(stream, fakes)
     fakes[0].learn()
@@ -469,8 +471,8 @@ async def test_who_is_cut_off_while_a_model_is_read_leaves_no_file(kept: Shelf, 
 
 
 @runs
-async def test_a_stop_is_told_to_the_process_of_that_run_alone(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept, at_once=2)
+async def test_a_stop_is_told_to_the_process_of_that_run_alone(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept, at_once=2)
     streams = [shop.train(JOB, visit) for visit in "ab"]
     keys = [await begun(stream) for stream in streams]
     tasks = [await at_work(stream, fakes) for stream in streams]
@@ -490,7 +492,7 @@ async def test_a_stop_is_told_to_the_process_of_that_run_alone(kept: Shelf, fake
 
 @runs
 async def test_a_stop_that_comes_before_the_process_has_its_job_is_told_after_it(
-    kept: Shelf, fakes: list[Fake]
+    kept: ModelStore, fakes: list[Fake]
 ) -> None:
     class Slow(Fake):
         go = threading.Event()
@@ -499,7 +501,7 @@ async def test_a_stop_that_comes_before_the_process_has_its_job_is_told_after_it
             assert self.go.wait(GENEROUS)
             super().begin(job, file)
 
-    shop, fake = open_workshop(kept), Slow()
+    shop, fake = open_queue(kept), Slow()
     shop._take = lambda: fake
     stream = shop.train(JOB, "me")
     key = await begun(stream)
@@ -518,8 +520,8 @@ async def test_a_stop_that_comes_before_the_process_has_its_job_is_told_after_it
 
 
 @runs
-async def test_one_process_is_ready_and_is_taken_first(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept, at_once=2)
+async def test_one_process_is_ready_and_is_taken_first(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept, at_once=2)
     threads = [threading.Thread(target=shop.prepare) for _ in range(10)]
     for thread in threads:
         thread.start()
@@ -546,8 +548,8 @@ async def test_one_process_is_ready_and_is_taken_first(kept: Shelf, fakes: list[
 
 
 @runs
-async def test_a_ready_process_that_has_died_is_not_taken(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+async def test_a_ready_process_that_has_died_is_not_taken(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept)
     shop.prepare()
     fakes[0].ended = True  # killed by somebody
     stream = shop.train(JOB, "me")
@@ -577,7 +579,7 @@ def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "echo"
     script.write_text(ECHO)
     script.chmod(0o755)
-    monkeypatch.setattr(workshop, "sys", SimpleNamespace(executable=str(script)))
+    monkeypatch.setattr(training_queue, "sys", SimpleNamespace(executable=str(script)))
 
 
 @pytest.mark.usefixtures("echo")
@@ -624,9 +626,9 @@ def test_a_worker_that_has_died_may_still_be_told_something_and_ended(tmp_path: 
 
 
 @pytest.mark.usefixtures("echo")
-def test_a_process_that_is_killed_makes_room_though_it_was_told_to_stop(kept: Shelf) -> None:
+def test_a_process_that_is_killed_makes_room_though_it_was_told_to_stop(kept: ModelStore) -> None:
     async def test() -> None:
-        shop = open_workshop(kept)
+        shop = open_queue(kept)
         stream = shop.train(JOB, "me")
         run = await begun(stream)
         assert '"job"' in await anext(stream)  # said back
@@ -642,11 +644,11 @@ def test_a_process_that_is_killed_makes_room_though_it_was_told_to_stop(kept: Sh
 
 
 @pytest.mark.usefixtures("echo")
-def test_a_training_that_takes_too_long_is_ended(kept: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workshop, "GRACE_SECONDS", -0.7)
+def test_a_training_that_takes_too_long_is_ended(kept: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_queue, "GRACE_SECONDS", -0.7)
 
     async def test() -> None:
-        shop = open_workshop(kept, seconds=1)
+        shop = open_queue(kept, seconds=1)
         stream = shop.train(JOB, "me")
         await begun(stream)
         task = await asked(stream)  # who asks first is not who asks then
@@ -662,9 +664,9 @@ def test_a_training_that_takes_too_long_is_ended(kept: Shelf, monkeypatch: pytes
 # And a real one
 
 
-def test_a_real_training_is_stopped_and_its_model_kept(kept: Shelf) -> None:
+def test_a_real_training_is_stopped_and_its_model_kept(kept: ModelStore) -> None:
     async def test() -> None:
-        shop = open_workshop(kept)
+        shop = open_queue(kept)
         shop.prepare()
         spare = shop._spare
         stream = shop.train(job(steps=10_000), "me")
@@ -678,7 +680,7 @@ def test_a_real_training_is_stopped_and_its_model_kept(kept: Shelf) -> None:
         assert ended["why"] == "stop"
         model = kept.find(trained["model"]["checkpoint"])
         assert model.portable.training["steps_taken"] == ended["step"] < 10_000
-        assert model.translator.translate("Guten Morgen!").checkpoint.startswith(KEY)
+        assert model.translator.translate("Guten Morgen!").checkpoint.startswith(OWN_MODEL_PREFIX)
         assert spare.process.poll() is not None
         assert shop._spare is None
 
@@ -690,8 +692,8 @@ def test_a_real_training_is_stopped_and_its_model_kept(kept: Shelf) -> None:
 
 
 @runs
-async def test_a_mistake_is_shown_in_a_process_and_leaves_nothing(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+async def test_a_mistake_is_shown_in_a_process_and_leaves_nothing(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept)
     stream = shop.show("rank_collapse", "me")
     await begun(stream)
     task = await at_work(stream, fakes)
@@ -706,8 +708,8 @@ async def test_a_mistake_is_shown_in_a_process_and_leaves_nothing(kept: Shelf, f
 
 
 @runs
-async def test_a_mistake_waits_in_the_queue_of_the_trainings(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept, waiting=1)
+async def test_a_mistake_waits_in_the_queue_of_the_trainings(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept, waiting=1)
     training = shop.train(JOB, "one")
     await begun(training)
     shown = shop.show("rank_collapse", "two")
@@ -723,8 +725,8 @@ async def test_a_mistake_waits_in_the_queue_of_the_trainings(kept: Shelf, fakes:
 
 
 @runs
-async def test_who_leaves_ends_the_process_that_shows_a_mistake(kept: Shelf, fakes: list[Fake]) -> None:
-    shop = open_workshop(kept)
+async def test_who_leaves_ends_the_process_that_shows_a_mistake(kept: ModelStore, fakes: list[Fake]) -> None:
+    shop = open_queue(kept)
     stream = shop.show("rank_collapse", "me")
     await begun(stream)
     task = await at_work(stream, fakes)
@@ -736,8 +738,8 @@ async def test_who_leaves_ends_the_process_that_shows_a_mistake(kept: Shelf, fak
 
 
 @runs
-async def test_a_mistake_that_breaks_off_says_so(kept: Shelf, fakes: list[Fake]) -> None:
-    stream = open_workshop(kept).show("rank_collapse", "me")
+async def test_a_mistake_that_breaks_off_says_so(kept: ModelStore, fakes: list[Fake]) -> None:
+    stream = open_queue(kept).show("rank_collapse", "me")
     await begun(stream)
     task = await at_work(stream, fakes)
     fakes[0].say({"event": "progress", "side": "wrong"}, None)

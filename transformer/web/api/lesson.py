@@ -23,7 +23,7 @@ from ...live.plan import SWITCHES
 from ...network.config import TransformerConfig
 from ...network.shapes import shapes as shapes_of
 from ...storage.portable import Portable
-from ..sessions.model_store import file_name, shelf
+from ..sessions.model_store import file_name, model_store
 from .models import cached_per_checkpoint, card, title, translator
 from .payload import floats
 from .runs import changes, run
@@ -144,7 +144,7 @@ def notebook(question: Any) -> dict[str, Any]:
 
 
 def _notebook(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
-    own = shelf().find(checkpoint)
+    own = model_store().find(checkpoint)
     translation = run(checkpoint, sentence, changes)
     text = notebook_of(translation, file_name(own.portable.name) if own else checkpoint)
     return {"name": f"{title(checkpoint)}-attention.ipynb", "text": text}
@@ -163,7 +163,7 @@ def provenance(question: Any) -> dict[str, Any]:
 
 def _provenance(checkpoint: str) -> dict[str, Any]:
     made = translator(checkpoint)
-    own = shelf().find(checkpoint)
+    own = model_store().find(checkpoint)
     about = "" if own else card(checkpoint)
     return {
         "checkpoint": title(checkpoint),

@@ -1,4 +1,4 @@
-"""Spot the bug: what each mistake does, for the page and for programs. Those of training are shown in the workshop."""
+"""Spot the bug: what each mistake does, for the page and for programs. Mistakes of training train small models."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from ...live.mistake_training import for_page
 from ...messages import Message
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
 from ..server.routes import NOT_A_QUESTION
-from ..sessions.training_queue import BusyError, workshop
+from ..sessions.training_queue import BusyError, training_queue
 from .models import CorruptCheckpointError, ModelExpiredError, cached_per_checkpoint, title, translator
 
 
@@ -105,7 +105,7 @@ async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkp
 
 async def _retrained(name: str) -> dict[str, Any]:
     losses: dict[str, list[float]] = {}
-    async with aclosing(workshop().show(name, secrets.token_hex(16))) as events:
+    async with aclosing(training_queue().show(name, secrets.token_hex(16))) as events:
         async for line in events:
             event = json.loads(line) if isinstance(line, str) else line
             if event["event"] == "progress":

@@ -1,4 +1,4 @@
-"""Which models there are: the shipped ones, and those of visits on the shelf."""
+"""Which models there are: the shipped ones, and those of visits on the model store."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from ...messages import Message
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
 from ..server import access_log as log
-from ..sessions.model_store import KEY, shelf
+from ..sessions.model_store import OWN_MODEL_PREFIX, model_store
 
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
 WORDS = 20  # of a held-out pair, both sides
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class ModelExpiredError(CheckpointError):
-    """A visit's model that is on the shelf no more."""
+    """A visit's model that is on the model store no more."""
 
     message = Message(
         "error.model_gone",
@@ -45,8 +45,8 @@ def translator(checkpoint: str) -> Translator:
     Raises:
         CheckpointError: there is none of that name.
     """
-    if checkpoint.startswith(KEY):
-        if model := shelf().find(checkpoint):
+    if checkpoint.startswith(OWN_MODEL_PREFIX):
+        if model := model_store().find(checkpoint):
             return model.translator
         raise ModelExpiredError
     return _shipped(checkpoint)[0]
@@ -82,7 +82,7 @@ def cached_per_checkpoint(
         @wraps(answer)
         def ask(checkpoint: str, /, *more: P.args, **named: P.kwargs) -> T:
             translator(checkpoint)
-            return (owned if checkpoint.startswith(KEY) else shipped)(checkpoint, *more, **named)
+            return (owned if checkpoint.startswith(OWN_MODEL_PREFIX) else shipped)(checkpoint, *more, **named)
 
         return ask
 
@@ -103,8 +103,8 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
 
 def material(checkpoint: str) -> Material | None:
     """What there is of its corpus."""
-    if checkpoint.startswith(KEY):
-        model = shelf().find(checkpoint)
+    if checkpoint.startswith(OWN_MODEL_PREFIX):
+        model = model_store().find(checkpoint)
         return model.material if model else None
     return MATERIALS.get(checkpoint)
 
@@ -125,13 +125,13 @@ def readable(checkpoint: str, times: int = 1) -> tuple[AlignedPair, ...]:
 
 def title(checkpoint: str) -> str:
     """What people call it."""
-    model = shelf().find(checkpoint)
+    model = model_store().find(checkpoint)
     return model.portable.name if model else checkpoint
 
 
 def about(checkpoint: str) -> dict[str, Any]:
     """What the page tells of a model before it runs."""
-    known, model = material(checkpoint), shelf().find(checkpoint)
+    known, model = material(checkpoint), model_store().find(checkpoint)
     assert known
     return {
         "checkpoint": checkpoint,

@@ -10,7 +10,7 @@ from ...data import MATERIALS, BadRow, Corpus, Table, TableError, check_rows, re
 from ...live.plan import DEFAULTS, PAPER
 from ...live.plan import plan as planned
 from ...messages import Message
-from ..sessions.training_queue import workshop
+from ..sessions.training_queue import training_queue
 
 SHOWN_WORDS = 60  # of a vocabulary
 
@@ -19,7 +19,7 @@ def opening() -> dict[str, Any]:
     """What the tab begins with."""
     sentences = {name: known.examples[0].sentence for name, known in MATERIALS.items()}
     return {
-        "limits": asdict(workshop().limits),
+        "limits": asdict(training_queue().limits),
         "defaults": DEFAULTS | {"paper": PAPER},
         "sentences": sentences | {"own": ""},
     }
@@ -50,8 +50,8 @@ def _bad(rows: Sequence[BadRow]) -> list[dict[str, Any]]:
 
 def plan(question: Any) -> dict[str, Any]:
     """What a training comes to before it starts; see live.plan.Plan."""
-    workshop().prepare()
-    found = planned(question if isinstance(question, dict) else {}, workshop().limits)
+    training_queue().prepare()
+    found = planned(question if isinstance(question, dict) else {}, training_queue().limits)
     return {
         "problems": [{"field": each.field, "message": each.message.for_page()} for each in found.problems],
         "parameters": found.parameters,

@@ -29,7 +29,7 @@ from typing import Any
 import gradio as gr
 
 from ...inference.translator import names
-from ..sessions.model_store import KEY
+from ..sessions.model_store import OWN_MODEL_PREFIX
 
 ENVIRONMENT = "TRANSFORMER_LOG"
 LOG = logging.getLogger("transformer.actions")
@@ -125,7 +125,7 @@ def _about(signature: inspect.Signature, args: Any, named: Any) -> dict[str, Any
     if not isinstance(checkpoint, str):
         checkpoint = None
     elif checkpoint not in names():
-        checkpoint = "own" if checkpoint.startswith(KEY) else None
+        checkpoint = "own" if checkpoint.startswith(OWN_MODEL_PREFIX) else None
     return {"checkpoint": checkpoint, "characters": len(sentence) if isinstance(sentence, str) else None}
 
 

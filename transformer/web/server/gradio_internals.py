@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from .access_log import OURS, fault
-from .request_queue import FullError, turn
+from .request_queue import QueueFullError, turn
 
 UNREADABLE = "This is no question that the server can read."
 UNKNOWN = "There is no such action here."
@@ -33,7 +33,7 @@ class Blocks(gr.Blocks):
         try:
             async with turn(block_fn.name, (inputs, getattr(named.get("event_data"), "_data", None))):
                 return await super().process_api(block_fn, inputs, *args, **named)
-        except FullError as error:
+        except QueueFullError as error:
             raise gr.Error(str(error), print_exception=False) from None
         except gr.Error as error:  # for the visitor; Gradio would print its message, and so what was typed
             error.print_exception = False

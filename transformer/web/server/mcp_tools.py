@@ -18,7 +18,7 @@ from ...inference.translator import positional_encoding
 from ..api import runs as handlers
 from ..api.runs import REFUSALS, run
 from . import access_log as log
-from .request_queue import FullError, turn
+from .request_queue import QueueFullError, turn
 
 ENVIRONMENT = "TRANSFORMER_MCP"
 ADDRESS = "/gradio_api/mcp"
@@ -128,7 +128,7 @@ def endpoint() -> dict[str, Any]:
             try:
                 async with turn(tool.__name__, given):
                     return await run_in_threadpool(logged, **given)
-            except FullError as error:
+            except QueueFullError as error:
                 raise ToolError(str(error)) from None
             except gr.Error as error:
                 raise ToolError(error.message) from None

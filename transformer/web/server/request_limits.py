@@ -14,7 +14,7 @@ WITH_TABLES = "/gradio_api/component_server"
 UNBOUNDED = "/models"  # which reads no more than a model can have
 
 
-class Guard:
+class RequestLimits:
     """Refuses what is larger than any question (413), files in forms, which nothing here takes (415), and addresses of
     other servers (404), from where Gradio would fetch whatever anybody asks for."""
 

@@ -22,7 +22,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..sessions.model_store import KEY
+from ..sessions.model_store import OWN_MODEL_PREFIX
 from . import access_log as log
 from .request_limits import MAX_CALL
 
@@ -110,7 +110,7 @@ def line(own: bool = False) -> Line:
     return _lines()[own]
 
 
-class FullError(Exception):
+class QueueFullError(Exception):
     """Too many wait already; its message is for visitors."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Question:
         """Whether it is there before the visitor goes.
 
         Raises:
-            FullError: it is long, and too many long ones are here.
+            QueueFullError: it is long, and too many long ones are here.
             TimeoutError: it takes too long.
         """
         async with asyncio.timeout(READ_SECONDS):
@@ -142,7 +142,7 @@ class Question:
                 self.body += piece
                 line().held += len(piece)
                 if len(self.body) > MAX_CALL and line().held > MAX_HELD:
-                    raise FullError
+                    raise QueueFullError
                 if not message.get("more_body"):
                     return True
 
@@ -150,11 +150,11 @@ class Question:
         """Whether it comes to its turn before the visitor goes; `own`: it is about a visit's own model.
 
         Raises:
-            FullError: so many wait already.
+            QueueFullError: so many wait already.
         """
         self._line = line(own)
         if self._line.full:
-            raise FullError
+            raise QueueFullError
         self._turn = self._line.join()
         if self._turn.done():
             return True
@@ -182,11 +182,11 @@ _ASKED: ContextVar[Question | None] = ContextVar("asked", default=None)
 
 @asynccontextmanager
 async def turn(action: str, asked_of: object) -> AsyncIterator[None]:
-    """Around the work of an action, and of what it was asked: what came by another road than `InLine` waits here, and
+    """Around the work of an action, and of what it was asked: what came past `QueueMiddleware` waits here, and
     what may train gives its place to the next.
 
     Raises:
-        FullError: so many wait already.
+        QueueFullError: so many wait already.
     """
     asked = _ASKED.get()
     if action == RETRAINS:
@@ -204,7 +204,7 @@ async def turn(action: str, asked_of: object) -> AsyncIterator[None]:
             question.leave()
 
 
-class InLine:
+class QueueMiddleware:
     """Has questions wait for their turn, as middleware.
 
     A question is read before it takes a place, and has left it before its answer is sent: whoever is slow at either
@@ -242,7 +242,7 @@ class InLine:
                     return
             except TimeoutError:
                 return await refuse(SLOW, 408)
-            except FullError:
+            except QueueFullError:
                 log.action("wait", started, "full", status=503, received=len(question.body))
                 return await refuse(FULL, 503, **{"Retry-After": str(COME_BACK_SECONDS)})
             unread: list[Message] = [{"type": "http.request", "body": bytes(question.body), "more_body": False}]
@@ -263,4 +263,4 @@ def _read(body: bytearray) -> dict[str, Any]:
 
 def _is_about_own(asked: object) -> bool:
     """Wherever in it the key of a model stands."""
-    return KEY in str(asked)
+    return OWN_MODEL_PREFIX in str(asked)

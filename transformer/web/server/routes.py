@@ -4,8 +4,8 @@ POST train          a question (see live.plan) with a `visit`; answers events, o
 POST train/stop     {"run"}: the training ends, and its model is kept
 POST mistake        {"name", "visit"}: trainings that show a mistake, as events (see live.retrained)
 POST models?visit=  a file; answers {"model", "kept": the keys of all the visit's models} or {"error"}
-GET models/KEY      the file
-DELETE models/KEY   forget it
+GET models/OWN_MODEL_PREFIX      the file
+DELETE models/OWN_MODEL_PREFIX   forget it
 GET health          {"status": "ok", "device", "checkpoints", "training": {"running", "waiting"},
                     "line": {"working", "waiting"}}
 """
@@ -32,8 +32,8 @@ from ...messages import Message
 from ...mistakes import MISTAKES, TrainingMistake
 from ...storage.portable import PortableError, load_portable, most_bytes, too_big
 from ..api.models import about, translator
-from ..sessions.model_store import ShelfError, file_name, shelf
-from ..sessions.training_queue import BusyError, Event, workshop
+from ..sessions.model_store import ModelStoreFullError, file_name, model_store
+from ..sessions.training_queue import BusyError, Event, training_queue
 from . import access_log as log
 from .request_limits import MAX_BODY
 from .request_queue import line
@@ -49,10 +49,10 @@ async def train(request: Request) -> Response:
     question, visit = await _visited(request)
     if not question:
         return _refused(NOT_A_QUESTION)
-    planned = await run_in_threadpool(plan, question, workshop().limits)
+    planned = await run_in_threadpool(plan, question, training_queue().limits)
     if planned.job is None:
         return _refused(planned.problems[0].message)
-    return await _answered(workshop().train(planned.job, visit))
+    return await _answered(training_queue().train(planned.job, visit))
 
 
 async def mistake(request: Request) -> Response:
@@ -60,7 +60,7 @@ async def mistake(request: Request) -> Response:
     name = question.get("name")
     if not isinstance(name, str) or not isinstance(MISTAKES.get(name), TrainingMistake):
         return _refused(NOT_A_QUESTION)
-    return await _answered(workshop().show(name, visit))
+    return await _answered(training_queue().show(name, visit))
 
 
 async def _answered(events: AsyncGenerator[Event | str]) -> Response:
@@ -95,7 +95,7 @@ class _Events(StreamingResponse):
 async def stop(request: Request) -> Response:
     question = await _question(request)
     if question:
-        workshop().stop(str(question.get("run")))
+        training_queue().stop(str(question.get("run")))
     return JSONResponse({})
 
 
@@ -120,8 +120,8 @@ async def bring(request: Request) -> Response:
 
 
 async def _brought(request: Request, visit: str) -> Response:
-    limits = workshop().limits
-    most, file = most_bytes(limits.parameters), shelf().folder / f"{secrets.token_hex(16)}.safetensors"
+    limits = training_queue().limits
+    most, file = most_bytes(limits.parameters), model_store().folder / f"{secrets.token_hex(16)}.safetensors"
     kept = False
     try:
         with file.open("wb") as written:
@@ -131,10 +131,10 @@ async def _brought(request: Request, visit: str) -> Response:
                         raise too_big(limits.parameters)
                     await asyncio.to_thread(written.write, piece)
         portable = await asyncio.to_thread(load_portable, file, limits.parameters, pick_device())
-        key = await asyncio.to_thread(shelf().put, portable, visit, file)
+        key = await asyncio.to_thread(model_store().put, portable, visit, file)
         kept = True
-        return JSONResponse({"model": about(key), "kept": shelf().of(visit)})
-    except (PortableError, ShelfError) as error:
+        return JSONResponse({"model": about(key), "kept": model_store().of(visit)})
+    except (PortableError, ModelStoreFullError) as error:
         return _refused(error.message)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -148,20 +148,20 @@ async def _brought(request: Request, visit: str) -> Response:
 
 
 async def file(request: Request) -> Response:
-    model = shelf().find(request.path_params["key"])
+    model = model_store().find(request.path_params["key"])
     if model is None or not model.file.exists():  # whoever tidies a machine's temporary files may have taken it
         return Response("This model is here no more.", 404, media_type="text/plain")
     return FileResponse(model.file, media_type="application/octet-stream", filename=file_name(model.portable.name))
 
 
 async def forget(request: Request) -> Response:
-    shelf().forget(request.path_params["key"])
+    model_store().forget(request.path_params["key"])
     return JSONResponse({})
 
 
 async def health(_: Request) -> Response:
     """Cheap enough for a load balancer that asks every second."""
-    running, waiting = workshop().busy()
+    running, waiting = training_queue().busy()
     training = {"running": running, "waiting": waiting}
     lines = line(), line(own=True)
     asking = {"working": sum(each.working for each in lines), "waiting": sum(each.waiting for each in lines)}

@@ -22,12 +22,12 @@ from ...live.limits import Limits
 from ...messages import MessageError
 from ...storage.portable import Portable
 
-KEY = "own-"  # begins every key; no shipped checkpoint is called so
+OWN_MODEL_PREFIX = "own-"  # begins every key; no shipped checkpoint is called so
 SAFE_SECONDS = 300  # since it was used last: until then another visit's model does not push it out
 TEXT_BYTES = 12  # of memory that a byte of a file's texts takes: measured with short pairs, which take most
 
 
-class ShelfError(MessageError):
+class ModelStoreFullError(MessageError):
     """A model cannot be kept."""
 
 
@@ -55,7 +55,7 @@ class Model:
         }
 
 
-class Shelf:
+class ModelStore:
     """All visits' models. May be used from any thread."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -70,9 +70,9 @@ class Shelf:
         """Keep a model and its file; returns its key.
 
         Raises:
-            ShelfError: there is no room, because others use theirs.
+            ModelStoreFullError: there is no room, because others use theirs.
         """
-        key = KEY + secrets.token_urlsafe(24)
+        key = OWN_MODEL_PREFIX + secrets.token_urlsafe(24)
         model = portable.checkpoint.model
         weights = sum(values.nbytes for values in model.parameters())
         size = weights + model.positions.nbytes + TEXT_BYTES * max(0, file.stat().st_size - weights)
@@ -116,7 +116,7 @@ class Shelf:
                 out.append(key)
                 room += model.size
         if room < 0:
-            raise ShelfError("shelf.full")
+            raise ModelStoreFullError("shelf.full")
         self._forget(*out)
 
     def _old(self) -> list[str]:
@@ -144,8 +144,8 @@ def file_name(name: str) -> str:
 
 
 @cache
-def shelf() -> Shelf:
+def model_store() -> ModelStore:
     """This server's."""
-    kept = Shelf(Limits.from_environment())
+    kept = ModelStore(Limits.from_environment())
     atexit.register(kept.close)
     return kept

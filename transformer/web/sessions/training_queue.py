@@ -19,7 +19,7 @@ from ...live.stream import NO_ROOM
 from ...messages import Message, MessageError
 from ...storage.portable import PortableError, load_portable
 from ..api.models import about
-from .model_store import Shelf, ShelfError, shelf
+from .model_store import ModelStore, ModelStoreFullError, model_store
 
 ROOT = Path(__file__).resolve().parents[3]
 HEARTBEAT_SECONDS = 15  # in the queue
@@ -88,12 +88,12 @@ class Worker:
             self.process.stdin.close()
 
 
-class Workshop:
+class TrainingQueue:
     """The queue and the processes of one server. All but `prepare` belongs to the server's event loop."""
 
-    def __init__(self, limits: Limits, models: Shelf) -> None:
+    def __init__(self, limits: Limits, models: ModelStore) -> None:
         self.limits = limits
-        self._shelf = models
+        self._store = models
         self._tickets: list[_Ticket] = []  # who trains, and behind them who waits
         self._spare: Worker | None = None
         self._lock = threading.Lock()
@@ -124,7 +124,7 @@ class Workshop:
                     ticket.worker.stop()
 
     def train(self, job: Job, visit: str) -> AsyncGenerator[Event | str]:
-        """Wait for a place, train, and put the model on the shelf: events, or lines of JSON that are events.
+        """Wait for a place, train, and put the model on the model store: events, or lines of JSON that are events.
 
         Whoever stops listening ends the training.
 
@@ -178,7 +178,7 @@ class Workshop:
                 said = 0  # say it again: a server on the way may end what is silent for long
 
     async def _trained(self, ticket: "_Ticket", job: Job) -> AsyncGenerator[Event | str]:
-        file = self._shelf.folder / f"{secrets.token_hex(16)}.safetensors"
+        file = self._store.folder / f"{secrets.token_hex(16)}.safetensors"
         kept = False
         try:
             async with aclosing(self._lines(ticket, lambda worker: worker.begin(job, file))) as lines:
@@ -215,13 +215,13 @@ class Workshop:
     async def _kept(self, trained: Event, file: Path, visit: str) -> Event:
         try:
             portable = await asyncio.to_thread(load_portable, file, self.limits.parameters, pick_device())
-            key = await asyncio.to_thread(self._shelf.put, portable, visit, file)
-        except (PortableError, ShelfError) as error:
+            key = await asyncio.to_thread(self._store.put, portable, visit, file)
+        except (PortableError, ModelStoreFullError) as error:
             return {"event": "error", "message": error.message.for_page()}
         except OSError:  # somebody else has removed it
             return {"event": "error", "message": NO_ROOM.for_page()}
         del trained["file"]
-        return {**trained, "model": about(key), "kept": self._shelf.of(visit)}
+        return {**trained, "model": about(key), "kept": self._store.of(visit)}
 
     async def _taken(self) -> Worker:
         taking = asyncio.ensure_future(asyncio.to_thread(self._take))
@@ -255,7 +255,7 @@ class _Ticket:
 
 
 @cache
-def workshop() -> Workshop:
+def training_queue() -> TrainingQueue:
     """This server's."""
-    kept = shelf()
-    return Workshop(kept.limits, kept)
+    kept = model_store()
+    return TrainingQueue(kept.limits, kept)
