@@ -1,13 +1,9 @@
 // One head's map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
-import { UNIFORM_MARGIN, argmax, goldLink, attentionRow, state, attentionWeight } from "../core/state.js";
+import { UNIFORM_MARGIN, argmax, goldLink, attentionRow, state, attentionWeight, SIDES } from "../core/state.js";
 import { h, isSpecial, svg, textWidth, typeScale, word } from "../core/dom.js";
 import { nodes, formatPercent, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-
-/** Whose words a kind of map looks from, and whose it looks at. */
-export const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
-export const KINDS = Object.keys(SIDES);
 
 const GAP = 2;
 const MAX_CELL = [120, 56]; // px a cell, across and down

@@ -5,9 +5,9 @@ import { chip, h, icon, isSpecial, numberedOptions, scrollBox, segmented, word }
 import { lossAxis, sparkline } from "./line-chart.js";
 import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
 import { isTraining, measurementAt, training } from "../net/training-stream.js";
-import { SIDES, describeRow, mapHeading, heatmap, markRow, thumbnail, cellTips } from "./attention-map.js";
+import { describeRow, mapHeading, heatmap, markRow, thumbnail, cellTips } from "./attention-map.js";
 import { pictureButtons } from "./export.js";
-import { argmax, attentionRow } from "../core/state.js";
+import { argmax, attentionRow, SIDES } from "../core/state.js";
 
 const PLAY_MS = 300;
 const MORE = 1; // words that are shown of a translation beyond the right one's

@@ -1,69 +1,84 @@
-// What is changed in the run: a list of objects as the server takes them, how people read each, and how a link writes them.
-// All numbers in them are from 0, but for those of sublayers.
+// What is changed in the run: a list of interventions as the server takes them, and how a link writes them. All numbers
+// in them are from 0, but for those of sublayers.
 
-import { word } from "./dom.js";
-import { nodes, t } from "./i18n.js";
-import { SIDES } from "../charts/attention-map.js";
 import { state } from "./state.js";
 
+/** @import { Change, ChangeOf, DrawnRun, Kind } from "./types.d.ts" */
+/** @typedef {{ [Name in Change["do"]]: { do: Name } & Partial<ChangeOf<Name>> }[Change["do"]]} Pattern */
+
+/** @type {Change[] | null} */
 let requested = null; // what was asked for last, until it is answered
 
 /** The changes of the run, or of the one that is on its way. */
 export const changes = () => requested ?? state.run.changes;
 
-/** Make the run again, under these changes. */
+/** Make the run again, under these changes. @param {Change[]} next */
 export function requestChanges(next) {
   requested = next;
   document.dispatchEvent(new Event("changes:wanted"));
 }
 
 /** What was asked for has been answered. */
-export const settleChanges = () => (requested = null);
+export function settleChanges() {
+  requested = null;
+}
 
-const matches = (pattern) => (one) => Object.entries(pattern).every(([name, value]) => one[name] === value);
+/** @param {object} pattern */
+const matches = (pattern) => (/** @type {Change} */ one) =>
+  Object.entries(pattern).every(([name, value]) => /** @type {Record<string, unknown>} */ (one)[name] === value);
 
-/** The first change that has these values, if there is one. */
-export const findChange = (pattern, list = changes()) => list.find(matches(pattern));
+/**
+ * The first change that has these values, if there is one.
+ * @template {Change["do"]} Name
+ * @param {{ do: Name } & Partial<ChangeOf<Name>>} pattern
+ * @returns {ChangeOf<Name> | undefined}
+ */
+export const findChange = (pattern, list = changes()) =>
+  /** @type {ChangeOf<Name> | undefined} */ (list.find(matches(pattern)));
 
-/** Put a change, or none, in the place of those that have these values. */
+/** Put a change, or none, in the place of those that have these values. @param {Pattern} pattern @param {Change | null} one */
 export const replaceChange = (pattern, one = null) =>
   requestChanges([...changes().filter((each) => !matches(pattern)(each)), ...(one ? [one] : [])]);
 
-/** Make a change, or undo it. */
+/** Make a change, or undo it. @param {Change} one */
 export const toggleChange = (one) => replaceChange(one, findChange(one) ? null : one);
 
-/** Close a cell of the mask that is open, or open one that is closed; once more, and it is as it was. */
+/** Close a cell of the mask that is open, or open one that is closed; once more undoes it. @param {Kind} kind @param {number} query @param {number} key */
 export function editMask(kind, query, key) {
-  const at = { do: "edit_mask", kind, query, key };
   const allowed = state.run.attention[kind].allowed[query]?.[key];
   if (allowed === undefined) return;
-  toggleChange(findChange(at) ?? { ...at, allowed: !allowed });
+  toggleChange(findChange({ do: "edit_mask", kind, query, key }) ?? { do: "edit_mask", kind, query, key, allowed: !allowed });
 }
 
+/** @param {Change} one */
 export const undoChange = (one) => requestChanges(changes().filter((each) => each !== one));
 
 const OF_A_SENTENCE = ["edit_mask", "swap_word", "force_word"];
 
-/** Whether a change means something for another sentence. */
+/** Whether a change means something for another sentence. @param {Change} one */
 export const isLasting = (one) => !OF_A_SENTENCE.includes(one.do);
 export const lastingChanges = () => changes().filter(isLasting);
 
-/** Whether a head of the run adds nothing. */
+/** Whether a head of the run is silenced. @param {Kind} kind @param {number} layer @param {number} head */
 export const isSilenced = (kind, layer, head, list = changes()) =>
   Boolean(findChange({ do: "silence", kind, layer, head }, list)) ||
-  Boolean(list.some((each) => matches({ do: "isolate", kind, layer })(each) && !each.heads.includes(head)));
+  list.some(
+    (each) => each.do === "isolate" && each.kind === kind && each.layer === layer && !each.heads.includes(head),
+  );
 
-/** What the scores of a kind were divided by, besides √d. */
+/** What the scores of a kind were divided by, besides √d. @param {Kind} kind */
 export const temperatureOf = (kind, list = changes()) =>
-  list
-    .filter((each) => each.do === "temperature" && ["all", kind].includes(each.kind))
-    .reduce((product, each) => product * each.temperature, 1);
+  list.reduce(
+    (product, each) =>
+      each.do === "temperature" && ["all", kind].includes(each.kind) ? product * each.temperature : product,
+    1,
+  );
 
-/** Whether a decoder's word may have looked at later ones. */
+/** Whether a position of the decoder could attend to later ones. @param {DrawnRun} run */
 export const attendsAhead = (run) =>
   run.attention.decoder.allowed.some((row, query) => row.some((open, key) => open && key > query));
 
-/** Whether a change finds nothing to change in a run: a step that never came, a cell that is not there. */
+/** Whether a change finds nothing to change in a run: a step that never came, a cell that is not there. @param {Change} one */
 export function hasNoEffect(one, run = state.run) {
   if (one.do === "force_word") return one.step >= run.steps.length;
   if (one.do !== "edit_mask") return false;
@@ -71,37 +86,9 @@ export function hasNoEffect(one, run = state.run) {
   return one.query >= queries.length || one.key >= keys.length;
 }
 
-/** A change in words. */
-export function describeChange(one, run = state.run) {
-  const token = (kind, side, i) => {
-    const { queries, keys } = run.attention[kind];
-    const tokens = [queries, keys][side];
-    if (i >= tokens.length) return String(i + 1);
-    const several = tokens.filter((each) => each === tokens[i]).length > 1;
-    return [word(tokens[i], SIDES[kind][side]), ...(several ? [` (${i + 1})`] : [])];
-  };
-  const places = {
-    ...one,
-    kind: one.kind && t(`change.of.${one.kind}`),
-    stack: one.stack && t(`change.of.${one.stack}`),
-  };
-  for (const name of ["layer", "head", "step", "position"]) if (name in one) places[name] = one[name] + 1;
-  if (one.do === "isolate")
-    places.heads = one.heads.map((head) => t("head_n", { head: head + 1 })).join(t("list.comma"));
-  if (one.do === "edit_mask")
-    Object.assign(places, { from: token(one.kind, 0, one.query), at: token(one.kind, 1, one.key) });
-  if ("word" in one) places.word = word(one.word, one.do === "swap_word" ? "source" : "target");
-  if (one.do === "temperature") places.temperature = String(one.temperature);
-  const finer = {
-    remove_mask: () => `change.remove_mask.${one.kind}`,
-    edit_mask: () => `change.edit_mask.${one.allowed ? "open" : "closed"}`,
-    positions: () => `change.positions.${one.how}`,
-  }[one.do];
-  return nodes(finer?.() ?? `change.${one.do}`, places);
-}
-
 // ---- in a link: silence.cross.1.4*temperature.all.2 ----
 
+/** @type {{ [Name in Change["do"]]: Exclude<keyof ChangeOf<Name>, "do">[] }} */
 const FIELDS = {
   silence: ["kind", "layer", "head"],
   isolate: ["kind", "layer", "heads"],
@@ -116,31 +103,41 @@ const FIELDS = {
 const COUNTED = ["layer", "head", "query", "key", "position", "step"]; // from 1 in a link, as on the page
 const NUMBERS = ["seed", "sublayer", "temperature"];
 
+/** @param {Change[]} list */
 export const formatChanges = (list) =>
-  list.map((one) => [one.do, ...FIELDS[one.do].map((name) => formatField(name, one[name]))].join(".")).join("*");
+  list
+    .map((one) => {
+      const values = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (one));
+      return [one.do, ...FIELDS[one.do].map((name) => formatField(name, values[name]))].join(".");
+    })
+    .join("*");
 
+/** @param {string} name @param {unknown} value */
 function formatField(name, value) {
-  if (COUNTED.includes(name)) return value + 1;
-  if (name === "heads") return value.map((head) => head + 1).join("-");
+  if (COUNTED.includes(name)) return Number(value) + 1;
+  if (name === "heads") return /** @type {number[]} */ (value).map((head) => head + 1).join("-");
   if (name === "allowed") return value ? "open" : "closed";
   return String(value).replaceAll("%", "%25").replaceAll("*", "%2A");
 }
 
-/** The same read; null where it is not of that form. Whether the run has a place for them only the server knows. */
+/** The same read; null where it is not of that form. Only the server knows whether the run has a place for it. @param {string} text */
 export function parseChanges(text) {
   const list = text === "" ? [] : text.split("*").map(parseChange);
-  return list.includes(null) ? null : list;
+  return list.includes(null) ? null : /** @type {Change[]} */ (list);
 }
 
+/** @param {string} text */
 function parseChange(text) {
   const [name, ...rest] = text.split(".");
   if (!Object.hasOwn(FIELDS, name)) return null;
-  const fields = FIELDS[name];
+  const fields = FIELDS[/** @type {Change["do"]} */ (name)];
   const values = [...rest.slice(0, fields.length - 1), rest.slice(fields.length - 1).join(".")]; // a word may be a full stop
   const read = fields.map((each, i) => parseField(each, values[i] ?? ""));
-  return read.includes(null) ? null : { do: name, ...Object.fromEntries(fields.map((each, i) => [each, read[i]])) };
+  if (read.includes(null)) return null;
+  return /** @type {Change} */ ({ do: name, ...Object.fromEntries(fields.map((each, i) => [each, read[i]])) });
 }
 
+/** @param {string} name @param {string} text */
 function parseField(name, text) {
   if (COUNTED.includes(name)) return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
   if (NUMBERS.includes(name)) return /^\d{1,9}(\.\d{1,4})?$/.test(text) ? Number(text) : null;

@@ -2,47 +2,78 @@
 
 import { t } from "./i18n.js";
 
+/** @import { Child, Side } from "./types.d.ts" */
+
 const SVG = "http://www.w3.org/2000/svg";
 
+// biome-ignore lint/suspicious/noExplicitAny: a listener takes the event of its name
+/** `onclick` and its like are listeners; false, null and undefined are left out. @typedef {Record<string, any>} Attributes */
+
+/** @template {Element} E @param {E} node @param {Attributes} attributes @param {Child[]} children @returns {E} */
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || (value === false && !name.startsWith("aria-"))) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name === "style") node.style.cssText = value;
+    else if (name === "style") /** @type {HTMLElement} */ (/** @type {unknown} */ (node)).style.cssText = value;
     else node.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  node.append(...flat(children));
   return node;
 }
 
+/** @param {Child[]} children @returns {(string | Node)[]} */
+const flat = (children) =>
+  children.flatMap((child) => {
+    if (child === null || child === undefined) return [];
+    if (Array.isArray(child)) return flat(child);
+    return typeof child === "number" ? String(child) : child;
+  });
+
+/**
+ * An HTML element.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag @param {Attributes} attributes @param {Child[]} children
+ */
 export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+
+/**
+ * An SVG element.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag @param {Attributes} attributes @param {Child[]} children
+ */
 export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** Draw anew without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it stood. */
+/**
+ * Draw without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it stood.
+ * @param {Element} element @param {() => void} draw
+ */
 export function keepFocus(element, draw) {
-  const controls = () => [...element.querySelectorAll("button, select, input")];
-  const at = controls().indexOf(document.activeElement);
-  const { place } = document.activeElement.dataset;
+  const controls = () => /** @type {HTMLElement[]} */ ([...element.querySelectorAll("button, select, input")]);
+  const focused = /** @type {HTMLElement} */ (document.activeElement ?? document.body);
+  const at = controls().indexOf(focused);
+  const { place } = focused.dataset;
   draw();
   if (at < 0 || element.contains(document.activeElement)) return;
   const now = controls();
-  (now.find((control) => place && control.dataset.place === place) ?? now[at] ?? now.at(-1))?.focus({
-    preventScroll: true,
-  });
+  const again = now.find((control) => place && control.dataset.place === place) ?? now[at] ?? now.at(-1);
+  again?.focus({ preventScroll: true });
 }
 
-/** Other children for an element; what had the focus among them keeps it. */
+/** Other children for an element; what had the focus among them keeps it. @param {Element} element @param {Child[]} children */
 export const replaceKeepingFocus = (element, children) =>
-  keepFocus(element, () => element.replaceChildren(...children));
+  keepFocus(element, () => element.replaceChildren(...flat(children)));
 
 /** How much larger than usual the page's type is: on a projector it grows. */
 export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
-const ruler = document.createElement("canvas").getContext("2d");
+/** @type {CanvasRenderingContext2D | null} */
+let ruler = null;
 
-/** How wide a label is, px: letters of some scripts are twice as wide as others. */
+/** How wide a label is, px: letters of some scripts are twice as wide as others. @param {string} text @param {number} size */
 export function textWidth(text, size) {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return text.length * size;
   ruler.font = `600 ${size}px ${getComputedStyle(document.body).fontFamily}`;
   return ruler.measureText(text).width;
 }
@@ -55,6 +86,7 @@ const PATHS = {
   next: "M9 5l7 7-7 7",
   last: "M18 5v14M6 5l7 7-7 7",
 };
+/** @param {keyof typeof PATHS} name */
 export const icon = (name) =>
   svg(
     "svg",
@@ -63,43 +95,60 @@ export const icon = (name) =>
   );
 
 const SPECIAL = new Set(["S", "E", "P"]);
+/** @param {string} token */
 export const isSpecial = (token) => SPECIAL.has(token);
 
-/** A token in its side's colour; special tokens are outlined. */
+/** A token in its side's colour; special tokens are outlined. @param {string} token @param {Side} side */
 export const word = (token, side) => h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
-/** A token as a chip in its side's colour. */
+/**
+ * A token as a chip in its side's colour.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag @param {string} token @param {Side} side @param {Attributes} attributes
+ */
 export const chip = (tag, token, side, attributes = {}) =>
   h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
-/** So many choices for `segmented`: counted from 0, shown from 1. */
+/** Choices for `segmented`: counted from 0, shown from 1. @param {number} count @returns {[string, string][]} */
 export const numberedOptions = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
-/** A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be reached. */
+/** A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be reached. @param {Child[]} children */
 export function scrollBox(...children) {
   const place = h("div", { class: "scroll" }, children);
   const look = () => {
     const over = place.scrollWidth > place.clientWidth + 1 || place.scrollHeight > place.clientHeight + 1;
     const reach = over && !place.querySelector("button, input");
-    for (const [name, value] of Object.entries({ tabindex: 0, role: "group", "aria-label": t("scroll") })) {
+    for (const [name, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": t("scroll") })) {
       if (reach) place.setAttribute(name, value);
       else place.removeAttribute(name);
     }
   };
-  let frame = null; // in which it looks: once, when everything has changed, because a look has the page laid out
-  const soon = () => (frame ??= requestAnimationFrame(() => ((frame = null), look())));
+  let isScheduled = false; // once a frame, when everything has changed: looking lays the page out
+  const lookSoon = () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    requestAnimationFrame(() => {
+      isScheduled = false;
+      look();
+    });
+  };
   new ResizeObserver(look).observe(place);
-  new MutationObserver(soon).observe(place, { childList: true, subtree: true });
+  new MutationObserver(lookSoon).observe(place, { childList: true, subtree: true });
   return place;
 }
 
-/** One choice of a few, as buttons in a row. Returns its element, and a setter that does not call `choose`. */
+/**
+ * One choice of a few, as buttons in a row: its element, and a setter that does not call `choose`.
+ * @param {string} label @param {[string, Child][]} options @param {(value: string) => void} choose
+ */
 export function segmented(label, options, choose) {
   const buttons = options.map(([value, text]) =>
     h("button", { type: "button", value, onclick: () => choose(value) }, text),
   );
   return {
     element: h("div", { class: "segmented", role: "group", "aria-label": label }, buttons),
-    set: (value) => buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === String(value))),
+    set: (/** @type {unknown} */ value) => {
+      for (const button of buttons) button.setAttribute("aria-pressed", String(button.value === String(value)));
+    },
   };
 }

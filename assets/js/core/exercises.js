@@ -1,6 +1,7 @@
 // The exercises of Spot the bug in their order, each with the mistakes whose causes are offered beside its own: none that
 // would show the same.
 
+/** @type {Record<string, string[]>} */
 export const EXERCISES = {
   causal_mask: ["rank_collapse", "never_stops", "positions_from_ids"],
   rank_collapse: ["cross_padding", "unscaled", "after_dropout"],
@@ -18,6 +19,6 @@ export const EXERCISES = {
   norm_in_forward: ["rank_collapse", "teacher_forced_test", "no_eval"],
 };
 
-/** The four causes to choose from, in the order of the exercises, so that the place of the right one tells nothing. */
+/** The four causes to choose from, in the order of the exercises, so that the place of the right one tells nothing. @param {string} name */
 export const offeredCauses = (name) =>
   Object.keys(EXERCISES).filter((each) => each === name || EXERCISES[name].includes(each));

@@ -7,7 +7,7 @@ let catalogue = {};
 let numbers = null; // made once, because toLocaleString looks its language up every time
 export let language = null;
 
-/** Speak another language from now on: every part of the page is mounted anew (see mount.js). */
+/** Speak another language from now on: every part of the page is mounted anew (see core/mount.js). */
 async function speak(name) {
   const answer = await fetch(new URL(`../../locales/${name}.json`, import.meta.url));
   if (!answer.ok) throw new Error(`no catalogue of ${name}`);
@@ -92,7 +92,9 @@ export async function chooseLanguage(name) {
   remember(KEPT, name);
 }
 
-/** What the link asks for, else what was chosen before, else what the browser speaks, else English. */
+/** Speak what the link asks for, else what was chosen before, else what the browser speaks, else English. */
+export const speakPreferredLanguage = () => speak(preferredLanguage());
+
 function preferredLanguage() {
   const traditional = (tag) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
   const spoken = navigator.languages.map((tag) =>
@@ -101,5 +103,3 @@ function preferredLanguage() {
   const wishes = [new URLSearchParams(location.search).get("language"), remembered(KEPT), ...spoken];
   return wishes.find((wish) => wish && Object.hasOwn(LANGUAGES, wish)) ?? "en";
 }
-
-await speak(preferredLanguage()); // every module that imports this one waits for it

@@ -1,21 +1,43 @@
-// Fills a place on the page with a module, and again whenever another language is spoken.
+// Fills a place on the page with a view, and again whenever another language is spoken.
 
-import "../net/busy.js";
+import { queueRequests } from "../net/busy.js";
+import { listenForModels } from "../net/models.js";
 import { reconnect } from "../net/reconnect.js";
+import { speakPreferredLanguage } from "./i18n.js";
 
-/** `gradio` is what Gradio hands a component: element, props, trigger, server and watch. */
-export async function mount(file, gradio) {
-  const loading = Promise.all([import(file), import("./i18n.js")]);
-  loading.catch(reconnect); // what a tab needs is loaded when it is opened first: the server may be gone by then
+/** @import { Component } from "./types.d.ts" */
+
+/** @type {Promise<void> | null} */
+let started = null;
+
+/** What the page needs once, before any view. */
+async function start() {
+  queueRequests();
+  listenForModels();
+  await speakPreferredLanguage();
+}
+
+/** @param {string} file the address of a view's module @param {Component} component */
+export async function mount(file, component) {
+  started ??= start();
+  const loading = Promise.all([import(file), started]);
+  loading.catch(reconnect); // what a tab needs is loaded when it is first opened: the server may be gone by then
   const [module] = await loading;
   let heard = () => {};
-  gradio.watch("value", () => heard());
+  component.watch("value", () => heard());
+  /** @type {AbortController | null} */
   let mounted = null;
-  const start = () => {
+  const mountAgain = () => {
     mounted?.abort(); // ends the listeners of the mounting before
     mounted = new AbortController();
-    module.mount({ ...gradio, watch: (name, listener) => (heard = listener), signal: mounted.signal });
+    module.mount({
+      ...component,
+      watch: (/** @type {string} */ _name, /** @type {() => void} */ listener) => {
+        heard = listener;
+      },
+      signal: mounted.signal,
+    });
   };
-  start();
-  document.addEventListener("language:spoken", start);
+  mountAgain();
+  document.addEventListener("language:spoken", mountAgain);
 }

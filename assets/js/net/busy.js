@@ -1,34 +1,34 @@
-// Many ask at once: the server has them wait in line. A page that waits says so, and comes back by itself where it was
-// sent away because the line was full.
+// The server is busy: it lets requests wait in a queue. A page that waits says so, and comes back by itself where it was
+// refused because the queue was full.
 
 import { fetchHealth, reconnect } from "./reconnect.js";
 
-const LOOK_MS = 2000; // an answer takes milliseconds; whoever has none by then asks how many wait, and again as often
+const POLL_MS = 2000; // an answer takes milliseconds; after this the page asks how many wait, and again as often
 const WORK = /\/gradio_api\/(run|api|component_server)\b/;
-
-const send = window.fetch.bind(window);
 const MAX_PAUSE = 10; // s, whatever a proxy says
 
-let asking = 0; // questions that have no answer yet
-let away = 0; // of these, sent away: the line was full
-let timer = null;
+let asking = 0; // requests without an answer
+let refused = 0; // of these, refused: the queue was full
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
 
-/** What a page is to be told: {waiting: how many are in line} or {full: true}; null when it has its answers. */
-function tell(news) {
-  document.dispatchEvent(new CustomEvent("line:news", { detail: news }));
-}
+/** Tell the page how it stands: null when it has its answers. @param {{ waiting: number } | { full: true } | null} news */
+const tell = (news) => document.dispatchEvent(new CustomEvent("line:news", { detail: news }));
 
-async function watch() {
+async function poll() {
   const health = await fetchHealth();
   if (!asking) return;
-  if (!health) return reconnect();
+  if (!health) {
+    reconnect();
+    return;
+  }
   const waiting = health.line?.waiting ?? 0;
-  tell(away ? { full: true } : waiting ? { waiting } : null);
-  timer = setTimeout(watch, LOOK_MS);
+  tell(refused ? { full: true } : waiting ? { waiting } : null);
+  timer = setTimeout(poll, POLL_MS);
 }
 
 function begin() {
-  if (!asking++) timer = setTimeout(watch, LOOK_MS);
+  if (!asking++) timer = setTimeout(poll, POLL_MS);
 }
 
 function end() {
@@ -37,21 +37,24 @@ function end() {
   tell(null);
 }
 
-/** Gradio asks for everything by this one function, so it stands before all questions of the page. */
-window.fetch = async (address, how) => {
-  if (!WORK.test(address?.url ?? String(address))) return send(address, how);
-  begin();
-  try {
-    for (;;) {
-      const answer = await send(address, how);
-      const seconds = Math.min(Number(answer.headers.get("Retry-After")), MAX_PAUSE);
-      if (answer.status !== 503 || !seconds) return answer;
-      away++;
-      tell({ full: true });
-      await new Promise((done) => setTimeout(done, seconds * 1000 * (0.5 + Math.random()))); // so that not all come back at once
-      away--;
+/** Gradio sends every request by this one function, so this stands before all requests of the page. */
+export function queueRequests() {
+  const send = window.fetch.bind(window);
+  window.fetch = async (address, options) => {
+    if (!WORK.test(address instanceof Request ? address.url : String(address))) return send(address, options);
+    begin();
+    try {
+      for (;;) {
+        const answer = await send(address, options);
+        const seconds = Math.min(Number(answer.headers.get("Retry-After")), MAX_PAUSE);
+        if (answer.status !== 503 || !seconds) return answer;
+        refused++;
+        tell({ full: true });
+        await new Promise((done) => setTimeout(done, seconds * 1000 * (0.5 + Math.random()))); // not all at once
+        refused--;
+      }
+    } finally {
+      end();
     }
-  } finally {
-    end();
-  }
-};
+  };
+}

@@ -1,45 +1,59 @@
 // The trainings that show a mistake, as this page hears of them. They outlive every mounting.
 
-import { readLines } from "./training-stream.js";
 import { sessionId } from "./models.js";
+import { postJson, readError, readLines } from "./training-stream.js";
 
-const trainings = new Map(); // exercise -> what is known of its trainings
+/** @import { Message } from "../core/types.d.ts" */
+
+/**
+ * Phases: idle, asking, waiting, running, shown, failed; `wrong` and `right` are points [step, loss].
+ * @typedef {{ phase: string, place: number | null, steps: number, wrong: number[][], right: number[][],
+ *   symptom: Symptom | null, message: Message | null }} MistakeTraining
+ */
+/**
+ * What the models with the mistake and without make of a sentence.
+ * @typedef {{ sentence: string, wanted: string, head: number[], right: any, wrong: any }} Symptom
+ */
+
+/** @type {Map<string, MistakeTraining>} */
+const trainings = new Map();
+
+/** @type {MistakeTraining} */
 const NOTHING = { phase: "idle", place: null, steps: 1, wrong: [], right: [], symptom: null, message: null };
 
-/** Phases: idle, asking, waiting, running, shown, failed; `wrong` and `right` are points [step, loss]. */
+/** What is known of an exercise's trainings. @param {string} name */
 export const mistakeTraining = (name) => trainings.get(name) ?? NOTHING;
 export const isTrainingMistake = () =>
   [...trainings.values()].some(({ phase }) => ["asking", "waiting", "running"].includes(phase));
 
 const changed = () => document.dispatchEvent(new Event("mistake:changed"));
 
+/** @param {string} name */
 export async function trainMistake(name) {
-  const mine = { ...NOTHING, phase: "asking", wrong: [], right: [] };
-  trainings.set(name, mine);
+  /** @type {MistakeTraining} */
+  const training = { ...NOTHING, phase: "asking", wrong: [], right: [] };
+  trainings.set(name, training);
   changed();
-  const headers = { "Content-Type": "application/json" };
-  const answer = await fetch(new URL("mistake", document.baseURI), {
-    method: "POST",
-    headers,
-    body: JSON.stringify({ name, visit: sessionId }),
-  }).catch(() => null);
-  const receive = (line) => {
-    receiveEvent(mine, JSON.parse(line));
-    changed();
-  };
-  if (answer?.ok) await readLines(answer.body, receive);
-  else if (answer) mine.message = (await answer.json().catch(() => ({}))).error ?? null;
-  if (mine.phase !== "shown") mine.phase = "failed";
+  const answer = await postJson("mistake", { name, visit: sessionId() });
+  if (answer?.ok && answer.body)
+    await readLines(answer.body, (line) => {
+      receiveEvent(training, JSON.parse(line));
+      changed();
+    });
+  else if (answer) training.message = await readError(answer);
+  if (training.phase !== "shown") training.phase = "failed";
   changed();
 }
 
-function receiveEvent(mine, { event, ...data }) {
-  if (event === "waiting") Object.assign(mine, { phase: "waiting", place: data.place });
-  if (event === "run") mine.phase = "running";
+// biome-ignore lint/suspicious/noExplicitAny: an event of live/mistake_training.py
+/** @param {MistakeTraining} training @param {any} event */
+function receiveEvent(training, { event, ...data }) {
+  if (event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });
+  if (event === "run") training.phase = "running";
   if (event === "progress") {
-    mine[data.side].push(...data.points);
-    mine.steps = data.steps;
+    training[/** @type {"right" | "wrong"} */ (data.side)].push(...data.points);
+    training.steps = data.steps;
   }
-  if (event === "symptom") Object.assign(mine, { phase: "shown", symptom: data });
-  if (event === "error") mine.message = data.message;
+  if (event === "symptom") Object.assign(training, { phase: "shown", symptom: data });
+  if (event === "error") training.message = data.message;
 }

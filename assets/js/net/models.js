@@ -1,163 +1,91 @@
-// Which models this visitor can ask: those that the server ships, and those of this visit, trained or brought here.
+// Which models this visitor can ask: the shipped ones, and those of this session, trained here or brought as files.
 
-import { h } from "../core/dom.js";
-import { formatNumber, t, formatMessage } from "../core/i18n.js";
-import { download } from "../charts/export.js";
 import { readSession, writeSession } from "./session.js";
-import { state } from "../core/state.js";
 
-const KEPT = "attention-bitte-models"; // of this tab, so that a reload finds them again
-const VISIT = "attention-bitte-visit";
-const OWN = "own:"; // before a name in an address: the key is nobody else's business
+/** @import { Model, OwnModel } from "../core/types.d.ts" */
 
-let shipped = {}; // checkpoint -> what the server tells of it
-let own = []; // the same of this visit's models, as a list
-let lost = ""; // names of those that had to make place for the newest
+const MODELS_KEY = "attention-bitte-models"; // of this tab, so that a reload finds them again
+const SESSION_KEY = "attention-bitte-visit";
+const OWN = "own:"; // before a name in an address: the model's key is secret
 
-/** What is known of each model, by checkpoint. */
+/** @type {Record<string, Model>} */
+let shipped = {};
+/** @type {OwnModel[]} */
+let own = [];
+/** @type {string[]} */
+let lost = [];
+/** @type {string | null} */
+let session = null;
+
+/** What is known of each model, by checkpoint. @returns {Record<string, Model | OwnModel>} */
 export const models = () => ({ ...shipped, ...Object.fromEntries(own.map((each) => [each.checkpoint, each])) });
+
+/** This session's models, oldest first. */
+export const ownModels = () => own;
+
+/** Names of the models that had to make room for the newest. */
+export const lostModels = () => lost;
+
+/** @param {string} checkpoint */
 export const isOwn = (checkpoint) => !Object.hasOwn(shipped, checkpoint);
 
-/** What people call a model. */
+/** What people call a model. @param {string} checkpoint */
 export const modelName = (checkpoint) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
 
-/** A model in an address, and back; null for one that is not here. */
+/** A model in an address. @param {string} checkpoint */
 export const modelAddress = (checkpoint) => (isOwn(checkpoint) ? `${OWN}${modelName(checkpoint)}` : checkpoint);
+
+/** The checkpoint that an address names; null for one that is not here. @param {string} text */
 export function checkpointFromAddress(text) {
   if (Object.hasOwn(shipped, text)) return text;
   return text.startsWith(OWN) ? (own.find(({ name }) => name === text.slice(OWN.length))?.checkpoint ?? null) : null;
 }
 
-/** The same for every request of this tab: a server keeps so many models a visit. */
-export const sessionId = readSession(VISIT) ?? crypto.randomUUID?.() ?? String(Math.random());
-writeSession(VISIT, sessionId);
+/** The same for every request of this tab: a server keeps a limited number of models a session. */
+export function sessionId() {
+  session ??= readSession(SESSION_KEY) ?? crypto.randomUUID?.() ?? String(Math.random());
+  writeSession(SESSION_KEY, session);
+  return session;
+}
 
+/** @param {Record<string, Model>} known */
 export function setShippedModels(known) {
   shipped = known;
-  if (!own.length) own = readSession(KEPT) ?? [];
+  if (!own.length) own = readSession(MODELS_KEY) ?? [];
 }
 
 function changed() {
-  writeSession(KEPT, own);
+  writeSession(MODELS_KEY, own);
   document.dispatchEvent(new Event("models:changed"));
 }
 
+/** @param {string} checkpoint */
+export const useModel = (checkpoint) =>
+  document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: checkpoint }));
+
 /**
- * A model that was trained or brought: the page uses it from now on. Two of one name are told apart by a number. `kept`
- * are the keys of all that the server has of this visit: for a new one the oldest may have gone.
+ * The page uses a model that was trained or brought from now on. Two of one name are told apart by a number.
+ *
+ * @param {{ model: OwnModel, kept: string[] }} answer `kept` are the keys of all models that the server has of this
+ *   session: the oldest may have gone for a new one.
  */
-function add({ model, kept: there }) {
-  const pushed = own.filter(({ checkpoint }) => !there.includes(checkpoint)).map((each) => each.name);
-  own = own.filter(({ checkpoint }) => there.includes(checkpoint));
-  lost = pushed.join(t("list.comma"));
+export function addModel({ model, kept }) {
+  lost = own.filter(({ checkpoint }) => !kept.includes(checkpoint)).map((each) => each.name);
+  own = own.filter(({ checkpoint }) => kept.includes(checkpoint));
   const taken = new Set([...Object.keys(shipped), ...own.map(({ name }) => name)]);
   let name = model.name;
   for (let i = 2; taken.has(name); i++) name = `${model.name} ${i}`;
   own = [...own, { ...model, name }];
   changed();
-  document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: model.checkpoint }));
+  useModel(model.checkpoint);
 }
 
-/** The server does not have it any more, or the visitor does not want it. */
+/** The server does not have it any more, or the visitor does not want it. @param {string} checkpoint */
 export function forgetModel(checkpoint) {
   own = own.filter((each) => each.checkpoint !== checkpoint);
   changed();
 }
 
-document.addEventListener("model:trained", ({ detail }) => add(detail));
-
-const at = (path) => new URL(path, document.baseURI);
-
-/** This visit's models, each to use, to take home and to forget; and a place for the file of one. */
-export function ownModels(signal) {
-  const list = h("ul", { class: "models" });
-  const made = h("p", { class: "hint", role: "status", hidden: true });
-  const trouble = h("p", { class: "message", role: "alert", hidden: true });
-  const file = h("input", { type: "file", accept: ".safetensors", class: "visually-hidden", id: "bring-model" });
-  const bring = h("label", { class: "pill", for: "bring-model" }, t("models.bring"));
-  file.addEventListener("change", async () => {
-    const [chosen] = file.files;
-    if (!chosen) return;
-    trouble.hidden = true;
-    list.parentElement.classList.add("busy");
-    try {
-      const answer = await fetch(at(`models?visit=${encodeURIComponent(sessionId)}`), { method: "POST", body: chosen });
-      const said = await answer.json();
-      if (said.model) add(said);
-      else complain(formatMessage(said.error));
-    } catch {
-      complain(t("file.not_taken"));
-    }
-    list.parentElement.classList.remove("busy");
-    file.value = "";
-  });
-  function complain(text) {
-    trouble.textContent = text;
-    trouble.hidden = false;
-  }
-
-  const line = (model) => {
-    const { checkpoint, name, weights, layers, heads, d_model, sentences } = model;
-    const use = h(
-      "button",
-      {
-        type: "button",
-        class: "link",
-        onclick: () => document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: checkpoint })),
-      },
-      t("models.use"),
-    );
-    const used = state.run?.checkpoint === checkpoint;
-    const home = h("button", { type: "button", class: "link", onclick: () => takeHome(model) }, t("models.download"));
-    const away = h(
-      "button",
-      {
-        type: "button",
-        class: "link",
-        "aria-label": t("models.forget_named", { name }),
-        onclick: () => leave(checkpoint),
-      },
-      t("models.forget"),
-    );
-    const facts = t("models.facts", { sentences, weights: formatNumber(weights), layers, heads, d_model });
-    return h(
-      "li",
-      { class: used ? "used" : null },
-      h("b", {}, name),
-      " ",
-      h("small", {}, facts),
-      h("span", { class: "actions" }, used ? h("span", { class: "now" }, t("models.used")) : use, home, away),
-    );
-  };
-  async function takeHome({ checkpoint, name }) {
-    const answer = await fetch(at(`models/${checkpoint}`)).catch(() => null);
-    if (answer?.ok) return download(await answer.blob(), `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.safetensors`);
-    complain(t(answer ? "error.model_gone" : "file.not_taken"));
-    if (answer) forgetModel(checkpoint);
-  }
-  function leave(checkpoint) {
-    fetch(at(`models/${checkpoint}`), { method: "DELETE" }).catch(() => {}); // else it goes by its age
-    if (state.run?.checkpoint === checkpoint)
-      document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: "toy" }));
-    forgetModel(checkpoint);
-  }
-  function draw() {
-    list.replaceChildren(...own.map(line));
-    list.hidden = own.length === 0;
-    made.hidden = !lost;
-    made.textContent = lost ? t("models.lost", { names: lost }) : "";
-  }
-  document.addEventListener("models:changed", draw, { signal });
-  document.addEventListener("translate:answered", draw, { signal });
-  draw();
-  return h(
-    "div",
-    {},
-    h("h2", {}, t("models.title")),
-    h("p", { class: "lead" }, t("models.about")),
-    list,
-    made,
-    trouble,
-    h("p", {}, file, bring),
-  );
-}
+/** Add every model that a training of this page makes. */
+export const listenForModels = () =>
+  document.addEventListener("model:trained", (event) => addModel(/** @type {CustomEvent} */ (event).detail));

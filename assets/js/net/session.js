@@ -1,15 +1,15 @@
-// What a reload of this tab finds again. A page inside another site's frame may have no storage; then it starts anew.
+// What a reload of this tab finds again. A page inside another site's frame may have no storage; then it starts empty.
 
-/** What was kept under a key, or null. */
+/** What was written under a key, or null. @param {string} key */
 export function readSession(key) {
   try {
-    return JSON.parse(sessionStorage.getItem(key));
+    return JSON.parse(sessionStorage.getItem(key) ?? "null");
   } catch {
     return null;
   }
 }
 
-/** Keep a value under a key from now on. */
+/** @param {string} key @param {unknown} value */
 export function writeSession(key, value) {
   try {
     sessionStorage.removeItem(key); // where there is no room for it, nothing is better than something old
@@ -19,9 +19,9 @@ export function writeSession(key, value) {
   }
 }
 
-/** Keep what `value()` is when the page goes: nothing is written while somebody types. */
+/** Write what `value()` is when the page goes: nothing is written while somebody types. @param {string} key @param {() => unknown} value */
 export function saveOnLeave(key, value) {
-  const now = () => writeSession(key, value());
-  addEventListener("pagehide", now);
-  document.addEventListener("visibilitychange", () => document.hidden && now()); // a phone forgets tabs that it has put away
+  const save = () => writeSession(key, value());
+  addEventListener("pagehide", save);
+  document.addEventListener("visibilitychange", () => document.hidden && save()); // a phone forgets tabs that it has put away
 }

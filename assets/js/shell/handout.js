@@ -2,15 +2,16 @@
 
 import { h, svg, word } from "../core/dom.js";
 import { hasText, language, nodes, formatPercent, t } from "../core/i18n.js";
-import { isSilenced, describeChange } from "../core/changes.js";
+import { isSilenced } from "../core/changes.js";
+import { describeChange } from "./describe-change.js";
 import { checksTable } from "./self-checks.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { shapeTable } from "../tabs/inside.js";
 import { pageAddress } from "../core/address.js";
-import { SIDES, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
+import { heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { painted } from "../charts/export.js";
 import { STAGES, explainCell, stageSection } from "../charts/sublayer-stages.js";
-import { argmax, attentionRow, state } from "../core/state.js";
+import { argmax, attentionRow, state, SIDES } from "../core/state.js";
 
 const WIDTH = 680; // px: what A4 holds between its margins
 

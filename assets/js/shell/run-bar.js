@@ -1,16 +1,7 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
-import {
-  attendsAhead,
-  requestChanges,
-  changes,
-  hasNoEffect,
-  isLasting,
-  lastingChanges,
-  settleChanges,
-  describeChange as inWords,
-  undoChange,
-} from "../core/changes.js";
+import { attendsAhead, requestChanges, changes, hasNoEffect, isLasting, lastingChanges, settleChanges, undoChange } from "../core/changes.js";
+import { describeChange } from "./describe-change.js";
 import { chip, h, icon, replaceKeepingFocus, word } from "../core/dom.js";
 import { nodes, formatPercent, t, formatMessage } from "../core/i18n.js";
 import { expectRun, updateAddressBar, parseAddress, restorePlace } from "../core/address.js";
@@ -299,7 +290,7 @@ export function mount({ element, props, watch, trigger, signal }) {
 function undoing(run, baseline, compare) {
   const link = (text, onclick) => h("button", { type: "button", class: "link", onclick }, text);
   const chips = run.changes.map((one) => {
-    const words = [...inWords(one), hasNoEffect(one) ? ` ${t("changed.idle")}` : ""];
+    const words = [...describeChange(one), hasNoEffect(one) ? ` ${t("changed.idle")}` : ""];
     return h(
       "li",
       {},

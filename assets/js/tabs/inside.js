@@ -3,10 +3,9 @@
 import { chip, h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
 import { nodes, formatPercent, t } from "../core/i18n.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
-import { KINDS } from "../charts/attention-map.js";
 import { headPicker } from "./head-picker.js";
 import { STAGES, stageSection } from "../charts/sublayer-stages.js";
-import { argmax, subscribe, selectQuery, state, update } from "../core/state.js";
+import { argmax, subscribe, selectQuery, state, update, KINDS } from "../core/state.js";
 
 export function mount({ element, server, signal }) {
   const kind = segmented(

@@ -3,7 +3,8 @@
 import { h, word } from "../core/dom.js";
 import { lineChart } from "../charts/line-chart.js";
 import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
-import { SIDES, mapHeading, describeLargestWeights, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
+import { mapHeading, describeLargestWeights, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
+import { SIDES } from "../core/state.js";
 import { pictureButtons } from "../charts/export.js";
 import { fluidPicture } from "../charts/vector-strip.js";
 

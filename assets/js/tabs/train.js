@@ -7,7 +7,7 @@ import { lossAxis, lineChart } from "../charts/line-chart.js";
 import { trainingReplay, translationChips } from "../charts/training-replay.js";
 import { hasText, language, nodes, formatNumber, formatPercent, t, formatMessage } from "../core/i18n.js";
 import { isTraining, onTrainingChange, startTraining, stopTraining, training } from "../net/training-stream.js";
-import { ownModels } from "../net/models.js";
+import { ownModelList } from "./own-models.js";
 import { pairEditor, ownPairs, unsettledPairs } from "./own-pairs.js";
 import { pictureButtons } from "../charts/export.js";
 import { saveOnLeave, readSession } from "../net/session.js";
@@ -84,7 +84,7 @@ export function mount({ element, props, server, signal }) {
   const live = liveCard(signal);
   const reel = trainingReplay(signal);
   const bar = startBar(begin);
-  const own = h("section", { class: "card", id: "own-models" }, ownModels(signal));
+  const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
 
   const name = h("input", {
     type: "text",

@@ -12,9 +12,9 @@ import {
 import { h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
 import { nodes, formatPercent, t } from "../core/i18n.js";
 import { askOnce } from "../core/server-cache.js";
-import { KINDS, SIDES, contrastClass } from "../charts/attention-map.js";
+import { contrastClass } from "../charts/attention-map.js";
 import { fixed } from "../core/numbers.js";
-import { state, update } from "../core/state.js";
+import { state, update, KINDS, SIDES } from "../core/state.js";
 
 const STACKS = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];

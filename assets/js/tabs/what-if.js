@@ -3,12 +3,12 @@
 import { editMask, findChange, isSilenced, toggleChange } from "../core/changes.js";
 import { h, isSpecial, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
 import { nodes, formatPercent, t } from "../core/i18n.js";
-import { KINDS, SIDES, mapHeading, mapDifference, heatmap, markRow, cellTips } from "../charts/attention-map.js";
+import { mapHeading, mapDifference, heatmap, markRow, cellTips } from "../charts/attention-map.js";
 import { fixed } from "../core/numbers.js";
 import { changeControls } from "./what-if-controls.js";
 import { headPicker } from "./head-picker.js";
 import { pictureButtons } from "../charts/export.js";
-import { subscribe, likelihood, state, update } from "../core/state.js";
+import { subscribe, likelihood, state, update, KINDS, SIDES } from "../core/state.js";
 
 export function mount({ element, server, signal }) {
   const say = h("p", { class: "say", "aria-live": "polite" });
