@@ -47,7 +47,9 @@ export const toggleChange = (one) => replaceChange(one, findChange(one) ? null :
 export function editMask(kind, query, key) {
   const allowed = state.run.attention[kind].allowed[query]?.[key];
   if (allowed === undefined) return;
-  toggleChange(findChange({ do: "edit_mask", kind, query, key }) ?? { do: "edit_mask", kind, query, key, allowed: !allowed });
+  toggleChange(
+    findChange({ do: "edit_mask", kind, query, key }) ?? { do: "edit_mask", kind, query, key, allowed: !allowed },
+  );
 }
 
 /** @param {Change} one */

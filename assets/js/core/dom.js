@@ -6,7 +6,6 @@ import { t } from "./i18n.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// biome-ignore lint/suspicious/noExplicitAny: a listener takes the event of its name
 /** `onclick` and its like are listeners; false, null and undefined are left out. @typedef {Record<string, any>} Attributes */
 
 /** @template {Element} E @param {E} node @param {Attributes} attributes @param {Child[]} children @returns {E} */

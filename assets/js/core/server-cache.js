@@ -52,7 +52,10 @@ export const askAboutRun = (name, server, more = {}, run = state.run) =>
 export async function fetchSublayer(server, kind, layer, run = state.run) {
   const data = await askAboutRun("inside", server, { kind, layer }, run);
   data.read ??= Object.fromEntries(
-    Object.entries(data.arrays).map(([name, array]) => [name, { shape: array.shape, values: decodeFloats(array.data) }]),
+    Object.entries(data.arrays).map(([name, array]) => [
+      name,
+      { shape: array.shape, values: decodeFloats(array.data) },
+    ]),
   );
   const at = (/** @type {string} */ name, /** @type {number[]} */ ...index) => {
     /** @type {{ shape: number[], values: Float32Array }} */

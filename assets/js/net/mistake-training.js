@@ -45,7 +45,6 @@ export async function trainMistake(name) {
   changed();
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: an event of live/mistake_training.py
 /** @param {MistakeTraining} training @param {any} event */
 function receiveEvent(training, { event, ...data }) {
   if (event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });

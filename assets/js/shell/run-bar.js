@@ -1,6 +1,15 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
-import { attendsAhead, requestChanges, changes, hasNoEffect, isLasting, lastingChanges, settleChanges, undoChange } from "../core/changes.js";
+import {
+  attendsAhead,
+  requestChanges,
+  changes,
+  hasNoEffect,
+  isLasting,
+  lastingChanges,
+  settleChanges,
+  undoChange,
+} from "../core/changes.js";
 import { describeChange } from "./describe-change.js";
 import { chip, h, icon, replaceKeepingFocus, word } from "../core/dom.js";
 import { nodes, formatPercent, t, formatMessage } from "../core/i18n.js";

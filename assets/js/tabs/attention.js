@@ -5,7 +5,18 @@ import { pictureButtons } from "../charts/export.js";
 import { argmax, subscribe, attentionRow, state, update, KINDS, SIDES } from "../core/state.js";
 import { h, isSpecial, numberedOptions, scrollBox, segmented } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { describeRow, mapHeading, heatmap, lineDrawing, markRow, paddingMasked, repaint, weightTable, thumbnail, cellTips } from "../charts/attention-map.js";
+import {
+  describeRow,
+  mapHeading,
+  heatmap,
+  lineDrawing,
+  markRow,
+  paddingMasked,
+  repaint,
+  weightTable,
+  thumbnail,
+  cellTips,
+} from "../charts/attention-map.js";
 
 const DRAW = { heatmap, lines: lineDrawing, table: weightTable };
 const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
