@@ -129,7 +129,7 @@ def test_a_file_without_pairs_is_refused_with_a_reason(content: bytes, key: str)
 
 @pytest.mark.parametrize("text", ["%", "a", "====", "ü", "YQ", "YQ==\n", "\ud800", "\0", "YQ==YQ==", "-_-_"])
 def test_a_file_that_is_not_base64_is_no_question(text: str) -> None:
-    assert as_sent(train.pairs({"file": text, "header": None}))["error"]["key"] == "train.no_question"
+    assert as_sent(train.pairs({"file": text, "header": None}))["error"]["key"] == "error.request"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_file_that_is_not_base64_is_no_question(text: str) -> None:
 )
 def test_another_question_about_pairs_is_none(asked: Any) -> None:
     assert as_sent(train.pairs(asked)).keys() == {"error"}
-    assert train.pairs(asked)["error"]["key"] == "train.no_question"
+    assert train.pairs(asked)["error"]["key"] == "error.request"
 
 
 def test_more_rows_than_are_taken_are_said_to_be_left_out() -> None:

@@ -190,22 +190,22 @@ def test_a_mistake_is_asked_for_by_a_visit_and_a_name(client: TestClient, idle: 
     assert client.post("/mistake", json=right).status_code == 200
     assert idle.asked == [("causal_mask", "me")]
     for wrong in ("never_stops", "nonesuch", "", 5, None, [], {}, True):  # a mistake of decoding needs no training
-        assert refusal(client.post("/mistake", json=right | {"name": wrong})) == "train.no_question"
+        assert refusal(client.post("/mistake", json=right | {"name": wrong})) == "error.request"
     for visit in (None, "", 5, [], {}, True, "x" * (LONGEST_VISIT + 1)):
-        assert refusal(client.post("/mistake", json=right | {"visit": visit})) == "train.no_question"
-    assert refusal(client.post("/mistake", json={})) == "train.no_question"
+        assert refusal(client.post("/mistake", json=right | {"visit": visit})) == "error.request"
+    assert refusal(client.post("/mistake", json={})) == "error.request"
     foreign = client.post("/mistake", json=right, headers={"Sec-Fetch-Site": "cross-site"})
-    assert refusal(foreign) == "train.no_question"
+    assert refusal(foreign) == "error.request"
     idle.busy = BusyError("train.crowded")
     assert refusal(client.post("/mistake", json=right), 429) == "train.crowded"
 
 
 @pytest.mark.parametrize("visit", [None, "", 5, [], {}, True, "x" * (LONGEST_VISIT + 1)])
 def test_a_training_is_of_a_visit(client: TestClient, idle: Idle, visit: Any) -> None:
-    assert refusal(client.post("/train", json=tiny() | {"visit": visit})) == "train.no_question"
+    assert refusal(client.post("/train", json=tiny() | {"visit": visit})) == "error.request"
     left_out = tiny()
     del left_out["visit"]
-    assert refusal(client.post("/train", json=left_out)) == "train.no_question"
+    assert refusal(client.post("/train", json=left_out)) == "error.request"
     assert client.post("/train", json=tiny() | {"visit": "x" * LONGEST_VISIT}).status_code == 200
 
 
@@ -264,8 +264,8 @@ def test_any_bytes_are_refused(client: TestClient, idle: Idle, body: bytes) -> N
 
 def test_another_sites_page_may_not_ask(client: TestClient, shop: TrainingQueue, idle: Idle, file: bytes) -> None:
     elsewhere = {"sec-fetch-site": "cross-site"}
-    assert refusal(client.post("/train", json=tiny(), headers=elsewhere)) == "train.no_question"
-    assert refusal(client.post("/models?visit=me", content=file, headers=elsewhere)) == "train.no_question"
+    assert refusal(client.post("/train", json=tiny(), headers=elsewhere)) == "error.request"
+    assert refusal(client.post("/models?visit=me", content=file, headers=elsewhere)) == "error.request"
     assert on_disk(shop) == []
     assert client.post("/models?visit=me", content=file, headers={"sec-fetch-site": "same-origin"}).status_code == 200
 
@@ -286,7 +286,7 @@ def file(tmp_path: Path) -> bytes:
 
 @pytest.mark.parametrize("visit", ["", "?visit=", f"?visit={'x' * (LONGEST_VISIT + 1)}", "?visits=me"])
 def test_a_file_is_of_a_visit(client: TestClient, shop: TrainingQueue, file: bytes, visit: str) -> None:
-    assert refusal(client.post(f"/models{visit}", content=file)) == "train.no_question"
+    assert refusal(client.post(f"/models{visit}", content=file)) == "error.request"
     assert on_disk(shop) == []
     assert client.post(f"/models?visit={'x' * LONGEST_VISIT}", content=file).status_code == 200
 
@@ -450,7 +450,7 @@ def test_a_question_that_is_too_long_is_not_read_to_its_end(shop: TrainingQueue)
             await caller.call()
             assert caller.sent == MAX_BODY // 2**20 + 1
             if path == "/train":
-                assert refusal(caller.response()) == "train.no_question"
+                assert refusal(caller.response()) == "error.request"
 
     in_a_loop(test())
 

@@ -37,7 +37,7 @@ def pairs(question: Any) -> dict[str, Any]:
         return {"error": error.message.for_page(), "bad": _bad(error.bad)}
     except ValueError:  # it is no base64
         pass
-    return {"error": Message("train.no_question").for_page()}
+    return {"error": Message("error.request").for_page()}
 
 
 def _table(table: Table) -> dict[str, Any]:

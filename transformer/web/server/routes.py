@@ -42,7 +42,7 @@ LONGEST_VISIT = 64  # characters
 AT_ONCE = 2  # files that are brought at a time: each is up to 208 MB on the disk, and then in memory
 SLOWEST = 300  # seconds that a file may take to arrive, so that nobody keeps a place for ever
 PATIENCE = 30  # seconds that others wait for a place, with nothing read
-NOT_A_QUESTION = Message("train.no_question")
+NOT_A_QUESTION = Message("error.request")
 
 
 async def train(request: Request) -> Response:
