@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from transformer import Translation, Translator, Vocabulary
-from transformer.analysis.sublayer import PARTS, PLACES, Inside, look_inside, parameters, record, vectors
-from transformer.inference.attention_maps import KINDS, Kind
+from transformer.analysis.sublayer import PARTS, Inside, look_inside, parameters, record, vectors
+from transformer.inference.attention_maps import KINDS, SUBLAYERS, Kind
 from transformer.inference.interventions import DropResidual, Interventions
 from transformer.storage.checkpoint import Checkpoint
 
@@ -182,7 +182,7 @@ def test_a_model_in_training_is_looked_at_without_dropout_and_left_in_training()
 @pytest.mark.parametrize(("special", "without"), [("qkv_bias", PARTS[:3]), ("bias", PARTS[3:])])
 def test_a_matrix_without_bias_has_none(special: str, without: tuple[str, ...]) -> None:
     translator = babbler_of(**{special: False})
-    for kind in PLACES:
+    for kind in SUBLAYERS:
         none = {part for part in PARTS if parameters(translator, kind, 0, part, 0)[1] is None}
         assert none == set(without)
 
@@ -216,7 +216,7 @@ def test_a_part_or_a_row_that_is_not_there_is_refused(babbler: Translator, part:
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_its_residual_a_sublayer_is_alone_and_its_norm_reads_what_it_did(special: str, kind: Kind) -> None:
     translator = babbler_of(**CASES[special])
-    stack, _, n, last = PLACES[kind]
+    stack, _, n, last = SUBLAYERS[kind]
     for sublayer, part in ((n, ""), (last, "ff_")):
         change = Interventions((DropResidual(stack, 0, sublayer),))  # type: ignore[arg-type]
         seen = look_inside(translator, translator.translate("wort3 wort1", interventions=change), kind, 0)

@@ -251,12 +251,12 @@ def test_a_beam_that_holds_everything_finds_what_brute_force_finds(seed: int, al
     ended = [ids for ids in everything if ids[-1] == 7]
     best = max(ended, key=lambda ids: everything[ids] / length_penalty(len(ids), alpha))
     search = beam_search(model, TOY_SRC, 6, 7, longest, width=9**longest, alpha=alpha)
-    assert tuple(search.said(search.best)) == best
+    assert tuple(search.output(search.best)) == best
     leaves = [i for i, one in enumerate(search.hypotheses) if one.fate == "finished" or one.step == longest - 1]
-    assert {tuple(search.said(i)) for i in leaves} == set(everything)
+    assert {tuple(search.output(i)) for i in leaves} == set(everything)
     for i in leaves:
         one = search.hypotheses[i]
-        assert one.log_probability == pytest.approx(everything[tuple(search.said(i))], abs=1e-4)
+        assert one.log_probability == pytest.approx(everything[tuple(search.output(i))], abs=1e-4)
         assert one.score == pytest.approx(one.log_probability / length_penalty(one.step + 1, alpha))
 
 
@@ -278,7 +278,7 @@ def narrow(model: Transformer, longest: int, width: int, alpha: float) -> list[i
 @pytest.mark.parametrize("seed", range(6))
 def test_a_narrow_beam_is_the_textbooks(seed: int, width: int) -> None:
     search = beam_search(sharp(seed), TOY_SRC, 6, 7, 6, width, 0.6)
-    assert search.said(search.best) == narrow(sharp(seed), 6, width, 0.6)
+    assert search.output(search.best) == narrow(sharp(seed), 6, width, 0.6)
 
 
 def test_a_wider_beam_can_find_a_likelier_sentence() -> None:
@@ -301,7 +301,7 @@ def test_a_beam_of_one_is_greedy(source: list[int], seed: int, alpha: float) -> 
     steps = list(greedy_decode(model, src, START, END, 8))
     search = beam_search(model, src, START, END, 8, width=1, alpha=alpha)
     path = [one for one in search.hypotheses if one.fate != "dropped"]
-    assert search.said(search.best) == [step.token for step in steps]
+    assert search.output(search.best) == [step.token for step in steps]
     assert [one.probability for one in path] == [step.probability for step in steps]  # to the last bit
 
 
@@ -319,7 +319,7 @@ def test_the_tree_is_whole(seed: int) -> None:
         assert (one.fate == "finished") <= (one.token == 7)
         siblings = [other for other in tree if (other.parent, other.step) == (one.parent, one.step)]
         assert len({other.token for other in siblings}) == len(siblings) == width + 1
-        assert search.said(i)[-1] == one.token
+        assert search.output(i)[-1] == one.token
     for step in range(steps):
         here = [one for one in tree if one.step == step]
         gone = sum(one.fate == "finished" for one in tree if one.step < step)
@@ -335,13 +335,13 @@ def test_the_penalty_is_wus_and_lengthens_what_is_chosen() -> None:
     lengths = []
     for alpha in (0.0, 3.0):
         search = beam_search(sharp(4), TOY_SRC, 6, 7, 5, 9**4, alpha)
-        lengths.append(len(search.said(search.best)))
+        lengths.append(len(search.output(search.best)))
     assert lengths[0] < lengths[1]
 
 
 def test_a_beam_that_never_ends_is_cut_off() -> None:
     search = beam_search(sharp(0), TOY_SRC, 6, NEVER, 4, 2, 0.6)
-    assert len(search.said(search.best)) == 4
+    assert len(search.output(search.best)) == 4
     assert {one.fate for one in search.hypotheses} == {"kept", "dropped"}
 
 

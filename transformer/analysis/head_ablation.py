@@ -12,9 +12,8 @@ from torch import Tensor
 
 from ..data import encode_pairs
 from ..data.vocabulary import END, START
-from ..inference.attention_maps import KINDS, Kind
+from ..inference.attention_maps import KINDS, SUBLAYERS, Kind
 from ..inference.decoding import evaluating, greedy_batch
-from ..inference.interventions import PLACES
 from ..inference.translator import Translation, Translator, read_only
 from ..network.config import TransformerConfig
 from ..network.probe import Probe
@@ -102,8 +101,7 @@ def _one_head_a_row(silent: Sequence[Head | None]) -> Probe:
     for row, place in enumerate(silent):
         if place is not None:
             kind, layer, head = place
-            stack, name = PLACES[kind]
-            rows, heads = places.setdefault(f"{stack}.{layer}.{name}.head_output", ([], []))
+            rows, heads = places.setdefault(SUBLAYERS[kind].tap(layer, "head_output"), ([], []))
             rows.append(row)
             heads.append(head)
 

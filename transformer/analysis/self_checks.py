@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..inference.attention_maps import KINDS, AttentionMap
+from ..inference.attention_maps import KINDS, SUBLAYERS, AttentionMap
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
 from ..network.masks import causal_mask
 from ..network.model import Transformer
-from .sublayer import PLACES, ids, record
+from .sublayer import ids, record
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,7 @@ def _from_a_full_pass(
             row[vocab[candidate.token]] = candidate.probability
     changes = [said - read_only(seen["logits"][0].softmax(dim=-1))]
     for m in maps:
-        stack, sublayer, *_ = PLACES[m.kind]
-        changes.append(m.weights - read_only(seen[f"{stack}.{m.layer}.{sublayer}.weights"][0]))
+        changes.append(m.weights - read_only(seen[SUBLAYERS[m.kind].tap(m.layer, "weights")][0]))
     return _largest(changes)
 
 

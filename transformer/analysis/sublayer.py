@@ -9,18 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..inference.attention_maps import Kind
+from ..inference.attention_maps import SUBLAYERS, Kind
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
 from ..network.layers import Layer
 from ..network.model import Transformer
 from ..network.probe import Recorder, chain
 
-PLACES = {  # kind -> its stack, its name there, which sublayer of a layer it is, and which the feed-forward is (§3.1)
-    "encoder": ("encoder", "self_attention", 1, 2),
-    "decoder": ("decoder", "self_attention", 1, 3),
-    "cross": ("decoder", "cross_attention", 2, 3),
-}
 PARTS = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
 
 
@@ -110,7 +105,7 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
         ValueError: there is no such layer.
     """
     model = translator.checkpoint.model
-    stack, sublayer, n, last = PLACES[kind]
+    stack, sublayer, n, last = SUBLAYERS[kind]
     owner, norm_first = _layer(model, kind, layer), model.config.norm_first
     seen = record(translator, run)
 

@@ -1,11 +1,11 @@
-"""Attention weights that know their own axes, as data: no torch, no gradio.
+"""Attention weights with the tokens of their axes, as plain data: no torch.
 
 L layers, H heads, Q queries, K keys.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,21 +13,47 @@ Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
 
-@dataclass(frozen=True, eq=False)  # arrays have no one truth of equality
-class AttentionMap:
-    """All heads of one layer: who looked at whom. Rows are queries, columns are keys.
+class Sublayer(NamedTuple):
+    """Where a kind of attention sits in the network (§3.1).
 
-    Rows of a decoder or cross-attention map are decoder *inputs*: row t was looking while output t was produced.
+    Attributes:
+        stack, name: the parts of its probe names.
+        number: which sublayer of its layer it is, from 1, as the norms are numbered.
+        feed_forward: the number of the feed-forward sublayer of the same layer.
+    """
+
+    stack: Literal["encoder", "decoder"]
+    name: str
+    number: int
+    feed_forward: int
+
+    def tap(self, layer: int, part: str) -> str:
+        """The probe name of one of its intermediates: `decoder.2.cross_attention.weights`."""
+        return f"{self.stack}.{layer}.{self.name}.{part}"
+
+
+SUBLAYERS: dict[Kind, Sublayer] = {
+    "encoder": Sublayer("encoder", "self_attention", 1, 2),
+    "decoder": Sublayer("decoder", "self_attention", 1, 3),
+    "cross": Sublayer("decoder", "cross_attention", 2, 3),
+}
+
+
+@dataclass(frozen=True, eq=False)  # comparing arrays gives no single bool
+class AttentionMap:
+    """All heads of one layer. Rows are queries, columns are keys.
+
+    Rows of a decoder or cross-attention map are decoder *inputs*: row t attends while output t is predicted.
 
     Args:
         kind: encoder, decoder (both self-attention) or cross.
         layer: from 0.
-        query_tokens, key_tokens: what the rows and the columns stand for.
+        query_tokens, key_tokens: the tokens of the rows and of the columns.
         weights: (H, Q, K), after softmax, before dropout; made read-only.
-        allowed: (Q, K), bool; False where a mask forbids to look. Made read-only.
+        allowed: (Q, K), bool; False where the cell is masked. Made read-only.
 
     Raises:
-        ValueError: the arrays and the tokens disagree.
+        ValueError: the arrays do not fit the tokens.
     """
 
     kind: Kind
@@ -51,23 +77,23 @@ class AttentionMap:
         return int(self.weights.shape[0])
 
     def entropy(self) -> np.ndarray:
-        """How spread out each row is, (H, Q), nats: 0 looks at one key, ln n looks at n keys alike."""
+        """The entropy of each row, (H, Q), nats: 0 attends to one key, ln n to n keys equally."""
         weights = self.weights.astype(np.float64)
         return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
 
     def distance(self) -> np.ndarray:
-        """How far away each row looks on average, (H, Q), in words: the weighted mean of |query - key|."""
+        """The mean attention distance of each row, (H, Q), in positions: |query - key| weighted by attention."""
         queries, keys = np.indices(self.allowed.shape)
         return (self.weights.astype(np.float64) * np.abs(queries - keys)).sum(axis=-1)
 
     def from_uniform(self) -> np.ndarray:
-        """Largest distance of each head, (H,), from looking at every allowed key alike."""
+        """Largest difference of each head, (H,), from uniform attention over the allowed keys."""
         uniform = self.allowed / np.maximum(self.allowed.sum(axis=-1, keepdims=True), 1)
         return np.abs(self.weights - uniform).max(axis=(-2, -1))
 
 
 def stacked(layers: Sequence[AttentionMap]) -> dict[str, Any]:
-    """All layers of one kind for a browser; `weights` is (L, H, Q, K), still to be written as text."""
+    """All layers of one kind in one array: `weights` is (L, H, Q, K)."""
     first = layers[0]
     return {
         "layers": len(layers),
@@ -81,7 +107,7 @@ def stacked(layers: Sequence[AttentionMap]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Every map of one run, a tuple a kind, an element a layer."""
+    """Every map of one run: per kind, one map per layer."""
 
     encoder: tuple[AttentionMap, ...]
     decoder: tuple[AttentionMap, ...]
@@ -92,8 +118,7 @@ class AttentionMaps:
         return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
 
     def heads(self) -> list[dict[str, Any]]:
-        """Every head: kind, layer, head (from 0), and over its rows the mean entropy (nats) and the mean distance
-        (words) of its looks."""
+        """One row per head: kind, layer, head (from 0), mean entropy (nats) and mean attention distance (positions)."""
         return [
             {"kind": kind, "layer": m.layer, "head": head, "entropy": entropy, "distance": distance}
             for kind in KINDS

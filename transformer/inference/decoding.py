@@ -1,4 +1,4 @@
-"""From a source to target ids, a step at a time, on a key/value cache. Knows nothing of text.
+"""Greedy decoding, sampling and beam search on a key/value cache: source ids in, target ids out (§3.1, §6.1).
 
 S source, t decoder inputs so far, L layers, H heads, V target vocabulary.
 """
@@ -19,9 +19,9 @@ from ..network.probe import Probe
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One turn of the loop: the decoder read its t-th input, and this is what it said."""
+    """One decoding step: the decoder has read its t-th input and outputs a token."""
 
-    token: int  # id of the word that was said
+    token: int  # id of the output token
     probability: float
     distribution: Tensor  # (V,), sums to 1
     self_attention: Tensor  # (L, H, t), the newest row of every decoder self-attention
@@ -29,43 +29,43 @@ class Step:
 
 
 def evaluating(model: torch.nn.Module) -> AbstractContextManager[None]:
-    """No dropout and no gradients inside; afterwards every part is in the mode that it was in."""
+    """Evaluation mode without gradients inside the block; afterwards every module is back in its mode."""
     return _evaluating(list(model.modules()))
 
 
 @contextmanager
 def _evaluating(parts: Sequence[torch.nn.Module]) -> Iterator[None]:
-    """The same for who enters it again and again: finding all parts of a network takes longer than asking each."""
+    """`evaluating` with the modules already listed: listing them at every step costs more than the switch."""
     training = [part for part in parts if part.training]
     for part in training:
         part.training = False
     try:
-        with torch.no_grad():  # not inference mode: what a caller records may go into a graph of their own
+        with torch.no_grad():  # not inference mode: a caller may use recorded tensors in a graph
             yield
     finally:
         for part in training:
             part.training = True
 
 
-def likeliest(distribution: Tensor) -> int:
+def most_likely(distribution: Tensor) -> int:
     """The greedy choice."""
     return int(distribution.argmax())
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Draw each word from the model's distribution, instead of taking the likeliest.
+    """Draw each token from the model's distribution instead of taking the most likely one.
 
-    The three limits apply one after the other, and what is left is normalised each time.
+    Temperature, top-k and top-p apply in this order; the distribution is renormalised after each.
 
     Args:
-        temperature: probabilities are raised to the power 1 / temperature; above 1 it is bolder, 0 is greedy.
-        top_k: only the so many likeliest words; 0 for all.
-        top_p: only the likeliest words that together reach this probability (Holtzman et al. 2020); 1 for all.
-        seed: the same seed draws the same words.
+        temperature: probabilities are raised to the power 1 / temperature; above 1 flattens them, 0 is greedy.
+        top_k: only this many most likely tokens; 0 keeps all.
+        top_p: only the most likely tokens that together reach this probability (Holtzman et al. 2020); 1 keeps all.
+        seed: the same seed draws the same tokens.
 
     Raises:
-        ValueError: a value that means nothing; the message names it.
+        ValueError: a value is out of range; the message names it.
     """
 
     temperature: float = 1.0
@@ -85,21 +85,20 @@ class Sampling:
             raise ValueError(f"seed ({self.seed}) is not at least 0 and below 2^63")
 
     def distribution(self, model: Tensor) -> Tensor:
-        """What is drawn from, given the model's own distribution (V,): (V,), float64, on the CPU."""
+        """The distribution to draw from, given the model's own (V,): (V,), float64, on the CPU."""
         logs = model.double().cpu().log()
         if self.temperature == 0:
             return torch.zeros_like(logs).index_fill(0, logs.argmax(), 1.0)
-        # The largest becomes 0 first, so that it stays finite however small the temperature is.
+        # The largest logit becomes 0 first, so that a tiny temperature cannot overflow.
         ranked, order = ((logs - logs.max()) / self.temperature).softmax(dim=-1).sort(descending=True, stable=True)
         ranked[self.top_k or len(ranked) :] = 0
         ranked = ranked / ranked.sum()
-        ranked[ranked.cumsum(dim=-1) - ranked >= self.top_p] = (
-            0  # not reached before this word: it is the one that does
-        )
+        reached = ranked.cumsum(dim=-1) - ranked >= self.top_p  # by the tokens before this one
+        ranked[reached] = 0
         return torch.zeros_like(ranked).index_put((order,), ranked / ranked.sum())
 
     def chooser(self) -> Callable[[Tensor], int]:
-        """What `decode` asks for each word of one sentence; a new one begins its draws anew."""
+        """The `choose` argument of `decode` for one sentence; each chooser starts from the seed."""
         generator = torch.Generator().manual_seed(self.seed)
         return lambda distribution: int(torch.multinomial(self.distribution(distribution), 1, generator=generator))
 
@@ -112,23 +111,23 @@ def decode(
     max_steps: int,
     probe: Probe | None = None,
     forced: Sequence[int | None] = (),
-    choose: Callable[[Tensor], int] = likeliest,
+    choose: Callable[[Tensor], int] = most_likely,
     reread: bool = False,
 ) -> Iterator[Step]:
-    """Say one word after another until it is `end_id`, or `max_steps` words were said.
+    """Output one token after another until `end_id` or `max_steps`.
 
     Args:
         src: source ids of one sentence, (1, S).
-        start_id: what the decoder reads first.
-        probe: sees a pass over the source, then one new row a step.
-        forced: ids that are said at the first steps, whatever the model would say; None leaves a step to it. A whole
+        start_id: the first decoder input.
+        probe: sees one pass over the source, then one new row per step.
+        forced: output ids of the first steps, whatever the model predicts; None leaves a step to the model. A whole
             reference is teacher forcing.
-        choose: the id to say, given the distribution (V,).
-        reread: read everything said so far again at each step, without a cache. The same numbers, slower, unless the
-            probe lets a word look at later ones; the probe then sees whole passes.
+        choose: picks the output id from the distribution (V,).
+        reread: run a full pass over the whole prefix at each step, without a cache. Slower; the numbers differ only
+            if the probe lets a position attend to later ones. The probe then sees whole passes.
 
     Yields:
-        Step by step, what was said and what the model made of it: the distribution is always its own.
+        One Step at a time; the distribution is always the model's own.
 
     Raises:
         ValueError: there is not exactly one sentence, or positions run out (see `Transformer.forward`).
@@ -140,14 +139,14 @@ def decode(
         encoded, cache = model.encode(src, need_weights=False, probe=probe), model.start_cache()
     unread = [start_id]
     for t in range(max_steps):
-        with _evaluating(parts):  # entered anew each step, so that the caller's own code runs outside it
+        with _evaluating(parts):  # entered at each step, so that the caller's code runs outside it
             cache = model.start_cache() if reread else cache
             out = model.decode_step(src.new_tensor([unread]), encoded, cache, probe=probe)
             assert out.self_attention is not None
             assert out.cross_attention is not None
             distribution = out.logits[0, -1].softmax(dim=-1)
-            said = forced[t] if t < len(forced) else None
-            token = choose(distribution) if said is None else said
+            given = forced[t] if t < len(forced) else None
+            token = choose(distribution) if given is None else given
             step = Step(
                 token=token,
                 probability=float(distribution[token]),
@@ -170,44 +169,44 @@ def greedy_decode(
     probe: Probe | None = None,
     forced: Sequence[int | None] = (),
 ) -> Iterator[Step]:
-    """Say the likeliest next word until it is `end_id`; arguments, steps and errors as in `decode`."""
+    """Greedy decoding (§3.1); arguments, steps and errors as in `decode`."""
     return decode(model, src, start_id, end_id, max_steps, probe, forced)
 
 
 def greedy_batch(
     model: Transformer, src: Tensor, start_id: int, end_id: int, max_steps: int, probe: Probe | None = None
 ) -> list[list[int]]:
-    """What `greedy_decode` says to each of many padded sources (B, S): ids, E included where it was reached."""
+    """Greedy decoding of many padded sources (B, S): output ids per sentence, E included where it was reached."""
     with evaluating(model):
         encoded = model.encode(src, need_weights=False, probe=probe)
         cache = model.start_cache(src.size(0))
         token = src.new_full((src.size(0), 1), start_id)
-        said, ended = [], torch.zeros_like(token, dtype=torch.bool)
+        output, ended = [], torch.zeros_like(token, dtype=torch.bool)
         for _ in range(max_steps):
             logits = model.decode_step(token, encoded, cache, need_weights=False, probe=probe).logits
-            token = logits[:, -1:].argmax(dim=-1)  # what a sentence says after its end is cut off below
-            said.append(token)
+            token = logits[:, -1:].argmax(dim=-1)  # tokens after the end are cut off below
+            output.append(token)
             ended = ended | (token == end_id)
             if ended.all():
                 break
-    if not said:
+    if not output:
         return [[] for _ in range(src.size(0))]
-    rows = torch.cat(said, dim=1).tolist()
+    rows = torch.cat(output, dim=1).tolist()
     return [row[: row.index(end_id) + 1] if end_id in row else row for row in rows]
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A node of the tree that beam search grows: what was said up to here, and one more word.
+    """A node of the tree that beam search grows: its parent's tokens and one more.
 
     Attributes:
-        token: id of its last word.
-        parent: number of the hypothesis that it continues, None at the first step.
+        token: id of its last token.
+        parent: index of the hypothesis that it extends, None at the first step.
         step: from 0.
-        probability: of its last word, given the words before it.
-        log_probability: of all its words, nats.
-        score: that, divided by the length penalty.
-        fate: kept to be continued, finished on E, or dropped because likelier ones filled the beam.
+        probability: of its last token, given those before.
+        log_probability: of all its tokens, nats.
+        score: log_probability divided by the length penalty.
+        fate: kept in the beam, finished on E, or dropped (pruned) because better ones filled the beam.
     """
 
     token: int
@@ -221,41 +220,43 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """The whole tree of one search, parents before their children, and the number of the hypothesis it ended on."""
+    """The whole tree of one search, parents before children, and the index of the chosen hypothesis."""
 
     hypotheses: tuple[Hypothesis, ...]
     best: int
 
-    def said(self, number: int) -> list[int]:
-        """The ids of a hypothesis, from its first word on."""
-        here = self.hypotheses[number]
-        return [*(() if here.parent is None else self.said(here.parent)), here.token]
+    def output(self, index: int) -> list[int]:
+        """The ids of a hypothesis, from its first token on."""
+        here = self.hypotheses[index]
+        return [*(() if here.parent is None else self.output(here.parent)), here.token]
 
 
 def length_penalty(length: int, alpha: float) -> float:
-    """What a log-probability is divided by, so that a longer sentence is not worse for its length alone: Wu et al.
-    2016, equation 14; the Transformer's alpha is 0.6 (§6.1). 0 is no penalty."""
+    """The divisor of a log-probability, so that longer sentences can compete: Wu et al. 2016, equation 14.
+
+    The paper's alpha is 0.6 (§6.1); 0 is no penalty.
+    """
     return ((5 + length) / 6) ** alpha
 
 
 def beam_search(
     model: Transformer, src: Tensor, start_id: int, end_id: int, max_steps: int, width: int, alpha: float
 ) -> BeamSearch:
-    """Keep the `width` likeliest beginnings of a translation, all of one length, instead of one alone (§6.1).
+    """Keep the `width` most likely prefixes, all of one length, instead of a single one (§6.1).
 
-    One that says `end_id` is finished and keeps its place in the beam, so a beam of 1 is greedy. The finished one with
-    the best score is chosen; where none finished within `max_steps`, the best of those that were cut off.
+    A hypothesis that ends keeps its place in the beam, so a beam of 1 is greedy. The finished hypothesis with the best
+    score is chosen; if none finished within `max_steps`, the best unfinished one.
 
     Args:
         src: source ids of one sentence, (1, S).
-        width: places in the beam.
-        alpha: of the length penalty.
+        width: size of the beam.
+        alpha: exponent of the length penalty.
 
     Returns:
-        Of each hypothesis that was continued, the `width` + 1 likeliest words: all that could be kept, and one more.
+        For each hypothesis that was extended, its `width` + 1 most likely tokens: all that could be kept, and one more.
 
     Raises:
-        ValueError: there is not exactly one sentence, no step or no place, or positions run out.
+        ValueError: not exactly one sentence, max_steps or width below 1, or positions run out.
     """
     if src.size(0) != 1:
         raise ValueError(f"src holds {src.size(0)} sentences; beam_search takes 1")
@@ -264,22 +265,22 @@ def beam_search(
             raise ValueError(f"{name} ({value}) is below 1")
     tree: list[Hypothesis] = []
     finished: list[int] = []
-    live: list[int | None] = [None]  # numbers in the tree; None is the empty beginning
+    live: list[int | None] = [None]  # indices in the tree; None is the empty prefix
     with evaluating(model):
         encoded, cache = model.encode(src, need_weights=False), model.start_cache()
         unread = [start_id]
         for t in range(max_steps):
             sources = replace(encoded, memory=encoded.memory.expand(len(live), -1, -1))
-            # With weights, because the fused kernel rounds otherwise than the pass that greedy decoding makes.
+            # With weights, because the fused kernel rounds differently from the pass of greedy decoding.
             logits = model.decode_step(src.new_tensor(unread)[:, None], sources, cache).logits[:, -1]
             ranked, words = logits.softmax(dim=-1).sort(descending=True, stable=True)  # (live, V)
             found = []
             for row, parent in enumerate(live):
                 before = 0.0 if parent is None else tree[parent].log_probability
                 for p, word in zip(ranked[row, : width + 1].tolist(), words[row, : width + 1].tolist(), strict=True):
-                    if p:  # one that underflowed to 0 has no logarithm, and will not be kept
+                    if p:  # an underflow to 0 has no logarithm, and is never kept
                         found.append((before + math.log(p), row, parent, p, word))
-            found.sort(key=lambda one: -one[0])  # stable, so that equals keep their order
+            found.sort(key=lambda one: -one[0])  # stable, so that ties keep their order
             places, rows, live, unread = width - len(finished), [], [], []
             for rank, (log, row, parent, p, word) in enumerate(found):
                 fate: Literal["kept", "finished", "dropped"] = "dropped"
@@ -295,5 +296,5 @@ def beam_search(
             if not live:
                 break
             cache.select(src.new_tensor(rows))
-    last = [number for number in live if number is not None]
-    return BeamSearch(tuple(tree), max(finished or last, key=lambda number: tree[number].score))
+    last = [index for index in live if index is not None]
+    return BeamSearch(tuple(tree), max(finished or last, key=lambda index: tree[index].score))

@@ -1,4 +1,4 @@
-"""Which accelerator, and why. Knows nothing of models."""
+"""Which device to run on, and why. Knows nothing of models."""
 
 import os
 
@@ -13,7 +13,7 @@ def pick_device(name: str | None = None) -> torch.device:
     """The device to run on: `name`, else $TRANSFORMER_DEVICE, else CUDA, Apple MPS or XPU where there is one, else CPU.
 
     Raises:
-        ValueError: a device was asked for that is not there.
+        ValueError: the requested device is not available.
     """
     wanted = name or os.environ.get(ENVIRONMENT)
     if not wanted:
@@ -23,14 +23,14 @@ def pick_device(name: str | None = None) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
         there = ", ".join(str(d) for d in (_accelerator(), "cpu") if d)
-        raise ValueError(f"device {wanted!r} was asked for, but this machine has {there}") from error
+        raise ValueError(f"device {wanted!r} was requested, but this machine has {there}") from error
     if device.type == "meta":
-        raise ValueError("device 'meta' holds no numbers, so nothing can run on it")
+        raise ValueError("device 'meta' holds no numbers, so no model can run on it")
     return device
 
 
 def why_device(device: torch.device, name: str | None = None) -> Message:
-    """One sentence for people: what `device` is, and why `pick_device(name)` chose it."""
+    """What `device` is and why `pick_device(name)` chose it, as a sentence for the page."""
     kind = {"device": device.type}
     if name:
         return Message("device.caller", kind)

@@ -12,14 +12,9 @@ from torch import Tensor
 
 from ..network.config import TransformerConfig, validate_field_types
 from ..network.probe import Probe
-from .attention_maps import KINDS, Kind
+from .attention_maps import KINDS, SUBLAYERS, Kind
 
 Stack = Literal["encoder", "decoder"]
-PLACES = {  # kind -> its stack, and its name there
-    "encoder": ("encoder", "self_attention"),
-    "decoder": ("decoder", "self_attention"),
-    "cross": ("decoder", "cross_attention"),
-}
 MAX_CHANGES = 500  # at once; the toy has 144 heads
 MAX_WORD = 40  # characters
 AS_IT_IS = {"counted": False}  # a whole number that a link writes as it is; all others count from 0, and there from 1
@@ -68,17 +63,12 @@ class Change:
         raise NotImplementedError
 
 
-def _attention(kind: Kind, layer: int, part: str) -> str:
-    stack, name = PLACES[kind]
-    return f"{stack}.{layer}.{name}.{part}"
-
-
 def _layers(config: TransformerConfig, stack: str) -> int:
     return config.num_encoder_layers if stack == "encoder" else config.num_decoder_layers
 
 
 def _every_layer(config: TransformerConfig, kind: Kind, part: str) -> Iterator[str]:
-    yield from (_attention(kind, layer, part) for layer in range(_layers(config, PLACES[kind][0])))
+    yield from (SUBLAYERS[kind].tap(layer, part) for layer in range(_layers(config, SUBLAYERS[kind].stack)))
 
 
 @dataclass(frozen=True)
@@ -91,11 +81,11 @@ class Silence(Change):
     head: int
 
     def check(self, config: TransformerConfig) -> None:
-        _within("layers of this kind", self.layer, _layers(config, PLACES[self.kind][0]))
+        _within("layers of this kind", self.layer, _layers(config, SUBLAYERS[self.kind].stack))
         _within("heads", self.head, config.n_heads)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
-        yield _attention(self.kind, self.layer, "head_output")
+        yield SUBLAYERS[self.kind].tap(self.layer, "head_output")
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         return value.index_fill(1, torch.tensor([self.head], device=value.device), 0)  # (B, H, Q, d)
@@ -123,11 +113,11 @@ class Isolate(Change):
         return (Isolate, self.kind, self.layer)
 
     def check(self, config: TransformerConfig) -> None:
-        _within("layers of this kind", self.layer, _layers(config, PLACES[self.kind][0]))
+        _within("layers of this kind", self.layer, _layers(config, SUBLAYERS[self.kind].stack))
         _within("heads", self.heads[-1], config.n_heads)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
-        yield _attention(self.kind, self.layer, "head_output")
+        yield SUBLAYERS[self.kind].tap(self.layer, "head_output")
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         others = [head for head in range(value.size(1)) if head not in self.heads]

@@ -1,4 +1,4 @@
-"""Text in, one pure run out: the only door that figures and web pages use.
+"""Text in, one pure run out: the interface that figures and the page use.
 
 S source, T target, D model width, H heads, V target vocabulary.
 """
@@ -22,10 +22,10 @@ from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint, names
 from ..storage.portable import load_portable
-from .attention_maps import KINDS, AttentionMap, AttentionMaps, Kind
-from .decoding import Sampling, Step, beam_search, decode, likeliest
+from .attention_maps import KINDS, SUBLAYERS, AttentionMap, AttentionMaps, Kind
+from .decoding import Sampling, Step, beam_search, decode, most_likely
 from .device import pick_device, why_device
-from .interventions import NOTHING, PLACES, ForceWord, Interventions, SwapWord
+from .interventions import NOTHING, ForceWord, Interventions, SwapWord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,21 +46,21 @@ __all__ = [
 ]
 
 MAX_CHARACTERS = 500
-WIDEST = 5  # beam that is searched
+MAX_BEAM_WIDTH = 5
 Tokens = tuple[str, ...]
 Weights = dict[Kind, list[Tensor]]  # of each layer, (H, Q, K)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A word that could come next, and its probability."""
+    """A token that could come next, and its probability."""
 
     token: str
     probability: float
 
 
 class Candidates(Sequence[Candidate]):
-    """Every word of a vocabulary, likeliest first. A word is made when it is asked for: a run has thousands of them.
+    """Every token of a vocabulary, most likely first. Candidates are made on access: a run has thousands.
 
     Args:
         tokens: of the vocabulary, by id.
@@ -99,10 +99,9 @@ class Candidates(Sequence[Candidate]):
 
 @dataclass(frozen=True)
 class TranslationStep:
-    """One turn of the loop: what was said, and what could have been (all of V, likeliest first).
+    """One decoding step: the output token and every candidate of V, most likely first.
 
-    Where the caller forced a word, or it was drawn, `token` is that word and the first candidate is what the model
-    would have said.
+    If the token was forced or sampled, the first candidate is still the model's own prediction.
     """
 
     token: str
@@ -110,13 +109,13 @@ class TranslationStep:
     candidates: Sequence[Candidate]
 
     def drawn_from(self, sampling: Sampling) -> tuple[float, ...]:
-        """What such a draw would be made from: the probability of each candidate after the limits, in their order."""
+        """The probability of each candidate after temperature, top-k and top-p, in the order of `candidates`."""
         return tuple(sampling.distribution(torch.tensor([each.probability for each in self.candidates])).tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class InputSum:
-    """What a stack reads: embedding (× sqrt(d_model), §3.4) + position (§3.5) = input, each (tokens, D), read-only."""
+    """The input of a stack: embedding (× sqrt(d_model), §3.4) + position (§3.5), each (tokens, D), read-only."""
 
     tokens: tuple[str, ...]
     embedding: np.ndarray
@@ -126,20 +125,19 @@ class InputSum:
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """One run: everything that was read, said and looked at on the way.
+    """One run: its tokens, its decoding steps and every attention map.
 
     Attributes:
         sentence: as it was typed.
         text: the translation.
-        source: what the encoder read, padding included.
-        decoder_input: what the decoder read, S first. Rows of decoder and cross-attention maps are these.
-        output: what the decoder said, as long as `decoder_input`: output t was said on reading input t. Ends on E
-            unless decoding reached its limit.
-        steps: one a word of `output`.
-        attention: every map, from the very decoding that made the text; under interventions, from its last pass.
+        source: the encoder's input tokens, padding included.
+        decoder_input: the decoder's input tokens, S first: the rows of decoder and cross-attention maps.
+        output: the output tokens; output t was predicted from input t. Ends on E unless decoding hit its limit.
+        steps: one per output token.
+        attention: every map, from the decoding that made the text; under interventions, from its last pass.
         source_input, target_input: embedding + position = input of both stacks.
-        checkpoint, device: what ran, and where.
-        interventions: what was changed.
+        checkpoint, device: the model's name and the device it ran on.
+        interventions: the changes made to this run.
     """
 
     sentence: str
@@ -160,13 +158,13 @@ class Translation:
 
     @property
     def complete(self) -> bool:
-        """Whether the model ended its sentence itself."""
+        """Whether the output ends on E."""
         return self.output[-1] == END
 
     def table(self) -> "pd.DataFrame":
-        """Every weight in a row of its own: kind, layer, head, query, key (all from 0), query_token, key_token, weight.
+        """One row per attention weight: kind, layer, head, query, key (all from 0), query_token, key_token, weight.
 
-        Masked cells are in it, with a weight of 0.
+        Masked cells are included, with a weight of 0.
         """
         import pandas as pd  # slow to import, and only this needs it
 
@@ -182,8 +180,7 @@ class Translation:
         return pd.concat(parts, ignore_index=True)
 
     def heads(self) -> "pd.DataFrame":
-        """Every head in a row of its own: kind, layer, head (from 0), and over its rows the mean entropy (nats) and the
-        mean distance (words) of its looks."""
+        """One row per head: kind, layer, head (from 0), mean entropy (nats) and mean attention distance (positions)."""
         import pandas as pd
 
         return pd.DataFrame(self.attention.heads())
@@ -191,7 +188,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Branch:
-    """A node of a beam search's tree; see `decoding.Hypothesis`."""
+    """A node of a beam search's tree, with its token as text; see `decoding.Hypothesis`."""
 
     token: str
     parent: int | None
@@ -204,7 +201,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class BeamTree:
-    """One beam search: its text, the whole tree, parents before children, and the number of the branch it ended on."""
+    """One beam search: its text, the whole tree, parents before children, and the index of the chosen branch."""
 
     text: str
     branches: tuple[Branch, ...]
@@ -212,36 +209,36 @@ class BeamTree:
 
 
 class Translator:
-    """A checkpoint that takes text.
+    """A checkpoint that translates text.
 
     Args:
-        checkpoint: what to run; its model is not changed.
-        name: what the page and a Translation call it.
-        asked: the device that the caller asked for, if any.
+        checkpoint: the model and its vocabularies; never changed.
+        name: the name that the page and every Translation show.
+        requested_device: the device that the caller named, if any.
     """
 
-    def __init__(self, checkpoint: Checkpoint, name: str, asked: str | None = None) -> None:
+    def __init__(self, checkpoint: Checkpoint, name: str, requested_device: str | None = None) -> None:
         self.checkpoint = checkpoint
         self.name = name
-        self.asked = asked
+        self.requested_device = requested_device
 
     @property
     def device(self) -> torch.device:
         return self.checkpoint.model.positions.device
 
     def why_device(self) -> Message:
-        """What it runs on and why, in a sentence for people."""
-        return why_device(self.device, self.asked)
+        """The device and why it was chosen, as a sentence for the page."""
+        return why_device(self.device, self.requested_device)
 
     @classmethod
     def load(cls, name: str | Path = "toy", device: str | None = None) -> "Translator":
-        """Load a shipped checkpoint by name, or any by the path of its folder, or a model that the page let somebody
-        take home by the path of its file, onto `device` (see `pick_device`).
+        """Load a shipped checkpoint by name, a checkpoint folder by its path, or a model file that was downloaded
+        from the page by its path, onto `device` (see `pick_device`).
 
         Raises:
-            CheckpointError: there is none, or it cannot be used.
-            PortableError: nor can the file.
-            ValueError: the device is not there.
+            CheckpointError: there is no such checkpoint, or it is damaged.
+            PortableError: the file cannot be used.
+            ValueError: the device is not available.
         """
         if os.path.isfile(name):
             file = Path(name)
@@ -259,22 +256,22 @@ class Translator:
         interventions: Interventions = NOTHING,
         sampling: Sampling | None = None,
     ) -> Translation:
-        """Translate, keeping what the model looked at.
+        """Translate, and keep every attention map (§3.2).
 
         Args:
             sentence: words of the source vocabulary; case, umlauts and punctuation at the edges do not matter.
             probe: watches or replaces intermediates of this run.
-            forced: words that are said first, whatever the model would say; it goes on from there. A whole
-                reference with its E is teacher forcing.
-            interventions: what to change. Where one changes the inside of the network, the decoder reads everything
-                that was said again at each step, so that a word can be let look at later ones.
-            sampling: how to draw each word; the likeliest if left out.
+            forced: the first output tokens, whatever the model predicts; it goes on from there. A whole reference with
+                its E is teacher forcing.
+            interventions: changes to this run. If one changes the inside of the network, the decoder runs a full pass
+                over the prefix at each step, so that a position may attend to later ones.
+            sampling: draws each token; greedy if left out.
 
         Raises:
-            SentenceError: a sentence that this model cannot take (a ValueError; its message is for visitors).
-            ValueError: a forced word that this model cannot say, or more of them than it may say; a change that this
-                model or this sentence has no place for.
-            TypeError: it is not text.
+            SentenceError: this model cannot translate the sentence (a ValueError; its message is for visitors).
+            ValueError: a forced token is not in the vocabulary, there are too many, or an intervention does not fit
+                this model or this sentence.
+            TypeError: the sentence is not a str.
         """
         source, forced_ids = self._changed_source(sentence, interventions), self._forced_ids(forced, interventions)
         checkpoint, model = self.checkpoint, self.checkpoint.model
@@ -283,7 +280,7 @@ class Translator:
         recorder = Recorder(_shown_after_changes if changed else _shown)
         probes = [each for each in (changed, probe, recorder) if each]
         src = torch.tensor([source], device=self.device)  # (1, S)
-        # A seventh faster; but what a caller's own probe sees may go into a graph of theirs, which this would forbid.
+        # Faster by a seventh; but a caller's probe may use what it sees in a graph, which inference mode forbids.
         with torch.inference_mode(probe is None):
             steps = list(
                 decode(
@@ -294,12 +291,12 @@ class Translator:
                     checkpoint.output_limit,
                     probe=reduce(chain, probes),
                     forced=forced_ids,
-                    choose=sampling.chooser() if sampling else likeliest,
+                    choose=sampling.chooser() if sampling else most_likely,
                     reread=changed is not None,
                 )
             )
-        said = [step.token for step in steps]
-        read = [target_ids[START], *said[:-1]]
+        output = [step.token for step in steps]
+        read = [target_ids[START], *output[:-1]]
         tokens = checkpoint.tgt_vocab.tokens
         source_tokens = tuple(checkpoint.src_vocab.tokens[i] for i in source)
         read_tokens = tuple(tokens[i] for i in read)
@@ -311,10 +308,10 @@ class Translator:
             weights, allowed = _rows(recorder, steps), _masks(src, tgt, model.config.pad_id)
         return Translation(
             sentence=sentence,
-            text=checkpoint.tgt_vocab.decode(said),
+            text=checkpoint.tgt_vocab.decode(output),
             source=source_tokens,
             decoder_input=read_tokens,
-            output=tuple(tokens[i] for i in said),
+            output=tuple(tokens[i] for i in output),
             steps=tuple(_step(step, tokens) for step in steps),
             attention=_maps(weights, allowed, source_tokens, read_tokens),
             source_input=_input_sum(recorder, "encoder", source_tokens),
@@ -325,21 +322,21 @@ class Translator:
         )
 
     def beam(self, sentence: str, width: int = 4, alpha: float = 0.6) -> BeamTree:
-        """Translate by beam search; the paper's width and length penalty if left out (§6.1).
+        """Translate by beam search; the defaults are the paper's (§6.1).
 
         Args:
-            width: places in the beam, 1 (greedy) to 5.
-            alpha: of the length penalty, 0 (none) to 5.
+            width: size of the beam, 1 (greedy) to 5.
+            alpha: exponent of the length penalty, 0 (none) to 5.
 
         Raises:
-            SentenceError: a sentence that this model cannot take.
-            ValueError: a width or a penalty beyond its limits.
-            TypeError: it is not text.
+            SentenceError: this model cannot translate the sentence.
+            ValueError: width or alpha is out of range.
+            TypeError: the sentence is not a str.
         """
-        if type(width) is not int or not 1 <= width <= WIDEST:
-            raise ValueError(f"A beam has 1 to {WIDEST} places.")
+        if type(width) is not int or not 1 <= width <= MAX_BEAM_WIDTH:
+            raise ValueError(f"The beam width is 1 to {MAX_BEAM_WIDTH}.")
         if type(alpha) not in (int, float) or not 0 <= alpha <= 5:
-            raise ValueError("A length penalty is from 0 to 5.")
+            raise ValueError("The length penalty is 0 to 5.")
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         src = torch.tensor([self._source_ids(sentence)], device=self.device)
         ends = vocab.ids[START], vocab.ids[END]
@@ -350,10 +347,10 @@ class Translator:
             )
             for one in found.hypotheses
         )
-        return BeamTree(vocab.decode(found.said(found.best)), branches, found.best)
+        return BeamTree(vocab.decode(found.output(found.best)), branches, found.best)
 
     def probe(self, interventions: Interventions) -> Probe | None:
-        """What makes these changes in a whole pass of this model, None where they leave its inside alone.
+        """The probe that makes these changes in a full pass of this model; None if they change only tokens.
 
         Raises:
             ValueError: this model has no such layer, sublayer or head.
@@ -369,14 +366,14 @@ class Translator:
             if isinstance(change, SwapWord):
                 word = fold(change.word)
                 if change.position >= words:
-                    raise ValueError(f"The words of this sentence are 0 to {words - 1}.")
+                    raise ValueError(f"The positions of this sentence are 0 to {words - 1}.")
                 if word not in vocab.ids:
                     raise ValueError(f"{change.word!r} is not a word that this model knows.")
                 source[change.position] = vocab.ids[word]
         return source
 
     def _source_ids(self, sentence: str) -> list[int]:
-        """Padded as the model's own sentences are."""
+        """Padded like the sentences that the model was trained on."""
         if not isinstance(sentence, str):
             raise TypeError(f"a sentence is a str, not a {type(sentence).__name__}; translate one at a time")
         vocab, longest = self.checkpoint.src_vocab, self.checkpoint.source_length
@@ -400,7 +397,7 @@ class Translator:
     def _forced_ids(self, forced: Sequence[str], interventions: Interventions) -> list[int | None]:
         ids, limit = self.checkpoint.tgt_vocab.ids, self.checkpoint.output_limit
         if len(forced) > limit:
-            raise ValueError(f"That is {len(forced)} words to say, and this model says at most {limit}.")
+            raise ValueError(f"{len(forced)} forced words are more than the {limit} that this model outputs at most.")
         words: list[str | None] = list(forced)
         for change in interventions.changes:
             if isinstance(change, ForceWord):
@@ -410,12 +407,12 @@ class Translator:
                 words[change.step] = change.word
         for word in words:
             if word is not None and (word not in ids or word in (PAD, START)):
-                raise ValueError(f"{word[:40]!r} is not a word that this model can say.")
+                raise ValueError(f"{word[:40]!r} is not a word that this model can output.")
         return [None if word is None else ids[word] for word in words]
 
 
 def positional_encoding(length: int, d_model: int) -> np.ndarray:
-    """What a network of this width adds to its embeddings, (length, d_model), read-only."""
+    """The sinusoidal positional encoding (§3.5), (length, d_model), read-only."""
     return read_only(sinusoidal_positions(length, d_model))
 
 
@@ -435,7 +432,7 @@ def _step(step: Step, tokens: Tokens) -> TranslationStep:
 
 
 def _rows(recorder: Recorder, steps: list[Step]) -> Weights:
-    """The encoder's maps as it returned them; the decoder's row by row, from the steps of the decoding."""
+    """The encoder's maps as it returned them; the decoder's row by row, from the decoding steps."""
     count = len(steps)
     decoder = torch.zeros(*steps[0].self_attention.shape[:2], count, count)  # (L, H, T, T)
     for t, step in enumerate(steps):
@@ -445,23 +442,22 @@ def _rows(recorder: Recorder, steps: list[Step]) -> Weights:
 
 
 def _masks(src: Tensor, tgt: Tensor, pad_id: int) -> dict[Kind, Tensor]:
-    """What these ids let each other see."""
+    """Which cells are open under the padding and causal masks (§3.2.3)."""
     is_word = padding_mask(src, pad_id)[0, 0]  # (1, S)
     may_read = padding_mask(tgt, pad_id)[0, 0] & causal_mask(tgt.size(1), device=tgt.device)  # (T, T)
     return {"encoder": is_word, "decoder": may_read, "cross": is_word}
 
 
 def _last_pass(recorder: Recorder) -> tuple[Weights, dict[Kind, Tensor]]:
-    """Weights and masks of whole passes, as they were after all changes; a mask is one for all layers and heads."""
+    """Weights and masks of the last full pass, after all changes; all layers and heads share one mask."""
     weights: Weights = {kind: list(_of_kind(recorder, kind, "weights")) for kind in KINDS}
     return weights, {kind: next(_of_kind(recorder, kind, "mask"))[0] for kind in KINDS}
 
 
 def _of_kind(recorder: Recorder, kind: Kind, part: str) -> Iterator[Tensor]:
     """(H, Q, K) of each layer."""
-    stack, attention = PLACES[kind]
     for i in itertools.count():
-        if not (seen := recorder.values.get(f"{stack}.{i}.{attention}.{part}")):
+        if not (seen := recorder.values.get(SUBLAYERS[kind].tap(i, part))):
             return
         yield seen[-1][0]
 
@@ -477,7 +473,7 @@ def _maps(weights: Weights, allowed: dict[Kind, Tensor], source: Tokens, read: T
 
 
 def _input_sum(recorder: Recorder, stack: str, tokens: Tokens) -> InputSum:
-    """The encoder reads all its tokens at once, the decoder one a step."""
+    """The encoder reads all its tokens at once, the decoder one per step."""
 
     def rows(part: str) -> np.ndarray:
         seen = recorder.values[f"{stack}.{part}"]
@@ -487,7 +483,7 @@ def _input_sum(recorder: Recorder, stack: str, tokens: Tokens) -> InputSum:
 
 
 def read_only(values: Tensor) -> np.ndarray:
-    """A copy in float32 that nobody can change."""
+    """A read-only copy in float32."""
     array = values.float().cpu().numpy().copy()
     array.flags.writeable = False
     return array
