@@ -22,7 +22,7 @@ from transformer.messages import Message, Words
 from transformer.mistakes import MISTAKES
 from transformer.network.config import TransformerConfig
 from transformer.network.shapes import shapes
-from transformer.storage.checkpoint import names
+from transformer.storage.checkpoint import available_checkpoints
 from transformer.web.api import runs as handlers
 from transformer.web.page import build
 
@@ -275,11 +275,11 @@ TABS = ("translate", "attention", "positions", "inside", "train", "break", "less
 def figure_words() -> set[str]:
     """What the figures' axes and headings are called."""
     answers = [handlers.positional_encoding({"length": 5, "d_model": 16})]
-    for checkpoint, stack in product(names(), ("encoder", "decoder")):
+    for checkpoint, stack in product(available_checkpoints(), ("encoder", "decoder")):
         sentence = MATERIALS[checkpoint].examples[0].sentence
         answers.append(handlers.input_sum({"checkpoint": checkpoint, "sentence": sentence, "stack": stack}))
     layouts = [figure["layout"] for answer in answers for figure in answer.values() if "layout" in dict_of(figure)]
-    assert len(layouts) == 3 + 2 * len(names())
+    assert len(layouts) == 3 + 2 * len(available_checkpoints())
     said = [each["text"] for layout in layouts for each in layout.get("annotations", ())]
     for layout in layouts:
         said += [dict_of(axis).get("title", {}).get("text") for name, axis in layout.items() if "axis" in name]
@@ -360,7 +360,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "lesson.ffn.quarter*": lambda: range(1, 5),
     "lesson.loop.*": lambda: ("teacher", "free", "reads", "says"),
     "lesson.try.*": lambda: TRIES,
-    "limits.*": names,
+    "limits.*": available_checkpoints,
     "link.*": lambda: LINKED,
     "panel.*": lambda: PANEL,
     "panel.*.about": lambda: PANEL,

@@ -26,7 +26,7 @@ from transformer import Translator
 from transformer.data.classroom.corpus import SENTENCES, draw
 from transformer.inference.attention_maps import KINDS
 from transformer.live.plan import DEFAULTS
-from transformer.storage.portable import Portable, save_portable
+from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.api import decoding as roads
 from transformer.web.api import lesson
 from transformer.web.api import mistakes as bugs
@@ -355,7 +355,7 @@ def model_file() -> bytes:
     checkpoint = Translator.load("classroom", device="cpu").checkpoint
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model"
-        save_portable(Portable(checkpoint, "load", "classroom", pairs(), {}, ""), file)
+        save_portable(PortableModel(checkpoint, "load", "classroom", pairs(), {}, ""), file)
         return file.read_bytes()
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from transformer import Vocabulary
 from transformer.storage.checkpoint import Checkpoint
-from transformer.storage.portable import Portable, save_portable
+from transformer.storage.portable import PortableModel, save_portable
 
 from ..networks import network
 from .conftest import Visit
@@ -53,7 +53,7 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = tuple((sentence, f"{sentence} {MARKUP[0]}") for sentence in sentences)
     training = {"steps": 3, "learning_rate": 0.001, "schedule": "constant", "seed": 42, "held_out_pairs": 1}
     file = tmp_path_factory.mktemp("evil") / "evil.safetensors"
-    save_portable(Portable(checkpoint, MARKUP[0], "own", pairs, training, TEXT), file)
+    save_portable(PortableModel(checkpoint, MARKUP[0], "own", pairs, training, TEXT), file)
     return file
 
 

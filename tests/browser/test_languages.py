@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from transformer.inference.translator import Translator
-from transformer.storage.checkpoint import names
+from transformer.storage.checkpoint import available_checkpoints
 
 from .conftest import LAPTOP, ROOT, Visit
 
@@ -85,7 +85,21 @@ STRAYS = r"""({ tokens, names, said }) => {
     return found;
 }"""
 
-NAMES = ["S", "E", "P", "Q", "K", "V", "SVG", "PNG", "cpu", "Attention", "bitte", *names(), *NATIVE.values()]
+NAMES = [
+    "S",
+    "E",
+    "P",
+    "Q",
+    "K",
+    "V",
+    "SVG",
+    "PNG",
+    "cpu",
+    "Attention",
+    "bitte",
+    *available_checkpoints(),
+    *NATIVE.values(),
+]
 SYMBOLS = ["softmax", "max", "e", "z", "t", "Σ"]  # in arithmetic and shapes: mathematics has one language
 
 
@@ -98,7 +112,7 @@ class Reader:
     def __init__(self, visit: Visit) -> None:
         self.visit, self.page = visit, visit.page
         self.found: set[str] = set()
-        translators = [Translator.load(name, device="cpu").checkpoint for name in names()]
+        translators = [Translator.load(name, device="cpu").checkpoint for name in available_checkpoints()]
         self.words = {
             "tokens": [word for each in translators for word in each.src_vocab.words],
             "said": [word for each in translators for word in each.tgt_vocab.words],

@@ -26,7 +26,7 @@ from transformer.inference.interventions import (
     Temperature,
 )
 from transformer.mistakes import MISTAKES
-from transformer.storage.checkpoint import names
+from transformer.storage.checkpoint import available_checkpoints
 
 from .conftest import ROOT, Visit
 from .test_languages import LOCALES, place, visiting
@@ -366,7 +366,7 @@ WHOLE = ("width", "top_k", "seed")
 ANSWERS = {"mean": "averaged", "gold": "gold"}  # yes or no
 OTHERS = ["checkpoint", "sentence", "changes", "language", "present", "slip"]
 OURS = [*CHOICES, *COUNTED, "road", *DIALS, *ANSWERS, *OTHERS]
-EXAMPLES = {name: MATERIALS[name].examples[0].sentence for name in names()}
+EXAMPLES = {name: MATERIALS[name].examples[0].sentence for name in available_checkpoints()}
 
 # How a link writes each change.
 FIELDS = {

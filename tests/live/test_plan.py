@@ -18,7 +18,7 @@ from transformer.data.vocabulary import SentenceError
 from transformer.live import plan as module
 from transformer.live.job import Job
 from transformer.live.limits import Limits, variable
-from transformer.live.plan import CORPORA, DEFAULTS, PAPER, REAL, SCHEDULES, SWITCHES, WHOLE, Plan, Problem, plan
+from transformer.live.plan import CORPUS_NAMES, DEFAULTS, PAPER, REAL, SCHEDULES, SWITCHES, WHOLE, Plan, Problem, plan
 from transformer.network.config import validate_field_types
 from transformer.training import TrainingConfig
 
@@ -75,7 +75,7 @@ def job(asked: dict[str, Any], limits: Limits = LIMITS) -> Job:
 # What can be trained
 
 
-@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("corpus", CORPUS_NAMES)
 def test_the_defaults_can_be_trained(corpus: str) -> None:
     found = job(question(corpus))
     settings = DEFAULTS[corpus]
@@ -106,7 +106,7 @@ NETWORKS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("changes", NETWORKS)
-@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("corpus", CORPUS_NAMES)
 def test_the_parameters_are_those_of_the_real_network(corpus: str, changes: dict[str, Any]) -> None:
     found = plan(question(corpus, **changes), LIMITS)
     assert found.job is not None
@@ -119,7 +119,7 @@ def test_the_parameters_are_those_of_the_real_network(corpus: str, changes: dict
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("corpus", CORPUS_NAMES)
 def test_a_jobs_words_cover_its_pairs_and_what_is_watched(corpus: str, tied: bool) -> None:
     found = job(question(corpus, tie_weights=tied, held_out=0.3))
     source, target = Vocabulary(found.source_words), Vocabulary(found.target_words)
@@ -159,7 +159,7 @@ def test_the_share_that_is_held_out_is_kept_from_training(share: float) -> None:
     assert {f"wort{i}" for i in range(20)} <= {*found.job.source_words}
 
 
-@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("corpus", CORPUS_NAMES)
 def test_a_job_comes_back_from_json(corpus: str) -> None:
     before = job(question(corpus, held_out=0.3, tie_weights=True, watch=""))
     text = before.to_json()
@@ -307,7 +307,7 @@ def test_a_switch_is_on_or_off(field: str, value: Any) -> None:
 def test_a_choice_is_one_of_those_that_there_are(field: str, value: Any) -> None:
     found = problem(question(**{field: value}))
     assert found.field == field
-    assert str(found.message) == f"It is one of {', '.join(SCHEDULES if field == 'schedule' else CORPORA)}."
+    assert str(found.message) == f"It is one of {', '.join(SCHEDULES if field == 'schedule' else CORPUS_NAMES)}."
 
 
 @pytest.mark.parametrize("value", ["", " ", "x" * 41, "a\nb", "\0", "\u200b", "\u3164", "\ud800", None, 5, [], {}])
@@ -402,7 +402,7 @@ SENTENCE = " ".join(f"w{i}" for i in range(60))  # as long as a visitor's own ma
 
 def test_all_that_trains_buttons_lead_to_can_be_shown() -> None:
     most = {"d_model": 64, "n_heads": 16, "layers": 12}
-    for corpus in CORPORA:
+    for corpus in CORPUS_NAMES:
         assert fields(plan(question(corpus, batch_size=1, steps=1, **most), LIMITS)) == []
 
 
@@ -489,7 +489,7 @@ def test_any_rows_are_learned_from_or_refused(rows: list[list[str]], tied: bool,
 @st.composite
 def questions(draw: st.DrawFn) -> dict[str, Any]:
     """A right question with some of it replaced, left out or put elsewhere."""
-    asked: dict[str, Any] = question(draw(st.sampled_from(CORPORA)))
+    asked: dict[str, Any] = question(draw(st.sampled_from(CORPUS_NAMES)))
     for name in draw(st.lists(st.sampled_from([*FIELDS, "pairs", "model", "training"]), max_size=4)):
         value = draw(json_values | st.just(10**5000) | st.lists(st.lists(st.text(), max_size=3), max_size=3))
         draw(st.sampled_from([asked, asked, *(part for part in asked.values() if isinstance(part, dict))]))[name] = (

@@ -15,7 +15,14 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from transformer import Vocabulary
-from transformer.storage.checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint, names, save_checkpoint
+from transformer.storage.checkpoint import (
+    FOLDER,
+    Checkpoint,
+    CheckpointError,
+    available_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 from ..networks import network
 
@@ -71,7 +78,7 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Pat
     assert (tmp_path / "new" / "folder" / "card.md").read_text() == "# a card that says something\n"
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", available_checkpoints())
 def test_a_checkpoint_that_is_older_than_a_switch_has_its_default(name: str) -> None:
     assert "positional_encoding" not in json.loads((FOLDER / name / "config.json").read_text())["model"]
     model = load_checkpoint(FOLDER / name, CPU).model
@@ -126,8 +133,8 @@ def test_tied_weights_are_stored_once_and_come_back_as_one(tmp_path: Path) -> No
 
 
 def test_the_shipped_ones_are_whole_and_small() -> None:
-    assert "toy" in names()
-    for name in names():
+    assert "toy" in available_checkpoints()
+    for name in available_checkpoints():
         load_checkpoint(FOLDER / name, CPU)
         assert (FOLDER / name / "card.md").is_file()
         assert all(file.stat().st_size < 8 * 2**20 for file in (FOLDER / name).iterdir())

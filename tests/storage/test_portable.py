@@ -19,22 +19,21 @@ from torch import Tensor
 
 from transformer import TransformerConfig, Translator, Vocabulary
 from transformer.data import uploaded_corpus
+from transformer.network.cost import count_heads, count_run_values
 from transformer.network.model import to_column_major
 from transformer.storage import portable
 from transformer.storage.checkpoint import FOLDER, Checkpoint
 from transformer.storage.portable import (
-    ENTRY,
     MAX_HEADER,
     MAX_HEADS,
-    MAX_NUMBERS,
+    MAX_RUN_VALUES,
     MAX_WORDS,
-    Portable,
+    METADATA_KEY,
     PortableError,
-    heads_of,
-    is_name,
+    PortableModel,
+    is_valid_name,
     load_portable,
-    most_bytes,
-    numbers_of,
+    max_file_bytes,
     save_portable,
 )
 
@@ -52,8 +51,8 @@ json_values = st.recursive(
 )
 
 
-def packed(pad_source: bool = True, **fields: Any) -> Portable:
-    return Portable(
+def packed(pad_source: bool = True, **fields: Any) -> PortableModel:
+    return PortableModel(
         checkpoint=Checkpoint(**(vars(small(**fields)) | {"pad_source": pad_source})),
         name="Mein Modell",
         corpus="own",
@@ -107,12 +106,14 @@ def rewritten(
 ) -> Path:
     """The good file with other content, signed as if it were meant."""
     with safe_open(saved, framework="pt") as stored:
-        values = json.loads(json.loads(stored.metadata()[ENTRY])["about"])
+        values = json.loads(json.loads(stored.metadata()[METADATA_KEY])["about"])
     tensors = load_file(saved)
     about(values)
     weights(tensors)
     written = text(json.dumps(values))
-    save_file(tensors, other, metadata={ENTRY: json.dumps({"about": written, "digest": digest(written, tensors)})})
+    save_file(
+        tensors, other, metadata={METADATA_KEY: json.dumps({"about": written, "digest": digest(written, tensors)})}
+    )
     return other
 
 
@@ -123,7 +124,7 @@ def digest(about: str, tensors: dict[str, Tensor]) -> str:
     return found.hexdigest()
 
 
-def same_weights(one: Portable, two: Portable) -> bool:
+def same_weights(one: PortableModel, two: PortableModel) -> bool:
     ours, theirs = (each.checkpoint.model.state_dict() for each in (one, two))
     return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
 
@@ -174,7 +175,7 @@ def test_the_same_model_gives_the_same_bytes(saved: Path, other: Path) -> None:
 
 def test_a_file_tells_its_seed_to_whoever_opens_it_elsewhere(saved: Path) -> None:
     with safe_open(saved, framework="pt") as stored:
-        about = json.loads(json.loads(stored.metadata()[ENTRY])["about"])
+        about = json.loads(json.loads(stored.metadata()[METADATA_KEY])["about"])
         assert set(stored.keys()) == {name for name, _ in network().named_parameters()}
     assert about["training"] == TRAINING
 
@@ -199,19 +200,19 @@ def test_a_translator_refuses_what_is_no_such_file(other: Path) -> None:
 @example(b"", '"\\"')
 def test_texts_of_any_letters_come_back(folder: Path, noise: bytes, text: str) -> None:
     pairs = ((f"a{text}", f"b{text}"), (noise.hex() or "c", "d"))
-    before = Portable(packed().checkpoint, "x", "own", pairs, {}, card=text)
+    before = PortableModel(packed().checkpoint, "x", "own", pairs, {}, card=text)
     save_portable(before, folder / "texts.safetensors")
     after = load_portable(folder / "texts.safetensors")
     assert (after.pairs, after.card) == (before.pairs, text)
 
 
-def of_pairs(*pairs: tuple[str, str]) -> Portable:
+def of_pairs(*pairs: tuple[str, str]) -> PortableModel:
     """A model of a visitor's own pairs, with their vocabularies."""
     corpus = uploaded_corpus(pairs)
     sizes = {"src_vocab_size": len(corpus.src_vocab), "tgt_vocab_size": len(corpus.tgt_vocab)}
     model = network(d_model=2, n_heads=1, num_encoder_layers=1, num_decoder_layers=1, max_len=200, **sizes)
     checkpoint = Checkpoint(model, corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, output_limit=91)
-    return Portable(checkpoint, "big", "own", corpus.pairs, {}, "")
+    return PortableModel(checkpoint, "big", "own", corpus.pairs, {}, "")
 
 
 @pytest.mark.parametrize(
@@ -234,12 +235,12 @@ def test_as_many_words_as_may_be_learned_from_come_back_in_another_script(other:
 
 @pytest.mark.parametrize("name", ["Bert", "ß✓ 猫", "../../x", "a" * 40, '"', "="])
 def test_names_are_lines_of_text(name: str) -> None:
-    assert is_name(name)
+    assert is_valid_name(name)
 
 
 @pytest.mark.parametrize("name", ["", " ", "a" * 41, "a\nb", "\0", "\u200b", "\u3164", "\ud800", "\u202e", 5, None, []])
 def test_what_does_not_show_is_no_name(name: object) -> None:
-    assert not is_name(name)
+    assert not is_valid_name(name)
 
 
 # What is no such file
@@ -296,9 +297,9 @@ def test_a_header_that_is_too_big_is_not_read_though_it_is_all_there(
 
 def test_a_file_that_is_too_big_is_not_opened(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with other.open("wb") as file:
-        file.truncate(most_bytes(1000) + 1)  # takes no place on the disk
+        file.truncate(max_file_bytes(1000) + 1)  # takes no place on the disk
     monkeypatch.setattr(portable, "safe_open", pytest.fail)
-    assert "too big" in refusal(other, most_parameters=1000)
+    assert "too big" in refusal(other, max_parameters=1000)
 
 
 @given(st.data(), st.integers(1, 255))
@@ -349,7 +350,9 @@ def test_a_zip_is_refused(saved: Path, other: Path) -> None:
     refusal(other)
 
 
-@pytest.mark.parametrize("metadata", [None, {}, {"format": "pt"}, {"digests": "{}"}, {ENTRY: "null"}, {ENTRY: ""}])
+@pytest.mark.parametrize(
+    "metadata", [None, {}, {"format": "pt"}, {"digests": "{}"}, {METADATA_KEY: "null"}, {METADATA_KEY: ""}]
+)
 def test_somebody_elses_weights_are_refused(other: Path, metadata: dict[str, str] | None) -> None:
     save_file({"weight": torch.ones(3)}, other, metadata=metadata)
     refusal(other)
@@ -371,21 +374,21 @@ def test_somebody_elses_weights_are_refused(other: Path, metadata: dict[str, str
     ],
 )
 def test_another_entry_is_refused(saved: Path, other: Path, entry: Any) -> None:
-    save_file(load_file(saved), other, metadata={ENTRY: json.dumps(entry)})
+    save_file(load_file(saved), other, metadata={METADATA_KEY: json.dumps(entry)})
     refusal(other)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "1" * 5000, "nul", '{"about": "\\ud800"}'])
 def test_an_entry_that_is_no_json_is_refused(saved: Path, other: Path, text: str) -> None:
-    save_file(load_file(saved), other, metadata={ENTRY: text})
+    save_file(load_file(saved), other, metadata={METADATA_KEY: text})
     refusal(other)
 
 
 @pytest.mark.parametrize("signed", ["", "0" * 64, None, 5, [], {}])
 def test_another_digest_is_refused(saved: Path, other: Path, signed: Any) -> None:
     with safe_open(saved, framework="pt") as stored:
-        entry = json.loads(stored.metadata()[ENTRY])
-    save_file(load_file(saved), other, metadata={ENTRY: json.dumps(entry | {"digest": signed})})
+        entry = json.loads(stored.metadata()[METADATA_KEY])
+    save_file(load_file(saved), other, metadata={METADATA_KEY: json.dumps(entry | {"digest": signed})})
     assert "it is not what was saved" in refusal(other)
 
 
@@ -462,10 +465,10 @@ def test_no_memory_is_taken_for_weights_that_are_not_there(
 
 def test_a_network_above_the_limit_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = sum(values.numel() for values in network().parameters())
-    assert load_portable(saved, most_parameters=weights).name == "Mein Modell"
+    assert load_portable(saved, max_parameters=weights).name == "Mein Modell"
     monkeypatch.setattr(portable, "Transformer", pytest.fail)
     assert f"has {weights} weights; this server takes up to {weights - 1}." in refusal(
-        saved, most_parameters=weights - 1
+        saved, max_parameters=weights - 1
     )
 
 
@@ -483,8 +486,8 @@ SIZES: list[tuple[dict[str, Any], int, bool]] = [
     ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 5}, 100, True),  # 192 heads: 1.92 million
     ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 6}, 100, False),
     ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 6}, 90, True),
-    ({"d_ff": MAX_NUMBERS // 50}, 50, True),
-    ({"d_ff": MAX_NUMBERS // 50 + 1}, 50, False),
+    ({"d_ff": MAX_RUN_VALUES // 50}, 50, True),
+    ({"d_ff": MAX_RUN_VALUES // 50 + 1}, 50, False),
 ]
 
 
@@ -494,24 +497,24 @@ def test_what_the_longest_sentence_makes_is_bounded(
 ) -> None:
     large = packed(max_len=200, **fields)
     checkpoint = Checkpoint(**(vars(large.checkpoint) | {"source_length": words, "output_limit": words}))
-    save_portable(Portable(**(vars(large) | {"checkpoint": checkpoint})), other)
+    save_portable(PortableModel(**(vars(large) | {"checkpoint": checkpoint})), other)
     if fits:
         assert load_portable(other).checkpoint.output_limit == words
     else:
         monkeypatch.setattr(portable, "Transformer", pytest.fail)
-        assert f"this page takes up to {MAX_NUMBERS}" in refusal(other)
+        assert f"this page takes up to {MAX_RUN_VALUES}" in refusal(other)
 
 
 def test_many_words_of_a_long_sentence_are_bounded_too() -> None:
     """A run keeps the probability of each word at each step."""
     config = TransformerConfig(11, 30_000, d_model=2, n_heads=1, num_encoder_layers=1, num_decoder_layers=1)
-    assert numbers_of(config, 5, 60) == 60 * 30_000 < MAX_NUMBERS < numbers_of(config, 5, 70)
+    assert count_run_values(config, 5, 60) == 60 * 30_000 < MAX_RUN_VALUES < count_run_values(config, 5, 70)
 
 
 def test_the_papers_size_fits_with_the_longest_sentences() -> None:
     base = TransformerConfig(10_000, 10_000)
-    assert heads_of(base) == 144 <= MAX_HEADS
-    assert numbers_of(base, MAX_WORDS, MAX_WORDS) == 144 * 100**2 <= MAX_NUMBERS
+    assert count_heads(base) == 144 <= MAX_HEADS
+    assert count_run_values(base, MAX_WORDS, MAX_WORDS) == 144 * 100**2 <= MAX_RUN_VALUES
 
 
 WORDS: list[Edit] = [

@@ -111,7 +111,7 @@ def test_a_state_that_is_none_is_refused_in_a_line(kept: TrainingState) -> None:
     header = {"state": json.dumps({"step": 1, "run": kept.run})}
     for content in (b"", b"junk", whole[:-1], whole[: len(whole) // 2]):
         kept.file.write_bytes(content)
-        with pytest.raises(CheckpointError, match=f"{STATE}: not a whole safetensors file"):
+        with pytest.raises(CheckpointError, match=f"{STATE}: not a complete safetensors file"):
             fresh(kept.file.parent).load()
     for metadata in (
         None,

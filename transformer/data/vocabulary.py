@@ -44,6 +44,16 @@ def check_visible(text: str) -> None:
             )
 
 
+def strip_punctuation(word: str) -> str:
+    """A folded word without the punctuation at its edges; "" where it is nothing else."""
+    return word.strip(_PUNCTUATION)
+
+
+def has_word(text: str) -> bool:
+    """Whether a text has anything but space and punctuation."""
+    return any(map(strip_punctuation, fold(text).split()))
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The words of one side, in the order of their ids; padding is id 0.
@@ -83,7 +93,7 @@ class Vocabulary:
         """Folded words; one that is not known loses the punctuation at its edges."""
         words = []
         for word in fold(text).split():
-            if word in self.ids or (word := word.strip(_PUNCTUATION)):
+            if word in self.ids or (word := strip_punctuation(word)):
                 words.append(word)
         return words
 

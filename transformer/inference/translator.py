@@ -20,7 +20,7 @@ from ..messages import Message
 from ..network.layers import sinusoidal_positions
 from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
-from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint, names
+from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_checkpoints, load_checkpoint
 from ..storage.portable import load_portable
 from .attention_maps import KINDS, SUBLAYERS, AttentionMap, AttentionMaps, Kind
 from .decoding import Sampling, Step, beam_search, decode, most_likely
@@ -41,7 +41,7 @@ __all__ = [
     "Translation",
     "TranslationStep",
     "Translator",
-    "names",
+    "available_checkpoints",
     "positional_encoding",
 ]
 
@@ -243,9 +243,11 @@ class Translator:
         if os.path.isfile(name):
             file = Path(name)
             return cls(load_portable(file, device=pick_device(device)).checkpoint, file.stem, device)
-        folder = FOLDER / name if name in names() else Path(name)
+        folder = FOLDER / name if name in available_checkpoints() else Path(name)
         if not str(name) or not os.path.isdir(folder):
-            raise CheckpointError(f"{name}: no such checkpoint; there is {', '.join(names()) or 'none'}")
+            raise CheckpointError(
+                f"{name}: no such checkpoint; there is {', '.join(available_checkpoints()) or 'none'}"
+            )
         return cls(load_checkpoint(folder, pick_device(device)), folder.name, device)
 
     def translate(

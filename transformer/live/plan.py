@@ -15,8 +15,8 @@ from ..data.vocabulary import SentenceError
 from ..inference.translator import MAX_CHARACTERS
 from ..messages import Message
 from ..network.config import TransformerConfig
-from ..network.cost import count_parameters, step_seconds, training_bytes
-from ..storage.portable import CORPORA, LONGEST_NAME, MAX_HEADS, MAX_NUMBERS, heads_of, is_name, numbers_of
+from ..network.cost import count_heads, count_parameters, count_run_values, step_seconds, training_bytes
+from ..storage.portable import CORPUS_NAMES, MAX_HEADS, MAX_NAME_LENGTH, MAX_RUN_VALUES, is_valid_name
 from ..training import output_limit
 from .job import Job
 from .limits import Limits, variable
@@ -171,7 +171,7 @@ def _wrong_values(question: dict[str, Any]) -> Iterator[Problem]:
     for field in SWITCHES:
         if not isinstance(question.get(field), bool):
             yield Problem(field, Message("plan.switch"))
-    for field, choices in (("schedule", SCHEDULES), ("corpus", CORPORA)):
+    for field, choices in (("schedule", SCHEDULES), ("corpus", CORPUS_NAMES)):
         if question.get(field) not in choices:
             yield Problem(field, Message("plan.choice", {"choices": ", ".join(choices)}))
     width: Any = question.get("d_model")
@@ -179,8 +179,8 @@ def _wrong_values(question: dict[str, Any]) -> Iterator[Problem]:
     if _between(width, int, *WHOLE["d_model"]) and _between(heads, int, *WHOLE["n_heads"]) and width % heads:
         yield Problem("n_heads", Message("plan.heads", {"d_model": width, "n_heads": heads}))
     name, watch = question.get("name"), question.get("watch")
-    if not isinstance(name, str) or not is_name(name.strip()):
-        yield Problem("name", Message("plan.name", {"most": LONGEST_NAME}))
+    if not isinstance(name, str) or not is_valid_name(name.strip()):
+        yield Problem("name", Message("plan.name", {"most": MAX_NAME_LENGTH}))
     if not isinstance(watch, str):
         yield Problem("watch", Message("plan.text"))
 
@@ -220,11 +220,11 @@ def _too_much(field: str, name: str, value: int, most: int) -> Problem:
 
 def _too_large_to_show(config: TransformerConfig, corpus: Corpus) -> Iterator[Problem]:
     """What nobody could bring back: the same bounds as of a file, so that no training is in vain."""
-    if (heads := heads_of(config)) > MAX_HEADS:
+    if (heads := count_heads(config)) > MAX_HEADS:
         yield Problem("n_heads", Message("plan.many_heads", {"value": heads, "most": MAX_HEADS}))
     said = output_limit(corpus.batch().target_length, config)
-    if (numbers := numbers_of(config, corpus.source_length, said)) > MAX_NUMBERS:
-        yield Problem("", Message("plan.numbers", {"value": numbers, "most": MAX_NUMBERS}))
+    if (numbers := count_run_values(config, corpus.source_length, said)) > MAX_RUN_VALUES:
+        yield Problem("", Message("plan.numbers", {"value": numbers, "most": MAX_RUN_VALUES}))
 
 
 def _corpus(question: dict[str, Any], limits: Limits) -> Corpus:

@@ -31,7 +31,7 @@ from ..messages import Message
 from ..network.config import TransformerConfig
 from ..network.cost import count_parameters
 from ..storage.checkpoint import Checkpoint
-from ..storage.portable import Portable, save_portable
+from ..storage.portable import PortableModel, save_portable
 from ..training import Evaluation, TrainingConfig, evaluate, measure, output_limit, seeded_model, train
 from .job import Job
 from .snapshots import Camera, Frame
@@ -147,7 +147,9 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         return
     settings = job.training | {"held_out_pairs": len(job.held_out), "steps_taken": step}
     try:
-        save_portable(Portable(checkpoint, job.name, job.corpus, job.pairs, settings, _card(job, ended, scores)), file)
+        save_portable(
+            PortableModel(checkpoint, job.name, job.corpus, job.pairs, settings, _card(job, ended, scores)), file
+        )
     except (OSError, SafetensorError):
         file.unlink(missing_ok=True)
         yield {"event": "error", "message": NO_ROOM.for_page()}

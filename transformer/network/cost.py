@@ -69,6 +69,21 @@ def count_parameters(config: TransformerConfig) -> int:
     return encoder + decoder + norms + words + target * bias
 
 
+def count_heads(config: TransformerConfig) -> int:
+    """Heads in all layers of all three kinds of attention: the number of attention maps of one run."""
+    return config.n_heads * (config.num_encoder_layers + 2 * config.num_decoder_layers)
+
+
+def count_run_values(config: TransformerConfig, source_length: int, target_length: int) -> int:
+    """Attention weights of one run with these many tokens, or the numbers of its widest layer where those are more.
+
+    The probability of every word at every step counts as a layer.
+    """
+    s, t = source_length, target_length
+    weights = config.n_heads * (config.num_encoder_layers * s * s + config.num_decoder_layers * (t * t + t * s))
+    return max(weights, max(config.d_model, config.d_ff, config.tgt_vocab_size) * max(s, t))
+
+
 def training_bytes(config: TransformerConfig, batch_size: int, source_length: int, target_length: int) -> int:
     """About how much memory training adds to its process at its peak, in bytes, on a CPU in float32.
 

@@ -1,4 +1,4 @@
-"""Weights, configuration and vocabularies, saved and loaded together. No pickle is ever read.
+"""Weights, configuration and vocabularies, saved and loaded together. Never reads a pickle.
 
 checkpoints/NAME/
     model.safetensors    weights, and in its header the digests of themselves and of the files below
@@ -10,11 +10,11 @@ checkpoints/NAME/
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -27,8 +27,10 @@ from ..network.model import Transformer, to_column_major
 from ..network.rng import rng_lock
 
 FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
-T = TypeVar("T")
 WEIGHTS, CONFIG, VOCABULARIES, CARD = "model.safetensors", "config.json", "vocabularies.json", "card.md"
+
+# Content that cannot be raises one of these, whoever wrote it.
+INVALID_CONTENT = (SafetensorError, OSError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError)
 
 
 class CheckpointError(ValueError):
@@ -37,17 +39,17 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model and what it takes to talk to it.
+    """A model with its vocabularies and sentence lengths.
 
     Args:
         model: the network.
         src_vocab, tgt_vocab: the words of both sides.
         source_length: words in the longest source that it takes.
-        output_limit: decoding stops after so many words, the end token included.
-        pad_source: whether every source is padded to source_length, so that padding is there to be seen.
+        output_limit: the most tokens that decoding generates, the end token included.
+        pad_source: whether every source is padded to source_length, so that attention maps show padding.
 
     Raises:
-        ValueError: the vocabularies are not the model's, or a length is not one that it has positions for.
+        ValueError: the vocabularies do not fit the model, or it has no positions for such a length.
     """
 
     model: Transformer
@@ -63,14 +65,14 @@ class Checkpoint:
 
 
 def check_lengths(config: TransformerConfig, **lengths: int) -> None:
-    """Raises ValueError where a network of this shape has no positions for so many tokens."""
+    """Raises ValueError where a network of this shape has no positions for a sequence of this length."""
     for name, value in lengths.items():
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= config.max_len:
             raise ValueError(f"{name} ({value!r}) is not from 1 to max_len ({config.max_len})")
 
 
 def check_vocabularies(config: TransformerConfig, src_vocab: Vocabulary, tgt_vocab: Vocabulary) -> None:
-    """Raises ValueError where a network of this shape cannot read or say these words."""
+    """Raises ValueError where these vocabularies are not of the sizes that a network of this shape has."""
     for side, size, vocab in (
         ("source", config.src_vocab_size, src_vocab),
         ("target", config.tgt_vocab_size, tgt_vocab),
@@ -82,13 +84,13 @@ def check_vocabularies(config: TransformerConfig, src_vocab: Vocabulary, tgt_voc
     check_target(tgt_vocab)
 
 
-def names() -> list[str]:
-    """The shipped checkpoints."""
+def available_checkpoints() -> list[str]:
+    """Names of the shipped checkpoints."""
     return sorted(path.parent.name for path in FOLDER.glob(f"*/{CONFIG}"))
 
 
 def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> None:
-    """Write all four files; each appears whole or not at all."""
+    """Write all four files, each of them atomically."""
     folder = Path(folder)
     config = {
         "model": asdict(checkpoint.model.config),
@@ -105,7 +107,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> No
         CARD: _digest(card.encode()),
         WEIGHTS: _digest(*map(_bytes, weights.values())),
     }
-    # One entry, because safetensors writes several in any order: the same content is to give the same bytes.
+    # One entry, because safetensors writes several in any order, and the same content should give the same bytes.
     _write(folder / WEIGHTS, save(weights, metadata={"digests": json.dumps(digests)}))
     _write(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
     _write(folder / VOCABULARIES, (json.dumps(vocabularies, indent=2, ensure_ascii=False) + "\n").encode())
@@ -113,7 +115,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> No
 
 
 def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> Checkpoint:
-    """Read a checkpoint, believing nothing: every file must be whole, and all must belong together.
+    """Read a checkpoint and trust nothing in it: every file must be complete, and all must belong together.
 
     Returns:
         The checkpoint, its model on `device` in evaluation mode.
@@ -122,89 +124,79 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         CheckpointError: a file is missing, cut off, malformed or of another checkpoint.
     """
     folder = Path(folder)
-    config, vocabularies = _json(folder / CONFIG), _json(folder / VOCABULARIES)
-    shape = believe(folder / CONFIG, lambda: TransformerConfig(**config["model"]))
-    lengths = believe(folder / CONFIG, lambda: {name: config[name] for name in ("source_length", "output_limit")})
-    believe(folder / CONFIG, lambda: check_lengths(shape, **lengths))
-    pad_source = config.get("pad_source", True)
-    if not isinstance(pad_source, bool):
-        raise CheckpointError(f"{folder / CONFIG}: pad_source ({pad_source!r}) is not true or false")
-    src_vocab = believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["source"])))
-    tgt_vocab = believe(folder / VOCABULARIES, lambda: Vocabulary(tuple(vocabularies["target"])))
-    believe(folder / VOCABULARIES, lambda: check_vocabularies(shape, src_vocab, tgt_vocab))
-    with open_tensors(folder / WEIGHTS) as stored:
-        digests = believe(folder / WEIGHTS, lambda: dict(json.loads(stored.metadata()["digests"])))
-        beside = {CONFIG: _canonical(config), VOCABULARIES: _canonical(vocabularies), CARD: _read(folder / CARD)}
-        for name, content in beside.items():
+    config, vocabularies = _read_json(folder / CONFIG), _read_json(folder / VOCABULARIES)
+    with reading(folder / CONFIG):
+        shape = TransformerConfig(**config["model"])
+        lengths = {name: config[name] for name in ("source_length", "output_limit")}
+        check_lengths(shape, **lengths)
+        pad_source = config.get("pad_source", True)
+        if not isinstance(pad_source, bool):
+            raise ValueError(f"pad_source ({pad_source!r}) is not true or false")
+    with reading(folder / VOCABULARIES):
+        src_vocab, tgt_vocab = (Vocabulary(tuple(vocabularies[side])) for side in ("source", "target"))
+        check_vocabularies(shape, src_vocab, tgt_vocab)
+    with reading(folder / CARD):
+        card = (folder / CARD).read_bytes()
+    with reading(folder / WEIGHTS), safe_open(folder / WEIGHTS, framework="pt") as stored:
+        digests = dict(json.loads(stored.metadata()["digests"]))
+        for name, content in ((CONFIG, _canonical(config)), (VOCABULARIES, _canonical(vocabularies)), (CARD, card)):
             if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
-        with rng_lock:
-            model = believe(folder / CONFIG, lambda: Transformer(shape))
-        fill(model, stored, folder / WEIGHTS)
-    if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
-        raise CheckpointError(f"{folder / WEIGHTS}: its weights are not those that were saved")
+        with reading(folder / CONFIG), rng_lock:
+            model = Transformer(shape)
+        load_weights(model, stored)
+        if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
+            raise ValueError("its weights are not those that were saved")
     return Checkpoint(to_column_major(model).to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=pad_source)
 
 
 @contextmanager
-def open_tensors(file: Path) -> Iterator[Any]:
-    """An open safetensors file; whatever is wrong with it is a CheckpointError."""
+def reading(file: Path) -> Iterator[None]:
+    """Whatever goes wrong with a file's content becomes a CheckpointError of one line that names the file."""
     try:
-        with safe_open(file, framework="pt") as stored:
-            yield stored
+        yield
+    except CheckpointError:
+        raise
     except FileNotFoundError as error:
         raise CheckpointError(f"{file}: no such file") from error
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{file}: not a whole safetensors file ({_first_line(error)})") from error
+    except KeyError as error:
+        raise CheckpointError(f"{file}: {error} is missing") from error
+    except SafetensorError as error:
+        raise CheckpointError(f"{file}: not a complete safetensors file ({first_line(error)})") from error
+    except INVALID_CONTENT as error:
+        raise CheckpointError(f"{file}: {first_line(error)}") from error
 
 
-def fill(model: Transformer, stored: Any, file: Path) -> None:
-    """Every parameter from the file, and nothing else in it."""
+def load_weights(model: Transformer, stored: Any) -> None:
+    """Every parameter from an open safetensors file, which holds nothing else.
+
+    Raises:
+        ValueError: a tensor is missing, superfluous or of another shape.
+    """
     parameters, names = dict(model.named_parameters()), set(stored.keys())
     if missing := parameters.keys() - names:
-        raise CheckpointError(f"{file}: {min(missing)} is missing")
+        raise ValueError(f"{min(missing)} is missing")
     if extra := names - parameters.keys():
-        raise CheckpointError(f"{file}: {min(extra)} has no place in this model")
+        raise ValueError(f"{min(extra)} has no place in this model")
     for name, parameter in parameters.items():
         shape = stored.get_slice(name).get_shape()
         if shape != list(parameter.shape):
-            raise CheckpointError(f"{file}: {name} is {shape}, expected {list(parameter.shape)}")
+            raise ValueError(f"{name} is {shape}, expected {list(parameter.shape)}")
         with torch.no_grad():
             parameter.copy_(stored.get_tensor(name))
 
 
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{file}: no such file") from error
-    except OSError as error:
-        raise CheckpointError(f"{file}: cannot be read ({error.strerror})") from error
-
-
-def _json(file: Path) -> dict[str, Any]:
-    text = _read(file)
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{file}: not whole JSON ({_first_line(error)})") from error
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{file}: not a JSON object")
-    return content
-
-
-def believe(file: Path, build: Callable[[], T]) -> T:
-    """Build from a file's content; whatever it says that cannot be is the file's error."""
-    try:
-        return build()
-    except KeyError as error:
-        raise CheckpointError(f"{file}: {error} is missing") from error
-    except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError) as error:
-        raise CheckpointError(f"{file}: {_first_line(error)}") from error
-
-
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its type where it has none."""
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    with reading(file):
+        content = json.loads(file.read_bytes())
+        if not isinstance(content, dict):
+            raise TypeError("not a JSON object")
+    return content
 
 
 def _canonical(content: dict[str, Any]) -> bytes:
@@ -228,4 +220,4 @@ def _write(file: Path, content: bytes) -> None:
         part.write_bytes(content)
         os.replace(part, file)
     finally:
-        part.unlink(missing_ok=True)  # half of it, where the disk is full
+        part.unlink(missing_ok=True)  # incomplete where the disk is full

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import save as serialize
 from torch import Tensor
 
 from ..network.model import Transformer
-from ..storage.checkpoint import CheckpointError, believe, open_tensors
+from ..storage.checkpoint import CheckpointError, reading
 from .distributed import Processes
 
 STATE = "training-state.safetensors"
@@ -74,9 +75,9 @@ class TrainingState:
         return step
 
     def _load(self) -> int:
-        with open_tensors(self.file) as stored:
-            header = believe(self.file, lambda: dict(json.loads(stored.metadata()["state"])))
-            step, run = believe(self.file, lambda: (int(header["step"]), dict(header["run"])))
+        with reading(self.file), safe_open(self.file, framework="pt") as stored:
+            header = json.loads(stored.metadata()["state"])
+            step, run = int(header["step"]), dict(header["run"])
             for name in sorted(self.run.keys() | run.keys()):
                 if self.run.get(name) != run.get(name):
                     raise CheckpointError(

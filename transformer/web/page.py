@@ -15,7 +15,7 @@ import plotly
 from starlette.middleware import Middleware
 
 from ..data import MATERIALS
-from ..inference.translator import names
+from ..inference.translator import available_checkpoints
 from .api import decoding as roads
 from .api import lesson
 from .api import mistakes as bugs
@@ -100,7 +100,7 @@ def build() -> gr.Blocks:
     gr.set_static_paths([ASSETS, PLOTLY_JS])
     toy = translator("toy")
     model = toy.checkpoint.model
-    models = {name: about(name) for name in MATERIALS if name in names()}
+    models = {name: about(name) for name in MATERIALS if name in available_checkpoints()}
     opening = models["toy"]["examples"][0]["sentence"]
     inside = (lesson.inside, lesson.parameters, lesson.shapes)
     with Blocks(title="Attention, bitte", analytics_enabled=False) as page:

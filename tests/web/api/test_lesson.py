@@ -123,7 +123,7 @@ def test_shapes_are_here_and_in_the_papers_size(checkpoint: str) -> None:
 
 def test_shipped_models_have_stacks_of_equal_depth() -> None:
     """`facts` of the shapes names one depth."""
-    for name in handlers.names():
+    for name in handlers.available_checkpoints():
         config = handlers.translator(name).checkpoint.model.config
         assert config.num_encoder_layers == config.num_decoder_layers
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from transformer.live.limits import Limits
-from transformer.storage.portable import MAX_HEADER, Portable, save_portable
+from transformer.storage.portable import MAX_HEADER, PortableModel, save_portable
 from transformer.web.api import lesson, models
 from transformer.web.api import runs as handlers
 from transformer.web.server import routes
@@ -62,7 +62,7 @@ def tiny(**changes: Any) -> dict[str, Any]:
     return question("own", **(TINY | changes)) | {"visit": "me"}
 
 
-def content(portable: Portable, folder: Path) -> bytes:
+def content(portable: PortableModel, folder: Path) -> bytes:
     save_portable(portable, folder / "content")
     return (folder / "content").read_bytes()
 
@@ -336,7 +336,7 @@ def test_files_of_a_visit_push_out_only_its_own(client: TestClient, shop: Traini
 def test_a_file_is_called_as_its_model_in_safe_letters(
     client: TestClient, shop: TrainingQueue, name: str, disposition: str, tmp_path: Path
 ) -> None:
-    named = Portable(**(vars(packed()) | {"name": name}))
+    named = PortableModel(**(vars(packed()) | {"name": name}))
     brought = client.post("/models?visit=me", content=content(named, tmp_path)).json()["model"]
     assert brought["name"] == name
     headers = client.get(f"/models/{brought['checkpoint']}").headers
@@ -346,7 +346,7 @@ def test_a_file_is_called_as_its_model_in_safe_letters(
 
 
 def test_a_name_that_would_be_a_header_is_none(client: TestClient, shop: TrainingQueue, tmp_path: Path) -> None:
-    named = Portable(**(vars(packed()) | {"name": "\r\nX: y"}))
+    named = PortableModel(**(vars(packed()) | {"name": "\r\nX: y"}))
     assert refusal(client.post("/models?visit=me", content=content(named, tmp_path))) == "file.broken"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from transformer.data import MATERIALS
 from transformer.live.limits import Limits
-from transformer.storage.portable import Portable, save_portable
+from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.sessions.model_store import (
     OWN_MODEL_PREFIX,
     SAFE_SECONDS,
@@ -46,7 +46,7 @@ PORTABLE = packed()
 NUMBERS = itertools.count()
 
 
-def put(store: ModelStore, visit: str = "me", portable: Portable = PORTABLE) -> str:
+def put(store: ModelStore, visit: str = "me", portable: PortableModel = PORTABLE) -> str:
     file = store.folder / f"{next(NUMBERS)}.safetensors"
     save_portable(portable, file)
     try:
@@ -281,7 +281,7 @@ def test_a_model_of_own_pairs_has_them_as_examples(store: ModelStore) -> None:
 
 
 def test_a_model_of_a_shipped_corpus_has_its_examples_and_its_own_size(store: ModelStore) -> None:
-    portable = Portable(**(vars(PORTABLE) | {"corpus": "classroom"}))
+    portable = PortableModel(**(vars(PORTABLE) | {"corpus": "classroom"}))
     material = store.find(put(store, portable=portable)).material
     assert material.size == 2
     assert material.examples == MATERIALS["classroom"].examples
@@ -290,8 +290,8 @@ def test_a_model_of_a_shipped_corpus_has_its_examples_and_its_own_size(store: Mo
 
 def test_marks_that_stand_alone_are_read_as_the_models_one_vocabulary_reads_them(store: ModelStore) -> None:
     tied = packed(tie_weights=True, tgt_vocab_size=11)
-    tied = Portable(**(vars(tied) | {"pairs": (("wie geht es ?", "how are you ?"),)}))
-    plain = Portable(**(vars(packed()) | {"pairs": tied.pairs}))
+    tied = PortableModel(**(vars(tied) | {"pairs": (("wie geht es ?", "how are you ?"),)}))
+    plain = PortableModel(**(vars(packed()) | {"pairs": tied.pairs}))
     assert store.find(put(store, portable=tied)).material.read("wie geht es ?").target == "how are you ?"
     assert store.find(put(store, portable=plain)).material.read("wie geht es").target == "how are you ?"
 

@@ -22,7 +22,7 @@ from ...inference.interventions import Interventions
 from ...live.plan import SWITCHES
 from ...network.config import TransformerConfig
 from ...network.shapes import shapes as shapes_of
-from ...storage.portable import Portable
+from ...storage.portable import PortableModel
 from ..sessions.model_store import file_name, model_store
 from .models import cached_per_checkpoint, card, title, translator
 from .payload import floats
@@ -176,7 +176,7 @@ def _provenance(checkpoint: str) -> dict[str, Any]:
     }
 
 
-def _trained(portable: Portable) -> dict[str, Any]:
+def _trained(portable: PortableModel) -> dict[str, Any]:
     """How many pairs, steps that were really taken, and the settings that Train offers and that had a say."""
     config, training = portable.checkpoint.model.config, portable.training
     settings = {

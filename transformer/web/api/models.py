@@ -6,7 +6,7 @@ from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ...data import MATERIALS, AlignedPair, Material
-from ...inference.translator import CheckpointError, Translator, names
+from ...inference.translator import CheckpointError, Translator, available_checkpoints
 from ...messages import Message
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
@@ -68,7 +68,7 @@ def cached_per_checkpoint(
     as long as the checkpoint is there.
 
     An answer about a shipped model is small: its sentences have 12 words. One about a visit's model is as large as
-    MAX_NUMBERS of portable.py allows: a run is 32 MB, and what is made of it 50. So only few runs are kept of them, of
+    MAX_RUN_VALUES of portable.py allows: a run is 32 MB, its answers 50. So only few runs are kept of them, of
     which the rest is made again, and what is a few numbers only.
 
     Raises:
@@ -92,8 +92,8 @@ def cached_per_checkpoint(
 @lru_cache
 def _shipped(checkpoint: str) -> tuple[Translator, str]:
     """With its card, which somebody may take away while the server runs."""
-    if checkpoint not in names():
-        raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(names())}.")
+    if checkpoint not in available_checkpoints():
+        raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(available_checkpoints())}.")
     try:
         return Translator.load(checkpoint), (FOLDER / checkpoint / CARD).read_text("utf-8")
     except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine

@@ -15,7 +15,7 @@ from ...analysis import compare, silence_each_head
 from ...data import AlignedPair
 from ...data.vocabulary import PAD
 from ...inference.interventions import NOTHING, Interventions
-from ...inference.translator import CheckpointError, SentenceError, Translation, names
+from ...inference.translator import CheckpointError, SentenceError, Translation, available_checkpoints
 from ...inference.translator import positional_encoding as encode_positions
 from ...messages import Message, Words
 from ...training.evaluation import alignment_scores
@@ -80,7 +80,7 @@ def show(sentence: str, checkpoint: str = "toy", asked: Any = ()) -> dict[str, A
     except (ModelExpiredError, CorruptCheckpointError) as error:
         return _refused(error.message)
     except CheckpointError:
-        return _refused(Message("error.no_checkpoint", {"names": Words(tuple(names()))}))
+        return _refused(Message("error.no_checkpoint", {"names": Words(tuple(available_checkpoints()))}))
     except ValueError:
         return _refused(Message("error.changes"))
 

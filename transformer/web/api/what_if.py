@@ -9,7 +9,7 @@ from ...analysis import sweep as silence_each
 from ...data.vocabulary import END, PAD, START
 from ...inference.attention_maps import KINDS
 from ...inference.interventions import Interventions
-from ...storage.portable import heads_of
+from ...network.cost import count_heads
 from .models import cached_per_checkpoint, readable, translator
 from .payload import for_programs
 from .runs import reference, run
@@ -52,7 +52,7 @@ def _pair(checkpoint: str, sentence: str) -> tuple[str, str]:
 
 
 def _held_out(checkpoint: str) -> list[tuple[str, str]]:
-    pairs = readable(checkpoint, 1 + heads_of(translator(checkpoint).checkpoint.model.config))[:MAX_PAIRS]
+    pairs = readable(checkpoint, 1 + count_heads(translator(checkpoint).checkpoint.model.config))[:MAX_PAIRS]
     if not pairs:
         raise ValueError("This model has no held-out sentences.")
     return [(pair.source, pair.target) for pair in pairs]

@@ -28,7 +28,7 @@ from typing import Any
 
 import gradio as gr
 
-from ...inference.translator import names
+from ...inference.translator import available_checkpoints
 from ..sessions.model_store import OWN_MODEL_PREFIX
 
 ENVIRONMENT = "TRANSFORMER_LOG"
@@ -124,7 +124,7 @@ def _about(signature: inspect.Signature, args: Any, named: Any) -> dict[str, Any
     checkpoint, sentence = get("checkpoint"), get("sentence")
     if not isinstance(checkpoint, str):
         checkpoint = None
-    elif checkpoint not in names():
+    elif checkpoint not in available_checkpoints():
         checkpoint = "own" if checkpoint.startswith(OWN_MODEL_PREFIX) else None
     return {"checkpoint": checkpoint, "characters": len(sentence) if isinstance(sentence, str) else None}
 

@@ -26,11 +26,11 @@ from starlette.types import Message as Sent
 from starlette.types import Receive, Scope, Send
 
 from ...inference.device import pick_device
-from ...inference.translator import names
+from ...inference.translator import available_checkpoints
 from ...live.plan import plan
 from ...messages import Message
 from ...mistakes import MISTAKES, TrainingMistake
-from ...storage.portable import PortableError, load_portable, most_bytes, too_big
+from ...storage.portable import PortableError, file_too_large, load_portable, max_file_bytes
 from ..api.models import about, translator
 from ..sessions.model_store import ModelStoreFullError, file_name, model_store
 from ..sessions.training_queue import BusyError, Event, training_queue
@@ -121,14 +121,14 @@ async def bring(request: Request) -> Response:
 
 async def _brought(request: Request, visit: str) -> Response:
     limits = training_queue().limits
-    most, file = most_bytes(limits.parameters), model_store().folder / f"{secrets.token_hex(16)}.safetensors"
+    most, file = max_file_bytes(limits.parameters), model_store().folder / f"{secrets.token_hex(16)}.safetensors"
     kept = False
     try:
         with file.open("wb") as written:
             async with asyncio.timeout(SLOWEST):  # whose error is an OSError
                 async for piece in request.stream():
                     if written.tell() + len(piece) > most:
-                        raise too_big(limits.parameters)
+                        raise file_too_large(limits.parameters)
                     await asyncio.to_thread(written.write, piece)
         portable = await asyncio.to_thread(load_portable, file, limits.parameters, pick_device())
         key = await asyncio.to_thread(model_store().put, portable, visit, file)
@@ -166,7 +166,13 @@ async def health(_: Request) -> Response:
     lines = line(), line(own=True)
     asking = {"working": sum(each.working for each in lines), "waiting": sum(each.waiting for each in lines)}
     device = str(translator("toy").device)  # which was loaded with the page
-    told = {"status": "ok", "device": device, "checkpoints": names(), "training": training, "line": asking}
+    told = {
+        "status": "ok",
+        "device": device,
+        "checkpoints": available_checkpoints(),
+        "training": training,
+        "line": asking,
+    }
     return JSONResponse(told)
 
 

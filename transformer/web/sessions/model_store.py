@@ -20,7 +20,7 @@ from ...data import MATERIALS, Material, uploaded_corpus
 from ...inference.translator import Translator
 from ...live.limits import Limits
 from ...messages import MessageError
-from ...storage.portable import Portable
+from ...storage.portable import PortableModel
 
 OWN_MODEL_PREFIX = "own-"  # begins every key; no shipped checkpoint is called so
 SAFE_SECONDS = 300  # since it was used last: until then another visit's model does not push it out
@@ -37,7 +37,7 @@ class Model:
 
     translator: Translator
     material: Material
-    portable: Portable
+    portable: PortableModel
     visit: str
     file: Path
     size: int = field(kw_only=True)  # bytes, in memory
@@ -66,7 +66,7 @@ class ModelStore:
         self._used: dict[str, float] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="attention-bitte-"))
 
-    def put(self, portable: Portable, visit: str, file: Path) -> str:
+    def put(self, portable: PortableModel, visit: str, file: Path) -> str:
         """Keep a model and its file; returns its key.
 
         Raises:
@@ -129,7 +129,7 @@ class ModelStore:
             del self._used[key]
 
 
-def _material(portable: Portable) -> Material:
+def _material(portable: PortableModel) -> Material:
     """Of the corpus that it says it learned from; a false word of it only offers sentences that it cannot take."""
     known = MATERIALS.get(portable.corpus)
     if known:
