@@ -162,7 +162,7 @@ def never_stops(translator: Translator, sentence: str) -> Symptom:
 def unscaled(translator: Translator, sentence: str) -> Symptom:
     """Scores are sqrt(d_k) times too large, and the softmax sees little but its largest one (§3.2.1, footnote 4)."""
 
-    undone = Temperature(1 / math.sqrt(translator.checkpoint.model.config.head_dim))
+    undone = Temperature(temperature=1 / math.sqrt(translator.checkpoint.model.config.head_dim))
     plain, changed = (
         translator.translate(sentence),
         translator.translate(sentence, interventions=Interventions((undone,))),
@@ -292,18 +292,21 @@ DECODING_MISTAKES = (
         "padding_rows",
         right="mask = (tgt != PAD)[:, None, None, :] & causal  # key columns",
         wrong="mask = (tgt != PAD)[:, None, :, None] & causal  # query rows",
+        distractors=("causal_mask", "cross_padding", "norm_in_forward"),
         run=padding_rows,
     ),
     DecodingMistake(
         "cross_padding",
         right="x, weights = self.cross_attn(x, memory, memory, mask=src_padding_mask)",
         wrong="x, weights = self.cross_attn(x, memory, memory)",
+        distractors=("rank_collapse", "padding_rows", "axes_swapped"),
         run=cross_padding,
     ),
     DecodingMistake(
         "no_eval",
         right="model.eval()\nwith torch.no_grad():\n    print(translate(model, sentence))",
         wrong="with torch.no_grad():\n    print(translate(model, sentence))",
+        distractors=("causal_mask", "never_stops", "positions_from_ids"),
         run=no_eval,
         shown_on="classroom",
     ),
@@ -311,36 +314,42 @@ DECODING_MISTAKES = (
         "never_stops",
         right="for _ in range(max_len):\n    ...\n    if next_word == END:\n        break",
         wrong="for _ in range(max_len):\n    ...",
+        distractors=("causal_mask", "padding_rows", "no_eval"),
         run=never_stops,
     ),
     DecodingMistake(
         "unscaled",
         right="scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)",
         wrong="scores = q @ k.transpose(-2, -1)",
+        distractors=("rank_collapse", "after_dropout", "one_head"),
         run=unscaled,
     ),
     DecodingMistake(
         "axes_swapped",
         right='ax.imshow(weights)  # (queries, keys)\nax.set_ylabel("query")\nax.set_xlabel("key")',
         wrong='ax.imshow(weights.T)\nax.set_ylabel("query")\nax.set_xlabel("key")',
+        distractors=("padding_rows", "after_dropout", "one_head"),
         run=axes_swapped,
     ),
     DecodingMistake(
         "after_dropout",
         right="weights = scores.softmax(dim=-1)\nself.weights = weights\nreturn self.dropout(weights) @ v",
         wrong="weights = self.dropout(scores.softmax(dim=-1))\nself.weights = weights\nreturn weights @ v",
+        distractors=("cross_padding", "unscaled", "axes_swapped"),
         run=after_dropout,
     ),
     DecodingMistake(
         "one_head",
         right="for layer, weights in enumerate(cross_attention):  # (heads, queries, keys)\n    show(layer, weights)",
         wrong='show("the attention", cross_attention[-1][0])',
+        distractors=("rank_collapse", "axes_swapped", "after_dropout"),
         run=one_head,
     ),
     DecodingMistake(
         "positions_from_ids",
         right="x = self.embedding(ids) + self.positions[: ids.size(1)]",
         wrong="x = self.embedding(ids) + self.positions[ids]",
+        distractors=("causal_mask", "teacher_forced_test", "cross_padding"),
         run=positions_from_ids,
         shown_on="classroom",
     ),
@@ -349,6 +358,7 @@ DECODING_MISTAKES = (
         right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
         "def forward(self, x):\n    return self.norm(x)",
         wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)",
+        distractors=("rank_collapse", "teacher_forced_test", "no_eval"),
         run=norm_in_forward,
         shown_on="classroom",
     ),

@@ -62,11 +62,13 @@ class Mistake:
     Attributes:
         name: stable, for links and catalogues.
         right, wrong: the lines of code that differ, in PyTorch as a tutorial has them.
+        distractors: names of three mistakes whose causes are offered beside its own; none shows the same symptom.
     """
 
     name: str
     right: str
     wrong: str
+    distractors: tuple[str, str, str] = field(kw_only=True)
 
 
 @dataclass(frozen=True)

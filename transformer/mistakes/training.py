@@ -185,12 +185,14 @@ TRAINING_MISTAKES = (
         "causal_mask",
         right="mask = padding & torch.ones(T, T, dtype=torch.bool).tril()",
         wrong="mask = padding",
+        distractors=("rank_collapse", "never_stops", "positions_from_ids"),
         run=causal_mask,
     ),
     TrainingMistake(
         "rank_collapse",
         right="nn.init.normal_(self.embedding.weight, std=d_model**-0.5)",
         wrong="for p in model.parameters():\n    if p.dim() > 1:\n        nn.init.xavier_uniform_(p)",
+        distractors=("cross_padding", "unscaled", "after_dropout"),
         run=rank_collapse,
     ),
     TrainingMistake(
@@ -198,12 +200,14 @@ TRAINING_MISTAKES = (
         right="def __init__(self, d_model, words):\n    self.output = nn.Linear(d_model, words)\n\n"
         "def forward(self, x):\n    return self.output(x)",
         wrong="def forward(self, x):\n    return nn.Linear(x.size(-1), self.words)(x)",
+        distractors=("causal_mask", "no_eval", "unscaled"),
         run=output_in_forward,
     ),
     TrainingMistake(
         "teacher_forced_test",
         right="ids = [START]\nwhile ids[-1] != END:\n    ids.append(model(src, ids)[-1].argmax())",
         wrong="ids = model(src, gold).argmax(dim=-1)",
+        distractors=("never_stops", "unscaled", "after_dropout"),
         run=teacher_forced_test,
     ),
 )
