@@ -60,9 +60,9 @@ OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="style
 <body style="margin: 0"><div class="view" id="attention"></div>
 <script type="module">
 import {{ mount }} from "./js/core/mount.js";
-import {{ hatching }} from "./js/charts/attention-map.js";
+import {{ mapPaint }} from "./js/charts/attention-map.js";
 import {{ showRun }} from "./js/core/state.js";
-document.body.append(hatching());
+document.body.append(mapPaint());
 const element = document.querySelector(".view");
 await mount(new URL("js/tabs/attention.js", document.baseURI).href, {{ element, watch: () => {{}} }});
 showRun(RUN);

@@ -4,6 +4,7 @@ import { h, svg } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 
 // What a style says where it says nothing. Type is written on words only.
+/** @type {Record<string, string>} */
 const PAINT = {
   fill: "rgb(0, 0, 0)",
   stroke: "none",
@@ -13,6 +14,7 @@ const PAINT = {
   visibility: "visible",
   opacity: "1",
 };
+/** @type {Record<string, string>} */
 const TYPE = {
   "font-size": "",
   "font-weight": "",
@@ -23,9 +25,12 @@ const TYPE = {
 };
 const SHARP = 2; // pixels of the PNG a pixel of the page
 
-/** Two buttons that save `figure`, seen when it is pointed at. `name` is called for the file's name. */
+/**
+ * Two buttons that save `figure`, seen when it is pointed at. `name` is called for the file's name.
+ * @param {Element} figure @param {() => string} name
+ */
 export function pictureButtons(figure, name) {
-  const button = (format, make) =>
+  const button = (/** @type {"svg" | "png"} */ format, /** @type {(picture: SVGSVGElement) => Promise<Blob>} */ make) =>
     h(
       "button",
       {
@@ -40,25 +45,31 @@ export function pictureButtons(figure, name) {
   return h("span", { class: "saves" }, button("svg", svgFile), button("png", pngFile));
 }
 
+/** @param {Blob} blob @param {string} name */
 export function download(blob, name) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+/** @param {Node} picture */
 const text = (picture) => new XMLSerializer().serializeToString(picture);
-const svgFile = (picture) => new Blob([text(picture)], { type: "image/svg+xml" });
+/** @param {SVGSVGElement} picture */
+const svgFile = async (picture) => new Blob([text(picture)], { type: "image/svg+xml" });
 
+/** @param {SVGSVGElement} picture @returns {Promise<Blob>} */
 async function pngFile(picture) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text(picture))}`;
   await image.decode();
   const canvas = h("canvas", { width: image.width * SHARP, height: image.height * SHARP });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"),
+  );
 }
 
-/** What an element looks like now, as one SVG: its pictures, its boxes and every word where it stands. */
+/** What an element looks like now, as one SVG: its pictures, its boxes and every word where it stands. @param {Element} element */
 export function elementToSvg(element) {
   const frame = element.getBoundingClientRect();
   const inner = {
@@ -67,13 +78,14 @@ export function elementToSvg(element) {
   };
   const picture = svg("svg", { viewBox: `0 0 ${inner.width} ${inner.height}`, ...inner });
   const hatch = document.querySelector("#hatch");
-  if (hatch) picture.append(painted(hatch));
+  if (hatch instanceof SVGElement) picture.append(painted(hatch));
   // The theme's own ground, so that its type can be read.
   picture.append(svg("rect", { ...inner, fill: getComputedStyle(element).getPropertyValue("--surface").trim() }));
   addElement(element, picture, frame);
   return picture;
 }
 
+/** @param {Element} element @param {SVGSVGElement} picture @param {DOMRect} frame */
 function addElement(element, picture, frame) {
   const style = getComputedStyle(element);
   if (style.visibility === "hidden" || !element.getClientRects().length || element.matches(".visually-hidden, .saves"))
@@ -82,36 +94,32 @@ function addElement(element, picture, frame) {
   const at = { x: box.x - frame.x, y: box.y - frame.y, width: box.width, height: box.height };
   if (element instanceof SVGElement) {
     const copy = painted(element);
-    for (const [name, value] of Object.entries(at)) copy.setAttribute(name, value);
+    for (const [name, value] of Object.entries(at)) copy.setAttribute(name, String(value));
     picture.append(copy);
     return;
   }
-  const [fill, line] = [rgb(style.backgroundColor), parseFloat(style.borderTopWidth)];
-  if (line || !/, 0\)$|transparent/.test(fill)) {
-    const stroke = line
-      ? {
-          stroke: rgb(style.borderTopColor),
-          "stroke-width": line,
-          "stroke-dasharray": style.borderTopStyle === "dashed" ? "3 2" : null,
-        }
-      : {};
-    picture.append(
-      svg("rect", {
-        ...at,
-        rx: parseFloat(style.borderTopLeftRadius),
-        fill: /, 0\)$/.test(fill) ? "none" : fill,
-        opacity: style.opacity,
-        ...stroke,
-      }),
-    );
+  const line = parseFloat(style.borderTopWidth);
+  const fill = rgb(style.backgroundColor);
+  const isClear = /, 0\)$|transparent/.test(fill);
+  if (line || !isClear) {
+    const border = {
+      stroke: rgb(style.borderTopColor),
+      "stroke-width": line,
+      "stroke-dasharray": style.borderTopStyle === "dashed" ? "3 2" : null,
+    };
+    const corner = { rx: parseFloat(style.borderTopLeftRadius), opacity: style.opacity };
+    picture.append(svg("rect", { ...at, ...corner, fill: isClear ? "none" : fill, ...(line ? border : {}) }));
   }
   for (const child of element.childNodes) {
-    if (child.nodeType === Node.TEXT_NODE) addWords(child, picture, frame, style);
-    else if (child.nodeType === Node.ELEMENT_NODE) addElement(child, picture, frame);
+    if (child instanceof Text) addWords(child, picture, frame, style);
+    else if (child instanceof Element) addElement(child, picture, frame);
   }
 }
 
-/** Every word where the page put it, of Chinese every character: SVG breaks no lines. */
+/**
+ * Every word where the page put it, of Chinese every character: SVG breaks no lines.
+ * @param {Text} node @param {SVGSVGElement} picture @param {DOMRect} frame @param {CSSStyleDeclaration} style
+ */
 function addWords(node, picture, frame, style) {
   const range = document.createRange();
   for (const { 0: word, index } of node.data.matchAll(/[\u2e80-\uffef]|[^\s\u2e80-\uffef]+/g)) {
@@ -134,29 +142,33 @@ function addWords(node, picture, frame, style) {
   }
 }
 
-/** A copy of an SVG element with what the page's style says about every part of it written into it. */
+/**
+ * A copy of an SVG element with what the page's style says about every part of it written into it.
+ * @param {SVGElement} original
+ */
 export function painted(original) {
-  const copy = original.cloneNode(true);
-  const [from, to] = [original, copy].map((root) => [root, ...root.querySelectorAll("*")]);
-  from.forEach((element, i) => {
+  const copy = /** @type {SVGElement} */ (original.cloneNode(true));
+  const parts = [copy, ...copy.querySelectorAll("*")];
+  [original, ...original.querySelectorAll("*")].forEach((element, i) => {
     const style = getComputedStyle(element);
-    const value = (property) =>
-      (["fill", "stroke"].includes(property) ? rgb : String)(style.getPropertyValue(property));
-    const properties = Object.entries(element.matches("text") ? { ...PAINT, ...TYPE } : PAINT);
-    const told = properties
-      .map(([property, usual]) => [property, value(property), usual])
-      .filter(([, now, usual]) => now !== usual);
-    for (const name of to[i].getAttributeNames())
-      if (/^(class|tabindex|role|data-|aria-)/.test(name)) to[i].removeAttribute(name);
-    to[i].setAttribute("style", told.map(([property, now]) => `${property}: ${now}`).join("; "));
+    const usual = Object.entries(element.matches("text") ? { ...PAINT, ...TYPE } : PAINT);
+    const declarations = usual.flatMap(([property, value]) => {
+      const now = style.getPropertyValue(property);
+      const drawn = property === "fill" || property === "stroke" ? rgb(now) : now;
+      return drawn === value ? [] : [`${property}: ${drawn}`];
+    });
+    for (const name of parts[i].getAttributeNames())
+      if (/^(class|tabindex|role|data-|aria-)/.test(name)) parts[i].removeAttribute(name);
+    parts[i].setAttribute("style", declarations.join("; "));
   });
   return copy;
 }
 
-/** A mixed colour as every program reads it; `none` and `url(…)` stay. */
+/** A mixed colour as every program reads it; `none` and `url(…)` stay. @param {string} colour */
 function rgb(colour) {
   if (!colour.startsWith("oklab") && !colour.startsWith("color(")) return colour;
   const pixel = new OffscreenCanvas(1, 1).getContext("2d");
+  if (!pixel) return colour;
   pixel.fillStyle = colour;
   pixel.fillRect(0, 0, 1, 1);
   return `rgb(${[...pixel.getImageData(0, 0, 1, 1).data].slice(0, 3).join(", ")})`;

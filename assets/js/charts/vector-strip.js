@@ -2,8 +2,22 @@
 
 import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { contrastClass } from "./attention-map.js";
 import { fixed } from "../core/numbers.js";
+import { contrastClass } from "./attention-map.js";
+
+/** @import { Side } from "../core/types.d.ts" */
+
+/**
+ * A vector, with the digits of its numbers: 2 unless it says otherwise, null for none.
+ * @typedef {{ values: number[] | Float32Array, label?: string, side?: Side, name?: string, digits?: number | null }} Row
+ */
+/**
+ * `labels`: make room for these as well. `choose(name, index)` is called for a cell that was clicked or that the arrow
+ * keys moved to. `mark` outlines the cells [from, to) of every row. `largest` has the strongest colour. `fold`: cells a
+ * line, of which a row then has several.
+ * @typedef {{ label?: string, labels?: string[], largest?: number, mark?: number[], fold?: number,
+ *   choose?: (name: string, index: number) => void }} StripOptions
+ */
 
 const ROW = 26; // px a row
 const NUMBERS_FROM = 42; // px a cell, so that a number with two digits fits
@@ -11,121 +25,129 @@ const DIGIT = 8; // px more for each further digit
 const MAX_CELL = 64;
 const MIN_CELL = 3;
 
-/** The scale: from one hue over the surface to the other. `largest` is the strongest colour. */
-const strength = (value, largest) => (largest ? 96 * Math.min(1, Math.abs(value) / largest) : 0); // % of the hue
+/** Per cent of the hue: from one over the surface to the other. @param {number} value @param {number} largest */
+const strength = (value, largest) => (largest ? 96 * Math.min(1, Math.abs(value) / largest) : 0);
+/** @param {number} value @param {number} largest */
 const colour = (value, largest) =>
   `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
 
-/** What a picture of rows is called, and between what its numbers are. */
+/** What a picture of rows is called, and between what its numbers are. @param {string | undefined} label @param {Row[]} rows */
 function describeStrips(label, rows) {
-  const range = ({ label: name, values }) => {
+  const range = (/** @type {Row} */ { label: name, values }) => {
     const places = { count: values.length, least: fixed(Math.min(...values), 2), most: fixed(Math.max(...values), 2) };
     return [name, t("strips.range", places)].filter(Boolean).join(": ");
   };
   return [label, ...rows.map(range)].filter(Boolean).join(" · ");
 }
 
-/**
- * `rows`: [{label, side, values, name, digits}]; all have one length and one scale, and 2 digits unless they say
- * otherwise (null: no numbers). `labels`: make room for these as well. `choose(name, index)` is called on a
- * cell that was clicked or that the arrow keys moved to. `mark` outlines the cells [from, to) of every row.
- */
-export function vectorStrips(rows, { width, choose, label, largest, mark, fold = Infinity, labels = [] }) {
+/** @param {Row[]} rows @param {number} width @param {StripOptions} options */
+function stripLayout(rows, width, { labels = [], fold = Infinity, largest }) {
   const size = 13 * typeScale();
-  const left = Math.max(
-    0,
-    ...[...labels, ...rows.map((row) => row.label ?? "")].filter(Boolean).map((text) => textWidth(text, size) + 24),
-  );
-  const across = Math.min(fold, rows[0].values.length);
+  const named = [...labels, ...rows.map((row) => row.label ?? "")].filter(Boolean);
+  const left = Math.max(0, ...named.map((text) => textWidth(text, size) + 24));
+  const count = rows[0].values.length;
+  const across = Math.min(fold, count);
   const cell = Math.max(MIN_CELL, Math.min(MAX_CELL * typeScale(), (width - left - 4) / across));
-  const lines = Math.ceil(rows[0].values.length / across);
+  const lines = Math.ceil(count / across);
   const pitch = ROW * typeScale();
-  const most = largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs)));
-  const [w, height] = [left + across * cell + 4, rows.length * lines * pitch + 2];
+  const fits = (/** @type {Row} */ { digits = 2 }) =>
+    digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
+  return {
+    size,
+    left,
+    across,
+    cell,
+    lines,
+    pitch,
+    gap: cell > 8 ? 1.5 : 0,
+    largest: largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs))),
+    hasNumbers: rows.every(fits),
+    width: left + across * cell + 4,
+    height: rows.length * lines * pitch + 2,
+  };
+}
+
+/**
+ * Rows of one length on one scale.
+ * @param {Row[]} rows @param {StripOptions & { width: number }} options
+ */
+export function vectorStrips(rows, { width, ...options }) {
+  const { choose, label, mark } = options;
+  const layout = stripLayout(rows, width, options);
+  const { left, cell, lines, pitch } = layout;
   const picture = svg("svg", {
-    viewBox: `0 0 ${w} ${height}`,
-    width: w,
-    height,
+    viewBox: `0 0 ${layout.width} ${layout.height}`,
+    width: layout.width,
+    height: layout.height,
     class: "strips",
     role: "group",
     tabindex: choose ? 0 : null,
     "aria-label": describeStrips(label, rows),
   });
-  const fits = ({ digits = 2 }) => digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
-  const numbered = rows.every(fits);
-  const gap = cell > 8 ? 1.5 : 0;
   rows.forEach((row, r) => {
     const y = r * lines * pitch + 1;
-    if (row.label) {
-      const side = row.side ?? "plain";
-      const text = svg(
-        "text",
-        { x: left - 14, y: y + pitch / 2, "text-anchor": "end", class: `label ${side}`, style: `font-size: ${size}px` },
-        row.label,
-      );
-      picture.append(text);
-      if (row.side && isSpecial(row.label)) {
-        const wide = textWidth(row.label, size) + 10;
-        picture.append(
-          svg("rect", {
-            x: left - 9 - wide,
-            y: y + 3,
-            width: wide,
-            height: pitch - 6,
-            rx: 4,
-            class: `outline ${side}`,
-          }),
-        );
-      }
-    }
-    row.values.forEach((value, i) => {
-      const at = { x: left + (i % across) * cell, y: y + Math.floor(i / across) * pitch };
-      const box = { ...at, width: cell - gap, height: pitch - (lines > 1 ? gap : 3), rx: gap ? 3 : 0 };
-      const data = { "data-name": row.name, "data-index": i, "data-value": value };
-      picture.append(
-        svg("rect", { ...box, ...data, class: "cell", style: colour(value, most) }, svg("title", {}, fixed(value, 3))),
-      );
-      if (!numbered) return;
-      const middle = { x: at.x + (cell - gap) / 2, y: at.y + (pitch - 3) / 2 };
-      picture.append(
-        svg(
-          "text",
-          { ...middle, class: `value ${contrastClass(strength(value, most), value < 0)}` },
-          fixed(value, row.digits ?? 2),
-        ),
-      );
-    });
+    picture.append(...rowLabel(row, y, layout), ...rowCells(row, y, layout));
     if (mark) {
       const [from, to] = mark;
       const frame = { x: left + from * cell - 1, y: y - 1, width: (to - from) * cell, height: pitch - 1, rx: 4 };
       picture.append(svg("rect", { ...frame, class: "part" }));
     }
   });
-  if (choose)
-    selectable(
-      picture,
-      choose,
-      rows.map((row) => row.name),
-      across,
-    );
+  if (choose) makeSelectable(picture, choose, rows.length, layout.across);
   return picture;
 }
 
-/** Clicking a cell chooses it; in a focused picture the arrow keys do. */
-function selectable(picture, choose, names, across) {
+/** @param {Row} row @param {number} y @param {ReturnType<typeof stripLayout>} layout */
+function rowLabel({ label, side }, y, { left, pitch, size }) {
+  if (!label) return [];
+  const place = { x: left - 14, y: y + pitch / 2, "text-anchor": "end", style: `font-size: ${size}px` };
+  const text = svg("text", { ...place, class: `label ${side ?? "plain"}` }, label);
+  if (!side || !isSpecial(label)) return [text];
+  const width = textWidth(label, size) + 10;
+  const box = { x: left - 9 - width, y: y + 3, width, height: pitch - 6, rx: 4 };
+  return [text, svg("rect", { ...box, class: `outline ${side}` })];
+}
+
+/** @param {Row} row @param {number} y @param {ReturnType<typeof stripLayout>} layout */
+function rowCells({ name, values, digits }, y, { left, across, cell, lines, pitch, gap, largest, hasNumbers }) {
+  return Array.from(values).flatMap((value, i) => {
+    const at = { x: left + (i % across) * cell, y: y + Math.floor(i / across) * pitch };
+    const box = { ...at, width: cell - gap, height: pitch - (lines > 1 ? gap : 3), rx: gap ? 3 : 0 };
+    const data = { "data-name": name, "data-index": i, "data-value": value };
+    const rect = svg(
+      "rect",
+      { ...box, ...data, class: "cell", style: colour(value, largest) },
+      svg("title", {}, fixed(value, 3)),
+    );
+    if (!hasNumbers) return [rect];
+    const middle = { x: at.x + (cell - gap) / 2, y: at.y + (pitch - 3) / 2 };
+    const type = `value ${contrastClass(strength(value, largest), value < 0)}`;
+    return [rect, svg("text", { ...middle, class: type }, fixed(value, digits ?? 2))];
+  });
+}
+
+/**
+ * Clicking a cell chooses it; in a focused picture the arrow keys do.
+ * @param {SVGSVGElement} picture @param {(name: string, index: number) => void} choose
+ * @param {number} rows @param {number} across cells a line
+ */
+function makeSelectable(picture, choose, rows, across) {
   picture.classList.add("choosable");
-  const cells = [...picture.querySelectorAll(".cell")];
-  const count = cells.length / names.length;
-  const pick = (cell) => {
+  const cells = /** @type {SVGElement[]} */ ([...picture.querySelectorAll(".cell")]);
+  const count = cells.length / rows;
+  const pick = (/** @type {SVGElement} */ cell) => {
     for (const each of document.querySelectorAll(".cell.chosen")) each.classList.remove("chosen");
     cell.classList.add("chosen");
-    choose(cell.dataset.name, Number(cell.dataset.index));
+    choose(cell.dataset.name ?? "", Number(cell.dataset.index));
   };
-  picture.addEventListener("click", ({ target }) => target.matches(".cell") && pick(target));
+  picture.addEventListener("click", ({ target }) => {
+    if (target instanceof SVGElement && target.matches(".cell")) pick(target);
+  });
   picture.addEventListener("keydown", (event) => {
     const now = cells.findIndex((cell) => cell.matches(".chosen"));
-    const down = count > across ? across : count;
-    const to = {
+    const down = Math.min(count, across);
+    /** @type {Record<string, number>} */
+    const ways = {
       ArrowLeft: now - 1,
       ArrowRight: now + 1,
       ArrowUp: now - down,
@@ -133,7 +155,8 @@ function selectable(picture, choose, names, across) {
       Enter: now,
       Home: now - (now % count),
       End: now - (now % count) + count - 1,
-    }[event.key];
+    };
+    const to = ways[event.key];
     if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     if (now < 0) pick(cells[0]);
@@ -141,16 +164,19 @@ function selectable(picture, choose, names, across) {
   });
 }
 
-/** A picture that grows with its place: `draw(width)` is called again when there is another width. */
+/**
+ * A picture that grows with its place: `draw(width)` is called again when there is another width.
+ * @param {(width: number) => Element} draw @param {AbortSignal} [signal]
+ */
 export function fluidPicture(draw, signal) {
   const place = h("div", { class: "fluid" });
   let drawn = 0;
-  const sized = new ResizeObserver(([{ contentRect }]) => {
+  const observer = new ResizeObserver(([{ contentRect }]) => {
     if (!contentRect.width || Math.abs(contentRect.width - drawn) < 1) return;
     drawn = contentRect.width;
     place.replaceChildren(draw(drawn));
   });
-  sized.observe(place);
-  signal?.addEventListener("abort", () => sized.disconnect());
+  observer.observe(place);
+  signal?.addEventListener("abort", () => observer.disconnect());
   return place;
 }

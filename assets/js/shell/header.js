@@ -6,7 +6,7 @@ import { badge as checks } from "./self-checks.js";
 import { handout } from "./handout.js";
 import { askAboutRun } from "../core/server-cache.js";
 import { pageAddress, isPresenting } from "../core/address.js";
-import { hatching } from "../charts/attention-map.js";
+import { mapPaint } from "../charts/attention-map.js";
 import { setShippedModels, models, modelName } from "../net/models.js";
 import { download } from "../charts/export.js";
 import { subscribe, state, update } from "../core/state.js";
@@ -72,7 +72,7 @@ export function mount({ element, props, server, signal }) {
     { signal },
   );
   element.replaceChildren(
-    hatching(),
+    mapPaint(),
     h(
       "header",
       {},
