@@ -26,11 +26,11 @@ from .loop import adam, seeded_model, train
 from .scoring import evaluate, output_limit
 from .state import STATE, TrainingState
 
-TRIED = "tried.md"  # beside a checkpoint: what else was measured; goes into its card
+TRIED = "tried.md"  # beside a checkpoint: other sizes and schedules that were measured; goes into its card
 
 HELP = {
     "steps": "optimiser steps",
-    "batch_size": "sentence pairs a step, of all processes together",
+    "batch_size": "sentence pairs per step, over all processes",
     "schedule": "of the learning rate; warmup is the paper's, one-cycle rises and falls to 0",
     "learning_rate": "of the constant schedule; 0.064 / d-model if left out",
     "warmup_steps": "of the warmup schedule",
@@ -49,10 +49,12 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     data = parser.add_mutually_exclusive_group()
-    data.add_argument("--corpus", choices=sorted(CORPORA), default="toy", help="what to learn")
-    data.add_argument("--pairs", type=Path, metavar="FILE", help="or this: a source, a tab and a target on every line")
+    data.add_argument("--corpus", choices=sorted(CORPORA), default="toy", help="the pairs to train on")
+    data.add_argument(
+        "--pairs", type=Path, metavar="FILE", help="instead of a corpus: a source, a tab and a target on every line"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoint")
-    parser.add_argument("--device", help="cuda, mps, xpu or cpu; the best there is if left out")
+    parser.add_argument("--device", help="cuda, mps, xpu or cpu; the best available if left out")
     sizes = {"d-model": 64, "n-heads": 8, "d-ff": 256, "layers": 6}
     for name, default in sizes.items():
         parser.add_argument(f"--{name}", type=int, default=default, help="size of the network")
@@ -63,8 +65,8 @@ def _parser() -> argparse.ArgumentParser:
         flag = f"--{field.name.replace('_', '-')}"
         parser.add_argument(flag, type=kind, choices=options, default=field.default, help=HELP[field.name])
     parser.set_defaults(learning_rate=None)
-    parser.add_argument("--keep-every", type=int, default=1000, help="steps after which to keep a state; 0: never")
-    parser.add_argument("--resume", action="store_true", help="go on from the state that is in --out, if one is")
+    parser.add_argument("--keep-every", type=int, default=1000, help="steps between two saved states; 0: never")
+    parser.add_argument("--resume", action="store_true", help="resume from the state in --out, if there is one")
     return parser
 
 
@@ -92,7 +94,7 @@ def main(arguments: list[str]) -> None:
             num_decoder_layers=args.layers,
             dropout=args.dropout,
         )
-        if args.learning_rate is None:  # what suits one width is too high for a wider one: at 512, 0.001 learns nothing
+        if args.learning_rate is None:  # a wider network needs a lower rate: at 512, 0.001 learns nothing
             args.learning_rate = 0.064 / config.d_model
         training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
     except ValueError as error:
@@ -147,11 +149,11 @@ def main(arguments: list[str]) -> None:
 def _train(
     state: TrainingState, data: Batch | PairFile, corpus: Corpus, training: TrainingConfig, after: int, keep_every: int
 ) -> dict[str, str]:
-    """Train with a bar that shows how it goes, and keep the state every so often; what the card says of it."""
+    """Train with a progress bar, save the state every `keep_every` steps, and return the facts for the card."""
     model, processes, start, end = state.model, state.processes, corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
-    first = processes.rank == 0  # the one that shows, scores and writes
-    # A step that sees all there is has the accuracy of the corpus.
-    whole = data if first and isinstance(data, Batch) and len(data) <= training.batch_size else None
+    first = processes.rank == 0  # shows the bar, scores and writes
+    # Where a batch is the whole corpus, its accuracy is that of the corpus.
+    corpus_batch = data if first and isinstance(data, Batch) and len(data) <= training.batch_size else None
     begin = time.perf_counter()
     exact_after = "never"
     every = train(model, data, training, processes=processes, optimizer=state.optimizer, after=after)
@@ -163,11 +165,11 @@ def _train(
                 state.save(progress.step)
             bar.set_postfix(loss=f"{progress.loss:.4f}", accuracy=f"{progress.token_accuracy:.0%}", refresh=False)
             if (
-                whole
-                and not after  # else it may have been so before
+                corpus_batch
+                and not after  # else it may have happened before
                 and exact_after == "never"
                 and progress.token_accuracy == 1
-                and evaluate(model, whole, start, end).exact_match == 1
+                and evaluate(model, corpus_batch, start, end).exact_match == 1
             ):
                 exact_after = f"after step {progress.step}, {time.perf_counter() - begin:.1f} s"
     seconds = time.perf_counter() - begin
@@ -176,11 +178,11 @@ def _train(
         where += f", {processes.count} processes"
     steps = f"{training.steps} steps" + (f", of which the last {training.steps - after}" if after else "")
     facts = {"training": f"{steps} in {seconds:.1f} s on {where}"}
-    if whole and not after:
+    if corpus_batch and not after:
         facts["every sentence exactly right"] = exact_after
     facts["last training loss"] = f"{progress.loss:.4f} nats a token"
-    if whole:
-        result = evaluate(model, whole, start, end)
+    if corpus_batch:
+        result = evaluate(model, corpus_batch, start, end)
         facts["loss without dropout"] = f"{result.loss:.4f} nats a token"
         facts["token accuracy, teacher-forced"] = f"{result.token_accuracy:.1%}"
         facts["exact match, free-running"] = f"{result.exact_match:.1%}"

@@ -8,7 +8,7 @@ from ..network.config import validate_field_types
 
 Schedule = Literal["constant", "warmup", "one-cycle"]
 Precision = Literal["float32", "bfloat16"]
-RISE = 0.15  # of the steps of one cycle: until the rate is highest
+RISE = 0.15  # share of the steps of one cycle until the peak rate
 
 
 @dataclass(frozen=True)
@@ -17,14 +17,14 @@ class TrainingConfig:
 
     Args:
         steps: optimiser steps.
-        batch_size: sentence pairs a step, of all processes together; a corpus that is smaller is taken whole.
+        batch_size: sentence pairs per step, over all processes; a smaller corpus is one batch.
         schedule: "constant" keeps `learning_rate`; "warmup" is the paper's
-            d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5), whatever `learning_rate` says; "one-cycle" rises to
+            d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5) and ignores `learning_rate`; "one-cycle" rises to
             `learning_rate` and falls to 0 along a cosine.
-        label_smoothing: share of a target's probability that is spread over all words (§5.4).
-        clip_norm: gradients are scaled down to this norm.
-        seed: of the weights, the batches and dropout: the same seed gives the same model on the same machine.
-        precision: "bfloat16" halves the bits of most products inside the network, for GPUs that are faster at it;
+        label_smoothing: share of the target's probability that is spread over the vocabulary (§5.4).
+        clip_norm: the maximum norm of the gradients.
+        seed: of weights, batches and dropout; the same seed gives the same model on the same machine.
+        precision: "bfloat16" runs most products inside the network in 16 bits, for GPUs that are faster at it;
             weights, gradients, Adam and the loss stay float32.
     """
 

@@ -1,4 +1,4 @@
-"""The processes that train one model together, as torchrun starts them. Knows nothing of networks or words.
+"""Data-parallel training under torchrun. Knows nothing of networks or words.
 
 Every process has the whole model and a share of each batch; after each backward pass all have the same gradient.
 """
@@ -18,13 +18,13 @@ from ..inference.device import pick_device
 
 @dataclass(frozen=True)
 class Processes:
-    """Who trains: this process is number `rank`, from 0, of `count`. One alone needs no torch.distributed."""
+    """This process is number `rank`, from 0, of `count`. A single process needs no torch.distributed."""
 
     rank: int = 0
     count: int = 1
 
     def synchronized(self, model: nn.Module) -> nn.Module:
-        """What to call instead of `model`: its backward pass leaves the mean of all processes' gradients on each."""
+        """The model to call instead: its backward pass leaves the mean of all gradients on every process."""
         # The only buffer is the table of positions, which never changes.
         return model if self.count == 1 else DistributedDataParallel(model, forward_sync_buffers=False)
 
@@ -36,37 +36,37 @@ class Processes:
         return values
 
     def gathered(self, values: Tensor) -> list[Tensor]:
-        """Every process's values, by rank; all have one shape."""
+        """The values of every process, by rank; all have one shape."""
         if self.count == 1:
             return [values]
-        everyones = [torch.empty_like(values) for _ in range(self.count)]
-        dist.all_gather(everyones, values)
-        return everyones
+        everyone = [torch.empty_like(values) for _ in range(self.count)]
+        dist.all_gather(everyone, values)
+        return everyone
 
 
 ALONE = Processes()
 
 
 def device_of_process(name: str | None) -> torch.device:
-    """`pick_device(name)`; where several processes train, each takes the accelerator of its own number.
+    """`pick_device(name)`; with several processes, each takes the accelerator of its own local rank.
 
     Raises:
-        ValueError: the device is not there, or there are more processes than such devices.
+        ValueError: the device is not available, or there are more processes than devices.
     """
     device = pick_device(name)
     if _count() == 1 or device.type == "cpu":
         return device
     number, there = int(os.environ["LOCAL_RANK"]), torch.accelerator.device_count()
-    if device.type == "mps" or number >= there:  # nothing carries gradients between processes on MPS
-        raise ValueError(f"device {device.type!r} is not there for process {number}: start fewer, or add --device cpu")
+    if device.type == "mps" or number >= there:  # no backend sends gradients between processes on MPS
+        raise ValueError(f"process {number} has no device {device.type!r}: start fewer processes, or add --device cpu")
     device = torch.device(device.type, number)
-    torch.accelerator.set_device_index(number)  # NCCL sends to the current one
+    torch.accelerator.set_device_index(number)  # NCCL uses the current device
     return device
 
 
 @contextmanager
 def together(device: torch.device) -> Iterator[Processes]:
-    """Joins the processes that torchrun started, on the engine of their device: NCCL on CUDA, gloo on the CPU."""
+    """Join the processes that torchrun started, with the backend of their device: NCCL on CUDA, gloo on the CPU."""
     if _count() == 1:
         yield ALONE
         return

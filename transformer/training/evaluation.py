@@ -1,6 +1,6 @@
 """How well a checkpoint translates sentences that it never saw, and how well its cross-attention aligns them.
 
-`python -m transformer.training.evaluation` prints the table of the shipped classroom's card again.
+`python -m transformer.training.evaluation` prints the table of the classroom checkpoint's card.
 
 L layers, H heads, T target words, S source words.
 """
@@ -26,11 +26,11 @@ BATCH = 250
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Alignment error rates of cross-attention: 0 points at every gold word, 1 at none.
+    """Alignment error rates of cross-attention: 0 finds every gold link, 1 none.
 
     Attributes:
         heads: [layer][head].
-        layers: of the mean map of a layer's heads.
+        layers: per layer, of the mean map of its heads.
         all_heads: of the mean map of all heads.
     """
 
@@ -41,14 +41,14 @@ class AlignmentScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a checkpoint scores on one set of sentences.
+    """The scores of a checkpoint on one set of sentences.
 
     Attributes:
-        sentences: how many there are.
-        seconds: that decoding them took.
-        exact_match: share of sentences that free-running greedy decoding gets right to the last word.
-        bleu: of the same decoding, 0 to 100 (sacrebleu, words as they are).
-        alignment: measured on the reference translation, whose words the gold links belong to.
+        sentences: their number.
+        seconds: the time it took to decode them.
+        exact_match: share of sentences that free-running greedy decoding translates exactly.
+        bleu: of the same decoding, 0 to 100 (sacrebleu, untokenised).
+        alignment: measured with teacher forcing on the references, which the gold links belong to.
     """
 
     sentences: int
@@ -62,38 +62,38 @@ def score(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Scores:
     """Decode and align a set of sentences, in padded batches.
 
     Raises:
-        SentenceError: a sentence has a word that the checkpoint has not.
+        SentenceError: a sentence has an unknown word.
         ModuleNotFoundError: sacrebleu is not installed (tests/requirements.txt has it).
     """
     from sacrebleu import corpus_bleu  # only measuring needs it
 
     begin = time.perf_counter()
-    said = translate_all(checkpoint, [pair.source for pair in pairs])
+    output = translate_all(checkpoint, [pair.source for pair in pairs])
     seconds = time.perf_counter() - begin
     references = [pair.target for pair in pairs]
     return Scores(
         sentences=len(pairs),
         seconds=seconds,
-        exact_match=sum(map(str.__eq__, said, references)) / len(pairs),
-        bleu=corpus_bleu(said, [references], tokenize="none", force=True).score,
+        exact_match=sum(map(str.__eq__, output, references)) / len(pairs),
+        bleu=corpus_bleu(output, [references], tokenize="none", force=True).score,
         alignment=alignment_scores(checkpoint, pairs),
     )
 
 
 def translate_all(checkpoint: Checkpoint, sources: Sequence[str]) -> list[str]:
-    """Every source's translation, free-running, sentences of like length together."""
+    """Free-running greedy translations; sentences of similar length share a batch."""
     start, end = (checkpoint.tgt_vocab.ids[token] for token in (START, END))
-    said = [""] * len(sources)
+    texts = [""] * len(sources)
     for index in _batches([len(source.split()) for source in sources]):
         src = padded([checkpoint.src_vocab.encode(sources[i]) for i in index]).to(checkpoint.model.positions.device)
         rows = greedy_batch(checkpoint.model, src, start, end, checkpoint.output_limit)
         for i, row in zip(index, rows, strict=True):
-            said[i] = checkpoint.tgt_vocab.decode(row)
-    return said
+            texts[i] = checkpoint.tgt_vocab.decode(row)
+    return texts
 
 
 def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> AlignmentScores:
-    """Where each cross-attention head looks hardest while the reference is said, against gold."""
+    """The word with each cross-attention head's highest weight, with teacher forcing, against the gold alignment."""
     config, device = checkpoint.model.config, checkpoint.model.positions.device
     heads = [[Counts()] * config.n_heads for _ in range(config.num_decoder_layers)]
     layers = [Counts()] * config.num_decoder_layers
@@ -106,12 +106,12 @@ def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Al
             attention = checkpoint.model(batch.src, batch.tgt_in).attention
         assert attention is not None
         cross = torch.stack(attention.cross, dim=1).cpu().numpy()  # (B, L, H, T, S)
-        for looks, i in zip(cross, index, strict=True):
+        for maps, i in zip(cross, index, strict=True):
             gold = pairs[i].gold
-            for n, layer in enumerate(looks):
+            for n, layer in enumerate(maps):
                 heads[n] = [so_far + count(head, gold) for so_far, head in zip(heads[n], layer, strict=True)]
                 layers[n] += count(layer.mean(axis=0), gold)
-            everything += count(looks.mean(axis=(0, 1)), gold)
+            everything += count(maps.mean(axis=(0, 1)), gold)
     return AlignmentScores(
         heads=[[counts.error_rate for counts in layer] for layer in heads],
         layers=[counts.error_rate for counts in layers],
@@ -120,7 +120,7 @@ def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Al
 
 
 def sentence_alignment(run: Translation, gold: Gold) -> AlignmentScores:
-    """The same of one run, whose text is the one that `gold` belongs to."""
+    """The alignment error rates of one run whose output is the translation that `gold` belongs to."""
     maps = [m.weights for m in run.attention.cross]  # (H, T, S) each
     return AlignmentScores(
         heads=[[count(head, gold).error_rate for head in layer] for layer in maps],
@@ -136,7 +136,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def scores_table(scores: dict[str, Scores]) -> str:
-    """Markdown: a column a set."""
+    """A Markdown table, one column per set."""
 
     def row(name: str, values: Sequence[str]) -> str:
         return f"| {name} | " + " | ".join(values) + " |"
@@ -158,21 +158,21 @@ def scores_table(scores: dict[str, Scores]) -> str:
 
 
 def speed(scores: dict[str, Scores]) -> str:
-    """How fast they were decoded."""
+    """The decoding speed over all sets."""
     seconds = sum(s.seconds for s in scores.values())
     return f"{sum(s.sentences for s in scores.values()) / seconds:,.0f} sentences a second"
 
 
 def score_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, Scores]:
-    """Every held-out set of a corpus, by name."""
+    """The scores on every held-out set of a corpus, by name."""
     return {name: score(checkpoint, pairs()) for name, pairs in MATERIALS[corpus].held_out.items()}
 
 
 def main(arguments: list[str]) -> None:
     """Score a shipped checkpoint on the held-out sets of its corpus."""
-    held = [name for name, material in MATERIALS.items() if material.held_out]
+    scored = [name for name, material in MATERIALS.items() if material.held_out]
     parser = argparse.ArgumentParser(prog="python -m transformer.training.evaluation", description=main.__doc__)
-    parser.add_argument("checkpoint", nargs="?", choices=held, default=held[0], help="of that name in checkpoints/")
+    parser.add_argument("checkpoint", nargs="?", choices=scored, default=scored[0], help="its name in checkpoints/")
     args = parser.parse_args(arguments)
     try:
         checkpoint = load_checkpoint(FOLDER / args.checkpoint)

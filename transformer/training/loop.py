@@ -19,8 +19,13 @@ from .scoring import cross_entropy, token_accuracy
 
 @dataclass(frozen=True)
 class Progress:
-    """One optimiser step: its number from 1, the loss that was minimised (nats a token), and the share of target
-    tokens whose likeliest next word was right (teacher-forced, before the step)."""
+    """One optimiser step.
+
+    Attributes:
+        step: from 1.
+        loss: the minimised loss, nats per token.
+        token_accuracy: share of target tokens predicted correctly with teacher forcing, before the step.
+    """
 
     step: int
     loss: float
@@ -28,13 +33,13 @@ class Progress:
 
 
 def seeded_model(config: TransformerConfig, seed: int) -> Transformer:
-    """A new model whose weights depend on the seed alone. Seeds PyTorch's global generator."""
+    """A new model whose weights depend only on the seed. Seeds PyTorch's global generator."""
     torch.manual_seed(seed)
     return Transformer(config)
 
 
 def adam(model: Transformer) -> torch.optim.Adam:
-    """The paper's optimiser (§5.3); `train` sets its rate at every step."""
+    """The paper's optimiser (§5.3); `train` sets its learning rate at every step."""
     return torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 
@@ -47,18 +52,18 @@ def train(
     optimizer: torch.optim.Adam | None = None,
     after: int = 0,
 ) -> Iterator[Progress]:
-    """Train `model` in place, on the device it is on; stop asking to stop training.
+    """Train `model` in place on its device, one step per iteration; stop iterating to stop training.
 
-    Seeds PyTorch's global generator (dropout draws from it), unless it goes on.
+    Seeds PyTorch's global generator, which dropout draws from, unless it resumes.
 
     Args:
-        processes: who shares the work of each step. All call this with the same arguments, and without dropout the
-            model becomes that of one process; with it, each drops out its own rows' values by its own seed.
-        optimizer: from `adam(model)`, for who wants to keep it; a new one if left out.
-        after: the step to go on after. Model, optimizer and the global generator are then as they were at it.
+        processes: the processes that share each step. All call this with the same arguments. Without dropout the
+            result equals that of a single process; with dropout each process draws its own.
+        optimizer: from `adam(model)`, to save its state; a new one if left out.
+        after: the step to resume after; model, optimizer and the global generator are as they were then.
 
     Yields:
-        One Progress a step, the same to every process; the model is in training mode at each.
+        One Progress per step, the same in every process; the model is in training mode then.
     """
     if not after:
         torch.manual_seed(config.seed + processes.rank)
@@ -66,8 +71,8 @@ def train(
     optimizer = optimizer or adam(model)
     network = processes.synchronized(model)
     if network is not model:
-        # In its first backward pass it learns in which order to add gradients up. Were that a step, a resumed run would
-        # round otherwise than an unbroken one. Without dropout, so that no random number is drawn.
+        # DistributedDataParallel fixes the order of its sums in the first backward pass. As a training step, a resumed
+        # run would round differently from an uninterrupted one. Without dropout, so that no random number is drawn.
         word = torch.ones(1, 1, dtype=torch.long, device=device)
         model.eval()
         network(word, word, need_weights=False).logits.sum().backward()
@@ -79,9 +84,9 @@ def train(
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
             logits = network(batch.src, batch.tgt_in, need_weights=False, probe=probe).logits.float()
         loss = cross_entropy(logits, batch.tgt_out, pad, config.label_smoothing)
-        part = words / processes.total(words)  # of all words of this step, so that each word counts alike
+        part = words / processes.total(words)  # so that every word of the step has the same weight
         optimizer.zero_grad()
-        (loss * part * processes.count).backward()  # × count: the mean of the gradients is to be their sum
+        (loss * part * processes.count).backward()  # × count: turns the mean of the gradients into their sum
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
         optimizer.step()
         accuracy = token_accuracy(logits, batch.tgt_out, pad)
@@ -91,8 +96,8 @@ def train(
 def _batches(
     data: Batch | PairFile, config: TrainingConfig, device: torch.device, pad_id: int, processes: Processes, after: int
 ) -> Iterator[tuple[Batch, Tensor]]:
-    """This process's rows of every batch, and how many target words they hold: shuffled passes over the data, for
-    ever, from the batch of step `after` + 1 on. A corpus of one batch is taken in its own order."""
+    """This process's rows of every batch and the number of target words in them: endless shuffled passes over the data,
+    from the batch of step `after` + 1 on. A corpus of a single batch keeps its order."""
     generator = torch.Generator().manual_seed(config.seed)
     draws: Iterator[Any]  # row numbers of a corpus, or pairs of a file
     take: Callable[[Any], Batch]
@@ -108,5 +113,5 @@ def _batches(
             draws, take = itertools.chain.from_iterable(passes), lambda index: here.rows(index).trimmed(pad_id)
     for draw in itertools.islice(draws, after, None):
         mine = draw[processes.rank :: processes.count]
-        batch = take(mine if len(mine) else draw[:1]).to(device)  # one without rows reads along, and counts for nothing
+        batch = take(mine if len(mine) else draw[:1]).to(device)  # a process without rows repeats one with weight 0
         yield batch, (batch.tgt_out != pad_id).sum() * bool(len(mine))

@@ -1,4 +1,4 @@
-"""What a model scores: loss and accuracy with teacher forcing, exact match in free-running decoding."""
+"""Loss and accuracy with teacher forcing, and exact match in free-running decoding."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,13 @@ from ..network.model import Transformer
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model scores: teacher-forced loss (nats a token, no smoothing) and token accuracy, and the share of
-    sentences that free-running greedy decoding gets exactly right."""
+    """The scores of a model.
+
+    Attributes:
+        loss: with teacher forcing, nats per token, without label smoothing.
+        token_accuracy: with teacher forcing.
+        exact_match: share of sentences that free-running greedy decoding translates exactly.
+    """
 
     loss: float
     token_accuracy: float
@@ -23,7 +28,7 @@ class Evaluation:
 
 
 def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_size: int = 256) -> Evaluation:
-    """Score sentence pairs; sentences decoded freely may be as long as `output_limit` says."""
+    """Score sentence pairs; decoding stops at `output_limit` tokens."""
     data, pad = data.to(model.positions.device), model.config.pad_id
     longest = output_limit(data.target_length, model.config)
     loss = correct = tokens = exact = 0.0
@@ -34,15 +39,15 @@ def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_
         tokens += words
         loss += part[0] * words
         correct += part[1] * words
-        said = greedy_batch(model, batch.src, start_id, end_id, max_steps=longest)
+        outputs = greedy_batch(model, batch.src, start_id, end_id, max_steps=longest)
         exact += sum(
-            ids == [i for i in gold if i != pad] for ids, gold in zip(said, batch.tgt_out.tolist(), strict=True)
+            ids == [i for i in gold if i != pad] for ids, gold in zip(outputs, batch.tgt_out.tolist(), strict=True)
         )
     return Evaluation(loss / tokens, correct / tokens, exact / len(data))
 
 
 def measure(model: Transformer, data: Batch) -> tuple[float, float]:
-    """Teacher-forced loss (nats a token, no smoothing) and token accuracy of sentence pairs, all in one pass."""
+    """Loss (nats per token, without label smoothing) and token accuracy with teacher forcing, in one pass."""
     data, pad = data.to(model.positions.device), model.config.pad_id
     with evaluating(model):
         logits = model(data.src, data.tgt_in, need_weights=False).logits
@@ -50,7 +55,7 @@ def measure(model: Transformer, data: Batch) -> tuple[float, float]:
 
 
 def output_limit(longest: int, config: TransformerConfig) -> int:
-    """How many words a model may say: as many as the longest target and half as many again, if it has the positions."""
+    """The maximum number of output tokens: one and a half times the longest target, up to `max_len`."""
     return min(longest * 3 // 2, config.max_len)
 
 

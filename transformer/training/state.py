@@ -1,10 +1,10 @@
-"""A training that was broken off, kept beside its checkpoint until that is there. No pickle is ever read.
+"""The state of an interrupted training, kept beside its checkpoint until that is complete. Never a pickle.
 
 OUT/training-state.safetensors
     weights/NAME        the model's parameters
-    adam/NAME/KEY       what Adam remembers of each
+    adam/NAME/KEY       Adam's state of each
     generator/RANK      each process's random generator, which dropout draws from
-    (its header)        the step after which it was kept, and of what run
+    (its header)        the step after which it was saved, and the settings of the run
 """
 
 import json
@@ -27,10 +27,10 @@ STATE = "training-state.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class TrainingState:
-    """All that decides how a training goes on, and the file that keeps it.
+    """Everything that a training resumes from, and its file.
 
     Args:
-        run: what two runs must have in common for one to go on where the other stopped: JSON values by name.
+        run: the settings that must be equal to resume: JSON values by name.
     """
 
     file: Path
@@ -40,9 +40,9 @@ class TrainingState:
     run: dict[str, Any]
 
     def save(self, step: int) -> None:
-        """Keep the state after a step. Every process calls this, the first writes; the file is always a whole one."""
+        """Save the state after a step. Every process calls this and the first one writes; the file is never partial."""
         device = self.model.positions.device
-        # Tensors travel on the device that their engine is for: NCCL carries none of the CPU's.
+        # NCCL moves only tensors of its own device.
         generators = self.processes.gathered(_generator(device).get_rng_state().to(device))
         if self.processes.rank:
             return
@@ -50,8 +50,8 @@ class TrainingState:
         for name, parameter in self.model.named_parameters():
             tensors[f"weights/{name}"] = parameter.detach()
             tensors |= {f"adam/{name}/{key}": value for key, value in self.optimizer.state[parameter].items()}
-        # One entry, because safetensors writes several in any order; and written here, because `save_file` would write
-        # under a name of its own, which stays if it is killed.
+        # One metadata entry, because safetensors writes several in any order. Not `save_file`, which leaves a temporary
+        # file behind if it is killed.
         content = serialize(tensors, metadata={"state": json.dumps({"step": step, "run": self.run})})
         with self._part.open("wb") as file:
             file.write(content)
@@ -60,18 +60,18 @@ class TrainingState:
         os.replace(self._part, self.file)
 
     def load(self) -> int:
-        """Take up the state that was kept, if there is one, in every process.
+        """Restore the saved state, if there is one, in every process.
 
         Returns:
-            The step after which it was kept; 0 where nothing was, and then nothing is changed.
+            The step after which it was saved; 0 if there is none, and then nothing changes.
 
         Raises:
-            CheckpointError: the file is not whole, or is of another run; or not all processes see the same one.
+            CheckpointError: the file is damaged or of another run, or the processes see different files.
         """
         step = self._load() if self.file.exists() else 0
         device = self.model.positions.device
         if len({int(other) for other in self.processes.gathered(torch.tensor(step, device=device))}) > 1:
-            raise CheckpointError(f"{self.file}: not all processes see the same file")
+            raise CheckpointError(f"{self.file}: the processes see different files")
         return step
 
     def _load(self) -> int:
@@ -81,12 +81,12 @@ class TrainingState:
             for name in sorted(self.run.keys() | run.keys()):
                 if self.run.get(name) != run.get(name):
                     raise CheckpointError(
-                        f"{self.file}: is of another run, whose {name} is {run.get(name)}, not {self.run.get(name)}"
+                        f"{self.file}: belongs to another run: its {name} is {run.get(name)}, not {self.run.get(name)}"
                     )
             with torch.no_grad():
                 for name, parameter in self.model.named_parameters():
                     parameter.copy_(stored.get_tensor(f"weights/{name}"))
-            # Adam counts parameters where we name them.
+            # Adam numbers its parameters; the file names them.
             memory = {
                 number: {key: stored.get_tensor(f"adam/{name}/{key}") for key in ("step", "exp_avg", "exp_avg_sq")}
                 for number, (name, _) in enumerate(self.model.named_parameters())
@@ -97,7 +97,7 @@ class TrainingState:
         return step
 
     def remove(self) -> None:
-        """The run is finished, and its checkpoint saved."""
+        """Delete the file once the checkpoint is saved."""
         for file in (self.file, self._part):
             file.unlink(missing_ok=True)
 
@@ -107,5 +107,5 @@ class TrainingState:
 
 
 def _generator(device: torch.device) -> Any:
-    """The module that knows a device's random generator."""
+    """The torch module that owns a device's random generator."""
     return torch if device.type == "cpu" else torch.get_device_module(device)
