@@ -1,25 +1,35 @@
-// The film of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of it asks
-// the server.
+// The replay of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of it
+// asks the server.
 
 import { chip, h, icon, isSpecial, numberedOptions, scrollBox, segmented, word } from "../core/dom.js";
-import { lossAxis, sparkline } from "./line-chart.js";
-import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
+import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
+import { argmax, attentionRow, KINDS, SIDES } from "../core/state.js";
 import { isTraining, measurementAt, training } from "../net/training-stream.js";
-import { describeRow, mapHeading, heatmap, markRow, thumbnail, cellTips } from "./attention-map.js";
+import { cellTips, describeRow, heatmap, mapHeading, markRow, thumbnail } from "./attention-map.js";
 import { pictureButtons } from "./export.js";
-import { argmax, attentionRow, SIDES } from "../core/state.js";
+import { lossAxis, sparkline } from "./line-chart.js";
+
+/** @import { Kind } from "../core/types.d.ts" */
+/** @import { Point, Snapshot, SnapshotRun } from "../net/training-stream.js" */
 
 const PLAY_MS = 300;
-const MORE = 1; // words that are shown of a translation beyond the right one's
+const EXTRA_WORDS = 1; // that are shown of a translation beyond the length of the right one
 const THUMB = 9; // px, half the slider's
 
-/** What the visitor looks at; it outlives every mounting. */
-const look = { of: null, at: null, kind: "cross", layer: 0, head: 0, query: null, words: "forced", chosen: false };
+/**
+ * What the visitor looks at; it outlives every mounting. `of` are the snapshots of the training that it belongs to, `at`
+ * the step of one of them (null: the newest), `query` a row (null: the one that changed most), `isChosen` whether the
+ * visitor has chosen any of it.
+ *
+ * @type {{ of: Snapshot[] | null, at: number | null, kind: Kind, layer: number, head: number, query: number | null,
+ *   words: "free" | "forced", isChosen: boolean }}
+ */
+const view = { of: null, at: null, kind: "cross", layer: 0, head: 0, query: null, words: "forced", isChosen: false };
 
-/** Start a film of its own for every training: it follows the newest snapshot until the visitor takes the slider. */
+/** Start a replay of its own for every training: it follows the newest snapshot until the visitor takes the slider. */
 function startReplay() {
-  if (look.of === training.snapshots) return;
-  Object.assign(look, { of: training.snapshots, at: null, layer: 0, head: 0, query: null, chosen: false });
+  if (view.of === training.snapshots) return;
+  Object.assign(view, { of: training.snapshots, at: null, layer: 0, head: 0, query: null, isChosen: false });
 }
 
 /** The last snapshot whose loss is known as well: losses come in bundles, a little later. */
@@ -28,425 +38,488 @@ const newest = () =>
     0,
     training.snapshots.findLastIndex(({ step }) => measurementAt(step)),
   );
-const current = () => (look.at === null ? newest() : training.snapshots.findIndex(({ step }) => step === look.at));
-const words = () => (training.snapshots[0]?.forced ? look.words : "free");
-const runOf = (snapshot) => snapshot[words()];
+const current = () => (view.at === null ? newest() : training.snapshots.findIndex(({ step }) => step === view.at));
+const words = () => (training.snapshots[0]?.forced ? view.words : "free");
 
-/** Whether a row stands for the same word in every snapshot, so that its looks can be compared over time. */
-const rowsAreComparable = () => look.kind === "encoder" || words() === "forced";
+/** @param {Snapshot} snapshot @returns {SnapshotRun} */
+const runOf = (snapshot) => snapshot[words()] ?? snapshot.free;
+const firstRun = () => runOf(training.snapshots[0]);
+const lastRun = () => runOf(training.snapshots[training.snapshots.length - 1]);
 
-/** How much the largest weight of each row of a head has grown since the first snapshot, or, where rows change, how large it is. */
-function rowGains(layer, head, run = runOf(training.snapshots.at(-1))) {
-  const first = runOf(training.snapshots[0]);
-  const content = contentRows(run);
-  return run.attention[look.kind].queries.map((_, query) => {
-    if (!content[query]) return -Infinity;
-    const looks = attentionRow(look.kind, layer, head, query, run);
-    const key = argmax(looks);
-    return rowsAreComparable() ? looks[key] - attentionRow(look.kind, layer, head, query, first)[key] : looks[key];
+/** Whether a row stands for the same word in every snapshot, so that its weights can be compared over time. */
+const rowsAreComparable = () => view.kind === "encoder" || words() === "forced";
+
+/** The weights of one row of the head in view. @param {number} query @param {SnapshotRun} run */
+const rowOf = (query, run) => attentionRow(view.kind, view.layer, view.head, query, run);
+
+/**
+ * How much the largest weight of each row of a head has grown since the first snapshot, or, where rows are not
+ * comparable, how large it is.
+ * @param {number} layer @param {number} head @param {SnapshotRun} run
+ */
+function rowGains(layer, head, run = lastRun()) {
+  const hasContent = contentRows(run);
+  return run.attention[view.kind].queries.map((_, query) => {
+    if (!hasContent[query]) return -Infinity;
+    const weights = attentionRow(view.kind, layer, head, query, run);
+    const key = argmax(weights);
+    if (!rowsAreComparable()) return weights[key];
+    return weights[key] - attentionRow(view.kind, layer, head, query, firstRun())[key];
   });
 }
 
-/** Rows whose word (the one to be said there, of the encoder its own) tells more than others: no sign, and none of the short ones. */
+/**
+ * Rows whose word (the one to be output there, of the encoder its own) tells more than others: no sign, and none of the
+ * short ones.
+ * @param {SnapshotRun} run
+ */
 function contentRows(run) {
-  const { queries } = run.attention[look.kind];
-  const words = look.kind === "encoder" ? queries : rowsAreComparable() ? [...queries.slice(1), "E"] : run.output; // the right words move one place
+  const { queries } = run.attention[view.kind];
+  const rightWords = [...queries.slice(1), "E"]; // they move one place
+  const words = view.kind === "encoder" ? queries : rowsAreComparable() ? rightWords : run.output;
   const lengths = words.map((word) => (!isSpecial(word) && /\p{L}/u.test(word) ? [...word].length : 0));
   const known = lengths.filter(Boolean);
   const mean = known.reduce((sum, length) => sum + length, 0) / known.length;
   return lengths.map((length) => length > 0 && length >= mean);
 }
 
-/** What it makes of the sentence, decoding freely: the underline of a word is its probability. */
+/**
+ * What the model makes of the sentence, decoding freely: the underline of a word is its probability.
+ * @param {{ output: string[], probabilities: number[] }} decoded
+ */
 export function translationChips({ output, probabilities }) {
-  const most = (training.reference?.split(" ").length ?? 0) + MORE; // an untrained model goes on and on
+  const most = (training.reference?.split(" ").length ?? 0) + EXTRA_WORDS; // an untrained model goes on and on
   const shown = output.length > most + 1 ? output.slice(0, most) : output;
   const chips = shown.flatMap((token, i) => [
     chip("span", token, "target", { style: `--share: ${probabilities[i]}`, title: formatPercent(probabilities[i]) }),
     " ",
   ]);
-  return shown === output
-    ? chips
-    : [...chips, h("span", { class: "and-more" }, t("film.words_more", { rest: output.length - most }))];
+  if (shown === output) return chips;
+  return [...chips, h("span", { class: "and-more" }, t("film.words_more", { rest: output.length - most }))];
 }
 
-/** Open on the head that tells most. */
-function openTellingHead() {
-  const { layers, heads } = runOf(training.snapshots.at(-1)).attention[look.kind];
+/** Open on the head with the row that has changed most. */
+function openMostChangedHead() {
+  const { layers, heads } = lastRun().attention[view.kind];
   const most = Array.from({ length: layers * heads }, (_, i) =>
     Math.max(...rowGains(Math.floor(i / heads), i % heads)),
   );
   const best = argmax(most);
-  Object.assign(look, { layer: Math.floor(best / heads), head: best % heads, query: null });
+  Object.assign(view, { layer: Math.floor(best / heads), head: best % heads, query: null });
 }
 
+/**
+ * One mounting of the replay: its parts, and what they show now.
+ * @typedef {{
+ *   player: ReturnType<typeof buildPlayer>, map: ReturnType<typeof buildMap>,
+ *   frame: { waiting: HTMLElement, body: HTMLElement, limits: HTMLElement },
+ *   timer: ReturnType<typeof setInterval> | null, drawn: Record<string, unknown[]>, layerChoice: ReturnType<typeof segmented> | null,
+ *   mapHeight: number,
+ * }} Replay
+ */
+
+/** The replay as an element, and `draw` to call after every change of the training. @param {AbortSignal} signal */
 export function trainingReplay(signal) {
-  const change = (changes) => {
-    Object.assign(look, changes);
-    draw();
-  };
-  const choose = (changes) => change({ ...changes, chosen: true });
+  const replay = /** @type {Replay} */ ({ timer: null, drawn: {}, layerChoice: null, mapHeight: 0 });
+  replay.player = buildPlayer(replay, signal);
+  replay.map = buildMap(replay, signal);
+  const { player, map } = replay;
+  const waiting = h("p", { class: "hint film-waiting" }, t("film.waiting"));
+  const limits = h("p", { class: "hint", hidden: true }, t("limits.toy"));
+  const body = h("div", { class: "film-body" }, player.bar, player.output, map.element, limits);
+  replay.frame = { waiting, body, limits };
+  const head = h("div", { class: "film-head" }, h("h2", {}, t("film.title")), h("span", { class: "space" }), player.at);
+  const element = h("section", { class: "card", id: "film" }, head, waiting, body);
+  element.addEventListener("keydown", (event) => {
+    // Space on a button presses that button, and nothing else.
+    if (event.key === " " && /** @type {Element} */ (event.target).closest("button")) event.stopPropagation();
+  });
+  const observer = new ResizeObserver(() => draw(replay));
+  observer.observe(element);
+  signal.addEventListener("abort", () => {
+    observer.disconnect();
+    clearInterval(replay.timer ?? undefined);
+  });
+  return { element, draw: () => draw(replay) };
+}
 
-  // ---- the slider ----
+// ---- what changes it ----
 
+/** @param {Replay} replay @param {Partial<typeof view>} changes */
+function change(replay, changes) {
+  Object.assign(view, changes);
+  draw(replay);
+}
+
+/** @param {Replay} replay @param {Partial<typeof view>} changes */
+const choose = (replay, changes) => change(replay, { ...changes, isChosen: true });
+
+/** Show a snapshot; the newest one of a running training is followed from then on. @param {Replay} replay @param {number} i */
+function goTo(replay, i) {
+  const isFollowed = i >= newest() && isTraining();
+  change(replay, { at: isFollowed ? null : training.snapshots[Math.max(0, Math.min(i, newest()))].step });
+}
+
+/** @param {Replay} replay */
+function play(replay) {
+  if (current() === newest()) goTo(replay, 0);
+  replay.timer = setInterval(() => {
+    if (current() < newest()) goTo(replay, current() + 1);
+    else pause(replay);
+  }, PLAY_MS);
+  draw(replay);
+}
+
+/** @param {Replay} replay */
+function pause(replay) {
+  clearInterval(replay.timer ?? undefined);
+  replay.timer = null;
+  draw(replay);
+}
+
+/** @param {Replay} replay */
+const playOrPause = (replay) => (replay.timer ? pause(replay) : play(replay));
+
+// ---- the player: the slider with its curves, and what the model outputs ----
+
+/** @param {Replay} replay @param {AbortSignal} signal */
+function buildPlayer(replay, signal) {
   const slider = h("input", { type: "range", id: "film-step", min: 0, step: 1, "aria-label": t("film.slider") });
-  const above = sparkline({ height: 40, inset: THUMB, name: "training", signal });
-  const below = sparkline({ height: 24, inset: THUMB, name: "look", signal });
+  const losses = sparkline({ height: 40, inset: THUMB, name: "training", signal });
+  const weights = sparkline({ height: 24, inset: THUMB, name: "look", signal });
   const story = h("p", { class: "film-story" });
-  const play = h("button", {
+  const button = h("button", {
     type: "button",
     class: "round",
     id: "film-play",
-    onclick: () => (timer ? pause() : run()),
+    onclick: () => playOrPause(replay),
   });
-  const at = h("span", { class: "film-at" });
   const follow = h(
     "button",
-    { type: "button", class: "link", id: "film-follow", onclick: () => go(newest()) },
+    { type: "button", class: "link", id: "film-follow", onclick: () => goTo(replay, newest()) },
     t("film.follow"),
   );
-  const said = h("p", { class: "film-said" });
-
-  /** Show a snapshot; the newest one of a running training is followed from then on. */
-  const go = (i) =>
-    change({ at: i >= newest() && isTraining() ? null : training.snapshots[Math.max(0, Math.min(i, newest()))].step });
-  const nearest = (step) =>
-    training.snapshots.reduce(
-      (best, each, i) => (Math.abs(each.step - step) < Math.abs(training.snapshots[best].step - step) ? i : best),
-      0,
-    );
   slider.addEventListener("input", () => {
-    const wanted = nearest(slider.valueAsNumber); // before drawing puts the slider back
-    pause();
-    go(wanted);
+    const wanted = nearestSnapshot(slider.valueAsNumber); // before drawing puts the slider back
+    pause(replay);
+    goTo(replay, wanted);
   });
-  let timer = null;
-  function run() {
-    if (current() === newest()) go(0);
-    timer = setInterval(() => (current() < newest() ? go(current() + 1) : pause()), PLAY_MS);
-    draw();
-  }
-  function pause() {
-    clearInterval(timer);
-    timer = null;
-    draw();
-  }
-  signal.addEventListener("abort", () => clearInterval(timer));
+  slider.addEventListener("keydown", (event) => onSliderKey(replay, event));
+  const slide = h("div", { class: "film-slide" }, losses.element, slider, weights.element, story, follow);
+  const bar = h("div", { class: "film-bar" }, button, slide);
+  const at = h("span", { class: "film-at" });
+  const output = h("p", { class: "film-said" });
+  return { slider, losses, weights, story, button, follow, bar, at, output };
+}
 
-  // ---- the map ----
+/** @param {number} step */
+const nearestSnapshot = (step) => argmax(training.snapshots.map((each) => -Math.abs(each.step - step)));
 
+/** Here the keys of the page's own steps move the replay. @param {Replay} replay @param {KeyboardEvent} event */
+function onSliderKey(replay, event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  /** @type {Record<string, number>} */
+  const ways = {
+    ArrowLeft: current() - 1,
+    ArrowDown: current() - 1,
+    ArrowRight: current() + 1,
+    ArrowUp: current() + 1,
+    Home: 0,
+    End: newest(),
+  };
+  const to = ways[event.key];
+  if (to === undefined && event.key !== " ") return;
+  event.preventDefault();
+  if (to === undefined) {
+    playOrPause(replay);
+    return;
+  }
+  pause(replay);
+  goTo(replay, to);
+}
+
+// ---- the map ----
+
+/** @param {Replay} replay @param {AbortSignal} signal */
+function buildMap(replay, signal) {
   const kind = segmented(
     t("attention.which"),
-    Object.keys(SIDES).map((name) => [name, t(`kind.${name}`)]),
-    (name) => choose({ kind: name, query: null }),
+    KINDS.map((name) => [name, t(`kind.${name}`)]),
+    (name) => choose(replay, { kind: /** @type {Kind} */ (name), query: null }),
   );
-  const layers = h("span", { class: "pickers" });
   const whose = segmented(
     t("film.words"),
     ["free", "forced"].map((name) => [name, t(`film.words.${name}`)]),
-    (name) => change({ words: name, query: null }),
+    (name) => change(replay, { words: /** @type {"free" | "forced"} */ (name), query: null }),
   );
-  const meaning = h("p", { class: "hint meaning" });
+  const layers = h("span", { class: "pickers" });
   const heading = h("h2");
   const large = h("div", { class: "large" });
+  large.addEventListener("click", ({ target }) => {
+    const row = /** @type {Element} */ (target).closest("[data-query]");
+    if (row instanceof SVGElement) choose(replay, { query: Number(row.dataset.query) });
+  });
+  const place = scrollBox(large);
   const tip = cellTips(large, signal);
-  const file = (what) =>
-    `${training.name}-step-${training.snapshots[current()].step}-${look.kind}-layer-${look.layer + 1}-${what}`;
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
   const most = h("button", {
     type: "button",
     class: "link",
     id: "film-most",
-    onclick: () => (openTellingHead(), choose({})),
+    onclick() {
+      openMostChangedHead();
+      choose(replay, {});
+    },
   });
   const rows = h("select", {
     id: "film-row",
-    onchange: () => choose({ query: rows.value === "" ? null : Number(rows.value) }),
+    onchange: () => choose(replay, { query: rows.value === "" ? null : Number(rows.value) }),
   });
   const say = h("p", { class: "say", id: "film-say" });
-  const limits = h("p", { class: "hint", hidden: true }, t("limits.toy"));
-  large.addEventListener("click", ({ target }) => {
-    const query = target.closest("[data-query]")?.dataset.query;
-    if (query !== undefined) choose({ query: Number(query) });
-  });
-
-  const waiting = h("p", { class: "hint film-waiting" }, t("film.waiting"));
-  const body = h(
-    "div",
-    { class: "film-body" },
-    h(
-      "div",
-      { class: "film-bar" },
-      play,
-      h("div", { class: "film-slide" }, above.element, slider, below.element, story, follow),
-    ),
-    said,
+  const meaning = h("p", { class: "hint meaning" });
+  const file = (/** @type {string} */ what) =>
+    `${training.name}-step-${training.snapshots[current()].step}-${view.kind}-layer-${view.layer + 1}-${what}`;
+  const saveLarge = pictureButtons(large, () => file(`head-${view.head + 1}`));
+  const saveGrid = pictureButtons(grid, () => file("heads"));
+  const element = [
     h(
       "div",
       { class: "columns" },
-      h(
-        "div",
-        { class: "map" },
-        heading,
-        scrollBox(large),
-        tip,
-        pictureButtons(large, () => file(`head-${look.head + 1}`)),
-      ),
+      h("div", { class: "map" }, heading, place, tip, saveLarge),
       h(
         "div",
         {},
         h("div", { class: "controls" }, kind.element, whose.element, layers),
-        h(
-          "div",
-          { class: "kept" },
-          gridHeading,
-          grid,
-          most,
-          pictureButtons(grid, () => file("heads")),
-        ),
+        h("div", { class: "kept" }, gridHeading, grid, most, saveGrid),
       ),
     ),
     h("p", { class: "pickers rows" }, h("label", { for: "film-row" }, t("film.row")), rows),
     say,
     meaning,
-    limits,
-  );
-  const head = h("div", { class: "film-head" }, h("h2", {}, t("film.title")), h("span", { class: "space" }), at);
-  const element = h("section", { class: "card", id: "film" }, head, waiting, body);
+  ];
+  return { element, kind, whose, layers, heading, large, place, tip, gridHeading, grid, most, rows, say, meaning };
+}
 
-  // Here the keys of the page's own steps move the film: Space on a button presses that button, and nothing else.
-  slider.addEventListener("keydown", (event) => {
-    const to = {
-      ArrowLeft: current() - 1,
-      ArrowDown: current() - 1,
-      ArrowRight: current() + 1,
-      ArrowUp: current() + 1,
-      Home: 0,
-      End: newest(),
-      " ": null,
-    }[event.key];
-    if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    if (to === null) return timer ? pause() : run();
-    pause();
-    go(to);
+// ---- drawing ----
+
+/** Run `again` only where something that a part depends on has changed. @param {Replay} replay @param {string} part @param {unknown[]} depends @param {() => void} again */
+function redraw({ drawn }, part, depends, again) {
+  if (drawn[part]?.every((value, i) => value === depends[i])) return;
+  drawn[part] = depends;
+  again();
+}
+
+/** @param {Replay} replay */
+function draw(replay) {
+  if (training.phase === "idle") return;
+  startReplay();
+  const { waiting, body, limits } = replay.frame;
+  const hasSnapshots = training.snapshots.length > 0;
+  waiting.hidden = hasSnapshots;
+  limits.hidden = training.corpus !== "toy"; // two sentences: only one word decides anything
+  body.hidden = !hasSnapshots;
+  if (!hasSnapshots) return;
+  if (training.phase === "trained" && !view.isChosen && view.at === null) {
+    openMostChangedHead();
+    view.isChosen = true; // once: from here on the visitor decides
+  }
+  const snapshot = training.snapshots[Math.max(0, current())];
+  const run = runOf(snapshot);
+  const maps = run.attention[view.kind];
+  view.layer = Math.min(view.layer, maps.layers - 1);
+  view.head = Math.min(view.head, maps.heads - 1);
+  const gains = rowsAreComparable() ? rowGains(view.layer, view.head) : rowGains(view.layer, view.head, run);
+  const query = Math.min(view.query ?? argmax(gains), maps.queries.length - 1);
+  drawPlayer(replay, snapshot, measurementAt(snapshot.step));
+  drawOutput(replay, snapshot);
+  drawChoices(replay, snapshot);
+  drawGrid(replay, run);
+  drawRows(replay, run);
+  drawStory(replay, snapshot, query);
+  drawMap(replay, snapshot, query);
+}
+
+/** @param {Replay} replay @param {Snapshot} snapshot @param {Point | null} point */
+function drawPlayer(replay, snapshot, point) {
+  const { slider, at, follow, losses, button } = replay.player;
+  slider.max = String(training.span);
+  slider.value = String(snapshot.step);
+  at.replaceChildren(
+    ...nodes(point ? "film.at" : "film.at_step", {
+      step: formatNumber(snapshot.step),
+      steps: formatNumber(training.steps),
+      loss: point?.[1].toFixed(3),
+      accuracy: point && formatPercent(point[2]),
+    }),
+  );
+  slider.setAttribute("aria-valuetext", `${at.textContent}: ${snapshot.free.text}`);
+  follow.hidden = !isTraining() || view.at === null;
+  losses.draw({
+    points: training.points,
+    marked: training.snapshots.map(({ step }) => step),
+    steps: training.span,
+    top: lossAxis(training).top,
+    step: snapshot.step,
+    value: point?.[1] ?? null,
   });
-  element.addEventListener(
-    "keydown",
-    (event) => event.key === " " && event.target.closest("button") && event.stopPropagation(),
+  redraw(replay, "play", [Boolean(replay.timer)], () => {
+    button.replaceChildren(icon(replay.timer ? "pause" : "play"));
+    button.setAttribute("aria-label", t(replay.timer ? "film.pause" : "film.play"));
+  });
+}
+
+/** What the model outputs at a snapshot. @param {Replay} replay @param {Snapshot} snapshot */
+function drawOutput(replay, snapshot) {
+  const { output } = replay.player;
+  redraw(replay, "output", [snapshot, output.clientWidth], () => {
+    const source = snapshot.source.filter((token) => token !== "P");
+    output.replaceChildren(
+      ...source.flatMap((token) => [chip("span", token, "source", { style: "--share: 0" }), " "]),
+      h("span", { class: "arrow" }, "→"),
+      " ",
+      ...translationChips(snapshot.free),
+    );
+    redraw(replay, "lines", [view.of, output.clientWidth], () => {
+      output.style.minHeight = "";
+    });
+    output.style.minHeight = `${output.clientHeight}px`; // never less than before: what stands below does not move
+  });
+}
+
+/** @param {Replay} replay @param {Snapshot} snapshot */
+function drawChoices(replay, snapshot) {
+  const { kind, whose, layers, meaning, most } = replay.map;
+  const { layers: count } = runOf(snapshot).attention[view.kind];
+  redraw(replay, "layers", [count], () => {
+    replay.layerChoice = segmented(t("layer"), numberedOptions(count), (value) =>
+      choose(replay, { layer: Number(value) }),
+    );
+    layers.replaceChildren(h("span", {}, t("layer")), replay.layerChoice.element);
+  });
+  kind.set(view.kind);
+  replay.layerChoice?.set(view.layer);
+  whose.element.hidden = !snapshot.forced;
+  whose.set(words());
+  meaning.textContent = view.kind === "encoder" ? t("film.about.encoder") : t(`film.about.${words()}`);
+  most.textContent = t(rowsAreComparable() ? "film.most" : "film.hardest");
+}
+
+/** All heads of the layer. Their buttons stay, or else the one with the focus would lose it at every snapshot. @param {Replay} replay @param {SnapshotRun} run */
+function drawGrid(replay, run) {
+  const { grid, gridHeading } = replay.map;
+  const { heads } = run.attention[view.kind];
+  redraw(replay, "heads", [heads], () => {
+    const button = (/** @type {number} */ head) =>
+      h(
+        "button",
+        { type: "button", onclick: () => choose(replay, { head }) },
+        h("span"),
+        h("small", {}, t("head_n", { head: head + 1 })),
+      );
+    grid.replaceChildren(...Array.from({ length: heads }, (_, head) => button(head)));
+  });
+  const buttons = [...grid.children];
+  redraw(replay, "grid", [run, view.kind, view.layer, heads], () => {
+    gridHeading.textContent = t("attention.all_heads", { layer: view.layer + 1 });
+    buttons.forEach((button, head) => {
+      button.firstElementChild?.replaceChildren(thumbnail(view.kind, view.layer, head, run));
+    });
+  });
+  buttons.forEach((button, head) => {
+    button.setAttribute("aria-pressed", String(head === view.head));
+  });
+}
+
+/** The choice of a row. @param {Replay} replay @param {SnapshotRun} run */
+function drawRows(replay, run) {
+  const { rows } = replay.map;
+  redraw(replay, "rows", [run, view.kind], () => {
+    const options = run.attention[view.kind].queries.map((token, i) =>
+      h("option", { value: i }, view.kind === "encoder" ? token : t("film.row_of", { token, said: run.output[i] })),
+    );
+    const usual = t(rowsAreComparable() ? "film.row_most" : "film.row_hardest");
+    rows.replaceChildren(h("option", { value: "" }, usual), ...options);
+  });
+  rows.value = view.query === null ? "" : String(view.query);
+}
+
+/** The largest weight of the marked row in every snapshot: the replay in one line. Where rows are not comparable there is no such line. @param {Replay} replay @param {Snapshot} snapshot @param {number} query */
+function drawStory({ player: { weights, story } }, snapshot, query) {
+  const { snapshots, span } = training;
+  for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
+  if (!rowsAreComparable()) return;
+  const points = snapshots.map((each) => [each.step, Math.max(...rowOf(query, runOf(each)))]);
+  const value = points[snapshots.indexOf(snapshot)][1];
+  weights.draw({ points, marked: [], steps: span, top: 1, step: snapshot.step, value });
+  const token = runOf(snapshot).attention[view.kind].queries[query];
+  story.replaceChildren(
+    ...nodes("film.story", {
+      row: word(token, SIDES[view.kind][0]),
+      first: formatPercent(points[0][1]),
+      last: formatPercent(points[points.length - 1][1]),
+    }),
   );
+}
 
-  let layer;
-  let shape = "";
-  let height = 0; // px
-  const drawn = {};
-  /** Run `again` only where something that it depends on has changed. */
-  const redraw = (part, depends, again) => {
-    if (drawn[part]?.every((value, i) => value === depends[i])) return;
-    drawn[part] = depends;
-    again();
-  };
+/** The large map, its marked row, and that row in words. @param {Replay} replay @param {Snapshot} snapshot @param {number} query */
+function drawMap(replay, snapshot, query) {
+  const { heading, large, place, say, tip } = replay.map;
+  const { kind, layer, head } = view;
+  const run = runOf(snapshot);
+  const output = kind === "encoder" ? null : run.output[query];
+  say.replaceChildren(
+    ...nodes("film.step", { step: formatNumber(snapshot.step) }),
+    ...describeRow(kind, layer, head, query, output, run),
+    ...changeSinceFirst(query, run),
+  );
+  const width = place.clientWidth;
+  if (!width) return; // the tab is not open
+  redraw(replay, "large", [run, kind, layer, head, width], () => {
+    heading.replaceChildren(...mapHeading(kind, layer, head));
+    tip.hidden = true;
+    large.style.minHeight = `${tallestMap(replay, width)}px`;
+    large.replaceChildren(heatmap(kind, layer, head, { width, sides: SIDES[kind], run }));
+  });
+  const picture = large.firstElementChild;
+  if (!picture) return;
+  markRow(picture, query);
+  picture.setAttribute("aria-label", say.textContent ?? "");
+  const key = argmax(rowOf(query, run));
+  redraw(replay, "sight", [kind, layer, head, query, key, width], () => {
+    const cell = large.querySelector(`rect[data-query="${query}"][data-key="${key}"]`);
+    if (cell) reveal(place, cell);
+  });
+}
 
-  function draw() {
-    if (training.phase === "idle") return;
-    startReplay();
-    const any = training.snapshots.length > 0;
-    waiting.hidden = any;
-    limits.hidden = training.corpus !== "toy"; // two sentences: only one word decides anything
-    body.hidden = !any;
-    if (!any) return;
-    if (training.phase === "trained" && !look.chosen && look.at === null) {
-      openTellingHead();
-      look.chosen = true; // once: from here on the visitor decides
-    }
-    const snapshot = training.snapshots[Math.max(0, current())];
-    drawSlider(snapshot, measurementAt(snapshot.step));
-    drawMap(snapshot, runOf(snapshot));
-  }
+/** Scroll a map that is wider than its place, so that a cell of it is in sight. @param {Element} place @param {Element} cell */
+function reveal(place, cell) {
+  if (place.scrollWidth <= place.clientWidth) return;
+  const [inner, outer] = [cell.getBoundingClientRect(), place.getBoundingClientRect()];
+  if (inner.left >= outer.left && inner.right <= outer.right) return;
+  place.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+}
 
-  function drawSlider(snapshot, point) {
-    slider.max = training.span;
-    slider.value = snapshot.step;
-    at.replaceChildren(
-      ...nodes(point ? "film.at" : "film.at_step", {
-        step: formatNumber(snapshot.step),
-        steps: formatNumber(training.steps),
-        loss: point?.[1].toFixed(3),
-        accuracy: point && formatPercent(point[2]),
-      }),
-    );
-    slider.setAttribute("aria-valuetext", `${at.textContent}: ${snapshot.free.text}`);
-    follow.hidden = !isTraining() || look.at === null;
-    const marked = training.snapshots.map(({ step }) => step);
-    above.draw({
-      points: training.points,
-      marked,
-      steps: training.span,
-      top: lossAxis(training).top,
-      step: snapshot.step,
-      value: point?.[1] ?? null,
-    });
-    redraw("play", [Boolean(timer)], () => {
-      play.replaceChildren(icon(timer ? "pause" : "play"));
-      play.setAttribute("aria-label", t(timer ? "film.pause" : "film.play"));
-    });
-    redraw("said", [snapshot, said.clientWidth], () => {
-      const source = snapshot.source.filter((token) => token !== "P");
-      said.replaceChildren(
-        ...source.flatMap((token) => [chip("span", token, "source", { style: "--share: 0" }), " "]),
-        h("span", { class: "arrow" }, "→"),
-        " ",
-        ...translationChips(snapshot.free),
-      );
-      redraw("lines", [look.of, said.clientWidth], () => (said.style.minHeight = ""));
-      said.style.minHeight = `${said.clientHeight}px`; // never less than before: what stands below does not move
-    });
-  }
+/** As high as the map of the most words, so that the page does not jump when there are fewer. @param {Replay} replay @param {number} width */
+function tallestMap(replay, width) {
+  const count = (/** @type {SnapshotRun} */ run) => run.attention[view.kind].queries.length;
+  const run = training.snapshots.map(runOf).reduce((most, each) => (count(each) > count(most) ? each : most));
+  redraw(replay, "tallest", [run, view.kind, width], () => {
+    const map = heatmap(view.kind, 0, 0, { width, sides: SIDES[view.kind], run });
+    replay.mapHeight = Number(map.getAttribute("height"));
+  });
+  return replay.mapHeight;
+}
 
-  function drawMap(snapshot, shown) {
-    const map = shown.attention[look.kind];
-    look.layer = Math.min(look.layer, map.layers - 1);
-    look.head = Math.min(look.head, map.heads - 1);
-    redraw("layers", [map.layers], () => {
-      layer = segmented(t("layer"), numberedOptions(map.layers), (value) => choose({ layer: Number(value) }));
-      layers.replaceChildren(h("span", {}, t("layer")), layer.element);
-    });
-    kind.set(look.kind);
-    layer.set(look.layer);
-    whose.element.hidden = !snapshot.forced;
-    whose.set(words());
-    meaning.textContent = look.kind === "encoder" ? t("film.about.encoder") : t(`film.about.${words()}`);
-
-    // The buttons of the heads stay, or else the one that has the focus would lose it at every snapshot.
-    if (shape !== `${map.heads}`) {
-      shape = `${map.heads}`;
-      grid.replaceChildren(
-        ...Array.from({ length: map.heads }, (_, i) =>
-          h(
-            "button",
-            { type: "button", onclick: () => choose({ head: i }) },
-            h("span"),
-            h("small", {}, t("head_n", { head: i + 1 })),
-          ),
-        ),
-      );
-    }
-    redraw("grid", [shown, look.kind, look.layer, shape], () => {
-      gridHeading.textContent = t("attention.all_heads", { layer: look.layer + 1 });
-      [...grid.children].forEach((button, i) =>
-        button.firstChild.replaceChildren(thumbnail(look.kind, look.layer, i, shown)),
-      );
-    });
-    [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === look.head));
-
-    const query = Math.min(
-      look.query ??
-        argmax(rowsAreComparable() ? rowGains(look.layer, look.head) : rowGains(look.layer, look.head, shown)),
-      map.queries.length - 1,
-    );
-    const spokenAt = (i) => (look.kind === "encoder" ? null : shown.output[i]);
-    most.textContent = t(rowsAreComparable() ? "film.most" : "film.hardest");
-    redraw("rows", [shown, look.kind], () => {
-      const options = map.queries.map((token, i) =>
-        h("option", { value: i }, look.kind === "encoder" ? token : t("film.row_of", { token, said: spokenAt(i) })),
-      );
-      rows.replaceChildren(
-        h("option", { value: "" }, t(rowsAreComparable() ? "film.row_most" : "film.row_hardest")),
-        ...options,
-      );
-    });
-    rows.value = look.query === null ? "" : String(query);
-    drawStory(snapshot, query);
-
-    say.replaceChildren(
-      ...nodes("film.step", { step: formatNumber(snapshot.step) }),
-      ...describeRow(look.kind, look.layer, look.head, query, spokenAt(query), shown),
-      ...since(query, shown),
-    );
-    const width = large.parentElement.clientWidth;
-    if (!width) return; // the tab is not open
-    redraw("large", [shown, look.kind, look.layer, look.head, width], () => {
-      heading.replaceChildren(...mapHeading(look.kind, look.layer, look.head));
-      tip.hidden = true;
-      large.style.minHeight = `${tallest(width)}px`;
-      large.replaceChildren(heatmap(look.kind, look.layer, look.head, { width, sides: SIDES[look.kind], run: shown }));
-    });
-    markRow(large.firstChild, query);
-    large.firstChild.setAttribute("aria-label", say.textContent);
-    const key = argmax(attentionRow(look.kind, look.layer, look.head, query, shown));
-    redraw("sight", [look.kind, look.layer, look.head, query, key, width], () =>
-      reveal(large.querySelector(`rect[data-query="${query}"][data-key="${key}"]`)),
-    );
-  }
-
-  /** Scroll a map that is wider than its place, so that a cell of it is in sight. */
-  function reveal(cell) {
-    const place = large.parentElement;
-    if (place.scrollWidth <= place.clientWidth) return;
-    const [inner, outer] = [cell.getBoundingClientRect(), place.getBoundingClientRect()];
-    if (inner.left >= outer.left && inner.right <= outer.right) return;
-    place.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
-  }
-
-  /** The largest weight of the marked row in every snapshot: the film in one line. Where rows change there is no such line. */
-  function drawStory(snapshot, query) {
-    const { snapshots, span } = training;
-    for (const each of [below.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
-    if (!rowsAreComparable()) return;
-    const points = snapshots.map((each) => [
-      each.step,
-      Math.max(...attentionRow(look.kind, look.layer, look.head, query, runOf(each))),
-    ]);
-    below.draw({
-      points,
-      marked: [],
-      steps: span,
-      top: 1,
-      step: snapshot.step,
-      value: points[snapshots.indexOf(snapshot)][1],
-    });
-    const token = runOf(snapshot).attention[look.kind].queries[query];
-    story.replaceChildren(
-      ...nodes("film.story", {
-        row: word(token, SIDES[look.kind][0]),
-        first: formatPercent(points[0][1]),
-        last: formatPercent(points.at(-1)[1]),
-      }),
-    );
-  }
-
-  /** As high as the map of the most words, so that the page does not jump when there are fewer. */
-  function tallest(width) {
-    const count = (run) => run.attention[look.kind].queries.length;
-    const longest = training.snapshots.map(runOf).reduce((most, run) => (count(run) > count(most) ? run : most));
-    redraw(
-      "tallest",
-      [longest, look.kind, width],
-      () =>
-        (height = Number(
-          heatmap(look.kind, 0, 0, { width, sides: SIDES[look.kind], run: longest }).getAttribute("height"),
-        )),
-    );
-    return height;
-  }
-
-  /** How the weight that is read aloud has changed since the first snapshot. */
-  function since(query, shown) {
-    const first = training.snapshots[0];
-    if (!rowsAreComparable() || runOf(first) === shown) return [];
-    const looks = attentionRow(look.kind, look.layer, look.head, query, shown);
-    if (looks.filter((share) => share > 0).length < 2) return [];
-    const before = attentionRow(look.kind, look.layer, look.head, query, runOf(first))[argmax(looks)];
-    return nodes("film.since", {
-      step: formatNumber(first.step),
-      share: formatPercent(looks[argmax(looks)]),
-      before: formatPercent(before),
-    });
-  }
-
-  const sized = new ResizeObserver(() => draw());
-  sized.observe(element);
-  signal.addEventListener("abort", () => sized.disconnect());
-  return { element, draw };
+/** How the weight that is described has changed since the first snapshot. @param {number} query @param {SnapshotRun} run */
+function changeSinceFirst(query, run) {
+  if (!rowsAreComparable() || firstRun() === run) return [];
+  const weights = rowOf(query, run);
+  if (weights.filter((share) => share > 0).length < 2) return [];
+  const key = argmax(weights);
+  return nodes("film.since", {
+    step: formatNumber(training.snapshots[0].step),
+    share: formatPercent(weights[key]),
+    before: formatPercent(rowOf(query, firstRun())[key]),
+  });
 }
