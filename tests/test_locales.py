@@ -13,7 +13,7 @@ import torch
 
 from transformer import SentenceError, Translator, Vocabulary
 from transformer.analysis.self_checks import check
-from transformer.data import MATERIALS
+from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.device import ENVIRONMENT, why_device
 from transformer.inference.interventions import Interventions, Temperature
@@ -276,7 +276,7 @@ def figure_words() -> set[str]:
     """What the figures' axes and headings are called."""
     answers = [handlers.positional_encoding({"length": 5, "d_model": 16})]
     for checkpoint, stack in product(available_checkpoints(), ("encoder", "decoder")):
-        sentence = MATERIALS[checkpoint].examples[0].sentence
+        sentence = CORPORA[checkpoint].examples[0].sentence
         answers.append(handlers.input_sum({"checkpoint": checkpoint, "sentence": sentence, "stack": stack}))
     layouts = [figure["layout"] for answer in answers for figure in answer.values() if "layout" in dict_of(figure)]
     assert len(layouts) == 3 + 2 * len(available_checkpoints())
@@ -292,12 +292,12 @@ def dict_of(value: Any) -> dict[str, Any]:
 
 def checks() -> list[str]:
     translator = Translator.load("toy", device="cpu")
-    sentence, hot = MATERIALS["toy"].examples[0].sentence, Interventions((Temperature(temperature=2.0),))
+    sentence, hot = CORPORA["toy"].examples[0].sentence, Interventions((Temperature(temperature=2.0),))
     runs = [translator.translate(sentence), translator.translate(sentence, interventions=hot)]
     return [each.name for run in runs for each in check(translator, run)]
 
 
-EXAMPLES = [example.name for material in MATERIALS.values() for example in material.examples if example.name]
+EXAMPLES = [example.name for corpus in CORPORA.values() for example in corpus.examples if example.name]
 ROADS = ("beam", "sampling", "forced")
 DIALS = ("width", "alpha", "temperature", "top_k", "top_p", "seed")
 CHOSEN = ("checkpoint", "sentence", "tab", "kind", "drawing", "mean", "gold", "language", "present")
@@ -404,7 +404,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "whatif.*": lambda: ("whole", "broken", "difference"),
     "whatif.column.*": lambda: ("step", "whole", "broken", "kept"),
     "whatif.try.*": lambda: ("head", "mask", "positions", "temperature", "residual", "word"),
-    "words.*": lambda: [kind for material in MATERIALS.values() for kind in material.words],
+    "words.*": lambda: [kind for corpus in CORPORA.values() for kind in corpus.words],
 }
 
 

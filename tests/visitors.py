@@ -23,7 +23,7 @@ import numpy as np
 import orjson
 
 from transformer import Translator
-from transformer.data.classroom.corpus import SENTENCES, draw
+from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, sample
 from transformer.inference.attention_maps import KINDS
 from transformer.live.plan import DEFAULTS
 from transformer.storage.portable import PortableModel, save_portable
@@ -333,12 +333,12 @@ class Visitor:
 
 def sentences(count: int) -> tuple[str, ...]:
     """Of the classroom, all different."""
-    return tuple(each.spelling for each in draw(SENTENCES, count, seed=7))
+    return tuple(each.spelling for each in sample(HELD_OUT_SENTENCES, count, seed=7))
 
 
 @cache
 def pairs() -> tuple[tuple[str, str], ...]:
-    return tuple((each.source, each.target) for each in draw("", 100))
+    return tuple((each.source, each.target) for each in sample("", 100))
 
 
 @cache

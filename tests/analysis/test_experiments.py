@@ -15,7 +15,7 @@ from transformer import Translation, Translator, Vocabulary
 from transformer.analysis import Silenced, Sweep, compare, silence_each_head, sweep
 from transformer.analysis import head_ablation as heads
 from transformer.analysis.head_ablation import SLACK
-from transformer.data import MATERIALS
+from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import ForceWord, Interventions, RemoveMask, Silence, SwapWord
 from transformer.storage.checkpoint import Checkpoint
@@ -199,7 +199,7 @@ def test_a_sweep_is_a_slow_loop_over_heads_and_sentences(name: str, request: pyt
 
 def test_a_sweep_of_many_sentences_is_the_mean_of_sweeps_of_each(classroom: Translator) -> None:
     """Enough of them that they do not fit one batch."""
-    held_out = next(iter(MATERIALS["classroom"].held_out.values()))()
+    held_out = next(iter(CORPORA["classroom"].held_out.values()))()
     pairs = [(pair.source, pair.target) for pair in held_out[:12]]
     together, alone = sweep(classroom.checkpoint, pairs), [sweep(classroom.checkpoint, [pair]) for pair in pairs]
     assert together.unbroken == pytest.approx(np.mean([each.unbroken for each in alone]), rel=1e-4)

@@ -18,7 +18,7 @@ import torch
 
 from tests.visitors import Page
 from transformer.data import encode_pairs
-from transformer.data.classroom.corpus import SENTENCES, held_out
+from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, held_out
 from transformer.data.vocabulary import Vocabulary
 from transformer.live.job import Job
 from transformer.live.limits import Limits
@@ -107,7 +107,7 @@ def training(port: int, number: int, stop: threading.Event) -> None:
 
 
 def clicking() -> str:
-    sentences = itertools.cycle(pair.spelling for pair in held_out(SENTENCES))
+    sentences = itertools.cycle(pair.spelling for pair in held_out(HELD_OUT_SENTENCES))
     idle: list[float] = []
     busy: list[float] = []
     with served() as port:

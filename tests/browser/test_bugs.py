@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from transformer import Translator
-from transformer.data import MATERIALS
+from transformer.data import CORPORA
 from transformer.mistakes import MISTAKES, DecodingMistake, Side, Symptom, TrainingMistake
 
 from ..mistakes.test_mistakes import learned
@@ -35,7 +35,7 @@ def measured(name: str, checkpoint: str = "toy", sentence: str = BIER) -> Sympto
         return learned(name)[1]
     if mistake.shown_on not in (None, checkpoint):
         checkpoint = mistake.shown_on
-        sentence = MATERIALS[checkpoint].examples[0].sentence
+        sentence = CORPORA[checkpoint].examples[0].sentence
     return mistake.run(Translator.load(checkpoint, device="cpu"), sentence)
 
 

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from transformer import Translation, Translator
-from transformer.data import MATERIALS
-from transformer.data.classroom.corpus import read
+from transformer.data import CORPORA
+from transformer.data.classroom.corpus import find
 from transformer.training.evaluation import sentence_alignment
 
 from .conftest import ROOT, Visit
@@ -68,11 +68,11 @@ def test_getrunken_lights_up_when_drunk_is_said_in_every_view_of_cross_attention
 def test_every_example_is_one_click_and_right(visit: Visit) -> None:
     open_classroom(visit)
     page = visit.page
-    for example in MATERIALS["classroom"].examples:
+    for example in CORPORA["classroom"].examples:
         name = ENGLISH[f"example.{example.name}"]
         page.locator(".examples").get_by_role("button", name=name, exact=True).click()
         expect(page.locator("#sentence input")).to_have_value(example.sentence)
-        pair = read(" ".join(Translator.load("classroom").translate(example.sentence).source))
+        pair = find(" ".join(Translator.load("classroom").translate(example.sentence).source))
         assert pair is not None
         expect(page.locator("#translation")).to_have_text(f"{pair.target} E")
         expect(page.locator(".note")).to_contain_text(ENGLISH[f"example.{example.name}.shows"])
@@ -117,7 +117,7 @@ def test_gold_is_laid_over_any_drawing(visit: Visit, run: Translation, drawing: 
     visit.press(drawing)
     assert page.locator("#attention [data-gold]").count() == 0
     page.locator("#gold").click()
-    pair = read(" ".join(run.source))
+    pair = find(" ".join(run.source))
     assert pair is not None
     links = {f"{t} {s}" for t, keys in enumerate(pair.gold.sure) for s in keys}
     links |= {f"{t} {s}" for t, keys in enumerate(pair.gold.possible) for s in keys}
@@ -134,7 +134,7 @@ def test_a_cell_of_the_scores_opens_its_head(visit: Visit, run: Translation) -> 
     page = visit.page
     visit.tab("Attention")
     visit.press("Encoder")
-    pair = read(" ".join(run.source))
+    pair = find(" ".join(run.source))
     assert pair is not None
     scores = page.locator(".scores").first.locator("button.score")
     shown = scores.evaluate_all("all => all.map(e => Number(e.dataset.score))")

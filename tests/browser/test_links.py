@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page, expect
 
-from transformer.data import MATERIALS
+from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import (
     Change,
@@ -366,7 +366,7 @@ WHOLE = ("width", "top_k", "seed")
 ANSWERS = {"mean": "averaged", "gold": "gold"}  # yes or no
 OTHERS = ["checkpoint", "sentence", "changes", "language", "present", "slip"]
 OURS = [*CHOICES, *COUNTED, "road", *DIALS, *ANSWERS, *OTHERS]
-EXAMPLES = {name: MATERIALS[name].examples[0].sentence for name in available_checkpoints()}
+EXAMPLES = {name: CORPORA[name].examples[0].sentence for name in available_checkpoints()}
 
 # How a link writes each change.
 FIELDS = {

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from transformer import Translation, Translator
 from transformer.analysis import compare, sweep
-from transformer.data import MATERIALS
+from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import Interventions
 from transformer.web.api.what_if import MAX_PAIRS
@@ -24,7 +24,7 @@ BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunk
 CLASSROOM = f"checkpoint=classroom&sentence={quote(FLAGSHIP)}"
 COKE = {"do": "force_word", "step": 3, "word": "coke"}
 
-HELD_OUT = [(pair.source, pair.target) for pair in next(iter(MATERIALS["classroom"].held_out.values()))()[:MAX_PAIRS]]
+HELD_OUT = [(pair.source, pair.target) for pair in next(iter(CORPORA["classroom"].held_out.values()))()[:MAX_PAIRS]]
 
 
 @cache

@@ -12,7 +12,7 @@ from transformer import Translator
 from transformer.data import CORPORA, MATERIALS, Example
 from transformer.data.classroom import lexicon
 from transformer.data.classroom.corpus import COMBINATIONS, EXAMPLES, MATERIAL, SENTENCES, draw, main, part, read
-from transformer.data.classroom.grammar import Sentence, listen, speak
+from transformer.data.classroom.grammar import Sentence
 from transformer.data.classroom.lexicon import Verb
 from transformer.data.vocabulary import fold
 
@@ -124,7 +124,7 @@ def test_each_single_word_of_what_is_held_out_is_in_training(which: str) -> None
 def test_about_a_fifth_of_what_may_be_trained_on_is_held_out() -> None:
     """Neither so little that it says nothing, nor so much that there is little to learn from."""
     rng = random.Random(0)
-    parts = [part(speak(rng)) for _ in range(2000)]
+    parts = [part(generate(rng)) for _ in range(2000)]
     assert parts.count(SENTENCES) / (parts.count("") + parts.count(SENTENCES)) == pytest.approx(0.2, abs=0.04)
     assert 0 < parts.count(COMBINATIONS) < 0.1 * len(parts)
 
@@ -156,7 +156,7 @@ def test_what_is_no_sentence_is_not_read() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_an_example_is_a_sentence_and_its_word_to_watch_is_linked(example: Example) -> None:
-    sentence = listen(fold(example.sentence.replace(",", "")))
+    sentence = parse(fold(example.sentence.replace(",", "")))
     assert sentence is not None
     assert sentence.spelling == example.sentence
     words = sentence.source.split()
@@ -223,7 +223,7 @@ def test_the_command_prints_what_was_asked(capsys: pytest.CaptureFixture[str]) -
     assert len(blocks) == 3
     for block in blocks:
         spelling, english, links = block.split("\n")
-        sentence = listen(fold(spelling.replace(",", "")))
+        sentence = parse(fold(spelling.replace(",", "")))
         assert sentence is not None
         assert (sentence.spelling, sentence.target) == (spelling, english)
         german, printed = sentence.source.split(), links.split()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from transformer.data.alignment import AlignedPair
 from transformer.data.classroom import grammar, lexicon
-from transformer.data.classroom.grammar import LONGEST, Listening, Sentence, listen, readings, speak
+from transformer.data.classroom.grammar import MAX_SOURCE_WORDS, Listening, Sentence
 from transformer.data.classroom.lexicon import Adverb, Verb
 from transformer.data.vocabulary import fold
 
@@ -28,7 +28,7 @@ HELPERS = (*lexicon.FORMS.values(), *(modal.finite for modal in lexicon.MODALS))
 @cache
 def spoken(count: int, seed: int = 0) -> tuple[Sentence, ...]:
     rng = random.Random(seed)
-    return tuple(speak(rng) for _ in range(count))
+    return tuple(generate(rng) for _ in range(count))
 
 
 def links(pair: AlignedPair, which: str = "sure") -> list[str]:
@@ -39,7 +39,7 @@ def links(pair: AlignedPair, which: str = "sure") -> list[str]:
 
 
 def heard(source: str) -> Sentence:
-    sentence = listen(source)
+    sentence = parse(source)
     assert sentence is not None, source
     return sentence
 
@@ -55,12 +55,12 @@ def test_the_same_seed_speaks_the_same_sentences_and_another_others() -> None:
 
 def test_every_sentence_is_heard_again_with_its_english_and_its_gold() -> None:
     for sentence in spoken(150):
-        assert listen(sentence.source) == sentence
+        assert parse(sentence.source) == sentence
 
 
 def test_all_readings_of_a_sentence_say_the_same() -> None:
     for sentence in spoken(150):
-        meanings = {(each.target, each.gold, each.spelling) for each in readings(sentence.source)}
+        meanings = {(each.target, each.gold, each.spelling) for each in parses(sentence.source)}
         assert meanings == {(sentence.target, sentence.gold, sentence.spelling)}
 
 
@@ -85,7 +85,7 @@ def test_every_german_word_is_linked_to_something() -> None:
 
 
 def test_no_sentence_is_longer_than_a_map_on_a_screen_and_some_are_as_long() -> None:
-    assert max(len(sentence.source.split()) for sentence in spoken(1000)) == LONGEST
+    assert max(len(sentence.source.split()) for sentence in spoken(1000)) == MAX_SOURCE_WORDS
 
 
 def test_there_are_words_enough() -> None:
@@ -379,7 +379,7 @@ def test_subject_and_verb_agree_or_are_not_heard(subject: str, finite: str, engl
     assert heard(f"{subject} {finite} das bier").target == f"{english} the beer ."
     fitting = {"sie": {"trinkt", "trinken"}}.get(subject, {finite})
     for form in {"trinke", "trinkt", "trinken"} - fitting:
-        assert listen(f"{subject} {form} das bier") is None
+        assert parse(f"{subject} {form} das bier") is None
 
 
 # Endings, as grammar books print them: the singular of masculine, feminine, neuter, and the plural
@@ -418,7 +418,7 @@ def test_determiners_adjectives_and_nouns_are_bent_as_in_a_grammar_book_and_no_o
     ):
         phrase = f"{determiner} {adjective} {noun}"
         frame = FRAMES[case].replace("schlaft", "schlafen" if noun == "hunde" else "schlaft")
-        if listen(frame.format(phrase)):
+        if parse(frame.format(phrase)):
             found.add(phrase)
     assert found == set(DECLENSION[case])
 
@@ -590,7 +590,7 @@ def test_a_pronoun_and_its_verb_agree_wherever_they_stand() -> None:
     ],
 )
 def test_what_is_wrong_is_not_heard(wrong: str) -> None:
-    assert listen(wrong) is None
+    assert parse(wrong) is None
 
 
 def test_a_sentence_of_the_grammar_less_a_word_is_heard_only_if_the_rest_is_one_too() -> None:
@@ -599,7 +599,7 @@ def test_a_sentence_of_the_grammar_less_a_word_is_heard_only_if_the_rest_is_one_
         words = sentence.source.split()
         for i in range(len(words)):
             rest = " ".join(words[:i] + words[i + 1 :])
-            again = listen(rest)
+            again = parse(rest)
             assert again is None or again.source == rest
 
 
@@ -640,7 +640,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ],
 )
 def test_hostile_text_is_not_heard_and_takes_few_ways(hostile: str, ways: list[int]) -> None:
-    assert listen(hostile) is None
+    assert parse(hostile) is None
     assert len(ways) < 100
 
 
@@ -648,16 +648,16 @@ def test_hostile_text_is_not_heard_and_takes_few_ways(hostile: str, ways: list[i
 @example("weil")
 @example("dass weil ")
 def test_no_text_raises(text: str) -> None:
-    sentence = listen(text)
+    sentence = parse(text)
     assert sentence is None or sentence.source == text
 
 
 WORDS = sorted({word for sentence in spoken(600) for word in sentence.source.split()})
 
 
-@given(st.lists(st.sampled_from([*WORDS, "weil", "dass", "nicht", ".", "wein", "ö"]), max_size=LONGEST + 2))
+@given(st.lists(st.sampled_from([*WORDS, "weil", "dass", "nicht", ".", "wein", "ö"]), max_size=MAX_SOURCE_WORDS + 2))
 def test_words_of_the_grammar_in_any_order_are_a_sentence_or_none(words: list[str]) -> None:
-    sentence = listen(" ".join(words))
+    sentence = parse(" ".join(words))
     assert sentence is None or sentence.source.split() == words
 
 
@@ -668,6 +668,6 @@ def test_words_shuffled_are_given_up_soon(ways: list[int]) -> None:
         words = sentence.source.split()
         rng.shuffle(words)
         ways.clear()
-        listen(" ".join(words))
+        parse(" ".join(words))
         assert len(ways) < 5000, words
         assert ways

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from transformer import Translator
-from transformer.data import PairFile, PairsError
+from transformer.data import PairFile, PairFileError
 from transformer.data import pair_file as pairs
 from transformer.data.pair_file import MAX_BYTES, MAX_WORDS, Pair
 from transformer.training.__main__ import main
@@ -67,7 +67,7 @@ def test_line_ends_of_windows_are_no_words(tmp_path: Path) -> None:
 def test_a_line_that_is_no_pair_is_refused_by_its_number(line: bytes, complaint: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.tsv"
     file.write_bytes(b"eins\tone\nzwei\ttwo\n" + line + b"\nvier\tfour\n")
-    with pytest.raises(PairsError) as error:
+    with pytest.raises(PairFileError) as error:
         PairFile.scan(file)
     assert str(error.value).startswith(f"{file}: line 3")
     assert complaint in str(error.value)
@@ -76,10 +76,10 @@ def test_a_line_that_is_no_pair_is_refused_by_its_number(line: bytes, complaint:
 
 def test_a_file_without_pairs_or_none_at_all_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    with pytest.raises(PairsError, match="empty: there is no sentence pair in it"):
+    with pytest.raises(PairFileError, match="empty: there is no sentence pair in it"):
         PairFile.scan(tmp_path / "empty")
     for name in ("nonesuch", "."):
-        with pytest.raises(PairsError, match=r"cannot be read: (No such file|Is a directory)"):
+        with pytest.raises(PairFileError, match=r"cannot be read: (No such file|Is a directory)"):
             PairFile.scan(tmp_path / name)
 
 

@@ -220,8 +220,8 @@ def test_a_reference_is_known_however_the_sentence_is_typed() -> None:
 @pytest.mark.parametrize("target", ["today a word that it has not: xyzzy", " ".join(["today"] * 20)])
 def test_a_reference_that_the_model_could_not_say_is_none(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = module._shipped("classroom", False)
-    said = replace(corpus.material.read("heute habe ich ein kaltes bier getrunken"), target=target)
-    other = replace(corpus, material=replace(corpus.material, read=lambda source: said))
+    said = replace(corpus.find("heute habe ich ein kaltes bier getrunken"), target=target)
+    other = replace(corpus, find=lambda source: said)
     assert job(question("classroom")).reference is not None
     monkeypatch.setattr(module, "_shipped", lambda name, tied: other)
     assert job(question("classroom")).reference is None

@@ -9,7 +9,7 @@ import torch
 
 from transformer import Transformer, TransformerConfig
 from transformer.data import TOY, Batch, PairFile
-from transformer.data.classroom.corpus import draw
+from transformer.data.classroom.corpus import sample
 from transformer.training import TrainingConfig, seeded_model, train
 from transformer.training.distributed import Processes, together
 
@@ -25,7 +25,7 @@ CASES: dict[str, dict[str, Any]] = {  # of the training; the pairs by the first 
 
 def write_pairs(file: Path, count: int = 300) -> None:
     """Pairs of the classroom's grammar, of many lengths."""
-    file.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in draw("", count)))
+    file.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in sample("", count)))
 
 
 def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
         sizes: dict[str, Any] = {"d_model": 64, "d_ff": 256}
     else:
         file = PairFile.scan(folder / "pairs.tsv")
-        pairs = [(p.source, p.target) for p in draw("", file.size)]
+        pairs = [(p.source, p.target) for p in sample("", file.size)]
         data, vocabularies = file if name.startswith("file") else file.encoded(pairs), (file.src_vocab, file.tgt_vocab)
         sizes = SIZES
     model = seeded_model(TransformerConfig(*map(len, vocabularies), **sizes, dropout=0.0), 0)

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from transformer import Translation, Translator
-from transformer.data import MATERIALS
-from transformer.data.alignment import AlignedPair, Counts, Gold, count
-from transformer.data.classroom.corpus import COMBINATIONS, SENTENCES, draw
+from transformer.data import CORPORA
+from transformer.data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
+from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, sample
 from transformer.storage.checkpoint import Checkpoint
 from transformer.training.evaluation import (
     BATCH,
@@ -27,9 +27,7 @@ from transformer.training.evaluation import (
 
 from ..networks import network
 
-TOY = tuple(
-    pair for source in ("ich mochte ein bier", "ich mochte ein cola") if (pair := MATERIALS["toy"].read(source))
-)
+TOY = tuple(pair for source in ("ich mochte ein bier", "ich mochte ein cola") if (pair := CORPORA["toy"].find(source)))
 
 
 def babble(count: int, seed: int = 0) -> list[str]:
@@ -41,13 +39,13 @@ def babble(count: int, seed: int = 0) -> list[str]:
     return list(found)
 
 
-def random_gold(source: str, target: str, rng: random.Random) -> Gold:
+def random_gold(source: str, target: str, rng: random.Random) -> GoldAlignment:
     """Links without any sense; some words have none."""
     words = range(len(source.split()))
     sets = [
         (set(rng.sample(words, rng.randint(0, 1))), set(rng.sample(words, rng.randint(0, 1)))) for _ in target.split()
     ]
-    return Gold(tuple(tuple(sure) for sure, _ in sets), tuple(tuple(maybe - sure) for sure, maybe in sets))
+    return GoldAlignment(tuple(tuple(sure) for sure, _ in sets), tuple(tuple(maybe - sure) for sure, maybe in sets))
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +72,17 @@ def slow(translator: Translator, pairs: Sequence[AlignedPair]) -> AlignmentScore
     """Sentence by sentence, from the maps of the very decoding that a visitor sees."""
     config = translator.checkpoint.model.config
     layers, heads = range(config.num_decoder_layers), range(config.n_heads)
-    rates = {key: Counts() for key in [*((n, i) for n in layers for i in heads), *layers, "all"]}
+    rates = {key: AlignmentCounts() for key in [*((n, i) for n in layers for i in heads), *layers, "all"]}
     for pair in pairs:
         run = translator.translate(pair.source)
         assert run.text == pair.target
         maps = [run.attention.cross[n].weights for n in layers]
         for n in layers:
             for i in heads:
-                rates[n, i] += count(maps[n][i], pair.gold)
-            rates[n] += count(sum(maps[n][i] for i in heads) / len(heads), pair.gold)
+                rates[n, i] += count_links(maps[n][i], pair.gold)
+            rates[n] += count_links(sum(maps[n][i] for i in heads) / len(heads), pair.gold)
         everything = sum(maps[n][i] for n in layers for i in heads) / (len(layers) * len(heads))
-        rates["all"] += count(everything, pair.gold)
+        rates["all"] += count_links(everything, pair.gold)
     return AlignmentScores(
         heads=[[rates[n, i].error_rate for i in heads] for n in layers],
         layers=[rates[n].error_rate for n in layers],
@@ -176,7 +174,7 @@ def test_alignment_is_of_the_reference_whatever_the_model_would_say(babbler: Tra
     said = babbler.translate(source)
     other = next(word for word in babbler.checkpoint.tgt_vocab.words if word != said.output[0])
     for hardest in range(3):
-        pair = AlignedPair(source, other, Gold(((hardest,),), ((),)), source)
+        pair = AlignedPair(source, other, GoldAlignment(((hardest,),), ((),)), source)
         expected = [[float(head[0].argmax() != hardest) for head in m.weights] for m in said.attention.cross]
         assert alignment_scores(babbler.checkpoint, [pair]).heads == expected
 
@@ -184,10 +182,10 @@ def test_alignment_is_of_the_reference_whatever_the_model_would_say(babbler: Tra
 # The shipped classroom, if there is one
 
 
-@pytest.mark.parametrize("which", [SENTENCES, COMBINATIONS])
+@pytest.mark.parametrize("which", [HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS])
 def test_the_shipped_classroom_scores_as_sentence_by_sentence(which: str) -> None:
     classroom = Translator.load("classroom", device="cpu")
-    held_out = draw(which, 40)
+    held_out = sample(which, 40)
     said = translate_all(classroom.checkpoint, [pair.source for pair in held_out])
     assert said == [classroom.translate(pair.source).text for pair in held_out]
     right = [pair for pair, text in zip(held_out, said, strict=True) if pair.target == text]
@@ -224,9 +222,9 @@ def test_exact_is_to_the_last_word(toy: Translator) -> None:
         assert score(toy.checkpoint, [replace(beer, target=target, gold=no_gold(target))]).exact_match == 0
 
 
-def no_gold(target: str) -> Gold:
+def no_gold(target: str) -> GoldAlignment:
     nothing = ((),) * len(target.split())
-    return Gold(nothing, nothing)
+    return GoldAlignment(nothing, nothing)
 
 
 # The table
@@ -291,7 +289,7 @@ def test_a_run_is_what_a_translator_gives(toy: Translator) -> None:
     """`sentence_alignment` takes what a page has in hand."""
     run = toy.translate("ich mochte ein bier")
     assert isinstance(run, Translation)
-    rates = sentence_alignment(run, Gold(((), (), (), (3,), ()), ((),) * 5))  # only beer is asked about
+    rates = sentence_alignment(run, GoldAlignment(((), (), (), (3,), ()), ((),) * 5))  # only beer is asked about
     best = min(rate for layer in rates.heads for rate in layer)
     assert best == 0
     assert {rate for layer in rates.heads for rate in layer} <= {0.0, 1.0}

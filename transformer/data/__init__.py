@@ -1,30 +1,25 @@
 """Sentence pairs to learn from. Knows nothing of models."""
 
-from collections.abc import Callable
-
 from .alignment import AlignedPair
-from .classroom.corpus import MATERIAL, classroom_corpus
-from .corpus import Batch, Corpus, Example, Material, Pair, encode_pairs, padded, shuffled_batches
-from .pair_file import PairFile, PairsError
+from .classroom.corpus import classroom_corpus
+from .corpus import Batch, Corpus, Example, Pair, encode_pairs, padded, shuffled_batches
+from .pair_file import PairFile, PairFileError
 from .toy import TOY
 from .uploaded_pairs import BadRow, Table, TableError, check_rows, hold_out, read_table, uploaded_corpus
 
-CORPORA: dict[str, Callable[[], Corpus]] = {TOY.name: lambda: TOY, "classroom": classroom_corpus}  # made when asked for
-MATERIALS = {TOY.name: TOY.material, "classroom": MATERIAL}
+CORPORA = {corpus.name: corpus for corpus in (TOY, classroom_corpus())}
 
 __all__ = [
     "CORPORA",
-    "MATERIALS",
     "TOY",
     "AlignedPair",
     "BadRow",
     "Batch",
     "Corpus",
     "Example",
-    "Material",
     "Pair",
     "PairFile",
-    "PairsError",
+    "PairFileError",
     "Table",
     "TableError",
     "check_rows",

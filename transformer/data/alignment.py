@@ -1,84 +1,79 @@
-"""Gold word alignments, and how well attention points at them. Knows nothing of tensors, models or grammars.
+"""Gold word alignments, and how well attention matches them. Knows nothing of tensors, models or grammars.
 
 T target words, S source words.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 
 @dataclass(frozen=True)
-class Gold:
-    """For each target word the source words (from 0) that it stands for: surely, or as one may see it.
+class GoldAlignment:
+    """For each target word the source words (from 0) that it translates: surely, or in one possible reading.
 
-    A word without either ("." here) stands for none, and is never asked about.
+    A word without either ("." here) translates none and is not scored.
     """
 
     sure: tuple[tuple[int, ...], ...]
     possible: tuple[tuple[int, ...], ...]
 
-    def asked(self) -> list[int]:
-        """Target words that stand for something."""
+    def aligned_words(self) -> list[int]:
+        """Target words that translate something."""
         return [t for t, (sure, possible) in enumerate(zip(self.sure, self.possible, strict=True)) if sure or possible]
 
 
 @dataclass(frozen=True)
 class AlignedPair:
-    """A sentence, its translation, and which words stand for which.
+    """A sentence, its translation, and their word alignment.
 
     Attributes:
-        source, target: words as a model reads and says them, separated by spaces.
-        gold: for each target word, the source words that it stands for.
+        source, target: words as a model reads and outputs them, separated by spaces.
+        gold: for each target word, the source words that it translates.
         spelling: the source as people write it.
-        held_out: which held-out set it belongs to; "" where training may have seen it.
+        held_out: the held-out set that it belongs to; "" where training may have seen it.
     """
 
     source: str
     target: str
-    gold: Gold
+    gold: GoldAlignment
     spelling: str
     held_out: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What the alignment error rate is made of, of one sentence or of many added up."""
+class AlignmentCounts:
+    """The counts behind the alignment error rate (Och and Ney 2003), of one sentence or summed over several."""
 
-    pointed: int = 0  # A: links that attention draws, at most one a word that is asked about
-    sure: int = 0  # S: gold links that must be drawn
-    pointed_sure: int = 0  # A ∩ S
-    pointed_allowed: int = 0  # A ∩ P, where P holds S and all possible links
+    predicted: int = 0  # |A|: links that attention predicts, at most one per aligned word
+    sure: int = 0  # |S|: sure gold links
+    predicted_sure: int = 0  # |A ∩ S|
+    predicted_possible: int = 0  # |A ∩ P|, where P holds S and all possible links
 
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            self.pointed + other.pointed,
-            self.sure + other.sure,
-            self.pointed_sure + other.pointed_sure,
-            self.pointed_allowed + other.pointed_allowed,
-        )
+    def __add__(self, other: "AlignmentCounts") -> "AlignmentCounts":
+        return AlignmentCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
     @property
     def error_rate(self) -> float:
-        """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|): 0 draws every sure link and none that is wrong."""
-        total = self.pointed + self.sure
-        return 1 - (self.pointed_sure + self.pointed_allowed) / total if total else 0.0
+        """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|): 0 predicts every sure link and no wrong one."""
+        total = self.predicted + self.sure
+        return 1 - (self.predicted_sure + self.predicted_possible) / total if total else 0.0
 
 
-def count(looks: np.ndarray, gold: Gold) -> Counts:
-    """Each target word that is asked about draws one link, to the source word that it looks at hardest; none if it may
-    look at nothing.
+def count_links(weights: np.ndarray, gold: GoldAlignment) -> AlignmentCounts:
+    """Each aligned target word predicts one link, to the source word with its highest attention weight; a fully
+    masked row predicts none.
 
     Args:
-        looks: (T or more, S or more), one map; row t was looking while target word t was said.
+        weights: (T or more, S or more), one map; row t attends while target word t is predicted.
     """
-    hardest = looks.argmax(axis=-1).tolist()
-    pointed = sure = pointed_sure = pointed_allowed = 0
-    for t in gold.asked():
+    highest = weights.argmax(axis=-1).tolist()
+    predicted = sure = predicted_sure = predicted_possible = 0
+    for t in gold.aligned_words():
         sure += len(gold.sure[t])
-        if not looks[t].any():
+        if not weights[t].any():
             continue
-        pointed += 1
-        pointed_sure += hardest[t] in gold.sure[t]
-        pointed_allowed += hardest[t] in gold.sure[t] or hardest[t] in gold.possible[t]
-    return Counts(pointed, sure, pointed_sure, pointed_allowed)
+        predicted += 1
+        predicted_sure += highest[t] in gold.sure[t]
+        predicted_possible += highest[t] in gold.sure[t] or highest[t] in gold.possible[t]
+    return AlignmentCounts(predicted, sure, predicted_sure, predicted_possible)

@@ -1,6 +1,6 @@
-"""Sentence pairs in a file that need not fit memory: one pass over it finds the words, training streams the rest.
+"""Sentence pairs in a file that need not fit memory: one pass finds the vocabularies, then training streams batches.
 
-Every line has a source, a tab and a target, in UTF-8; words are what spaces separate.
+Every line has a source, a tab and a target, in UTF-8; spaces separate words.
 """
 
 import hashlib
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import torch
 
-from .corpus import Batch, Corpus, Material, Pair, encode_pairs, shuffled_batches
+from .corpus import Batch, Corpus, Pair, encode_pairs, shuffled_batches
 from .vocabulary import END, PAD, START, SentenceError, Vocabulary, check_visible, fold
 
-BUFFER = 256  # batches that are in memory at a time, and shuffled among themselves
-SHOWN = 20  # pairs that stand for the whole file on a card
-MAX_WORDS = 250  # of a sentence: attention grows with their square
-MAX_BYTES = 2**20  # of a line
+BUFFER = 256  # batches in memory at a time, which are shuffled together
+CARD_PAIRS = 20  # that represent the whole file on a model card
+MAX_WORDS = 250  # per sentence: attention grows with their square
+MAX_BYTES = 2**20  # per line
 
 
-class PairsError(ValueError):
-    """A file that nobody can learn from; the message is one line and names the file and the line in it."""
+class PairFileError(ValueError):
+    """A file that cannot be trained on; the message is one line and names the file and the line in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +29,9 @@ class PairFile:
     """A file of sentence pairs, and what one pass over it found.
 
     Attributes:
-        size: how many pairs.
+        size: number of pairs.
         src_vocab, tgt_vocab: every word of both sides, folded, in the order of first appearance.
-        source_length, target_length: words of the longest source, and of the longest target with its E.
+        source_length, target_length: words in the longest source, tokens in the longest target with its E.
         digest: of the whole file.
     """
 
@@ -45,10 +45,10 @@ class PairFile:
 
     @classmethod
     def scan(cls, path: Path) -> "PairFile":
-        """Read a file once. Only its different words stay in memory.
+        """Read a file once; only its distinct words stay in memory.
 
         Raises:
-            PairsError: it cannot be read, is empty, or a line of it is not a pair of sentences.
+            PairFileError: it cannot be read, is empty, or has a line that is not a pair of sentences.
         """
         digest, sides, longest, size = hashlib.sha256(), ({PAD: 0}, {PAD: 0, START: 0, END: 0}), [0, 0], 0
         for size, (line, pair) in enumerate(_lines(path), 1):
@@ -57,45 +57,44 @@ class PairFile:
                 try:
                     check_visible(text)
                 except SentenceError as error:
-                    raise PairsError(f"{path}: line {size}: {error}") from error
+                    raise PairFileError(f"{path}: line {size}: {error}") from error
                 words = fold(text).split()
                 if not 1 <= len(words) <= MAX_WORDS:
                     name = ("source", "target")[side]
-                    raise PairsError(f"{path}: line {size}: the {name} has {len(words)} words, not 1 to {MAX_WORDS}")
-                sides[side].update(dict.fromkeys(words, 0))  # a dictionary is a set that keeps the order
+                    raise PairFileError(f"{path}: line {size}: the {name} has {len(words)} words, not 1 to {MAX_WORDS}")
+                sides[side].update(dict.fromkeys(words, 0))  # a dictionary is an ordered set
                 longest[side] = max(longest[side], len(words))
         if not size:
-            raise PairsError(f"{path}: there is no sentence pair in it")
+            raise PairFileError(f"{path}: there is no sentence pair in it")
         src_vocab, tgt_vocab = (Vocabulary(tuple(side)) for side in sides)
         return cls(path, size, src_vocab, tgt_vocab, longest[0], longest[1] + 1, digest.hexdigest())
 
-    def draws(self, batch_size: int, generator: torch.Generator) -> Iterator[list[Pair]]:
-        """Batches of pairs for ever: pass after pass over the file, shuffled within BUFFER batches.
+    def batches(self, batch_size: int, generator: torch.Generator) -> Iterator[list[Pair]]:
+        """Endless batches of pairs: pass after pass over the file, shuffled within BUFFER batches.
 
         Raises:
-            PairsError: as in `scan`.
+            PairFileError: as in `scan`.
         """
         while True:
             pairs = (pair for _, pair in _lines(self.path))
             while buffer := list(itertools.islice(pairs, BUFFER * batch_size)):
-                words = torch.tensor([sum(len(text.split()) for text in pair) for pair in buffer])
-                for index in shuffled_batches(words, batch_size, generator):
+                lengths = torch.tensor([sum(len(text.split()) for text in pair) for pair in buffer])
+                for index in shuffled_batches(lengths, batch_size, generator):
                     yield [buffer[i] for i in index.tolist()]
 
-    def encoded(self, pairs: Sequence[Pair]) -> Batch:
+    def encode(self, pairs: Sequence[Pair]) -> Batch:
         """Pairs of the file as ids."""
         return encode_pairs(pairs, self.src_vocab, self.tgt_vocab)
 
     def corpus(self) -> Corpus:
-        """The file's first pairs as a corpus with all its words: what a card is written about."""
+        """The file's first pairs as a corpus with all its words, for the model card."""
+        pairs = tuple(pair for _, pair in itertools.islice(_lines(self.path), CARD_PAIRS))
         return Corpus(
             name=self.path.stem,
-            pairs=tuple(pair for _, pair in itertools.islice(_lines(self.path), SHOWN)),
-            src_vocab=self.src_vocab,
-            tgt_vocab=self.tgt_vocab,
+            size=self.size,
             source_length=self.source_length,
+            load=lambda: (pairs, self.src_vocab, self.tgt_vocab),
             pad_source=False,
-            material=Material(size=self.size, examples=(), words={}, read=lambda source: None, held_out={}),
         )
 
 
@@ -106,15 +105,15 @@ def _lines(path: Path) -> Iterator[tuple[bytes, Pair]]:
             for number in itertools.count(1):
                 if not (line := file.readline(MAX_BYTES)):
                     return
-                if len(line) == MAX_BYTES:  # rather than a file of one endless line in memory
-                    raise PairsError(f"{path}: line {number} is longer than {MAX_BYTES:,} bytes")
+                if len(line) == MAX_BYTES:  # a file of one endless line must not fill memory
+                    raise PairFileError(f"{path}: line {number} is longer than {MAX_BYTES:,} bytes")
                 try:
                     columns = line.decode().rstrip("\r\n").split("\t")
                 except UnicodeDecodeError as error:
-                    raise PairsError(f"{path}: line {number} is not UTF-8") from error
+                    raise PairFileError(f"{path}: line {number} is not UTF-8") from error
                 if len(columns) != 2:
                     tabs = len(columns) - 1
-                    raise PairsError(f"{path}: line {number} has {tabs} tabs, not one between source and target")
+                    raise PairFileError(f"{path}: line {number} has {tabs} tabs, not one between source and target")
                 yield line, (columns[0], columns[1])
     except OSError as error:
-        raise PairsError(f"{path} cannot be read: {error.strerror}") from error
+        raise PairFileError(f"{path} cannot be read: {error.strerror}") from error

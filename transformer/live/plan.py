@@ -108,7 +108,7 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
         pairs, held_out_pairs = hold_out(corpus.pairs, question["held_out"], question["seed"])
     watch, reference = "", None
     if corpus and fine({"watch"}):
-        wanted = question["watch"] or corpus.material.examples[0].sentence
+        wanted = question["watch"] or corpus.examples[0].sentence
         try:
             reference = _reference(corpus, wanted)
             watch = wanted
@@ -253,7 +253,7 @@ def _shipped(name: str, tied: bool) -> Corpus:
     if not tied:
         return corpus
     shared = uploaded_corpus(corpus.pairs, name, shared_vocabulary=True)
-    return replace(shared, pad_source=corpus.pad_source, material=corpus.material, telling_words=corpus.telling_words)
+    return replace(corpus, load=shared.load, source_length=shared.source_length)
 
 
 @lru_cache(maxsize=8)
@@ -287,7 +287,7 @@ def _reference(corpus: Corpus, watch: str) -> str | None:
     words = corpus.src_vocab.split(watch)
     if len(words) > corpus.source_length or len(watch) > MAX_CHARACTERS:
         raise _RefusedError(Problem("watch", Message("plan.long_watch", {"most": corpus.source_length})))
-    found = corpus.material.read(" ".join(words))
+    found = corpus.find(" ".join(words))
     said = found.target.split() if found else []
     can_say = corpus.tgt_vocab.ids.keys() >= set(said) and len(said) < corpus.batch().target_length  # and then E
     return found.target if found and can_say else None

@@ -9,7 +9,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from ..data import MATERIALS, TOY, Batch, classroom_corpus
+from ..data import CORPORA, TOY, Batch, classroom_corpus
 from ..data.vocabulary import END, START
 from ..inference.decoding import evaluating, greedy_batch
 from ..inference.interventions import Interventions, RemoveMask
@@ -47,7 +47,7 @@ def _learn(
 
 def _held_out() -> list[tuple[str, str]]:
     """Sentence pairs of the classroom that training never sees."""
-    first, *_ = MATERIALS["classroom"].held_out.values()
+    first, *_ = CORPORA["classroom"].held_out.values()
     return [(pair.source, pair.target) for pair in first()[:TESTED]]
 
 

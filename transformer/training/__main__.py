@@ -14,7 +14,7 @@ from typing import get_args
 import torch
 from tqdm import tqdm
 
-from ..data import CORPORA, MATERIALS, Batch, Corpus, PairFile
+from ..data import CORPORA, Batch, Corpus, PairFile
 from ..data.vocabulary import END, START
 from ..network.config import TransformerConfig
 from ..storage.checkpoint import Checkpoint, CheckpointError, save_checkpoint
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
     begin = time.perf_counter()
     parser = _parser()
     args = parser.parse_args(arguments)
-    if not args.pairs and MATERIALS[args.corpus].held_out and find_spec("sacrebleu") is None:
+    if not args.pairs and CORPORA[args.corpus].held_out and find_spec("sacrebleu") is None:
         parser.error("its card has a BLEU score: pip install -r tests/requirements.txt")
     if args.keep_every < 0:
         parser.error(f"--keep-every {args.keep_every} is below 0")
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> None:
     try:
         device = device_of_process(args.device)
         file = args.pairs and PairFile.scan(args.pairs)
-        corpus = file.corpus() if file else CORPORA[args.corpus]()
+        corpus = file.corpus() if file else CORPORA[args.corpus]
         config = TransformerConfig(
             src_vocab_size=len(corpus.src_vocab),
             tgt_vocab_size=len(corpus.tgt_vocab),
@@ -128,7 +128,7 @@ def main(arguments: list[str]) -> None:
         output_limit(data.target_length, model.config),
         corpus.pad_source,
     )
-    scores = score_held_out(checkpoint, corpus.name) if corpus.material.held_out else {}
+    scores = score_held_out(checkpoint, corpus.name) if corpus.held_out else {}
     if scores:
         facts["evaluation, free-running"] = speed(scores)
         facts["from the start of the command"] = f"{time.perf_counter() - begin:.1f} s"

@@ -37,7 +37,7 @@ def map_figures(checkpoint: Checkpoint, corpus: Corpus) -> MapFigures:
     telling = [
         weight
         for run in runs
-        for target_word, source_word in corpus.telling_words.items()
+        for target_word, source_word in corpus.deciding_words.items()
         if target_word in run.output and source_word in run.source
         for weight in [strongest_look(run.attention, run.output.index(target_word), run.source.index(source_word))]
     ]
@@ -55,7 +55,7 @@ def strongest_look(maps: AttentionMaps, query: int, key: int) -> float:
 
 
 def _sentences(corpus: Corpus) -> list[str]:
-    for held_out in corpus.material.held_out.values():
+    for held_out in corpus.held_out.values():
         return [pair.source for pair in held_out()[:SAMPLE]]
     return [source for source, _ in corpus.pairs if len(source) <= MAX_CHARACTERS]
 
@@ -81,7 +81,7 @@ def write_card(
     lines = [
         f"# {corpus.name}",
         "",
-        f"{corpus.material.size} sentence pairs, {weights:,} weights. Made by",
+        f"{corpus.size} sentence pairs, {weights:,} weights. Made by",
         "",
         f"    {command}",
         "",
@@ -103,7 +103,7 @@ def write_card(
         ]
     else:
         uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
-        which = "all its" if len(corpus.pairs) == corpus.material.size else f"its first {len(corpus.pairs)}"
+        which = "all its" if len(corpus.pairs) == corpus.size else f"its first {len(corpus.pairs)}"
         lines += [
             f"Its maps, over the free-running decoding of {which} sentences. Entropy in nats; spreading over all",
             f"source words alike would be {uniform:.2f}.",
@@ -119,7 +119,7 @@ def write_card(
         lines.append(f"| {kind}: mean entropy | " + " | ".join(f"{v:.2f}" for v in figures.entropy[kind]) + " |")
         lines.append(f"| {kind}: from uniform | " + " | ".join(f"{v:.2f}" for v in figures.from_uniform[kind]) + " |")
     if figures.telling is not None:
-        words = ", ".join(f"{target} → {source}" for target, source in corpus.telling_words.items())
+        words = ", ".join(f"{target} → {source}" for target, source in corpus.deciding_words.items())
         lines += ["", f"Largest weight of any cross-attention head on the word that decides ({words}), the smaller"]
         lines += [f"of the sentences: {figures.telling:.2f}."]
     if tried:

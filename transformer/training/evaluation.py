@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..data import MATERIALS, encode_pairs, padded
-from ..data.alignment import AlignedPair, Counts, Gold, count
+from ..data import CORPORA, encode_pairs, padded
+from ..data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
 from ..data.vocabulary import END, START
 from ..inference.decoding import evaluating, greedy_batch
 from ..inference.translator import Translation
@@ -95,9 +95,9 @@ def translate_all(checkpoint: Checkpoint, sources: Sequence[str]) -> list[str]:
 def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> AlignmentScores:
     """The word with each cross-attention head's highest weight, with teacher forcing, against the gold alignment."""
     config, device = checkpoint.model.config, checkpoint.model.positions.device
-    heads = [[Counts()] * config.n_heads for _ in range(config.num_decoder_layers)]
-    layers = [Counts()] * config.num_decoder_layers
-    everything = Counts()
+    heads = [[AlignmentCounts()] * config.n_heads for _ in range(config.num_decoder_layers)]
+    layers = [AlignmentCounts()] * config.num_decoder_layers
+    everything = AlignmentCounts()
     for index in _batches([len(pair.source.split()) for pair in pairs]):
         batch = encode_pairs(
             [(pairs[i].source, pairs[i].target) for i in index], checkpoint.src_vocab, checkpoint.tgt_vocab
@@ -109,9 +109,9 @@ def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Al
         for maps, i in zip(cross, index, strict=True):
             gold = pairs[i].gold
             for n, layer in enumerate(maps):
-                heads[n] = [so_far + count(head, gold) for so_far, head in zip(heads[n], layer, strict=True)]
-                layers[n] += count(layer.mean(axis=0), gold)
-            everything += count(maps.mean(axis=(0, 1)), gold)
+                heads[n] = [so_far + count_links(head, gold) for so_far, head in zip(heads[n], layer, strict=True)]
+                layers[n] += count_links(layer.mean(axis=0), gold)
+            everything += count_links(maps.mean(axis=(0, 1)), gold)
     return AlignmentScores(
         heads=[[counts.error_rate for counts in layer] for layer in heads],
         layers=[counts.error_rate for counts in layers],
@@ -119,13 +119,13 @@ def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Al
     )
 
 
-def sentence_alignment(run: Translation, gold: Gold) -> AlignmentScores:
+def sentence_alignment(run: Translation, gold: GoldAlignment) -> AlignmentScores:
     """The alignment error rates of one run whose output is the translation that `gold` belongs to."""
     maps = [m.weights for m in run.attention.cross]  # (H, T, S) each
     return AlignmentScores(
-        heads=[[count(head, gold).error_rate for head in layer] for layer in maps],
-        layers=[count(layer.mean(axis=0), gold).error_rate for layer in maps],
-        all_heads=count(np.mean([layer.mean(axis=0) for layer in maps], axis=0), gold).error_rate,
+        heads=[[count_links(head, gold).error_rate for head in layer] for layer in maps],
+        layers=[count_links(layer.mean(axis=0), gold).error_rate for layer in maps],
+        all_heads=count_links(np.mean([layer.mean(axis=0) for layer in maps], axis=0), gold).error_rate,
     )
 
 
@@ -165,12 +165,12 @@ def speed(scores: dict[str, Scores]) -> str:
 
 def score_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, Scores]:
     """The scores on every held-out set of a corpus, by name."""
-    return {name: score(checkpoint, pairs()) for name, pairs in MATERIALS[corpus].held_out.items()}
+    return {name: score(checkpoint, pairs()) for name, pairs in CORPORA[corpus].held_out.items()}
 
 
 def main(arguments: list[str]) -> None:
     """Score a shipped checkpoint on the held-out sets of its corpus."""
-    scored = [name for name, material in MATERIALS.items() if material.held_out]
+    scored = [name for name, corpus in CORPORA.items() if corpus.held_out]
     parser = argparse.ArgumentParser(prog="python -m transformer.training.evaluation", description=main.__doc__)
     parser.add_argument("checkpoint", nargs="?", choices=scored, default=scored[0], help="its name in checkpoints/")
     args = parser.parse_args(arguments)

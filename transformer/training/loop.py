@@ -102,7 +102,7 @@ def _batches(
     draws: Iterator[Any]  # row numbers of a corpus, or pairs of a file
     take: Callable[[Any], Batch]
     if isinstance(data, PairFile):
-        draws, take = data.draws(config.batch_size, generator), data.encoded
+        draws, take = data.batches(config.batch_size, generator), data.encode
     else:
         words = (data.src != pad_id).sum(dim=1) + (data.tgt_out != pad_id).sum(dim=1)
         here = data.to(device)

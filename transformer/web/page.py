@@ -14,7 +14,7 @@ import gradio as gr
 import plotly
 from starlette.middleware import Middleware
 
-from ..data import MATERIALS
+from ..data import CORPORA
 from ..inference.translator import available_checkpoints
 from .api import decoding as roads
 from .api import lesson
@@ -100,7 +100,7 @@ def build() -> gr.Blocks:
     gr.set_static_paths([ASSETS, PLOTLY_JS])
     toy = translator("toy")
     model = toy.checkpoint.model
-    models = {name: about(name) for name in MATERIALS if name in available_checkpoints()}
+    models = {name: about(name) for name in CORPORA if name in available_checkpoints()}
     opening = models["toy"]["examples"][0]["sentence"]
     inside = (lesson.inside, lesson.parameters, lesson.shapes)
     with Blocks(title="Attention, bitte", analytics_enabled=False) as page:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from transformer import Translator
-from transformer.data import MATERIALS
+from transformer.data import CORPORA
 from transformer.live.limits import Limits
 from transformer.live.plan import DEFAULTS, plan
 from transformer.live.stream import live
@@ -56,7 +56,7 @@ def test_a_mistake_is_shown_in_the_run_or_where_it_can_be_seen(mistake: Decoding
     elsewhere = mistake.shown_on not in (None, checkpoint)
     if elsewhere:
         checkpoint = "classroom"
-        sentence = MATERIALS["classroom"].examples[0].sentence
+        sentence = CORPORA["classroom"].examples[0].sentence
     found = mistake.run(Translator.load(checkpoint, device="cpu"), sentence)
     assert (sent["model"], sent["elsewhere"], sent["sentence"]) == (checkpoint, elsewhere, sentence)
     assert sent["head"] == found.head

@@ -274,7 +274,7 @@ def test_a_model_that_is_forgotten_is_gone(key: str, store: ModelStore) -> None:
         models.translator(key)
     with pytest.raises(gr.Error, match="gone"):
         handlers.translate("Guten Morgen", key)
-    assert models.material(key) is None
+    assert models.corpus_of(key) is None
     assert models.title(key) == key  # all that anybody knows of it
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Translator
-from transformer.data.alignment import AlignedPair, Gold
+from transformer.data.alignment import AlignedPair, GoldAlignment
 from transformer.inference.attention_maps import KINDS
 from transformer.web.api import runs as handlers
 from transformer.web.api.payload import for_page, for_programs
@@ -179,7 +179,7 @@ def test_the_page_learns_what_the_corpus_says() -> None:
 
 def test_gold_belongs_to_a_run_that_says_the_reference(toy: Translator) -> None:
     run = toy.translate(BIER)
-    other = AlignedPair("ich mochte ein bier", "i want beer .", Gold(((0,), (1,), (3,), ()), ((),) * 4), BIER)
+    other = AlignedPair("ich mochte ein bier", "i want beer .", GoldAlignment(((0,), (1,), (3,), ()), ((),) * 4), BIER)
     assert for_page(run, other, toy.checkpoint)["reference"] == {
         "text": "i want beer .",
         "same": False,

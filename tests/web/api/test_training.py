@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from transformer.data import MATERIALS
+from transformer.data import CORPORA
 from transformer.data.uploaded_pairs import MAX_BYTES, MAX_PAIRS
 from transformer.live.limits import Limits
 from transformer.web.api import training as train
@@ -45,7 +45,7 @@ def test_the_tab_opens_with_limits_and_defaults() -> None:
     assert sent["limits"] == vars(Limits())
     assert sent["sentences"] == {
         "toy": "Ich möchte ein Bier",
-        "classroom": MATERIALS["classroom"].examples[0].sentence,
+        "classroom": CORPORA["classroom"].examples[0].sentence,
         "own": "",
     }
     assert sent["defaults"].keys() == {"toy", "classroom", "own", "paper"}

@@ -159,7 +159,7 @@ def test_the_table_of_weights_is_of_the_broken_run() -> None:
 def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
     sentence, translator = SENTENCES["classroom"], handlers.translator("classroom")
     answer = json.loads(json.dumps(whatif.sweep({"checkpoint": "classroom", "sentence": sentence, "on": on})))
-    known = handlers.material("classroom")
+    known = handlers.corpus_of("classroom")
     assert known
     held_out = [(pair.source, pair.target) for pair in next(iter(known.held_out.values()))()[: whatif.MAX_PAIRS]]
     pairs = held_out if on == "held_out" else [(sentence, translator.translate(sentence).text)]

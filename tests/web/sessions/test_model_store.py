@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from transformer.data import MATERIALS
+from transformer.data import CORPORA
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.sessions.model_store import (
@@ -273,27 +273,27 @@ def test_closing_leaves_nothing_on_the_disk(clock: Clock) -> None:
 
 
 def test_a_model_of_own_pairs_has_them_as_examples(store: ModelStore) -> None:
-    material = store.find(put(store)).material
-    assert material.size == 2
-    assert [example.sentence for example in material.examples] == ["wort1 wort2", "übung !"]
-    assert material.read("wort1 wort2").target == "wort2 wort1"
-    assert material.words["all"][0] == ("wort1 wort2", "wort2 wort1")
+    corpus = store.find(put(store)).corpus
+    assert corpus.size == 2
+    assert [example.sentence for example in corpus.examples] == ["wort1 wort2", "übung !"]
+    assert corpus.find("wort1 wort2").target == "wort2 wort1"
+    assert corpus.words["all"][0] == ("wort1 wort2", "wort2 wort1")
 
 
 def test_a_model_of_a_shipped_corpus_has_its_examples_and_its_own_size(store: ModelStore) -> None:
     portable = PortableModel(**(vars(PORTABLE) | {"corpus": "classroom"}))
-    material = store.find(put(store, portable=portable)).material
-    assert material.size == 2
-    assert material.examples == MATERIALS["classroom"].examples
-    assert material.held_out
+    corpus = store.find(put(store, portable=portable)).corpus
+    assert corpus.size == 2
+    assert corpus.examples == CORPORA["classroom"].examples
+    assert corpus.held_out
 
 
 def test_marks_that_stand_alone_are_read_as_the_models_one_vocabulary_reads_them(store: ModelStore) -> None:
     tied = packed(tie_weights=True, tgt_vocab_size=11)
     tied = PortableModel(**(vars(tied) | {"pairs": (("wie geht es ?", "how are you ?"),)}))
     plain = PortableModel(**(vars(packed()) | {"pairs": tied.pairs}))
-    assert store.find(put(store, portable=tied)).material.read("wie geht es ?").target == "how are you ?"
-    assert store.find(put(store, portable=plain)).material.read("wie geht es").target == "how are you ?"
+    assert store.find(put(store, portable=tied)).corpus.find("wie geht es ?").target == "how are you ?"
+    assert store.find(put(store, portable=plain)).corpus.find("wie geht es").target == "how are you ?"
 
 
 # Names of files

@@ -1,4 +1,4 @@
-"""`python -m transformer.data.classroom` prints sentences of the classroom's grammar, to be read through."""
+"""`python -m transformer.data.classroom` prints sentences of the classroom's grammar, for proofreading."""
 
 import sys
 

@@ -1,91 +1,94 @@
-"""The classroom: thousands of generated German sentences with gold alignments, and two sets kept from training.
+"""The classroom: thousands of generated German sentences with gold alignments, and two sets held out from training.
 
-`python -m transformer.data.classroom` prints 200 sentences with their alignments, to be read through.
+`python -m transformer.data.classroom` prints 200 sentences with their alignments, for proofreading.
 """
 
 import argparse
 import itertools
 import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
-from ..corpus import Corpus, Example, Material
+from ..corpus import Corpus, Example, Pair
 from ..vocabulary import END, PAD, START, Vocabulary
 from . import lexicon
-from .grammar import LONGEST, Sentence, listen, speak
+from .grammar import MAX_SOURCE_WORDS, Sentence, generate, parse
 
-SENTENCES, COMBINATIONS = "held-out sentences", "unseen combinations"
-PAIRS = 30_000  # in training
-HELD_OUT = 1_000  # in each of the two sets
+HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS = "held-out sentences", "unseen combinations"
+TRAINING_SIZE = 30_000
+HELD_OUT_SIZE = 1_000  # of each of the two sets
 
 
-def part(sentence: Sentence) -> str | None:
+def split_of(sentence: Sentence) -> str | None:
     """The held-out set that a sentence belongs to, "" for training, None for neither.
 
-    One sentence in five is held out. One (noun, adjective, verb) in 25 is kept together from training altogether: a
-    training sentence holds no such three words anywhere; a sentence of COMBINATIONS joins them ("kaltes Bier trinken").
+    One sentence in five is held out. One (noun, adjective, verb) combination in 25 is reserved: a training sentence
+    never holds the three words, wherever they stand; a sentence of UNSEEN_COMBINATIONS combines them ("kaltes Bier
+    trinken").
     """
-    if any(map(_kept, sentence.joined)):
-        return COMBINATIONS
-    if any(map(_kept, itertools.product(*sentence.lemmas))):
+    if any(map(_is_reserved, sentence.combinations)):
+        return UNSEEN_COMBINATIONS
+    if any(map(_is_reserved, itertools.product(*sentence.lemmas))):
         return None
-    return SENTENCES if zlib.crc32(sentence.source.encode()) % 5 == 0 else ""
+    return HELD_OUT_SENTENCES if zlib.crc32(sentence.source.encode()) % 5 == 0 else ""
 
 
-def _kept(combination: tuple[str, ...]) -> bool:
+def _is_reserved(combination: tuple[str, ...]) -> bool:
     return zlib.crc32(" ".join(combination).encode()) % 25 == 0
 
 
-def draw(which: str, count: int, seed: int = 0) -> tuple[Sentence, ...]:
-    """Different sentences of one part (see `part`): the same for the same seed, and the first of a larger count."""
+def sample(split: str, count: int, seed: int = 0) -> tuple[Sentence, ...]:
+    """Distinct sentences of one split (see `split_of`). The same seed gives the same; a larger count appends more."""
     found: dict[str, Sentence] = {}
-    for sentence in _spoken(seed):
-        if part(sentence) == which:
-            found.setdefault(sentence.source, replace(sentence, held_out=which))
+    for sentence in _generated(seed):
+        if split_of(sentence) == split:
+            found.setdefault(sentence.source, replace(sentence, held_out=split))
             if len(found) == count:
-                return tuple(found.values())
-    raise AssertionError("the grammar never stops speaking")
+                break
+    return tuple(found.values())
 
 
-def _spoken(seed: int) -> Iterator[Sentence]:
+def _generated(seed: int) -> Iterator[Sentence]:
     rng = random.Random(seed)
     while True:
-        yield speak(rng)
+        yield generate(rng)
 
 
-def read(source: str) -> Sentence | None:
+def find(source: str) -> Sentence | None:
     """The sentence of the grammar with these folded words, if there is one."""
-    sentence = listen(source)
-    return sentence and replace(sentence, held_out=part(sentence) or "")
+    sentence = parse(source)
+    return sentence and replace(sentence, held_out=split_of(sentence) or "")
 
 
 @cache
-def held_out(which: str) -> tuple[Sentence, ...]:
-    """The set that the card's figures are about."""
-    return draw(which, HELD_OUT)
-
-
-def _set(which: str) -> Callable[[], tuple[Sentence, ...]]:
-    return lambda: held_out(which)
+def held_out(split: str) -> tuple[Sentence, ...]:
+    """The held-out set that the model card reports on."""
+    return sample(split, HELD_OUT_SIZE)
 
 
 @cache
-def classroom_corpus(size: int = PAIRS) -> Corpus:
-    """The corpus to train on, or its first pairs. The first call takes seconds for all."""
-    pairs = draw("", size)
-    german = sorted({word for pair in pairs for word in pair.source.split()})
-    english = sorted({word for pair in pairs for word in pair.target.split()})
+def classroom_corpus(size: int = TRAINING_SIZE) -> Corpus:
+    """The corpus to train on, or its first pairs. Its pairs are generated when first needed, which takes seconds."""
     return Corpus(
         name="classroom",
-        pairs=tuple((pair.source, pair.target) for pair in pairs),
-        src_vocab=Vocabulary((PAD, *german)),
-        tgt_vocab=Vocabulary((PAD, START, END, *english)),
-        source_length=LONGEST,
+        size=size,
+        source_length=MAX_SOURCE_WORDS,
+        load=partial(_load, size),
         pad_source=False,
-        material=replace(MATERIAL, size=size),
+        examples=EXAMPLES,
+        words=_word_list(),
+        find=find,
+        held_out={split: partial(held_out, split) for split in (HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS)},
     )
+
+
+def _load(size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
+    pairs = tuple((sentence.source, sentence.target) for sentence in sample("", size))
+    german = sorted({word for source, _ in pairs for word in source.split()})
+    english = sorted({word for _, target in pairs for word in target.split()})
+    return pairs, Vocabulary((PAD, *german)), Vocabulary((PAD, START, END, *english))
 
 
 EXAMPLES = (
@@ -108,13 +111,13 @@ EXAMPLES = (
 
 
 def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
-    """German with what it means, by kind of word."""
+    """(German, English) by kind of word."""
     der = lexicon.THE["nom"]
     adverbs = [value for value in vars(lexicon).values() if isinstance(value, lexicon.Adverb)]
     return {
         "nouns": tuple((f"{der[n.gender]} {n.singular}, {n.plural}", n.english) for n in lexicon.NOUNS),
         "verbs": tuple((f"{v.infinitive}, {v.participle}", v.base) for v in sorted(lexicon.VERBS, key=str))
-        + tuple((v.infinitive, v.base) for v in lexicon.THINKING),
+        + tuple((v.infinitive, v.base) for v in lexicon.CLAUSE_VERBS),
         "modals": tuple((m.spellings()[0], m.english.split("/")[0]) for m in lexicon.MODALS),
         "adjectives": tuple((a.base, a.english) for a in lexicon.ADJECTIVES),
         "adverbs": tuple((a.german, a.english) for a in (*adverbs, *lexicon.PLACES)),
@@ -131,24 +134,14 @@ def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
     }
 
 
-MATERIAL = Material(
-    size=PAIRS,
-    examples=EXAMPLES,
-    words=_word_list(),
-    read=read,
-    held_out={SENTENCES: _set(SENTENCES), COMBINATIONS: _set(COMBINATIONS)},
-)
-
-
 def main(arguments: list[str]) -> None:
-    """Print a sample, an alignment under each pair: every English word with the German that it stands for."""
+    """Print a sample with alignments: every English word with the German words that it translates."""
     parser = argparse.ArgumentParser(prog="python -m transformer.data.classroom", description=main.__doc__)
     parser.add_argument("--count", type=int, default=200, help="how many sentences")
     parser.add_argument("--seed", type=int, default=0, help="the same seed prints the same sentences")
     args = parser.parse_args(arguments)
-    for sentence in itertools.islice(_spoken(args.seed), args.count):
-        german = sentence.source.split()
-        gold = sentence.gold
+    for sentence in itertools.islice(_generated(args.seed), args.count):
+        german, gold = sentence.source.split(), sentence.gold
         links = (
             word + "".join(f"={german[i]}" for i in gold.sure[t]) + "".join(f"~{german[i]}" for i in gold.possible[t])
             for t, word in enumerate(sentence.target.split())

@@ -1,8 +1,8 @@
-"""German sentences and their English, word aligned to word: a grammar that can speak and that can listen.
+"""German sentences, their English translations and word alignments: a grammar that can both generate and parse.
 
-Every sentence is one way through the choices of `_sentence`. `speak` makes them at random; `listen` tries all that
-could give the words it heard, so any sentence of the grammar has its translation and its gold alignment, whoever typed
-it. Knows nothing of tensors or vocabularies.
+Every sentence is one sequence of choices in `_sentence`. `generate` chooses at random; `parse` backtracks through all
+choices that could give a sentence's words, so every sentence of the grammar has its translation and its gold alignment,
+also when a visitor typed it. Knows nothing of tensors or vocabularies.
 """
 
 import random
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ..alignment import AlignedPair, Gold
+from ..alignment import AlignedPair, GoldAlignment
 from ..vocabulary import fold
 from . import lexicon as lex
 from .lexicon import ER, WIR, Adjective, Adverb, Case, Gender, Lexeme, Modal, Negation, Noun, Verb
 
-LONGEST = 12  # German words a sentence: more would not fit a map on a screen
+MAX_SOURCE_WORDS = 12  # a longer sentence's attention map would not fit the screen
 
 
 @dataclass(frozen=True)
@@ -25,85 +25,85 @@ class Sentence(AlignedPair):
     """A sentence of the grammar.
 
     Attributes:
-        lemmas: the nouns, the adjectives and the verbs in it.
-        joined: (noun, adjective, verb) that belong together in it: the adjective is the noun's, the noun the verb's.
+        lemmas: its nouns, its adjectives and its verbs.
+        combinations: (noun, adjective, verb) where the adjective describes the noun and the noun belongs to the verb.
     """
 
     lemmas: tuple[frozenset[str], frozenset[str], frozenset[str]]
-    joined: frozenset[tuple[str, str, str]]
+    combinations: frozenset[tuple[str, str, str]]
 
 
-def speak(rng: random.Random) -> Sentence:
-    """A sentence of the grammar, at random."""
+def generate(rng: random.Random) -> Sentence:
+    """A random sentence of the grammar."""
     while True:
-        pair = _sentence(Speaking(rng))
-        if len(pair.source.split()) <= LONGEST:
-            return pair
+        sentence = _sentence(RandomChooser(rng))
+        if len(sentence.source.split()) <= MAX_SOURCE_WORDS:
+            return sentence
 
 
-def listen(source: str) -> Sentence | None:
-    """The sentence whose folded words these are, or None where the grammar has none."""
-    return next(readings(source), None)
+def parse(source: str) -> Sentence | None:
+    """The sentence with these folded words, or None where the grammar has none."""
+    return next(parses(source), None)
 
 
-def readings(source: str) -> Iterator[Sentence]:
-    """Every way through the grammar that gives these folded words; all of them say the same English."""
-    if len(source.split()) > LONGEST:
+def parses(source: str) -> Iterator[Sentence]:
+    """Every sequence of choices that gives these folded words; all of them give the same English."""
+    if len(source.split()) > MAX_SOURCE_WORDS:
         return
-    taken: list[int] = []  # which road at each fork
+    path: list[int] = []  # the option taken at each choice: depth-first search
     while True:
-        way = Listening(source, taken)
+        chooser = ParsingChooser(source, path)
         try:
-            pair = _sentence(way)
-            if pair.source == source:
-                yield pair
-        except DeadEndError:
+            sentence = _sentence(chooser)
+            if sentence.source == source:
+                yield sentence
+        except NoParseError:
             pass
-        taken = [*taken, *[0] * len(way.roads)][: len(way.roads)]
-        while taken and taken[-1] + 1 == way.roads[len(taken) - 1]:
-            taken.pop()
-        if not taken:
+        path = [*path, *[0] * len(chooser.branches)][: len(chooser.branches)]
+        while path and path[-1] + 1 == chooser.branches[len(path) - 1]:
+            path.pop()
+        if not path:
             return
-        taken[-1] += 1
+        path[-1] += 1
 
 
-# ---- words, and who chooses them ----
+# ---- words, and how they are chosen ----
 
 
 @dataclass(eq=False)
-class De:
-    """A German word, wherever in the sentence it comes to stand."""
+class GermanWord:
+    """A German word, whose place in the sentence is decided later."""
 
     spelling: str
 
 
 @dataclass(eq=False)
-class En:
-    """An English word, and the German words that it stands for: surely, or as one may see it."""
+class EnglishWord:
+    """An English word, and the German words that it translates: surely, or in one possible reading."""
 
     text: str
-    sure: Sequence[De] = ()
-    possible: Sequence[De] = ()
+    sure: Sequence[GermanWord] = ()
+    possible: Sequence[GermanWord] = ()
 
 
-class DeadEndError(Exception):
-    """This way does not lead to the words that were heard."""
+class NoParseError(Exception):
+    """These choices cannot give the words of the sentence."""
 
 
-class Way:
-    """One way through the grammar. Whoever goes it decides at every fork."""
+class Chooser:
+    """Decides every choice of the grammar."""
 
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
         raise NotImplementedError
 
-    def word(self, spelling: str) -> De:
-        return De(spelling)
+    def word(self, spelling: str) -> GermanWord:
+        return GermanWord(spelling)
 
     def begin(self, clause: int) -> None:
-        """What follows is said in this clause (from 0)."""
+        """The words that follow are of this clause (from 0)."""
 
-    def end(self, de: Sequence[De]) -> None:
-        """These are all the words of the clause."""
+    def end(self, de: Sequence[GermanWord]) -> None:
+        """These are all words of the clause, in order."""
 
     def maybe(self, probability: float) -> bool:
         return self.choose((False, True), (1 - probability, probability))
@@ -112,7 +112,7 @@ class Way:
         return self.choose(tuple(weights), tuple(weights.values()))
 
 
-class Speaking(Way):
+class RandomChooser(Chooser):
     """Chooses at random."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -122,46 +122,46 @@ class Speaking(Way):
         return self.rng.choice(options) if weights is None else self.rng.choices(options, weights)[0]
 
 
-class Listening(Way):
-    """Goes as `taken` says, then the first road at every fork; turns back at a word that was not heard.
+class ParsingChooser(Chooser):
+    """Follows a path, then takes the first option of every choice; fails at a word that the sentence lacks.
 
     Attributes:
-        roads: how many there were at each fork passed.
+        branches: the number of options at each choice so far.
     """
 
-    def __init__(self, source: str, taken: Sequence[int]) -> None:
-        self.clauses = [part.split() for part in re.split(r"\b(?:weil|dass)\b", source)]
-        self.taken = taken
-        self.roads: list[int] = []
-        self.heard = frozenset(source.split())
-        self.now: list[str] = []
+    def __init__(self, source: str, path: Sequence[int]) -> None:
+        self.clauses = [clause.split() for clause in re.split(r"\b(?:weil|dass)\b", source)]
+        self.path = path
+        self.branches: list[int] = []
+        self.clause: list[str] = []
+        self.words = frozenset(source.split())  # of the clause, once one has begun
 
     def begin(self, clause: int) -> None:
-        self.now = self.clauses[clause]
-        self.heard = frozenset(self.now)
+        self.clause = self.clauses[clause]
+        self.words = frozenset(self.clause)
 
-    def end(self, de: Sequence[De]) -> None:
-        if [fold(word.spelling) for word in de] != self.now:
-            raise DeadEndError
+    def end(self, de: Sequence[GermanWord]) -> None:
+        if [fold(word.spelling) for word in de] != self.clause:
+            raise NoParseError
 
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
-        if weights and 0 in weights:  # what is never said is never heard
+        if weights and 0 in weights:  # never generated, so never parsed
             options = [each for each, weight in zip(options, weights, strict=True) if weight]
-        open_roads = options
-        if options and isinstance(options[-1], Lexeme):  # then all are, or None, which leaves it out
-            open_roads = [each for each in options if each is not None and each.may_be_in(self.heard)]
-        if not open_roads and None in options:  # what may be left out is not, if it was heard
-            open_roads = [None]
-        if not open_roads:
-            raise DeadEndError
-        fork = len(self.roads)
-        self.roads.append(len(open_roads))
-        return open_roads[self.taken[fork] if fork < len(self.taken) else 0]
+        possible = options
+        if options and isinstance(options[-1], Lexeme):  # all are lexemes, apart from None for "left out"
+            possible = [each for each in options if each is not None and each.may_occur_in(self.words)]
+        if not possible and None in options:  # an optional word is left out only where the sentence lacks it
+            possible = [None]
+        if not possible:
+            raise NoParseError
+        depth = len(self.branches)
+        self.branches.append(len(possible))
+        return possible[self.path[depth] if depth < len(self.path) else 0]
 
-    def word(self, spelling: str) -> De:
-        if fold(spelling) not in self.heard:
-            raise DeadEndError
-        return De(spelling)
+    def word(self, spelling: str) -> GermanWord:
+        if fold(spelling) not in self.words:
+            raise NoParseError
+        return GermanWord(spelling)
 
 
 # ---- phrases ----
@@ -171,14 +171,14 @@ class Listening(Way):
 class Phrase:
     """A noun phrase or a pronoun in both languages."""
 
-    de: list[De]
-    en: list[En]
+    de: list[GermanWord]
+    en: list[EnglishWord]
     person: int
-    may_lead: bool  # as an object before its verb: it is definite, and German tells its case
-    shows_case: bool  # as a subject: no one could take it for the object
+    can_be_fronted: bool  # as an object: it is definite, and its form shows the case
+    case_is_clear: bool  # as a subject: it cannot be mistaken for the object
     noun: str | None = None
     adjective: str | None = None
-    kein: De | None = None
+    kein: GermanWord | None = None
 
     @property
     def is_pronoun(self) -> bool:
@@ -186,29 +186,36 @@ class Phrase:
 
 
 def _noun_phrase(
-    way: Way, kinds: str, case: Case, determiners: Mapping[str, float], described: float, but: str | None = None
+    chooser: Chooser,
+    kinds: str,
+    case: Case,
+    determiners: Mapping[str, float],
+    adjective_probability: float,
+    excluded: str | None = None,
 ) -> Phrase:
-    """A determiner (a number is plural, ein is singular), perhaps an adjective, a noun other than `but`."""
-    noun: Noun = way.choose([each for each in _nouns(kinds) if each.singular != but])
-    determiner = way.one_of({k: v for k, v in determiners.items() if k not in lex.odd_before(noun)})
-    plural = determiner in lex.NUMBERS or (determiner != "ein" and case != "dat" and way.maybe(0.3))
+    """A determiner (a number is plural, ein is singular), perhaps an adjective, and a noun."""
+    noun: Noun = chooser.choose([each for each in _nouns(kinds) if each.singular != excluded])
+    determiner = chooser.one_of({k: v for k, v in determiners.items() if k not in lex.unsuitable_determiners(noun)})
+    plural = determiner in lex.NUMBERS or (determiner != "ein" and case != "dat" and chooser.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
-    # Said before more is chosen: a way that is wrong ends here.
-    words = [(way.word(noun.plural), noun.english_plural) if plural else (way.word(noun.singular), noun.english)]
-    article = way.word(_determiner(determiner, case, gender))
+    # Before any further choice, so that parsing fails early.
+    words = [
+        (chooser.word(noun.plural), noun.english_plural) if plural else (chooser.word(noun.singular), noun.english)
+    ]
+    article = chooser.word(_determiner(determiner, case, gender))
     adjective: Adjective | None = None
-    if way.maybe(described):
-        adjective = way.choose(_adjectives(noun.kind))
+    if chooser.maybe(adjective_probability):
+        adjective = chooser.choose(_adjectives(noun.kind))
         german = adjective.stem + lex.adjective_ending(determiner, case, gender)
-        words.insert(0, (way.word(german), adjective.english))
+        words.insert(0, (chooser.word(german), adjective.english))
     words.insert(0, (article, _english_determiner(determiner, plural, words[0][1])))
     de = [word for word, _ in words]
     return Phrase(
         de,
-        [En(english, (word,)) for word, english in words],
+        [EnglishWord(english, (word,)) for word, english in words],
         WIR if plural else ER,
-        may_lead=determiner in ("der", "mein"),
-        shows_case=gender == "m" or case == "dat",
+        can_be_fronted=determiner in ("der", "mein"),
+        case_is_clear=gender == "m" or case == "dat",
         noun=noun.singular,
         adjective=adjective.base if adjective else None,
         kein=de[0] if determiner == "kein" else None,
@@ -222,7 +229,7 @@ def _nouns(kinds: str) -> list[Noun]:
 
 @cache
 def _adjectives(kind: str) -> list[Adjective]:
-    """That can be said of it."""
+    """Adjectives that can describe this kind of noun."""
     return [each for each in lex.ADJECTIVES if kind in each.kinds.split()]
 
 
@@ -237,26 +244,26 @@ def _english_determiner(determiner: str, plural: bool, following: str) -> str:
     return {"der": "the", "mein": "my", "ein": a, "kein": "any" if plural else a, **lex.NUMBERS}[determiner]
 
 
-def _pronoun(way: Way, pronouns: Sequence[tuple[str, str, int]]) -> Phrase:
-    german, english, person = way.choose(pronouns)
-    word = way.word(german)
-    return Phrase([word], [En(english, (word,))], person, may_lead=False, shows_case=german != "sie")
+def _pronoun(chooser: Chooser, pronouns: Sequence[tuple[str, str, int]]) -> Phrase:
+    german, english, person = chooser.choose(pronouns)
+    word = chooser.word(german)
+    return Phrase([word], [EnglishWord(english, (word,))], person, can_be_fronted=False, case_is_clear=german != "sie")
 
 
-def _subject(way: Way, animals: bool) -> Phrase:
-    if way.maybe(0.5):
-        return _pronoun(way, lex.SUBJECTS)
-    kinds = "person animal" if animals else "person"
-    return _noun_phrase(way, kinds, "nom", {"der": 2, "mein": 1, "ein": 1}, 0.2)
+def _subject(chooser: Chooser, may_be_animal: bool) -> Phrase:
+    if chooser.maybe(0.5):
+        return _pronoun(chooser, lex.SUBJECTS)
+    kinds = "person animal" if may_be_animal else "person"
+    return _noun_phrase(chooser, kinds, "nom", {"der": 2, "mein": 1, "ein": 1}, 0.2)
 
 
-def _objects(way: Way, verb: Verb, subject: Phrase, negation: Negation | None) -> list[Phrase]:
-    """Receiver first. What is negated with nicht is definite; what would be ein, or nothing, has kein."""
+def _objects(chooser: Chooser, verb: Verb, subject: Phrase, negation: Negation | None) -> list[Phrase]:
+    """Recipient first. An object negated with nicht is definite; kein replaces ein or no determiner."""
     found = []
     for case, kinds in verb.takes:
-        others = [each for each in lex.OBJECTS[case] if lex.apart(each[2], subject.person)]
-        if "person" in kinds.split() and not (case == "acc" and negation is lex.KEIN) and way.maybe(0.4):
-            found.append(_pronoun(way, others))
+        pronouns = [each for each in lex.OBJECTS[case] if lex.can_be_object_of(subject.person, each[2])]
+        if "person" in kinds.split() and not (case == "acc" and negation is lex.KEIN) and chooser.maybe(0.4):
+            found.append(_pronoun(chooser, pronouns))
             continue
         if case == "dat":
             determiners = {"der": 1, "mein": 1} if negation else {"der": 1, "mein": 1, "ein": 1}
@@ -264,17 +271,17 @@ def _objects(way: Way, verb: Verb, subject: Phrase, negation: Negation | None) -
             determiners = {"kein": 1}
         else:
             determiners = {"der": 2, "mein": 1} | ({} if negation else {"ein": 3, "zwei": 1, "drei": 1})
-        often = 0.2 if case == "dat" else 0.5
-        found.append(_noun_phrase(way, kinds, case, determiners, often, but=subject.noun))
+        adjective_probability = 0.2 if case == "dat" else 0.5
+        found.append(_noun_phrase(chooser, kinds, case, determiners, adjective_probability, excluded=subject.noun))
     return found
 
 
-def _adverb(way: Way, adverb: Adverb | None) -> tuple[list[De], list[En]]:
+def _adverb(chooser: Chooser, adverb: Adverb | None) -> tuple[list[GermanWord], list[EnglishWord]]:
     if adverb is None:
         return [], []
-    de = [way.word(each) for each in adverb.german.split()]
+    de = [chooser.word(each) for each in adverb.german.split()]
     links = zip(adverb.english.split(), adverb.links, strict=True)
-    return de, [En(text, [de[i] for i in link]) for text, link in links]
+    return de, [EnglishWord(text, [de[i] for i in link]) for text, link in links]
 
 
 # ---- clauses ----
@@ -282,21 +289,21 @@ def _adverb(way: Way, adverb: Adverb | None) -> tuple[list[De], list[En]]:
 
 @dataclass
 class Clause:
-    """A clause in both languages, and what is joined in it."""
+    """A clause in both languages, and its lemmas."""
 
-    de: list[De]
-    en: list[En]
+    de: list[GermanWord]
+    en: list[EnglishWord]
     verb: str
-    described: list[tuple[str | None, str | None]]  # its nouns (None is a pronoun) and their adjectives
+    described: list[tuple[str | None, str | None]]  # its nouns (None for a pronoun) with their adjectives
 
 
 @dataclass
 class Verbs:
-    """The verbs of a clause: German's finite one, what German puts at the end, and English's in a row."""
+    """The verbs of a clause: the finite German one, those at the German clause's end, and the English ones in order."""
 
-    finite: De
-    end: list[De]
-    en: list[En]
+    finite: GermanWord
+    end: list[GermanWord]
+    en: list[EnglishWord]
 
 
 TIMES = {
@@ -306,70 +313,73 @@ TIMES = {
     "wish": (lex.TODAY, lex.NOW),
     "copula": (lex.TODAY, lex.NOW),
 }
-AT_THE_VERB = {lex.OFTEN: 0, lex.ALWAYS: 0, lex.SOMETIMES: 0, lex.ALREADY: 1}  # after how many verbs English puts them
-LEADING = (lex.TODAY, lex.NOW, lex.TOMORROW, lex.YESTERDAY, lex.MORNING, lex.EVENING, lex.SOMETIMES)
+VERBS_BEFORE_ADVERB = {lex.OFTEN: 0, lex.ALWAYS: 0, lex.SOMETIMES: 0, lex.ALREADY: 1}  # in English
+FRONTABLE_TIMES = (lex.TODAY, lex.NOW, lex.TOMORROW, lex.YESTERDAY, lex.MORNING, lex.EVENING, lex.SOMETIMES)
 
 
-def _clause(way: Way, subordinate: bool = False, timed: float = 0.6) -> Clause:
-    tense = way.one_of({"present": 4, "perfect": 6, "modal": 5, "wish": 1, "copula": 2})
-    verb: Verb = {"wish": lex.WISHING, "copula": lex.BEING}.get(tense) or way.choose(lex.VERBS)
+def _clause(chooser: Chooser, subordinate: bool = False, time_probability: float = 0.6) -> Clause:
+    tense = chooser.one_of({"present": 4, "perfect": 6, "modal": 5, "wish": 1, "copula": 2})
+    verb: Verb = {"wish": lex.WISH_VERB, "copula": lex.COPULA}.get(tense) or chooser.choose(lex.VERBS)
     may_be_kein = any(case == "acc" for case, _ in verb.takes)
-    negation: Negation | None = way.choose(
+    negation: Negation | None = chooser.choose(
         (None, lex.NICHT, lex.KEIN) if may_be_kein else (None, lex.NICHT), (8, 1, 1) if may_be_kein else (8, 2)
     )
-    subject, predicate = _described_subject(way) if tense == "copula" else (_subject(way, verb.animals), None)
-    times = [each for each in TIMES[tense] if not (negation and each in AT_THE_VERB)]
-    if predicate and predicate.base not in lex.PASSING:
-        timed = 0
-    time: Adverb | None = (
-        way.choose((None, *times), (1 - timed, *(timed / len(times) for _ in times))) if timed else None
-    )
-    objects = _objects(way, verb, subject, negation)
-    nicht = [way.word("nicht")] if negation is lex.NICHT else []
-    no = next((each.kein for each in objects if each.kein), None) or next(iter(nicht), None)
-    place: Adverb | None = lex.HOME if verb.goes else None
-    if verb.placed and not verb.goes:
-        often = 0.12 if verb.objects else 0.4
-        place = way.choose((None, *lex.PLACES), (1 - often, *(often / len(lex.PLACES) for _ in lex.PLACES)))
-    when, when_en = _adverb(way, time)
-    where, where_en = _adverb(way, place)
-    if predicate:
-        verbs = _copula(way, predicate, subject, no)
-    elif tense in ("modal", "wish"):
-        verbs = _modal(way, verb, subject, no)
-    elif tense == "perfect":
-        verbs = _perfect(way, verb, subject, no, time)
+    predicate: Adjective | None = None
+    if tense == "copula":
+        subject, predicate = _described_subject(chooser)
     else:
-        verbs = _present(way, verb, subject, no, when if time == lex.TOMORROW else [], subordinate)
+        subject = _subject(chooser, verb.animal_subject)
+    times = [each for each in TIMES[tense] if not (negation and each in VERBS_BEFORE_ADVERB)]
+    if predicate and predicate.base not in lex.TEMPORARY:
+        time_probability = 0
+    time = _maybe_one_of(chooser, times, time_probability) if time_probability else None
+    objects = _objects(chooser, verb, subject, negation)
+    nicht = [chooser.word("nicht")] if negation is lex.NICHT else []
+    negator = next((each.kein for each in objects if each.kein), None) or next(iter(nicht), None)
+    place: Adverb | None = lex.HOME if verb.is_motion else None
+    if verb.takes_place and not verb.is_motion:
+        place = _maybe_one_of(chooser, lex.PLACES, 0.12 if verb.objects else 0.4)
+    when, when_en = _adverb(chooser, time)
+    where, where_en = _adverb(chooser, place)
+    if predicate:
+        verbs = _copula(chooser, predicate, subject, negator)
+    elif tense in ("modal", "wish"):
+        verbs = _modal(chooser, verb, subject, negator)
+    elif tense == "perfect":
+        verbs = _perfect(chooser, verb, subject, negator, time)
+    else:
+        verbs = _present(chooser, verb, subject, negator, when if time == lex.TOMORROW else [], subordinate)
 
     front = "subject"
     if not subordinate:
-        fronts = {"subject": 1.0} | ({"time": 1.0} if time in LEADING else {})
-        if len(objects) == 1 and objects[0].may_lead and (objects[0].shows_case or subject.shows_case):
-            fronts["object"] = 0.5
-        front = way.one_of(fronts)
-    # Pronouns come first, what is known comes early, what is new comes late.
+        fronting_weights = {"subject": 1.0} | ({"time": 1.0} if time in FRONTABLE_TIMES else {})
+        if len(objects) == 1 and objects[0].can_be_fronted and (objects[0].case_is_clear or subject.case_is_clear):
+            fronting_weights["object"] = 0.5
+        front = chooser.one_of(fronting_weights)
+    # In German, pronouns come first, definite phrases early, indefinite ones late.
     pronouns = [word for each in objects if each.is_pronoun for word in each.de]
     nouns = [each for each in objects if not each.is_pronoun and front != "object"]
-    known, new = (
-        [word for each in nouns if each.may_lead is definite for word in each.de] for definite in (True, False)
+    definite, indefinite = (
+        [word for each in nouns if each.can_be_fronted is is_definite for word in each.de]
+        for is_definite in (True, False)
     )
-    soon = when if front != "time" else []
-    middle = [*known, *soon] if time == lex.ALREADY else [*soon, *known]
-    middle += nicht + where + new
+    inner_time = when if front != "time" else []
+    middle = [*definite, *inner_time] if time == lex.ALREADY else [*inner_time, *definite]
+    middle += nicht + where + indefinite
     if front == "subject" and not subordinate:
         de = [*subject.de, verbs.finite, *pronouns, *middle, *verbs.end]
     else:
-        is_known = subject.is_pronoun or subject.may_lead
-        named = [*subject.de, *pronouns] if is_known else [*pronouns, *subject.de]
-        if subordinate:
-            de = [*named, *middle, *verbs.end, verbs.finite]
-        else:  # the verb stays second
-            de = [*(when if front == "time" else objects[0].de), verbs.finite, *named, *middle, *verbs.end]
+        subject_is_definite = subject.is_pronoun or subject.can_be_fronted
+        subject_and_pronouns = [*subject.de, *pronouns] if subject_is_definite else [*pronouns, *subject.de]
+        if subordinate:  # verb last
+            de = [*subject_and_pronouns, *middle, *verbs.end, verbs.finite]
+        else:  # verb second
+            fronted = when if front == "time" else objects[0].de
+            de = [*fronted, verbs.finite, *subject_and_pronouns, *middle, *verbs.end]
 
     first, last = (when_en, []) if front == "time" else ([], when_en)
-    if time in AT_THE_VERB and last:
-        verbs.en[AT_THE_VERB[time] : AT_THE_VERB[time]], last = last, []
+    if time in VERBS_BEFORE_ADVERB and last:
+        verbs.en[VERBS_BEFORE_ADVERB[time] : VERBS_BEFORE_ADVERB[time]], last = last, []
     en = [*first, *subject.en, *verbs.en, *(word for each in objects for word in each.en), *where_en, *last]
     described: list[tuple[str | None, str | None]]
     described = [(each.noun, each.adjective) for each in (subject, *objects) if each.noun]
@@ -378,94 +388,112 @@ def _clause(way: Way, subordinate: bool = False, timed: float = 0.6) -> Clause:
     return Clause(de, en, verb.infinitive, described)
 
 
-def _described_subject(way: Way) -> tuple[Phrase, Adjective]:
-    """Somebody or something, and what it can be said to be."""
-    if way.maybe(0.4):
-        subject, kind = _pronoun(way, lex.SUBJECTS), "self"
+def _maybe_one_of(chooser: Chooser, adverbs: Sequence[Adverb], probability: float) -> Adverb | None:
+    """One of these adverbials with this probability, each as likely as the others."""
+    return chooser.choose((None, *adverbs), (1 - probability, *(probability / len(adverbs) for _ in adverbs)))
+
+
+def _described_subject(chooser: Chooser) -> tuple[Phrase, Adjective]:
+    """The subject of "is", and an adjective that suits it."""
+    if chooser.maybe(0.4):
+        subject, kind = _pronoun(chooser, lex.SUBJECTS), "self"
     else:
-        kind = way.one_of({"person": 3, "animal": 2, "drink": 2, "food": 2, "text": 1, "thing": 2, "opening": 1})
-        subject = _noun_phrase(way, kind, "nom", {"der": 2, "mein": 1}, 0)
-    return subject, way.choose(_adjectives(kind))
+        kind = chooser.one_of({"person": 3, "animal": 2, "drink": 2, "food": 2, "text": 1, "thing": 2, "opening": 1})
+        subject = _noun_phrase(chooser, kind, "nom", {"der": 2, "mein": 1}, 0)
+    return subject, chooser.choose(_adjectives(kind))
 
 
-def _copula(way: Way, predicate: Adjective, subject: Phrase, no: De | None) -> Verbs:
-    finite, last = way.word(lex.FORMS["sein"].split()[subject.person]), way.word(predicate.base)
-    be = En(("am", "is", "are")[subject.person], (finite,))
-    return Verbs(finite, [last], [be, *_not(no), En(predicate.english, (last,))])
+def _copula(chooser: Chooser, predicate: Adjective, subject: Phrase, negator: GermanWord | None) -> Verbs:
+    finite, last = chooser.word(lex.AUXILIARIES["sein"].split()[subject.person]), chooser.word(predicate.base)
+    be = EnglishWord(("am", "is", "are")[subject.person], (finite,))
+    return Verbs(finite, [last], [be, *_not(negator), EnglishWord(predicate.english, (last,))])
 
 
-def _modal(way: Way, verb: Verb, subject: Phrase, no: De | None) -> Verbs:
+def _modal(chooser: Chooser, verb: Verb, subject: Phrase, negator: GermanWord | None) -> Verbs:
     """ "can drink", "does not want to drink"; without a second verb "would like"."""
-    modal: Modal = lex.WISH if verb is lex.WISHING else way.choose((lex.WILL,) if verb.is_state else lex.MODALS)
-    finite = way.word(modal.finite.split()[subject.person])
-    said = (modal.negated if no else modal.english).split("/")[-1 if subject.person == ER else 0]
-    en = [En(text, (finite,)) for text in said.split()]
-    if no:
+    modals = (lex.WILL,) if verb.is_state else lex.MODALS
+    modal: Modal = lex.WISH_MODAL if verb is lex.WISH_VERB else chooser.choose(modals)
+    finite = chooser.word(modal.finite.split()[subject.person])
+    english = (modal.negated if negator else modal.english).split("/")[-1 if subject.person == ER else 0]
+    en = _english_words(english, [finite])
+    if negator:
         for word in en:
             if word.text == "cannot":
-                word.sure = (finite, no)
+                word.sure = (finite, negator)
             elif word.text == "not" or (word.text in ("do", "does") and word is en[0]):
-                word.sure = (no,)
-    if verb is lex.WISHING:
+                word.sure = (negator,)
+    if verb is lex.WISH_VERB:
         return Verbs(finite, [], en)
-    last = way.word(verb.infinitive)
-    if en[-1].text == "to":  # of "want" or of "drink"?
-        en[-1] = En("to", (), (finite, last))
-    return Verbs(finite, [last], [*en, *_said(verb.base, [last])])
+    last = chooser.word(verb.infinitive)
+    if en[-1].text == "to":  # it may belong to "want" or to "drink"
+        en[-1] = EnglishWord("to", (), (finite, last))
+    return Verbs(finite, [last], [*en, *_english_words(verb.base, [last])])
 
 
-def _perfect(way: Way, verb: Verb, subject: Phrase, no: De | None, time: Adverb | None) -> Verbs:
-    """ "has drunk"; with yesterday English has a tense of its own, in which one may see the auxiliary."""
-    finite = way.word(lex.FORMS[verb.auxiliary].split()[subject.person])
-    last = way.word(verb.participle)
+def _perfect(chooser: Chooser, verb: Verb, subject: Phrase, negator: GermanWord | None, time: Adverb | None) -> Verbs:
+    """ "has drunk"; with yesterday "drank", which the German auxiliary is a possible link of."""
+    finite = chooser.word(lex.AUXILIARIES[verb.auxiliary].split()[subject.person])
+    last = chooser.word(verb.participle)
     if time == lex.YESTERDAY:
-        did = [En("did", (no,), (finite,)), *_not(no), *_said(verb.base, [last])] if no else None
-        return Verbs(finite, [last], did or _said(verb.past, [last], [finite]))
-    have = En("has" if subject.person == ER else "have", (finite,))
-    return Verbs(finite, [last], [have, *_not(no), *_said(verb.past_participle, [last])])
+        did = (
+            [EnglishWord("did", (negator,), (finite,)), *_not(negator), *_english_words(verb.base, [last])]
+            if negator
+            else None
+        )
+        return Verbs(finite, [last], did or _english_words(verb.past, [last], [finite]))
+    have = EnglishWord("has" if subject.person == ER else "have", (finite,))
+    return Verbs(finite, [last], [have, *_not(negator), *_english_words(verb.past_participle, [last])])
 
 
-def _present(way: Way, verb: Verb, subject: Phrase, no: De | None, tomorrow: list[De], subordinate: bool) -> Verbs:
-    """ "drinks", "does not drink"; with tomorrow "will drink". A particle stands at the end, or joins a verb there."""
+def _present(
+    chooser: Chooser,
+    verb: Verb,
+    subject: Phrase,
+    negator: GermanWord | None,
+    tomorrow: list[GermanWord],
+    subordinate: bool,
+) -> Verbs:
+    """ "drinks", "does not drink"; with tomorrow "will drink". A particle ends a main clause."""
     form = verb.present(subject.person)
-    finite = way.word(verb.particle + form if subordinate else form)
-    end = [way.word(verb.particle)] if verb.particle and not subordinate else []
+    finite = chooser.word(verb.particle + form if subordinate else form)
+    end = [chooser.word(verb.particle)] if verb.particle and not subordinate else []
     doing = [finite, *end]
     if tomorrow:
-        return Verbs(finite, end, [En("will", (), [*doing, *tomorrow]), *_not(no), *_said(verb.base, doing)])
-    if no:
-        do = En("does" if subject.person == ER else "do", (no,))
-        return Verbs(finite, end, [do, *_not(no), *_said(verb.base, doing)])
-    return Verbs(finite, end, _said(verb.third if subject.person == ER else verb.base, doing))
+        will = EnglishWord("will", (), [*doing, *tomorrow])
+        return Verbs(finite, end, [will, *_not(negator), *_english_words(verb.base, doing)])
+    if negator:
+        do = EnglishWord("does" if subject.person == ER else "do", (negator,))
+        return Verbs(finite, end, [do, *_not(negator), *_english_words(verb.base, doing)])
+    return Verbs(finite, end, _english_words(verb.third if subject.person == ER else verb.base, doing))
 
 
-def _said(words: str, sure: Sequence[De], possible: Sequence[De] = ()) -> list[En]:
-    return [En(text, sure, possible) for text in words.split()]
+def _english_words(words: str, sure: Sequence[GermanWord], possible: Sequence[GermanWord] = ()) -> list[EnglishWord]:
+    return [EnglishWord(text, sure, possible) for text in words.split()]
 
 
-def _not(no: De | None) -> list[En]:
-    return [En("not", (no,))] if no else []
+def _not(negator: GermanWord | None) -> list[EnglishWord]:
+    return [EnglishWord("not", (negator,))] if negator else []
 
 
 # ---- sentences ----
 
 
-def _sentence(way: Way) -> Sentence:
-    link: Adverb | None = way.choose((None, lex.BECAUSE, lex.THAT), (6, 2, 2))
-    joint, joint_en = _adverb(way, link)
-    way.begin(0)
-    first = _thinking(way) if link is lex.THAT else _clause(way, timed=0 if link else 0.6)
-    way.end(first.de)
+def _sentence(chooser: Chooser) -> Sentence:
+    link: Adverb | None = chooser.choose((None, lex.BECAUSE, lex.THAT), (6, 2, 2))
+    conjunction, conjunction_en = _adverb(chooser, link)
+    chooser.begin(0)
+    first = _matrix_clause(chooser) if link is lex.THAT else _clause(chooser, time_probability=0 if link else 0.6)
+    chooser.end(first.de)
     clauses, de, en = [first], first.de, first.en
     if link:
-        way.begin(1)
-        second = _clause(way, subordinate=True)
-        way.end(second.de)
-        clauses, de, en = [first, second], [*de, *joint, *second.de], [*en, *joint_en, *second.en]
-    en = [*en, En(".")]
+        chooser.begin(1)
+        second = _clause(chooser, subordinate=True)
+        chooser.end(second.de)
+        clauses, de, en = [first, second], [*de, *conjunction, *second.de], [*en, *conjunction_en, *second.en]
+    en = [*en, EnglishWord(".")]
 
     place = {id(word): i for i, word in enumerate(de)}
-    gold = Gold(
+    gold = GoldAlignment(
         sure=tuple(tuple(place[id(word)] for word in each.sure) for each in en),
         possible=tuple(tuple(place[id(word)] for word in each.possible) for each in en),
     )
@@ -481,15 +509,15 @@ def _sentence(way: Way) -> Sentence:
             frozenset(adjective for _, adjective, _ in described if adjective),
             frozenset(clause.verb for clause in clauses),
         ),
-        joined=frozenset((noun, adjective, verb) for noun, adjective, verb in described if noun and adjective),
+        combinations=frozenset((noun, adjective, verb) for noun, adjective, verb in described if noun and adjective),
     )
 
 
-def _thinking(way: Way) -> Clause:
-    """ "I know", "he does not think": what comes before a dass."""
-    verb: Verb = way.choose(lex.THINKING)
-    subject = _subject(way, animals=False)
-    nicht = [way.word("nicht")] if verb.english.startswith("think") and way.maybe(0.4) else []
-    verbs = _present(way, verb, subject, next(iter(nicht), None), [], subordinate=False)
+def _matrix_clause(chooser: Chooser) -> Clause:
+    """ "I know", "he does not think": the clause before a dass."""
+    verb: Verb = chooser.choose(lex.CLAUSE_VERBS)
+    subject = _subject(chooser, may_be_animal=False)
+    nicht = [chooser.word("nicht")] if verb.english.startswith("think") and chooser.maybe(0.4) else []
+    verbs = _present(chooser, verb, subject, next(iter(nicht), None), [], subordinate=False)
     described: list[tuple[str | None, str | None]] = [(subject.noun, subject.adjective)] if subject.noun else []
     return Clause([*subject.de, verbs.finite, *nicht], [*subject.en, *verbs.en], verb.infinitive, described)

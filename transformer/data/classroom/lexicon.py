@@ -1,6 +1,6 @@
-"""The words of the classroom: how German bends them, and what they are in English. Knows nothing of sentences.
+"""The words of the classroom: how German inflects them, and their English. Knows nothing of sentences.
 
-Spelled as a German writes them. The model reads them folded (vocabulary.py), where only Morgen and morgen meet.
+In German spelling. The model reads them folded (vocabulary.py), where only Morgen and morgen become the same word.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ class Lexeme:
         """Folded, as a model reads them."""
         return frozenset(fold(word) for spelling in self.spellings() for word in spelling.split())
 
-    def may_be_in(self, words: frozenset[str]) -> bool:
-        """Whether folded words could hold it."""
+    def may_occur_in(self, words: frozenset[str]) -> bool:
+        """Whether a sentence of these folded words may hold it."""
         return not self.forms.isdisjoint(words)
 
 
@@ -49,7 +49,7 @@ class Noun(Lexeme):
 class Adjective(Lexeme):
     base: str
     english: str
-    kinds: str  # of nouns that it can be said of; "self" is a pronoun
+    kinds: str  # of nouns that it can describe; "self" for a pronoun
 
     def spellings(self) -> tuple[str, ...]:
         return (self.base, *(self.stem + ending for ending in ("e", "en", "er", "es")))
@@ -61,20 +61,20 @@ class Adjective(Lexeme):
 
 @dataclass(frozen=True)
 class Verb(Lexeme):
-    """`finite` is ich and er; wir is the infinitive. A separable verb is written "auf+machen"."""
+    """A verb; a separable one is written "auf+machen"."""
 
     written: str
-    finite: str
+    finite: str  # ich and er; wir is the infinitive
     participle: str
     english: str  # base, third person, past, participle; "look·for" is two words
-    objects: str = ""  # kinds of things it takes; none if intransitive
-    case: Case = "acc"
-    animals: bool = False  # whether they do it too
-    auxiliary: str = "haben"
-    receiver: bool = False  # also takes somebody in the dative
-    placed: bool = True  # done at some place
-    goes: bool = False  # goes home, rather
-    is_state: bool = False  # nobody can or wants to: only "will" goes with it
+    objects: str = ""  # kinds of nouns that it takes; none if intransitive
+    case: Case = "acc"  # of the object
+    animal_subject: bool = False  # animals do it too
+    auxiliary: str = "haben"  # of the perfect
+    recipient: bool = False  # also takes a person in the dative
+    takes_place: bool = True  # happens somewhere
+    is_motion: bool = False  # goes home instead
+    is_state: bool = False  # the only modal it takes is "will"
 
     @property
     def particle(self) -> str:
@@ -86,9 +86,9 @@ class Verb(Lexeme):
 
     @property
     def takes(self) -> list[tuple[Case, str]]:
-        """Its objects in German's order: their case, and kinds of nouns."""
-        receiver: list[tuple[Case, str]] = [("dat", "person")] if self.receiver else []
-        return receiver + ([(self.case, self.objects)] if self.objects else [])
+        """Its objects in German order: case and kinds of nouns."""
+        recipient: list[tuple[Case, str]] = [("dat", "person")] if self.recipient else []
+        return recipient + ([(self.case, self.objects)] if self.objects else [])
 
     @property
     def base(self) -> str:
@@ -130,9 +130,9 @@ class Modal(Lexeme):
 
 @dataclass(frozen=True)
 class Adverb(Lexeme):
-    """Words that never change: when, where, why.
+    """Uninflected words: when, where, why.
 
-    `links` says for each English word which of the German ones (from 0) it stands for.
+    `links` holds for each English word the German words (from 0) that it translates.
     """
 
     german: str
@@ -142,7 +142,7 @@ class Adverb(Lexeme):
     def spellings(self) -> tuple[str, ...]:
         return (self.german,)
 
-    def may_be_in(self, words: frozenset[str]) -> bool:
+    def may_occur_in(self, words: frozenset[str]) -> bool:
         return self.forms <= words
 
 
@@ -200,48 +200,51 @@ ADJECTIVES = (
     Adjective("hungrig", "hungry", "person animal self"),
 )
 
-PASSING = ("kalt", "warm", "müde", "hungrig")  # what somebody or something is just now
+TEMPORARY = ("kalt", "warm", "müde", "hungrig")  # states that pass: they go with "heute" and "jetzt"
 
 GOODS = "drink food text news thing"
 VERBS = (
-    Verb("trinken", "trinke trinkt", "getrunken", "drink drinks drank drunk", "drink", animals=True),
-    Verb("essen", "esse isst", "gegessen", "eat eats ate eaten", "food", animals=True),
+    Verb("trinken", "trinke trinkt", "getrunken", "drink drinks drank drunk", "drink", animal_subject=True),
+    Verb("essen", "esse isst", "gegessen", "eat eats ate eaten", "food", animal_subject=True),
     Verb("lesen", "lese liest", "gelesen", "read reads read read", "text news"),
     Verb("schreiben", "schreibe schreibt", "geschrieben", "write writes wrote written", "text"),
     Verb("kaufen", "kaufe kauft", "gekauft", "buy buys bought bought", f"{GOODS} animal"),
     Verb("verkaufen", "verkaufe verkauft", "verkauft", "sell sells sold sold", f"{GOODS} animal"),
-    Verb("brauchen", "brauche braucht", "gebraucht", "need needs needed needed", f"{GOODS} person", placed=False,
+    Verb("brauchen", "brauche braucht", "gebraucht", "need needs needed needed", f"{GOODS} person", takes_place=False,
          is_state=True),
-    Verb("sehen", "sehe sieht", "gesehen", "see sees saw seen", f"{GOODS} person animal", animals=True),
-    Verb("finden", "finde findet", "gefunden", "find finds found found", f"{GOODS} person animal", animals=True),
+    Verb("sehen", "sehe sieht", "gesehen", "see sees saw seen", f"{GOODS} person animal", animal_subject=True),
+    Verb("finden", "finde findet", "gefunden", "find finds found found", f"{GOODS} person animal", animal_subject=True),
     Verb("suchen", "suche sucht", "gesucht", "look·for looks·for looked·for looked·for",
-         f"{GOODS} person animal", animals=True),
+         f"{GOODS} person animal", animal_subject=True),
     Verb("auf+machen", "mache macht", "aufgemacht", "open opens opened opened", "opening"),
     Verb("zu+machen", "mache macht", "zugemacht", "close closes closed closed", "opening"),
-    Verb("an+rufen", "rufe ruft", "angerufen", "call calls called called", "person", placed=False),
-    Verb("mit+bringen", "bringe bringt", "mitgebracht", "bring brings brought brought", GOODS, placed=False),
+    Verb("an+rufen", "rufe ruft", "angerufen", "call calls called called", "person", takes_place=False),
+    Verb("mit+bringen", "bringe bringt", "mitgebracht", "bring brings brought brought", GOODS, takes_place=False),
     Verb("helfen", "helfe hilft", "geholfen", "help helps helped helped", "person animal", case="dat"),
-    Verb("geben", "gebe gibt", "gegeben", "give gives gave given", GOODS, receiver=True, placed=False),
-    Verb("zeigen", "zeige zeigt", "gezeigt", "show shows showed shown", f"{GOODS} animal", receiver=True,
-         placed=False),
-    Verb("schlafen", "schlafe schläft", "geschlafen", "sleep sleeps slept slept", animals=True),
-    Verb("spielen", "spiele spielt", "gespielt", "play plays played played", animals=True),
+    Verb("geben", "gebe gibt", "gegeben", "give gives gave given", GOODS, recipient=True, takes_place=False),
+    Verb("zeigen", "zeige zeigt", "gezeigt", "show shows showed shown", f"{GOODS} animal", recipient=True,
+         takes_place=False),
+    Verb("schlafen", "schlafe schläft", "geschlafen", "sleep sleeps slept slept", animal_subject=True),
+    Verb("spielen", "spiele spielt", "gespielt", "play plays played played", animal_subject=True),
     Verb("arbeiten", "arbeite arbeitet", "gearbeitet", "work works worked worked"),
-    Verb("warten", "warte wartet", "gewartet", "wait waits waited waited", animals=True),
-    Verb("gehen", "gehe geht", "gegangen", "go goes went gone", auxiliary="sein", goes=True),
-    Verb("kommen", "komme kommt", "gekommen", "come comes came come", auxiliary="sein", goes=True, animals=True),
+    Verb("warten", "warte wartet", "gewartet", "wait waits waited waited", animal_subject=True),
+    Verb("gehen", "gehe geht", "gegangen", "go goes went gone", auxiliary="sein", is_motion=True),
+    Verb("kommen", "komme kommt", "gekommen", "come comes came come", auxiliary="sein", is_motion=True,
+         animal_subject=True),
 )  # fmt: skip
 
-THINKING = (  # what a dass-clause follows
+CLAUSE_VERBS = (  # what a dass-clause follows
     Verb("wissen", "weiß weiß", "gewusst", "know knows knew known"),
     Verb("glauben", "glaube glaubt", "geglaubt", "think thinks thought thought"),
     Verb("sagen", "sage sagt", "gesagt", "say says said said"),
     Verb("hoffen", "hoffe hofft", "gehofft", "hope hopes hoped hoped"),
 )
 
-FORMS = {"haben": "habe hat haben", "sein": "bin ist sind"}
-BEING = Verb("sein", "bin ist", "gewesen", "be is was been", placed=False)
-WISHING = Verb("möchten", "möchte möchte", "gemocht", "like likes liked liked", "drink food text thing", placed=False)
+AUXILIARIES = {"haben": "habe hat haben", "sein": "bin ist sind"}
+COPULA = Verb("sein", "bin ist", "gewesen", "be is was been", takes_place=False)
+WISH_VERB = Verb(
+    "möchten", "möchte möchte", "gemocht", "like likes liked liked", "drink food text thing", takes_place=False
+)
 
 WILL = Modal("werde wird werden", "will", "will not")
 MODALS = (
@@ -252,7 +255,9 @@ MODALS = (
     Modal("muss muss müssen", "have to/has to", "do not have to/does not have to"),
     Modal("möchte möchte möchten", "would like to", "would not like to"),
 )
-WISH = Modal("möchte möchte möchten", "would like", "do not want/does not want")  # with an object and no infinitive
+WISH_MODAL = Modal(
+    "möchte möchte möchten", "would like", "do not want/does not want"
+)  # with an object and no infinitive
 
 TODAY, NOW, TOMORROW = Adverb("heute", "today"), Adverb("jetzt", "now"), Adverb("morgen", "tomorrow")
 YESTERDAY, ALREADY = Adverb("gestern", "yesterday"), Adverb("schon", "already")
@@ -278,14 +283,14 @@ OBJECTS: dict[Case, tuple[tuple[str, str, int], ...]] = {  # sie and ihr could b
 }
 
 
-def odd_before(noun: Noun) -> tuple[str, ...]:
-    """Determiners that do not suit it: "mein Mann" is a husband, "mein Mädchen" a sweetheart."""
+def unsuitable_determiners(noun: Noun) -> tuple[str, ...]:
+    """Determiners that change the meaning: "mein Mann" is a husband, "mein Mädchen" a sweetheart."""
     return ("mein",) if noun.singular in ("Mann", "Frau", "Mädchen") else ()
 
 
-def apart(one: int, other: int) -> bool:
-    """Whether two persons are different people: not ich and mich, nor ich and uns."""
-    return one != other and {one, other} != {ICH, WIR}
+def can_be_object_of(subject: int, other: int) -> bool:
+    """Whether a pronoun of this person can be the object: not ich and mich, nor ich and uns."""
+    return subject != other and {subject, other} != {ICH, WIR}
 
 
 THE: dict[Case, dict[Gender, str]] = {

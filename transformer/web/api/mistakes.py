@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from ...data import MATERIALS
+from ...data import CORPORA
 from ...inference.translator import CheckpointError, SentenceError
 from ...live.mistake_training import for_page
 from ...messages import Message
@@ -67,7 +67,7 @@ def _shown(checkpoint: str, sentence: str, name: str) -> tuple[Symptom, str]:
     assert isinstance(mistake, DecodingMistake)
     if mistake.shown_on not in (None, checkpoint):
         checkpoint = mistake.shown_on
-        sentence = MATERIALS[checkpoint].examples[0].sentence
+        sentence = CORPORA[checkpoint].examples[0].sentence
     config = translator(checkpoint).checkpoint.model.config
     if name == "one_head" and config.num_decoder_layers * config.n_heads == 1:
         raise NoVisibleEffectError(Message("bugs.one_head_only"))

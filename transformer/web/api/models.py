@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ...data import MATERIALS, AlignedPair, Material
+from ...data import CORPORA, AlignedPair, Corpus
 from ...inference.translator import CheckpointError, Translator, available_checkpoints
 from ...messages import Message
 from ...network.cost import count_parameters
@@ -101,17 +101,17 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
         raise CorruptCheckpointError(checkpoint) from error
 
 
-def material(checkpoint: str) -> Material | None:
-    """What there is of its corpus."""
+def corpus_of(checkpoint: str) -> Corpus | None:
+    """The corpus that a model learned from, where that is known."""
     if checkpoint.startswith(OWN_MODEL_PREFIX):
         model = model_store().find(checkpoint)
-        return model.material if model else None
-    return MATERIALS.get(checkpoint)
+        return model.corpus if model else None
+    return CORPORA.get(checkpoint)
 
 
 def held_out(checkpoint: str) -> tuple[AlignedPair, ...]:
     """Sentence pairs of its corpus that training never saw; none where nothing is known of any."""
-    known = material(checkpoint)
+    known = corpus_of(checkpoint)
     first = next(iter(known.held_out.values()), None) if known else None
     return first() if first else ()
 
@@ -131,7 +131,7 @@ def title(checkpoint: str) -> str:
 
 def about(checkpoint: str) -> dict[str, Any]:
     """What the page tells of a model before it runs."""
-    known, model = material(checkpoint), model_store().find(checkpoint)
+    known, model = corpus_of(checkpoint), model_store().find(checkpoint)
     assert known
     return {
         "checkpoint": checkpoint,

@@ -48,7 +48,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
 def _reference(run: Translation, reference: AlignedPair) -> dict[str, Any]:
     """Gold links and scores belong to the reference's words: a run that says others has none."""
     same = run.text == reference.target
-    aligned = bool(reference.gold.asked())  # nobody has aligned a visitor's own pairs
+    aligned = bool(reference.gold.aligned_words())  # nobody has aligned a visitor's own pairs
     linked = same and aligned
     return {
         "text": reference.target,

@@ -24,8 +24,8 @@ from .models import (
     CorruptCheckpointError,
     ModelExpiredError,
     cached_per_checkpoint,
+    corpus_of,
     held_out,
-    material,
     readable,
     translator,
 )
@@ -61,8 +61,8 @@ def _page(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, A
 
 def reference(checkpoint: str, translation: Translation) -> AlignedPair | None:
     """The corpus's own translation of a run's sentence, if the sentence is one of the corpus's."""
-    known = material(checkpoint)
-    return known.read(" ".join(token for token in translation.source if token != PAD)) if known else None
+    known = corpus_of(checkpoint)
+    return known.find(" ".join(token for token in translation.source if token != PAD)) if known else None
 
 
 def show(sentence: str, checkpoint: str = "toy", asked: Any = ()) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def choose(event: gr.EventData) -> tuple[Any, dict[str, Any]]:
     """Another checkpoint: the visitor's own sentence where the new one knows its words, else its first example."""
     sentence, checkpoint = _text(event, "sentence"), _text(event, "checkpoint")
     answer = show(sentence, checkpoint)
-    known = material(checkpoint)
+    known = corpus_of(checkpoint)
     if known is None or (answer["run"] and not getattr(event, "example", False)):
         return gr.skip(), answer
     sentence = known.examples[0].sentence

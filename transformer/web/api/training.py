@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ...data import MATERIALS, BadRow, Corpus, Table, TableError, check_rows, read_table
+from ...data import CORPORA, BadRow, Corpus, Table, TableError, check_rows, read_table
 from ...live.plan import DEFAULTS, PAPER
 from ...live.plan import plan as planned
 from ...messages import Message
@@ -17,7 +17,7 @@ SHOWN_WORDS = 60  # of a vocabulary
 
 def opening() -> dict[str, Any]:
     """What the tab begins with."""
-    sentences = {name: known.examples[0].sentence for name, known in MATERIALS.items()}
+    sentences = {name: known.examples[0].sentence for name, known in CORPORA.items()}
     return {
         "limits": asdict(training_queue().limits),
         "defaults": DEFAULTS | {"paper": PAPER},

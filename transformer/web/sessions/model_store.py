@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...data import MATERIALS, Material, uploaded_corpus
+from ...data import CORPORA, Corpus, uploaded_corpus
 from ...inference.translator import Translator
 from ...live.limits import Limits
 from ...messages import MessageError
@@ -36,7 +36,7 @@ class Model:
     """A model that can be asked, and what there is of its corpus."""
 
     translator: Translator
-    material: Material
+    corpus: Corpus
     portable: PortableModel
     visit: str
     file: Path
@@ -76,7 +76,7 @@ class ModelStore:
         model = portable.checkpoint.model
         weights = sum(values.nbytes for values in model.parameters())
         size = weights + model.positions.nbytes + TEXT_BYTES * max(0, file.stat().st_size - weights)
-        kept = Model(Translator(portable.checkpoint, key), _material(portable), portable, visit, file, size=size)
+        kept = Model(Translator(portable.checkpoint, key), _corpus(portable), portable, visit, file, size=size)
         with self._lock:
             self._free(visit, size)
             self._models[key] = kept
@@ -129,13 +129,17 @@ class ModelStore:
             del self._used[key]
 
 
-def _material(portable: PortableModel) -> Material:
-    """Of the corpus that it says it learned from; a false word of it only offers sentences that it cannot take."""
-    known = MATERIALS.get(portable.corpus)
-    if known:
-        return replace(known, size=len(portable.pairs))
-    tied = portable.checkpoint.model.config.tie_weights
-    return uploaded_corpus(portable.pairs, portable.name, shared_vocabulary=tied).material
+def _corpus(portable: PortableModel) -> Corpus:
+    """The corpus that the file names, with the model's own pairs and vocabularies."""
+    checkpoint = portable.checkpoint
+    corpus = CORPORA.get(portable.corpus) or uploaded_corpus(
+        portable.pairs, portable.name, shared_vocabulary=checkpoint.model.config.tie_weights
+    )
+    return replace(
+        corpus,
+        size=len(portable.pairs),
+        load=lambda: (portable.pairs, checkpoint.src_vocab, checkpoint.tgt_vocab),
+    )
 
 
 def file_name(name: str) -> str:
