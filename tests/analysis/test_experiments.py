@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from transformer import Translation, Translator, Vocabulary
-from transformer.analysis import Silenced, Sweep, compare, silence_each_head, sweep
+from transformer.analysis import AblationSweep, HeadAblation, ablate_cross_attention, ablate_every_head, compare
 from transformer.analysis import head_ablation as heads
 from transformer.analysis.head_ablation import SLACK
 from transformer.data import CORPORA
@@ -40,14 +40,14 @@ def silent(layer: int, head: int) -> Callable[[str, Tensor], Tensor]:
 
 
 @pytest.fixture(scope="module", params=SENTENCES)
-def case(request: pytest.FixtureRequest) -> tuple[Translator, Translation, list[Silenced]]:
+def case(request: pytest.FixtureRequest) -> tuple[Translator, Translation, list[HeadAblation]]:
     """A translator, a run of it, and the experiment."""
     translator = request.getfixturevalue(request.param)
     run = translator.translate(SENTENCES[request.param])
-    return translator, run, silence_each_head(translator, run)
+    return translator, run, ablate_cross_attention(translator, run)
 
 
-Case = tuple[Translator, Translation, list[Silenced]]
+Case = tuple[Translator, Translation, list[HeadAblation]]
 
 
 def test_there_is_one_result_a_head_layer_by_layer(case: Case) -> None:
@@ -67,7 +67,7 @@ def test_its_text_is_what_a_translator_says_without_that_head(case: Case) -> Non
 def test_silence_can_change_what_is_said(babbler: Translator) -> None:
     """Without that, the comparison of texts above would compare nothing."""
     run = babbler.translate(SENTENCES["babbler"])
-    assert len({each.text for each in silence_each_head(babbler, run)}) > 3
+    assert len({each.text for each in ablate_cross_attention(babbler, run)}) > 3
 
 
 def test_its_probability_is_that_of_the_whole_run_read_again_without_that_head(case: Case) -> None:
@@ -104,7 +104,7 @@ def test_heads_are_worth_different_things(case: Case) -> None:
 
 def test_the_toy_says_the_same_without_most_heads(toy: Translator) -> None:
     run = toy.translate("ich mochte ein cola")
-    found = silence_each_head(toy, run)
+    found = ablate_cross_attention(toy, run)
     assert all(0 <= each.probability <= 1 for each in found)
     assert max(each.probability for each in found) > 0.9
     assert sum(each.text == run.text for each in found) > len(found) / 2
@@ -120,10 +120,10 @@ def test_the_model_is_as_it_was_afterwards(babbler: Translator, training: bool) 
     translator = Translator(dropping(babbler.checkpoint, dropout=0.5), "babbler")
     model = translator.checkpoint.model
     run = translator.translate(SENTENCES["babbler"])
-    calm = silence_each_head(translator, run)
+    calm = ablate_cross_attention(translator, run)
     model.train(training)
     weights = {name: value.clone() for name, value in model.state_dict().items()}
-    assert silence_each_head(translator, run) == calm  # no dropout, whatever the mode
+    assert ablate_cross_attention(translator, run) == calm  # no dropout, whatever the mode
     assert all(module.training is training for module in model.modules())
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
@@ -132,7 +132,7 @@ def test_the_model_is_as_it_was_afterwards(babbler: Translator, training: bool) 
 def test_the_run_and_the_next_visitors_run_are_as_they_were(toy: Translator) -> None:
     run = toy.translate(SENTENCES["toy"])
     maps = [m.weights.copy() for m in run.attention.cross]
-    silence_each_head(toy, run)
+    ablate_cross_attention(toy, run)
     assert all((before == m.weights).all() for before, m in zip(maps, run.attention.cross, strict=True))
     assert toy.translate(SENTENCES["toy"]).steps == run.steps
 
@@ -140,8 +140,8 @@ def test_the_run_and_the_next_visitors_run_are_as_they_were(toy: Translator) -> 
 def test_a_source_without_padding_is_read_as_it_was(babbler: Translator) -> None:
     bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare")
     run = bare.translate(SENTENCES["babbler"])
-    padded = silence_each_head(babbler, babbler.translate(SENTENCES["babbler"]))
-    for one, other in zip(silence_each_head(bare, run), padded, strict=True):
+    padded = ablate_cross_attention(babbler, babbler.translate(SENTENCES["babbler"]))
+    for one, other in zip(ablate_cross_attention(bare, run), padded, strict=True):
         assert (one.text, one.query, one.key) == (other.text, other.query, other.key)
         assert one.probability == pytest.approx(other.probability, rel=1e-4)
 
@@ -151,7 +151,7 @@ def test_a_run_as_long_as_the_network_allows_can_be_silenced(babbler: Translator
     translator = Translator(replace(checkpoint, output_limit=8), "short of positions")
     run = translator.translate("wort3 wort1 wort4 wort1")
     assert len(run.output) == 8
-    assert len(silence_each_head(translator, run)) == 8
+    assert len(ablate_cross_attention(translator, run)) == 8
 
 
 # Every head of every kind
@@ -185,40 +185,43 @@ def test_a_sweep_is_a_slow_loop_over_heads_and_sentences(name: str, request: pyt
     if name == "bare":
         translator = Translator(replace(translator.checkpoint, pad_source=False), "bare")
     pairs, config = PAIRS[name], translator.checkpoint.model.config
-    found = sweep(translator.checkpoint, pairs)
+    found = ablate_every_head(translator.checkpoint, pairs)
     assert found.sentences == len(pairs)
-    assert found.unbroken == pytest.approx(slowly(translator, pairs), rel=1e-4)
+    assert found.baseline == pytest.approx(slowly(translator, pairs), rel=1e-4)
     for kind in KINDS:
         depth = config.num_encoder_layers if kind == "encoder" else config.num_decoder_layers
-        assert found.silenced[kind].shape == (depth, config.n_heads)
+        assert found.ablated[kind].shape == (depth, config.n_heads)
         for layer, head in np.ndindex(depth, config.n_heads):
             expected = slowly(translator, pairs, Silence(kind, layer, head))
-            assert found.silenced[kind][layer, head] == pytest.approx(expected, rel=1e-3)
-            assert found.drop(kind)[layer, head] == pytest.approx(found.unbroken - expected, abs=1e-4)
+            assert found.ablated[kind][layer, head] == pytest.approx(expected, rel=1e-3)
+            assert found.drop(kind)[layer, head] == pytest.approx(found.baseline - expected, abs=1e-4)
 
 
 def test_a_sweep_of_many_sentences_is_the_mean_of_sweeps_of_each(classroom: Translator) -> None:
     """Enough of them that they do not fit one batch."""
     held_out = next(iter(CORPORA["classroom"].held_out.values()))()
     pairs = [(pair.source, pair.target) for pair in held_out[:12]]
-    together, alone = sweep(classroom.checkpoint, pairs), [sweep(classroom.checkpoint, [pair]) for pair in pairs]
-    assert together.unbroken == pytest.approx(np.mean([each.unbroken for each in alone]), rel=1e-4)
+    together, alone = (
+        ablate_every_head(classroom.checkpoint, pairs),
+        [ablate_every_head(classroom.checkpoint, [pair]) for pair in pairs],
+    )
+    assert together.baseline == pytest.approx(np.mean([each.baseline for each in alone]), rel=1e-4)
     for kind in KINDS:
-        mean = np.mean([each.silenced[kind] for each in alone], axis=0)
-        np.testing.assert_allclose(together.silenced[kind], mean, atol=1e-5)
+        mean = np.mean([each.ablated[kind] for each in alone], axis=0)
+        np.testing.assert_allclose(together.ablated[kind], mean, atol=1e-5)
     assert max(together.drop(kind).max() for kind in KINDS) > 0.05  # some head is needed
 
 
 def test_a_sweep_of_a_run_agrees_with_its_silenced_heads(toy: Translator) -> None:
     run = toy.translate(SENTENCES["toy"])
-    found: Sweep = sweep(toy.checkpoint, [(run.sentence, run.text)])
-    for each in silence_each_head(toy, run):
-        assert found.silenced["cross"][each.layer, each.head] == pytest.approx(each.probability, rel=1e-3)
+    found: AblationSweep = ablate_every_head(toy.checkpoint, [(run.sentence, run.text)])
+    for each in ablate_cross_attention(toy, run):
+        assert found.ablated["cross"][each.layer, each.head] == pytest.approx(each.probability, rel=1e-3)
 
 
 def test_a_sweep_needs_a_pair(toy: Translator) -> None:
     with pytest.raises(ValueError, match="no sentence pair"):
-        sweep(toy.checkpoint, [])
+        ablate_every_head(toy.checkpoint, [])
 
 
 # As many rows at once as memory has room for
@@ -260,11 +263,11 @@ def test_no_tensor_of_a_sweep_is_larger_than_is_allowed(
     run = translator.translate(LONG)
     assert len(run.output) == 30
     several = [(LONG, run.text), ("w5 w6", "w7")] * 3
-    monkeypatch.setattr(heads, "MAX_OF_A_TENSOR", 2**19)
+    monkeypatch.setattr(heads, "MAX_TENSOR", 2**19)
     for ask in (
-        lambda: silence_each_head(translator, run),
-        lambda: sweep(translator.checkpoint, [(LONG, run.text)]),
-        lambda: sweep(translator.checkpoint, several),
+        lambda: ablate_cross_attention(translator, run),
+        lambda: ablate_every_head(translator.checkpoint, [(LONG, run.text)]),
+        lambda: ablate_every_head(translator.checkpoint, several),
     ):
         with Largest() as seen:
             ask()
@@ -280,8 +283,8 @@ def test_what_decoding_keeps_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> 
         heads, "greedy_batch", lambda model, src, *more: asked.append(len(src)) or decode(model, src, *more)
     )
     for rows in (8, 3):  # of the 8 heads
-        monkeypatch.setattr(heads, "MAX_KEPT", rows * 4 * 2 * 35 * 16)  # layers, words, numbers of each
-        silence_each_head(translator, run)
+        monkeypatch.setattr(heads, "MAX_CACHE", rows * 4 * 2 * 35 * 16)  # layers, words, numbers of each
+        ablate_cross_attention(translator, run)
     assert asked == [8, 3, 3, 2]
 
 
@@ -291,17 +294,20 @@ def test_heads_in_several_batches_are_worth_what_they_are_in_one(
 ) -> None:
     for name, translator in {"toy": toy, "babbler": babbler}.items():
         run, pairs = translator.translate(SENTENCES[name]), PAIRS[name]
-        whole, swept = silence_each_head(translator, run), sweep(translator.checkpoint, pairs)
+        whole, swept = ablate_cross_attention(translator, run), ablate_every_head(translator.checkpoint, pairs)
         with monkeypatch.context() as small:
             small.setattr(heads, "_rows_at_once", lambda config, words: rows)
-            parts, swept_parts = silence_each_head(translator, run), sweep(translator.checkpoint, pairs)
+            parts, swept_parts = (
+                ablate_cross_attention(translator, run),
+                ablate_every_head(translator.checkpoint, pairs),
+            )
         for one, other in zip(whole, parts, strict=True):
             assert replace(one, probability=0) == replace(other, probability=0)
             assert one.probability == pytest.approx(other.probability, rel=1e-4)
         assert swept.sentences == swept_parts.sentences
-        assert swept.unbroken == pytest.approx(swept_parts.unbroken, rel=1e-4)
+        assert swept.baseline == pytest.approx(swept_parts.baseline, rel=1e-4)
         for kind in KINDS:
-            np.testing.assert_allclose(swept.silenced[kind], swept_parts.silenced[kind], rtol=1e-4)
+            np.testing.assert_allclose(swept.ablated[kind], swept_parts.ablated[kind], rtol=1e-4)
 
 
 def test_all_heads_of_a_shipped_model_are_one_batch(toy: Translator, classroom: Translator) -> None:
@@ -318,8 +324,8 @@ def test_a_run_beside_itself_differs_nowhere(toy: Translator) -> None:
     run = toy.translate(SENTENCES["toy"])
     same = compare(run, run)
     assert same.same_text
-    assert all(step.same_input and step.unbroken == step.broken for step in same.steps)
-    assert all(step.unbroken and step.kept == step.unbroken.probability for step in same.steps)
+    assert all(step.same_input and step.baseline == step.modified for step in same.steps)
+    assert all(step.baseline and step.kept == step.baseline.probability for step in same.steps)
     assert [(m.kind, m.layer) for m in same.maps] == [(kind, layer) for kind in KINDS for layer in range(6)]
     assert not any(m.weights.any() for m in same.maps)
 
@@ -331,13 +337,13 @@ def test_what_differs_is_told_step_by_step(toy: Translator) -> None:
     assert not found.same_text
     assert [step.same_input for step in found.steps] == [True] * 4 + [False] * 2
     fourth = found.steps[3]
-    assert fourth.unbroken
-    assert fourth.broken
-    assert (fourth.unbroken.token, fourth.broken.token) == ("beer", "coke")
-    assert fourth.kept == fourth.unbroken.probability  # the same network on the same words: only the choice differs
+    assert fourth.baseline
+    assert fourth.modified
+    assert (fourth.baseline.token, fourth.modified.token) == ("beer", "coke")
+    assert fourth.kept == fourth.baseline.probability  # the same network on the same words: only the choice differs
     cross = next(m for m in found.maps if m.kind == "cross")
     assert not cross.weights[:, :4].any()
-    assert (cross.query_tokens[4], cross.broken_query_tokens[4]) == ("beer", "coke")
+    assert (cross.query_tokens[4], cross.modified_query_tokens[4]) == ("beer", "coke")
 
 
 def test_runs_of_two_lengths_share_their_first_rows(babbler: Translator) -> None:
@@ -352,7 +358,7 @@ def test_runs_of_two_lengths_share_their_first_rows(babbler: Translator) -> None
             q, k = m.weights.shape[1:]
             assert (m.weights == other.weights[:, :q, :k] - whole.weights[:, :q, :k]).all()
             assert m.query_tokens == whole.query_tokens[:q]
-            assert m.broken_key_tokens == other.key_tokens[:k]
+            assert m.modified_key_tokens == other.key_tokens[:k]
 
 
 def every(run: Translation) -> list[Any]:
@@ -373,7 +379,7 @@ def test_a_swapped_word_shows_on_both_axes(toy: Translator) -> None:
     run = toy.translate("ich mochte ein bier")
     found = compare(run, toy.translate("ich mochte ein bier", interventions=Interventions((SwapWord(3, "cola"),))))
     assert found.maps[0].key_tokens[3] == "bier"
-    assert found.maps[0].broken_key_tokens[3] == "cola"
+    assert found.maps[0].modified_key_tokens[3] == "cola"
 
 
 def test_networks_of_two_shapes_are_not_compared(toy: Translator, babbler: Translator) -> None:

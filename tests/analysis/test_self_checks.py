@@ -10,7 +10,7 @@ import torch
 
 from transformer import AttentionMap, Transformer, Translation, Translator
 from transformer.analysis import self_checks as correctness
-from transformer.analysis.self_checks import Check, check, torchs_transformer
+from transformer.analysis.self_checks import Check, check, to_torch_transformer
 from transformer.inference.attention_maps import KINDS, Kind
 
 from ..networks import network
@@ -135,8 +135,8 @@ def changed(model: Transformer, name: str) -> None:
 )
 def test_weights_that_are_not_pytorchs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = Translator.load("toy", device="cpu")
-    peer = torchs_transformer(translator.checkpoint.model)
-    monkeypatch.setattr(correctness, "torchs_transformer", lambda model: peer)
+    peer = to_torch_transformer(translator.checkpoint.model)
+    monkeypatch.setattr(correctness, "to_torch_transformer", lambda model: peer)
     changed(translator.checkpoint.model, name)
     run = translator.translate("Ich möchte ein Bier")
     assert failed(translator, run) == ["torch"]
@@ -145,8 +145,8 @@ def test_weights_that_are_not_pytorchs_are_found(name: str, monkeypatch: pytest.
 
 
 def test_another_models_peer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    translator, peer = babbler_of(), torchs_transformer(network(seed=1))
-    monkeypatch.setattr(correctness, "torchs_transformer", lambda model: peer)
+    translator, peer = babbler_of(), to_torch_transformer(network(seed=1))
+    monkeypatch.setattr(correctness, "to_torch_transformer", lambda model: peer)
     assert failed(translator, translator.translate("wort3 wort1")) == ["torch"]
 
 
@@ -154,16 +154,16 @@ def test_another_models_peer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pytorch_without_one_of_the_masks_is_found(
     mask: str, toy: Translator, beer: Translation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peer = torchs_transformer(toy.checkpoint.model)
+    peer = to_torch_transformer(toy.checkpoint.model)
     monkeypatch.setattr(
-        correctness, "torchs_transformer", lambda model: lambda *x, **masks: peer(*x, **(masks | {mask: None}))
+        correctness, "to_torch_transformer", lambda model: lambda *x, **masks: peer(*x, **(masks | {mask: None}))
     )
     assert failed(toy, beer) == ["torch"]
 
 
 def test_the_peer_holds_all_our_weights_and_no_other() -> None:
     ours = network(final_norm="both", norm_first=True)
-    theirs = our_names(torchs_transformer(ours).state_dict())
+    theirs = our_names(to_torch_transformer(ours).state_dict())
     left_out = ("src_embedding", "tgt_embedding", "output_projection")
     own = {name: value for name, value in ours.state_dict().items() if not name.startswith(left_out)}
     assert theirs.keys() == own.keys()

@@ -9,7 +9,14 @@ import pytest
 import torch
 
 from transformer import Translation, Translator, Vocabulary
-from transformer.analysis.sublayer import PARTS, Inside, look_inside, parameters, record, vectors
+from transformer.analysis.sublayer import (
+    PARTS,
+    SublayerValues,
+    inspect_sublayer,
+    parameter_row,
+    record,
+    residual_stream,
+)
 from transformer.inference.attention_maps import KINDS, SUBLAYERS, Kind
 from transformer.inference.interventions import DropResidual, Interventions
 from transformer.storage.checkpoint import Checkpoint
@@ -54,8 +61,8 @@ def ran(request: pytest.FixtureRequest) -> Runs:
     return translator, translator.translate(sentences[request.param])
 
 
-def every(ran: Runs) -> list[Inside]:
-    return [look_inside(*ran, kind, layer) for kind in KINDS for layer in range(len(ran[1].attention.of(kind)))]
+def every(ran: Runs) -> list[SublayerValues]:
+    return [inspect_sublayer(*ran, kind, layer) for kind in KINDS for layer in range(len(ran[1].attention.of(kind)))]
 
 
 def close(actual: np.ndarray, expected: np.ndarray) -> None:
@@ -67,10 +74,10 @@ def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) 
     return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) * weight + bias
 
 
-def matrix(translator: Translator, seen: Inside, part: str) -> tuple[np.ndarray, np.ndarray]:
+def matrix(translator: Translator, seen: SublayerValues, part: str) -> tuple[np.ndarray, np.ndarray]:
     """The whole of a matrix, row by row, (out, in), and its biases (out,)."""
     width = seen.ff_hidden.shape[1] if part == "linear1" else seen.x.shape[1]
-    rows = [parameters(translator, seen.kind, seen.layer, part, row) for row in range(width)]
+    rows = [parameter_row(translator, seen.kind, seen.layer, part, row) for row in range(width)]
     return np.stack([weights for weights, _ in rows]), np.array([bias or 0.0 for _, bias in rows])
 
 
@@ -134,7 +141,7 @@ def test_it_is_the_run_that_was_shown(ran: Runs) -> None:
 
 def test_decoder_layers_hand_on_to_cross_attention_and_that_to_the_feed_forward(ran: Runs) -> None:
     for layer in range(len(ran[1].attention.decoder)):
-        own, cross = (look_inside(*ran, kind, layer) for kind in ("decoder", "cross"))
+        own, cross = (inspect_sublayer(*ran, kind, layer) for kind in ("decoder", "cross"))
         np.testing.assert_array_equal(cross.residual, own.sum if own.norm_first else own.norm)
         np.testing.assert_array_equal(cross.ff_residual, cross.sum if own.norm_first else cross.norm)
         np.testing.assert_array_equal(cross.layer_output, own.layer_output)
@@ -142,10 +149,10 @@ def test_decoder_layers_hand_on_to_cross_attention_and_that_to_the_feed_forward(
 
 def test_layers_hand_on_to_each_other_from_the_input_to_the_output(ran: Runs) -> None:
     translator, run = ran
-    streams, seen = vectors(translator, run), record(translator, run)
+    streams, seen = residual_stream(translator, run), record(translator, run)
     kinds: dict[str, Kind] = {"encoder": "encoder", "decoder": "decoder"}
     for stack, kind in kinds.items():
-        layers = [look_inside(*ran, kind, layer) for layer in range(len(run.attention.of(kind)))]
+        layers = [inspect_sublayer(*ran, kind, layer) for layer in range(len(run.attention.of(kind)))]
         assert len(streams[stack]) == len(layers) + 1
         read = run.source_input if stack == "encoder" else run.target_input
         close(streams[stack][0], read.input)
@@ -155,7 +162,7 @@ def test_layers_hand_on_to_each_other_from_the_input_to_the_output(ran: Runs) ->
         norm = getattr(translator.checkpoint.model, stack).norm
         out = norm(torch.tensor(streams[stack][-1])).detach().numpy()
         close(out, seen[f"{stack}.output"][0].numpy())
-    memory = look_inside(*ran, "cross", 0).memory
+    memory = inspect_sublayer(*ran, "cross", 0).memory
     np.testing.assert_array_equal(memory, seen["encoder.output"][0].numpy())
 
 
@@ -167,15 +174,15 @@ def test_nothing_in_it_can_be_changed(ran: Runs) -> None:
         assert seen.allowed.dtype == bool
         with pytest.raises(FrozenInstanceError):
             seen.layer = 0  # type: ignore[misc]
-    assert not any(array.flags.writeable for array in vectors(*ran).values())
+    assert not any(array.flags.writeable for array in residual_stream(*ran).values())
 
 
 def test_a_model_in_training_is_looked_at_without_dropout_and_left_in_training() -> None:
     translator = babbler_of(dropout=0.5)
     run = translator.translate("wort3 wort1")
-    calm = look_inside(translator, run, "cross", 1)
+    calm = inspect_sublayer(translator, run, "cross", 1)
     translator.checkpoint.model.train()
-    np.testing.assert_array_equal(look_inside(translator, run, "cross", 1).layer_output, calm.layer_output)
+    np.testing.assert_array_equal(inspect_sublayer(translator, run, "cross", 1).layer_output, calm.layer_output)
     assert translator.checkpoint.model.training
 
 
@@ -183,7 +190,7 @@ def test_a_model_in_training_is_looked_at_without_dropout_and_left_in_training()
 def test_a_matrix_without_bias_has_none(special: str, without: tuple[str, ...]) -> None:
     translator = babbler_of(**{special: False})
     for kind in SUBLAYERS:
-        none = {part for part in PARTS if parameters(translator, kind, 0, part, 0)[1] is None}
+        none = {part for part in PARTS if parameter_row(translator, kind, 0, part, 0)[1] is None}
         assert none == set(without)
 
 
@@ -192,9 +199,9 @@ def test_a_matrix_without_bias_has_none(special: str, without: tuple[str, ...]) 
 def test_a_layer_that_is_not_there_is_refused(babbler: Translator, kind: Kind, layer: int) -> None:
     run = babbler.translate("wort1")
     with pytest.raises(ValueError, match="0 to 1"):
-        look_inside(babbler, run, kind, layer)
+        inspect_sublayer(babbler, run, kind, layer)
     with pytest.raises(ValueError, match="0 to 1"):
-        parameters(babbler, kind, layer, "q_proj", 0)
+        parameter_row(babbler, kind, layer, "q_proj", 0)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +216,7 @@ def test_a_layer_that_is_not_there_is_refused(babbler: Translator, kind: Kind, l
 )
 def test_a_part_or_a_row_that_is_not_there_is_refused(babbler: Translator, part: str, row: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parameters(babbler, "cross", 0, part, row)
+        parameter_row(babbler, "cross", 0, part, row)
 
 
 @pytest.mark.parametrize("special", ["post", "pre"])
@@ -219,7 +226,7 @@ def test_without_its_residual_a_sublayer_is_alone_and_its_norm_reads_what_it_did
     stack, _, n, last = SUBLAYERS[kind]
     for sublayer, part in ((n, ""), (last, "ff_")):
         change = Interventions((DropResidual(stack, 0, sublayer),))  # type: ignore[arg-type]
-        seen = look_inside(translator, translator.translate("wort3 wort1", interventions=change), kind, 0)
+        seen = inspect_sublayer(translator, translator.translate("wort3 wort1", interventions=change), kind, 0)
         value = {name: getattr(seen, part + name) for name in ("residual", "sum", "output", "norm_input", "norm")}
         assert not value["residual"].any()
         np.testing.assert_array_equal(value["sum"], value["output"])

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.chromium import find
 from transformer import Translator
-from transformer.analysis import sweep
+from transformer.analysis import ablate_every_head
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import Interventions, Silence
 
@@ -77,7 +77,7 @@ def sweeping(checkpoint: str) -> str:
     heads = [(kind, m.layer, head) for kind in KINDS for m in whole.attention.of(kind) for head in range(m.n_heads)]
 
     def batched() -> None:
-        sweep(translator.checkpoint, [(sentence, whole.text)])
+        ablate_every_head(translator.checkpoint, [(sentence, whole.text)])
 
     def one_by_one() -> None:
         for head in heads:

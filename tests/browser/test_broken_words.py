@@ -76,7 +76,7 @@ def test_a_closed_row_looks_at_nothing(visit: Visit) -> None:
     page.keyboard.press("Home")  # another row
     expect(page.locator("#attention .say")).to_contain_text("looks")
     page.keyboard.press("ArrowRight")
-    visit.tab("Inside a head")
+    visit.tab("SublayerValues a head")
     expect(page.locator("#inside .say")).to_contain_text("may look at nothing: every score is masked")
     expect(page.locator("#stage-scores")).to_contain_text(EN["inside.scores.closed"])
     assert float(page.locator("#stage-scores .total").inner_text()) == 0

@@ -91,7 +91,7 @@ def test_any_replica_answers_any_click(replicas: Replicas, visit_at: Callable[[s
     for sentence, said in ((COLA, "i want a coke . E"), (BEER, "i want a beer . E")) * 2:
         visit.ask(sentence)
         expect(page.locator("#translation")).to_have_text(" ".join(said.split()))
-    for tab in ("Inside a head", "Positions", "Break it", "Attention"):
+    for tab in ("SublayerValues a head", "Positions", "Break it", "Attention"):
         visit.tab(tab)
         visit.settle()
     posts = [(path, number) for method, path, number in replicas.proxy.seen[begun:] if method == "POST"]
@@ -485,7 +485,7 @@ def test_a_space_works_in_another_sites_frame_without_storage(space: Server, bro
     frame.locator("#sentence input").fill(COLA)
     frame.locator("#translate").click()
     expect(frame.locator("#translation button").nth(3)).to_have_text("coke")
-    for tab in ("Attention", "Positions", "Inside a head", "Train", "Break it", "Lesson"):
+    for tab in ("Attention", "Positions", "SublayerValues a head", "Train", "Break it", "Lesson"):
         frame.get_by_role("tab", name=tab).click()
         expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()
     page.close()

@@ -14,7 +14,7 @@ import torch
 from playwright.sync_api import Browser, Page, Route, expect
 
 from transformer import TransformerConfig, Translation, Translator
-from transformer.analysis.sublayer import Inside, look_inside, parameters
+from transformer.analysis.sublayer import SublayerValues, inspect_sublayer, parameters
 from transformer.inference.attention_maps import KINDS, Kind
 from transformer.network.shapes import shapes
 
@@ -60,8 +60,8 @@ def run(checkpoint: str, sentence: str | None = None) -> Translation:
 
 
 @cache
-def inside(checkpoint: str, kind: Kind, layer: int, sentence: str | None = None) -> Inside:
-    return look_inside(translator(checkpoint), run(checkpoint, sentence), kind, layer)
+def inside(checkpoint: str, kind: Kind, layer: int, sentence: str | None = None) -> SublayerValues:
+    return inspect_sublayer(translator(checkpoint), run(checkpoint, sentence), kind, layer)
 
 
 # ---- decimal arithmetic
@@ -123,7 +123,7 @@ class Head:
         self.view = self.page.locator("#inside")
         self.page.locator("#checkpoint").wait_for()
         self.choose_model(checkpoint)
-        visit.tab("Inside a head")
+        visit.tab("SublayerValues a head")
         expect(self.view.locator(".stage")).to_have_count(len(STAGES))
 
     def choose_model(self, checkpoint: str) -> None:
@@ -227,7 +227,7 @@ CLICKED = """async (cells) => {
 }"""  # noqa: E501
 
 
-def shown_by(data: Inside, look: Look) -> dict[str, np.ndarray]:
+def shown_by(data: SublayerValues, look: Look) -> dict[str, np.ndarray]:
     """Every row of cells and its numbers, as the model computed them."""
     _, _, _, head, query = look
     q, k, v, weights = data.q[head, query], data.k[head], data.v[head], data.weights[head, query]
@@ -278,11 +278,11 @@ def drawn(browser: Browser, url: str) -> Iterator[dict[Look, dict[str, Any]]]:
 DRAWN_TWICE = ("output", "ff_output")  # where they are made, and where they are added
 
 
-def of(look: Look, sentence: str | None = None) -> Inside:
+def of(look: Look, sentence: str | None = None) -> SublayerValues:
     return inside(look.checkpoint, look.kind, look.layer, sentence)
 
 
-def expect_cells(drawn: dict[str, Any], data: Inside, look: Look) -> None:
+def expect_cells(drawn: dict[str, Any], data: SublayerValues, look: Look) -> None:
     """No number is missing, and none is another's."""
     assert drawn["stages"] == [f"stage-{name}" for name in STAGES]
     expected = shown_by(data, look)
@@ -325,7 +325,7 @@ def expect_dot(line: dict[str, Any], a: np.ndarray, b: np.ndarray, bias: float |
     assert numbers(line["text"]) == [*read, number(shown)]
 
 
-def expect_attention(lines: list[dict[str, Any]], data: Inside, look: Look, j: int, asked: str) -> None:
+def expect_attention(lines: list[dict[str, Any]], data: SublayerValues, look: Look, j: int, asked: str) -> None:
     """From q · k to the weight, as far as was asked."""
     _, _, _, head, query = look
     q, k = data.q[head, query], data.k[head, j]
@@ -396,7 +396,7 @@ def expect_norm(line: dict[str, Any], row: np.ndarray, i: int, gain: float, bias
     assert numbers(line["text"]) == [x, mean, deviation, gain_, bias_, number(result)]
 
 
-def expect_arithmetic(answer: dict[str, Any], data: Inside, look: Look) -> None:
+def expect_arithmetic(answer: dict[str, Any], data: SublayerValues, look: Look) -> None:
     """What the panel says of one cell, held to the model and to its own digits."""
     checkpoint, kind, layer, head, query = look
     what, _, j = answer["name"].partition(":")
@@ -479,7 +479,7 @@ def test_the_arithmetic_of_a_cell_adds_up(visit: Visit, checkpoint: str) -> None
 # ---- the table of a look, and the columns of numbers
 
 
-def expect_table(rows: list[dict[str, str]], total: str, data: Inside, look: Look) -> list[str]:
+def expect_table(rows: list[dict[str, str]], total: str, data: SublayerValues, look: Look) -> list[str]:
     """The model's numbers, masked where they must be. Returns the cells that do not follow from those beside them."""
     _, _, _, head, query = look
     q, d = data.q[head, query].astype(float), data.head_dim
@@ -752,7 +752,7 @@ def test_every_shape_leads_to_its_stage(visit: Visit) -> None:
     expect(rows.first).to_be_visible()
     wrong = []
     for name in rows.evaluate_all("all => all.map((row) => row.dataset.stage)"):
-        visit.tab("Inside a head")
+        visit.tab("SublayerValues a head")
         if name in STAGE_OF:
             page.look(Look("toy", "decoder" if name.startswith(("encoder", "cross")) else "encoder", 1, 1, 1))
         rows.and_(visit.page.locator(f"[data-stage={name}]")).get_by_role("button").click()
@@ -790,11 +790,11 @@ def test_a_tab_that_was_clicked_early_stays_open(visit: Visit) -> None:
     held: list[Route] = []
     visit.page.route("**/js/shell/header.js", lambda route: held.append(route))
     visit.open()
-    visit.tab("Inside a head")
+    visit.tab("SublayerValues a head")
     for route in held:
         route.continue_()
     visit.page.locator("#checkpoint").wait_for()
-    expect(visit.page.get_by_role("tab", name="Inside a head")).to_have_attribute("aria-selected", "true")
+    expect(visit.page.get_by_role("tab", name="SublayerValues a head")).to_have_attribute("aria-selected", "true")
     expect(visit.page.locator("#inside .stage")).to_have_count(len(STAGES))
 
 

@@ -177,7 +177,7 @@ class Reader:
 
     def read_inside(self) -> None:
         page = self.page
-        self.visit.tab("Inside a head")
+        self.visit.tab("SublayerValues a head")
         for kind in ("encoder", "decoder", "cross"):
             page.locator(f"#inside button[value={kind}]").click()
             heading = page.locator("#inside .say")
@@ -311,7 +311,7 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader
     reader.visit.tab("Positions")
     expect(page.locator("#positions .hint").last).not_to_be_empty()
     reader.look()
-    reader.visit.tab("Inside a head")
+    reader.visit.tab("SublayerValues a head")
     expect(page.locator("#inside .say")).not_to_be_empty()
     reader.look()
     reader.visit.tab("Lesson")
@@ -326,7 +326,7 @@ def test_on_a_phone_the_tabs_are_in_the_visitors_language_too(reader: Reader) ->
     reader.page.set_viewport_size({"width": 390, "height": 844})
     reader.open()
     buttons = reader.page.locator(".tab-wrapper > :not([aria-hidden]) button:visible")  # the others are for measuring
-    assert {"⟦Translate⟧", "⟦Inside a head⟧"} <= set(buttons.all_inner_texts())
+    assert {"⟦Translate⟧", "⟦SublayerValues a head⟧"} <= set(buttons.all_inner_texts())
     assert buttons.count() >= 5
     named = "all => all.map(each => each.getAttribute('aria-label') ?? each.innerText)"
     assert [name for name in buttons.evaluate_all(named) if not name.startswith("⟦")] == []

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from transformer import Translation, Translator
-from transformer.analysis.sublayer import Inside, look_inside, vectors
+from transformer.analysis.sublayer import SublayerValues, inspect_sublayer, residual_stream
 from transformer.inference.translator import positional_encoding
 from transformer.network.shapes import shapes
 from transformer.web.api.decoding import forced
@@ -155,7 +155,7 @@ class Answers:
         self.query = at.query if at.kind == "encoder" else words[-1]
         self.word = self.run.source[self.query]
         self.layer = min(at.layer, self.config.num_encoder_layers - 1)
-        self.data: Inside = look_inside(self.model, self.run, "encoder", self.layer)
+        self.data: SublayerValues = inspect_sublayer(self.model, self.run, "encoder", self.layer)
 
     def fill(self, key: str, /, **places: object) -> str:
         return fill(key, self.language, **places)
@@ -219,7 +219,7 @@ class Answers:
         }
 
     def stack(self) -> tuple[str, dict[str, Any]]:
-        stream = vectors(self.model, self.run)["encoder"][:, self.query].astype(float)
+        stream = residual_stream(self.model, self.run)["encoder"][:, self.query].astype(float)
         moves = np.linalg.norm(np.diff(stream, axis=0), axis=1)
         layer = int(moves.argmax()) + 1
         places = {"word": self.word, "layers": len(moves), "layer": layer, "distance": signed(moves.max())}
@@ -350,7 +350,7 @@ def expect_figure(name: str, seen: dict[str, Any], answers: Answers) -> None:
     elif name == "heads":
         assert seen["heads"] == list(range(answers.config.n_heads))
     elif name == "stack":
-        stream = vectors(answers.model, run)["encoder"][:, query]
+        stream = residual_stream(answers.model, run)["encoder"][:, query]
         np.testing.assert_allclose([float(v) for *_, v in seen["cells"]], stream.ravel(), atol=2e-5)
     elif name in ("masked", "cross"):
         layers = run.attention.decoder if name == "masked" else run.attention.cross

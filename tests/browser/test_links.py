@@ -58,7 +58,7 @@ def expect_seen(page: Page, expected: dict[str, Any]) -> None:
 
 
 def encoder_as_lines(visit: Visit) -> None:
-    visit.tab("Inside a head")
+    visit.tab("SublayerValues a head")
     visit.page.locator("#inside button[value=encoder]").click()
     visit.page.locator("#inside .queries button").nth(2).click()
     visit.tab("Attention")
@@ -87,7 +87,7 @@ def gold_in_a_table(visit: Visit) -> None:
 
 
 def inside_the_decoder(visit: Visit) -> None:
-    visit.tab("Inside a head")
+    visit.tab("SublayerValues a head")
     visit.page.locator("#inside button[value=decoder]").click()
     layers, heads = visit.page.locator("#inside .pickers [role=group]").all()
     layers.get_by_role("button", name="2").click()

@@ -108,7 +108,7 @@ def test_ten_pairs_of_another_language_become_a_model_and_come_back_from_its_fil
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
     visit.tab("Attention")
     expect(page.locator("#attention .large")).to_contain_text("ella")
-    visit.tab("Inside a head")
+    visit.tab("SublayerValues a head")
     expect(page.locator("#inside")).to_contain_text("bread")
 
     # Its file brings it back to another visitor, who could not have seen it before.

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from transformer import Translation, Translator
-from transformer.analysis import compare, sweep
+from transformer.analysis import ablate_every_head, compare
 from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import Interventions
@@ -79,12 +79,12 @@ def expect_compared(page: Page, whole: Translation, run: Translation, kind: Any,
     expect(rows).to_have_count(len(steps))
     for row, step in zip(rows.all(), steps, strict=True):
         words = row.locator("td .word").all_text_contents()
-        assert words == [each.token for each in (step.unbroken, step.broken) if each]
+        assert words == [each.token for each in (step.baseline, step.modified) if each]
         change = row.get_attribute("data-change")
-        if step.kept is None or step.unbroken is None:
+        if step.kept is None or step.baseline is None:
             assert change is None
         else:
-            assert float(str(change)) == pytest.approx(step.kept - step.unbroken.probability, abs=1e-6)
+            assert float(str(change)) == pytest.approx(step.kept - step.baseline.probability, abs=1e-6)
 
 
 # ---- changes by click ----
@@ -225,7 +225,7 @@ def test_one_click_draws_what_each_head_is_worth(visit: Visit, on: str) -> None:
     page.locator("#whatif .score[data-drop]").first.wait_for()
     checkpoint = translator("classroom").checkpoint
     run = broken("classroom", FLAGSHIP)
-    expected = sweep(checkpoint, [(FLAGSHIP, run.text)] if on == "sentence" else HELD_OUT)
+    expected = ablate_every_head(checkpoint, [(FLAGSHIP, run.text)] if on == "sentence" else HELD_OUT)
     for kind in KINDS:
         page.locator(f"#whatif .panel button[value={kind}]").click()
         drops = page.locator("#whatif .score").evaluate_all("cells => cells.map((each) => Number(each.dataset.drop))")
@@ -287,7 +287,7 @@ def test_attention_and_inside_show_the_broken_run(visit: Visit) -> None:
     expect(cells).to_have_count(4 * len(run.output))
     found = cells.evaluate_all("cells => cells.map((each) => Number(each.dataset.weight))")
     np.testing.assert_allclose(found, run.attention.cross[1].weights[5][:, :4].ravel(), atol=1e-5)
-    visit.tab("Inside a head")
+    visit.tab("SublayerValues a head")
     page.locator("#stage-scores .cell[data-name=score]").first.click()
     expect(page.locator(".arithmetic-panel")).to_contain_text("÷ √8 ÷ 2 =")
     dot, score = (

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer import Recorder, Translation, Translator
-from transformer.analysis.sublayer import look_inside, record
+from transformer.analysis.sublayer import inspect_sublayer, record
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import (
     CHANGES,
@@ -301,7 +301,7 @@ def test_the_inside_of_a_changed_run_is_that_run(babbler: Translator, change: Ch
     inner = record(babbler, run)
     for kind in KINDS:
         for layer, m in enumerate(run.attention.of(kind)):
-            one = look_inside(babbler, run, kind, layer)
+            one = inspect_sublayer(babbler, run, kind, layer)
             np.testing.assert_allclose(one.weights, m.weights, atol=1e-6)
             assert (one.allowed == m.allowed).all()
             np.testing.assert_allclose(one.residual + one.output, one.sum, atol=1e-6)
@@ -316,7 +316,7 @@ def test_what_a_sublayer_reads_is_told_truly_where_its_residual_was_dropped(babb
     plain = babbler.translate(SENTENCE)
     for layer, n in itertools.product((0, 1), (1, 2)):
         run = babbler.translate(SENTENCE, interventions=changes(DropResidual("encoder", layer, n)))
-        inside, before = (look_inside(babbler, each, "encoder", layer) for each in (run, plain))
+        inside, before = (inspect_sublayer(babbler, each, "encoder", layer) for each in (run, plain))
         np.testing.assert_allclose(inside.x, before.x, atol=1e-6)
         assert not (inside.residual if n == 1 else inside.ff_residual).any()
         q = babbler.checkpoint.model.encoder.layers[layer].self_attn.q_proj(torch.tensor(inside.x.copy()))

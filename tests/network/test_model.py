@@ -95,7 +95,7 @@ def test_large_vocabularies_have_the_shapes_of_the_second_table() -> None:
         (2, {"d_model": 10, "n_heads": 1, "d_ff": 7, "num_encoder_layers": 1}),
     ],
 )
-def test_it_agrees_with_pytorchs_transformer(seed: int, sizes: dict[str, int], norm_first: bool) -> None:
+def test_it_agrees_with_pyto_torch_transformer(seed: int, sizes: dict[str, int], norm_first: bool) -> None:
     ours = network(seed, **sizes, norm_first=norm_first, final_norm="both")
     c = ours.config
     theirs = nn.Transformer(

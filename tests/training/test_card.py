@@ -9,7 +9,7 @@ from transformer import Transformer, Translator
 from transformer.data import TOY
 from transformer.inference.attention_maps import KINDS
 from transformer.storage.checkpoint import FOLDER, load_checkpoint
-from transformer.training.card import MapFigures, map_figures, strongest_look, write_card
+from transformer.training.card import MapFigures, largest_cross_weight, map_figures, write_card
 from transformer.training.evaluation import score_held_out, scores_table
 
 CARD = (FOLDER / "toy" / "card.md").read_text()
@@ -80,7 +80,7 @@ def test_the_first_encoder_layer_is_not_saturated(figures: MapFigures) -> None:
 def test_the_figures_are_those_of_the_translations(toy: Translator, figures: MapFigures) -> None:
     beer, coke = (toy.translate(source) for source, _ in TOY.pairs)
     looks = [run.attention.cross[i].weights[:, 3, 3] for run in (beer, coke) for i in range(6)]  # a, bier or cola
-    assert strongest_look(beer.attention, 3, 3) == max(look.max() for look in looks[:6])
+    assert largest_cross_weight(beer.attention, 3, 3) == max(look.max() for look in looks[:6])
     assert figures.telling == min(max(look.max() for look in looks[:6]), max(look.max() for look in looks[6:]))
     entropies = [run.attention.encoder[2].entropy().mean() for run in (beer, coke)]
     assert figures.entropy["encoder"][2] == pytest.approx(sum(entropies) / 2)

@@ -1,15 +1,15 @@
 """Every number of a sublayer, self-checks, head ablation, and two runs side by side."""
 
-from .head_ablation import Silenced, Sweep, silence_each_head, sweep
+from .head_ablation import AblationSweep, HeadAblation, ablate_cross_attention, ablate_every_head
 from .run_comparison import Comparison, MapDifference, StepPair, compare
 
 __all__ = [
+    "AblationSweep",
     "Comparison",
+    "HeadAblation",
     "MapDifference",
-    "Silenced",
     "StepPair",
-    "Sweep",
+    "ablate_cross_attention",
+    "ablate_every_head",
     "compare",
-    "silence_each_head",
-    "sweep",
 ]

@@ -1,6 +1,6 @@
-"""A run as a Jupyter notebook (nbformat 4.5) that makes it again and checks it. Knows nothing of the page.
+"""A Jupyter notebook (nbformat 4.5) that repeats a run and checks it. Knows nothing of the page.
 
-The sentence is somebody else's text: in code it stands as one Python literal, in text inside a code span.
+The sentence is untrusted: in code it is one Python literal, in Markdown it is inside a code span.
 """
 
 import json
@@ -10,18 +10,17 @@ from ..inference.translator import Translation
 
 _TITLE = """# Attention, bitte
 
-{sentence} is, to the checkpoint {checkpoint}, {text}
+{sentence} is translated by the checkpoint {checkpoint} as {text}
 
-The cells below make that translation again, on this machine, and check what its attention maps say. They need the
-project and its requirements: run the notebook from the project's folder, or name that folder in the environment
-variable `TRANSFORMER_HOME`."""
+The cells below repeat that translation on this machine and check its attention maps. They need the project and its
+requirements: run the notebook from the project's folder, or set the environment variable `TRANSFORMER_HOME` to it."""
 
 _LOAD = """import os
 import sys
 from pathlib import Path
 
 home = Path(os.environ.get("TRANSFORMER_HOME", ".")).resolve()
-assert (home / "transformer" / "translator.py").exists(), f"{{home}} is not the project: set TRANSFORMER_HOME"
+assert (home / "transformer" / "__init__.py").exists(), f"{{home}} is not the project: set TRANSFORMER_HOME"
 sys.path.insert(0, str(home))
 
 from transformer import Translator
@@ -33,16 +32,16 @@ run = translator.translate(SENTENCE{changed})
 assert run.text == {text!r}, run.text
 run"""
 
-_CHANGED_TEXT = """## What was changed
+_CHANGED_TEXT = """## Interventions
 
-The run is not the network's own: `CHANGES` below were made in it. Leave them out, and it is."""
+This run was modified by `CHANGES` below. Leave them out for the original run."""
 
 _CHANGED = """CHANGES = {changes!r}"""
 
 _TABLE_TEXT = """## Every weight, as a table
 
 Layers, heads and positions count from 0. The head below is the one of the last layer's cross-attention that is
-furthest from looking everywhere alike. It is one head, not *the* attention."""
+furthest from uniform attention. It is one head, not *the* attention."""
 
 _TABLE = """table = run.table()
 table.head()"""
@@ -54,7 +53,7 @@ one_head.pivot(index=["query", "query_token"], columns=["key", "key_token"], val
 
 _DRAW_TEXT = """## The head, drawn
 
-Rows are what the decoder read, columns the source: row t was looking while output t was said."""
+Rows are decoder inputs, columns are source tokens: row t attends while output t is predicted."""
 
 _DRAW = """import plotly.graph_objects as go
 
@@ -71,27 +70,27 @@ Attention(Q, K, V) = softmax(QKᵀ / √d) V (§3.2.1)."""
 
 _INSIDE = """import numpy as np
 
-from transformer.inside import look_inside
+from transformer.analysis.sublayer import inspect_sublayer
 
-inside = look_inside(translator, run, "cross", attention.layer)
+inside = inspect_sublayer(translator, run, "cross", attention.layer)
 scores = inside.q[head] @ inside.k[head].T / np.sqrt(inside.head_dim)
-scores = np.where(inside.allowed, scores, -np.inf)  # nobody looks at padding
+scores = np.where(inside.allowed, scores, -np.inf)  # padding is masked
 weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
 weights = weights / weights.sum(axis=-1, keepdims=True)
 assert np.allclose(weights, attention.weights[head], atol=1e-5)
 assert np.allclose(weights @ inside.v[head], inside.head_output[head], atol=1e-5)
 weights.round(3)"""
 
-# Where the network was changed, its scores and what is made of the weights may be other than the formula's.
+# Under interventions the scores, and the use of the weights, may differ from the formula.
 _INSIDE_TEXT_OF_CHANGED = """## The same head's weights by hand
 
-Softmax of the scores as they were after the changes; a row that may look at nothing has weights of 0."""
+The softmax of the modified scores; a fully masked row has weights of 0."""
 
 _INSIDE_OF_CHANGED = """import numpy as np
 
-from transformer.inside import look_inside
+from transformer.analysis.sublayer import inspect_sublayer
 
-inside = look_inside(translator, run, "cross", attention.layer)
+inside = inspect_sublayer(translator, run, "cross", attention.layer)
 powers = np.exp(inside.scores[head] - inside.scores[head].max(axis=-1, keepdims=True)) * inside.allowed
 sums = powers.sum(axis=-1, keepdims=True)
 weights = np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0)
@@ -100,16 +99,16 @@ weights.round(3)"""
 
 _CHECK_TEXT = """## Is it true?
 
-Rows sum to 1, masked cells are 0, decoding word by word on a cache agrees with one pass over the whole, and that
-pass agrees with PyTorch's own `nn.Transformer` on the same weights."""
+Rows sum to 1, masked cells are 0, cached decoding agrees with one full pass, and that pass agrees with PyTorch's
+`nn.Transformer` on the same weights."""
 
-# Without torch.nn, which cannot be changed alike, and without what does not hold where a word may look at later ones.
+# Without torch.nn, which cannot be modified in the same way; see self_checks.check.
 _CHECK_TEXT_OF_CHANGED = """## Is it true?
 
-Rows that may look at anything sum to 1, masked cells are 0, and what was said step by step is what one pass over the
-whole says, as far as the changes let that be."""
+Rows that are not fully masked sum to 1, masked cells are 0, and the decoding steps agree with one full pass, where
+the interventions allow that."""
 
-_CHECK = """from transformer.correctness import check
+_CHECK = """from transformer.analysis.self_checks import check
 
 checks = check(translator, run)
 for each in checks:
@@ -118,17 +117,17 @@ assert all(each.ok for each in checks)"""
 
 
 def notebook(run: Translation, checkpoint: str) -> str:
-    """The notebook's file, of a run without a probe and without forced words; its interventions are made again.
+    """The notebook as JSON text, for a run without a probe and without forced words; it repeats its interventions.
 
     Args:
-        checkpoint: what `Translator.load` finds the run's model by.
+        checkpoint: the argument of `Translator.load` for the run's model.
     """
     exact = {"sentence": run.sentence, "checkpoint": checkpoint, "text": run.text}
     shown = {name: _span(text) for name, text in exact.items()}
     changes = run.interventions.to_json()
     changed = [_markdown("changed-text", _CHANGED_TEXT), _code("changed", _CHANGED.format(changes=changes))]
     how = ", interventions=Interventions.parse(CHANGES)" if changes else ""
-    importing = "from transformer.interventions import Interventions\n" if changes else ""
+    importing = "from transformer.inference.interventions import Interventions\n" if changes else ""
     cells = [
         _markdown("title", _TITLE.format(**shown)),
         *(changed if changes else []),
@@ -164,5 +163,5 @@ def _code(name: str, source: str) -> dict[str, Any]:
 
 
 def _span(text: str) -> str:
-    """Markdown code on one line, which text without a backtick cannot leave. Spaces inside keep it from being empty."""
+    """Markdown code on one line, without the backticks that would end it. The spaces keep it from being empty."""
     return f"` {' '.join(text.replace('`', '').split())} `"

@@ -1,4 +1,4 @@
-"""Two runs side by side: the unbroken one and the broken one. Data only, no torch.
+"""Two runs side by side: the baseline and the modified one. Data only, no torch.
 
 H heads, Q queries, K keys.
 """
@@ -13,28 +13,28 @@ from ..inference.translator import Translation, TranslationStep
 
 @dataclass(frozen=True)
 class StepPair:
-    """What both runs said at one step; a side is None where that run had already ended.
+    """One decoding step of both runs; a side is None if that run had already ended.
 
     Attributes:
-        same_input: whether both had said the same so far, so that the probabilities answer the same question.
-        kept: what the broken run gave the unbroken run's word; None where either side is.
+        same_input: whether both runs had output the same prefix, so that their probabilities compare.
+        kept: the probability of the baseline's token in the modified run; None if either side is None.
     """
 
-    unbroken: TranslationStep | None
-    broken: TranslationStep | None
+    baseline: TranslationStep | None
+    modified: TranslationStep | None
     same_input: bool
     kept: float | None
 
 
 @dataclass(frozen=True, eq=False)
 class MapDifference:
-    """One layer's map of the broken run minus the unbroken one's, on the rows and columns that both have.
+    """One layer's map of the modified run minus the baseline's, on the rows and columns that both have.
 
     Attributes:
         weights: (H, Q, K), from -1 to 1, read-only.
-        allowed: (Q, K), bool: whether either run let the query look at the key.
-        query_tokens, key_tokens: of the unbroken run.
-        broken_query_tokens, broken_key_tokens: of the broken one, which may have read other words.
+        allowed: (Q, K), bool: whether the cell was open in either run.
+        query_tokens, key_tokens: of the baseline.
+        modified_query_tokens, modified_key_tokens: of the modified run, which may have read other words.
     """
 
     kind: Kind
@@ -43,46 +43,46 @@ class MapDifference:
     allowed: np.ndarray
     query_tokens: tuple[str, ...]
     key_tokens: tuple[str, ...]
-    broken_query_tokens: tuple[str, ...]
-    broken_key_tokens: tuple[str, ...]
+    modified_query_tokens: tuple[str, ...]
+    modified_key_tokens: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a change changed."""
+    """The differences between two runs."""
 
     same_text: bool
     steps: tuple[StepPair, ...]
     maps: tuple[MapDifference, ...]
 
 
-def compare(unbroken: Translation, broken: Translation) -> Comparison:
-    """Set two runs of one network side by side; rows and columns are matched by their position.
+def compare(baseline: Translation, modified: Translation) -> Comparison:
+    """Compare two runs of one network; rows and columns are matched by position.
 
     Raises:
-        ValueError: they are of networks of two shapes.
+        ValueError: the networks have different shapes.
     """
-    count = max(len(unbroken.steps), len(broken.steps))
+    count = max(len(baseline.steps), len(modified.steps))
     maps = []
     for kind in KINDS:
-        ours, theirs = unbroken.attention.of(kind), broken.attention.of(kind)
+        ours, theirs = baseline.attention.of(kind), modified.attention.of(kind)
         if len(ours) != len(theirs):
             raise ValueError(f"{len(ours)} and {len(theirs)} layers of {kind} attention cannot be compared")
         maps += [_difference(one, two) for one, two in zip(ours, theirs, strict=True)]
     return Comparison(
-        same_text=unbroken.text == broken.text,
-        steps=tuple(_step(unbroken, broken, t) for t in range(count)),
+        same_text=baseline.text == modified.text,
+        steps=tuple(_step(baseline, modified, t) for t in range(count)),
         maps=tuple(maps),
     )
 
 
-def _step(unbroken: Translation, broken: Translation, t: int) -> StepPair:
-    one = unbroken.steps[t] if t < len(unbroken.steps) else None
-    two = broken.steps[t] if t < len(broken.steps) else None
+def _step(baseline: Translation, modified: Translation, t: int) -> StepPair:
+    one = baseline.steps[t] if t < len(baseline.steps) else None
+    two = modified.steps[t] if t < len(modified.steps) else None
     kept = None
     if one and two:
         kept = next(candidate.probability for candidate in two.candidates if candidate.token == one.token)
-    return StepPair(one, two, unbroken.output[:t] == broken.output[:t], kept)
+    return StepPair(one, two, baseline.output[:t] == modified.output[:t], kept)
 
 
 def _difference(one: AttentionMap, two: AttentionMap) -> MapDifference:

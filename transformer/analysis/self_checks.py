@@ -1,4 +1,4 @@
-"""Is what the page shows true? Four measurements on one run, each against a limit.
+"""Checks of a run: four measurements, each against a limit.
 
 S source, T target, H heads, D model width, V target vocabulary.
 """
@@ -20,7 +20,7 @@ from .sublayer import ids, record
 
 @dataclass(frozen=True)
 class Check:
-    """What was measured, by how much it is off at most, and how much it may be."""
+    """One measurement: its largest error and the error that is allowed."""
 
     name: str
     error: float
@@ -28,21 +28,20 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        return self.error <= self.limit  # what is not a number is not below anything
+        return self.error <= self.limit  # NaN fails
 
 
 def check(translator: Translator, run: Translation) -> list[Check]:
     """Measure a run of this translator.
 
-    rows: how far the weights of a row are from summing to 1; a row that may look at nothing is left out.
-    masked: the largest weight in a cell that the mask forbids.
-    cached: how far maps and probabilities, decoded word by word on a cache, are from one pass over the whole.
-    torch: how far that pass's decoder output and logits are from torch.nn.Transformer's on the same weights.
+    rows: how far the weights of a row are from summing to 1; fully masked rows are left out.
+    masked: the largest weight in a masked cell.
+    cached: how far maps and probabilities of cached decoding are from those of one full pass.
+    steps: the same for a run that was decoded without a cache, because an intervention changed its inside.
+    torch: how far the decoder output and logits of the full pass are from torch.nn.Transformer's with these weights.
 
-    steps: the same as cached, of a run that was decoded without a cache, because it was changed inside.
-
-    A run under interventions has the checks that mean something of it: PyTorch's network cannot be changed alike, and
-    where a word may look at later ones, one pass over the whole knows more than the steps did.
+    Under interventions some checks are left out: torch.nn.Transformer cannot be modified in the same way, and if a
+    position may attend to later ones, the full pass reads more than the decoding steps did.
     """
     seen = record(translator, run)
     maps = [m for kind in KINDS for m in run.attention.of(kind)]
@@ -58,15 +57,15 @@ def check(translator: Translator, run: Translation) -> list[Check]:
     return checks
 
 
-def torchs_transformer(ours: Transformer) -> nn.Transformer:
-    """PyTorch's own encoder and decoder with our weights: those of all but the stacked projections are shared.
+def to_torch_transformer(ours: Transformer) -> nn.Transformer:
+    """torch.nn.Transformer with our weights; all but the stacked projections share memory.
 
-    It has no dropout and is left in training mode, because in evaluation mode it runs on a fast path that has rules of
-    its own for padding.
+    It has no dropout and stays in training mode: in evaluation mode it takes a fast path that treats padding
+    differently.
     """
     c = ours.config
     shape: dict[str, Any] = {"dim_feedforward": c.d_ff, "dropout": 0.0, "norm_first": c.norm_first, "batch_first": True}
-    with torch.device("meta"):  # weights of no size, that nobody initialises
+    with torch.device("meta"):  # no memory is allocated or initialised
         theirs = nn.Transformer(
             c.d_model,
             c.n_heads,
@@ -89,7 +88,7 @@ def torchs_transformer(ours: Transformer) -> nn.Transformer:
 
 
 def _ours(name: str, weights: dict[str, Tensor], width: int) -> Tensor:
-    """Our weights under PyTorch's name; a bias that we do without is zeros there."""
+    """Our weights under PyTorch's name; a bias that we do not have becomes zeros."""
     name = name.replace("multihead_attn", "cross_attn")
     if "in_proj_" in name:  # queries, keys and values stacked in one matrix
         parts = ("q_proj.", "k_proj.", "v_proj.")
@@ -105,7 +104,7 @@ def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor
     src, tgt = ids(translator, run)
     padding = src == model.config.pad_id  # PyTorch's True = may NOT attend
     with evaluating(model):
-        decoded = torchs_transformer(model)(
+        decoded = to_torch_transformer(model)(
             seen["encoder.input"],
             seen["decoder.input"],
             tgt_mask=~causal_mask(tgt.size(1), device=tgt.device),
@@ -121,16 +120,16 @@ def _from_a_full_pass(
     translator: Translator, run: Translation, maps: list[AttentionMap], seen: dict[str, Tensor]
 ) -> float:
     vocab = translator.checkpoint.tgt_vocab.ids
-    said = np.zeros((len(run.steps), len(vocab)))  # (T, V)
-    for row, step in zip(said, run.steps, strict=True):
+    decoded = np.zeros((len(run.steps), len(vocab)))  # (T, V)
+    for row, step in zip(decoded, run.steps, strict=True):
         for candidate in step.candidates:
             row[vocab[candidate.token]] = candidate.probability
-    changes = [said - read_only(seen["logits"][0].softmax(dim=-1))]
+    differences = [decoded - read_only(seen["logits"][0].softmax(dim=-1))]
     for m in maps:
-        changes.append(m.weights - read_only(seen[SUBLAYERS[m.kind].tap(m.layer, "weights")][0]))
-    return _largest(changes)
+        differences.append(m.weights - read_only(seen[SUBLAYERS[m.kind].tap(m.layer, "weights")][0]))
+    return _largest(differences)
 
 
 def _largest(differences: list[np.ndarray]) -> float:
-    """Of their sizes; not a number where one of them is none."""
+    """The largest absolute difference; NaN if there is one."""
     return float(np.max([np.abs(each).max(initial=0.0) for each in differences]))

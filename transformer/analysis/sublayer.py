@@ -1,4 +1,4 @@
-"""One attention sublayer from the inside: every number between what it reads and what leaves its layer.
+"""Every number of one attention sublayer and its layer, from input to output.
 
 Q queries, K keys, S source, T target, H heads, D model width, d one head's width, F feed-forward width, L layers.
 """
@@ -20,23 +20,23 @@ PARTS = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
 
 
 @dataclass(frozen=True, eq=False)
-class Inside:
+class SublayerValues:
     """One attention sublayer and the feed-forward of its layer, as one run computed them. Arrays are read-only float32.
 
     Post-norm (§3.1): residual = x, sum = norm_input = residual + output, norm = LayerNorm(norm_input). Pre-norm:
-    residual = norm_input, x = norm = LayerNorm(norm_input), sum = residual + output. Where an intervention dropped the
-    residual, that alone is 0. The feed-forward's `ff_` arrays are related alike.
+    residual = norm_input, x = norm = LayerNorm(norm_input), sum = residual + output. If an intervention dropped the
+    residual connection, only `residual` is 0. The feed-forward's `ff_` arrays relate in the same way.
 
     Attributes:
         queries, keys: the tokens of the rows and the columns.
-        x, memory: what the query projection reads, and what the key and value projections read.
+        x, memory: inputs of the query projection, and of the key and value projections.
         q, k, v: projected and split into heads (§3.2.2).
-        scores: q kᵀ / sqrt(d) of every cell, those that the mask forbids included.
+        scores: q kᵀ / sqrt(d) of every cell, masked ones included.
         allowed: bool, True = may attend.
         weights, head_output: softmax over the allowed scores, and the values weighted by it.
         output: the concatenated heads after W_O.
         ff_hidden: after the ReLU (§3.3).
-        layer_output: what the next layer, or whatever follows the stack, reads.
+        layer_output: the input of the next layer, or of what follows the stack.
     """
 
     kind: Kind
@@ -78,7 +78,7 @@ class Inside:
 
 
 def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
-    """What both stacks of a run read, (1, S) and (1, T)."""
+    """The ids that the encoder and the decoder of a run read, (1, S) and (1, T)."""
     checkpoint = translator.checkpoint
     source = [checkpoint.src_vocab.ids[token] for token in run.source]
     read = [checkpoint.tgt_vocab.ids[token] for token in run.decoder_input]
@@ -86,7 +86,7 @@ def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
 
 
 def record(translator: Translator, run: Translation) -> dict[str, Tensor]:
-    """Every intermediate of one full pass over a run's own tokens, by the name that a probe sees; batch of 1."""
+    """Every intermediate of one full pass over a run's own tokens, by probe name; batch of 1."""
     model, recorder = translator.checkpoint.model, Recorder()
     changed = translator.probe(run.interventions)
     with evaluating(model):
@@ -94,11 +94,11 @@ def record(translator: Translator, run: Translation) -> dict[str, Tensor]:
     return {name: value for name, (value,) in recorder.values.items()}
 
 
-def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int) -> Inside:
-    """One sublayer of a run.
+def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer: int) -> SublayerValues:
+    """The values of one attention sublayer in a run.
 
     Args:
-        run: of this translator, without a probe; its interventions are made again.
+        run: of this translator, made without a probe; its interventions are applied.
         layer: from 0.
 
     Raises:
@@ -116,10 +116,10 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
     keys = run.decoder_input if kind == "decoder" else run.source
     allowed = seen[f"{stack}.{layer}.{sublayer}.mask"][0, 0].expand(len(queries), len(keys)).cpu().numpy().copy()
     allowed.flags.writeable = False
-    left = "sum" if norm_first else "norm"  # what leaves a sublayer
+    left = "sum" if norm_first else "norm"  # the output of a sublayer
 
     def stream(n: int) -> np.ndarray:
-        """What comes to the n-th sublayer: the residual before anybody could drop it."""
+        """The residual stream before the n-th sublayer, whether or not an intervention drops it."""
         if n > 1:
             return of(f"{left}{n - 1}")
         return read_only(seen[f"{stack}.{layer - 1}.{left}{last}" if layer else f"{stack}.input"][0])
@@ -129,7 +129,7 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
 
     x = read(n)
     norm, ff_norm = getattr(owner, f"norm{n}"), getattr(owner, f"norm{last}")
-    return Inside(
+    return SublayerValues(
         kind=kind,
         layer=layer,
         queries=queries,
@@ -166,10 +166,10 @@ def look_inside(translator: Translator, run: Translation, kind: Kind, layer: int
     )
 
 
-def vectors(translator: Translator, run: Translation) -> dict[str, np.ndarray]:
-    """Every token's vector before the first layer and after each: encoder (L + 1, S, D), decoder (L + 1, T, D).
+def residual_stream(translator: Translator, run: Translation) -> dict[str, np.ndarray]:
+    """Each token's vector before the first layer and after every layer: encoder (L + 1, S, D), decoder (L + 1, T, D).
 
-    The LayerNorm that may follow a whole stack is not in it.
+    Without the final LayerNorm of a stack.
     """
     config, seen = translator.checkpoint.model.config, record(translator, run)
     left = "sum" if config.norm_first else "norm"
@@ -181,21 +181,23 @@ def vectors(translator: Translator, run: Translation) -> dict[str, np.ndarray]:
     }
 
 
-def parameters(translator: Translator, kind: Kind, layer: int, part: str, row: int) -> tuple[np.ndarray, float | None]:
+def parameter_row(
+    translator: Translator, kind: Kind, layer: int, part: str, row: int
+) -> tuple[np.ndarray, float | None]:
     """One row of a matrix: output[row] = Σ input[j] · weights[j] + bias.
 
     Args:
-        part: one of PARTS; the feed-forward's are those of the sublayer's layer.
+        part: one of PARTS; linear1 and linear2 belong to the feed-forward of the same layer.
 
     Returns:
-        The weights (n,), one an input, and the bias, None where the matrix has none.
+        The weights (n,), one per input, and the bias, None if there is none.
 
     Raises:
         ValueError: there is no such layer, part or row.
     """
     owner = _layer(translator.checkpoint.model, kind, layer)
     if part not in PARTS:
-        raise ValueError(f"A part is one of {', '.join(PARTS)}.")
+        raise ValueError(f"The part is one of {', '.join(PARTS)}.")
     attention = owner.cross_attn if kind == "cross" else owner.self_attn
     linear: torch.nn.Linear = getattr(owner if part.startswith("linear") else attention, part)
     if not 0 <= row < linear.out_features:

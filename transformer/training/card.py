@@ -39,7 +39,9 @@ def map_figures(checkpoint: Checkpoint, corpus: Corpus) -> MapFigures:
         for run in runs
         for target_word, source_word in corpus.deciding_words.items()
         if target_word in run.output and source_word in run.source
-        for weight in [strongest_look(run.attention, run.output.index(target_word), run.source.index(source_word))]
+        for weight in [
+            largest_cross_weight(run.attention, run.output.index(target_word), run.source.index(source_word))
+        ]
     ]
     every = {kind: list(zip(*(run.attention.of(kind) for run in runs), strict=True)) for kind in KINDS}
     return MapFigures(
@@ -49,7 +51,7 @@ def map_figures(checkpoint: Checkpoint, corpus: Corpus) -> MapFigures:
     )
 
 
-def strongest_look(maps: AttentionMaps, query: int, key: int) -> float:
+def largest_cross_weight(maps: AttentionMaps, query: int, key: int) -> float:
     """The largest weight of any cross-attention head from row `query` to column `key`."""
     return float(max(layer.weights[:, query, key].max() for layer in maps.cross))
 

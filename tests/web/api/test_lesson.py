@@ -15,8 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from transformer.analysis.sublayer import PARTS, look_inside, vectors
-from transformer.analysis.sublayer import parameters as row_of_parameters
+from transformer.analysis.sublayer import PARTS, inspect_sublayer, parameter_row, residual_stream
 from transformer.inference import translator as translator_module
 from transformer.inference.attention_maps import KINDS, Kind
 from transformer.live.limits import Limits
@@ -59,7 +58,7 @@ def checkpoint(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_inside_is_sent_whole(checkpoint: str, kind: Kind) -> None:
     translator = handlers.translator(checkpoint)
-    seen = look_inside(translator, translator.translate(SENTENCES[checkpoint]), kind, 1)
+    seen = inspect_sublayer(translator, translator.translate(SENTENCES[checkpoint]), kind, 1)
     sent = asked(lesson.inside, checkpoint, kind=kind, layer=1)
     arrays = {f.name: getattr(seen, f.name) for f in fields(seen) if isinstance(getattr(seen, f.name), np.ndarray)}
     assert sent["arrays"].keys() == arrays.keys() - {"allowed"}
@@ -76,7 +75,7 @@ def test_inside_is_sent_whole(checkpoint: str, kind: Kind) -> None:
 
 def test_the_stack_is_sent_whole(checkpoint: str) -> None:
     translator = handlers.translator(checkpoint)
-    expected = vectors(translator, translator.translate(SENTENCES[checkpoint]))
+    expected = residual_stream(translator, translator.translate(SENTENCES[checkpoint]))
     sent = asked(lesson.stack, checkpoint)
     assert sent.keys() == {"encoder", "decoder"}
     for name, values in expected.items():
@@ -88,7 +87,7 @@ def test_a_row_of_parameters_makes_the_number_that_inside_shows(checkpoint: str,
     seen = asked(lesson.inside, checkpoint, kind="cross", layer=1)["arrays"]
     sent = asked(lesson.parameters, checkpoint, kind="cross", layer=1, part=part, row=37)
     weights = np.frombuffer(base64.b64decode(sent["weights"]), "<f4")
-    expected, bias = row_of_parameters(handlers.translator(checkpoint), "cross", 1, part, 37)
+    expected, bias = parameter_row(handlers.translator(checkpoint), "cross", 1, part, 37)
     np.testing.assert_array_equal(weights, expected)
     assert sent.keys() == {"weights", "bias"}
     assert sent["bias"] == bias

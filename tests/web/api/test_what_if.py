@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Translator
-from transformer.analysis import compare
-from transformer.analysis import sweep as silence_each
-from transformer.analysis.sublayer import look_inside
+from transformer.analysis import ablate_every_head, compare
+from transformer.analysis.sublayer import inspect_sublayer
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import CHANGES, Interventions
 from transformer.web.api import lesson
@@ -116,7 +115,7 @@ def test_what_is_inside_a_head_is_of_the_broken_run(checkpoint: str, change: dic
     run = translator.translate(sentence, interventions=Interventions.parse([change]))
     for kind in KINDS:
         sent = lesson.inside({**question, "kind": kind, "layer": 1})
-        seen = look_inside(translator, run, kind, 1)
+        seen = inspect_sublayer(translator, run, kind, 1)
         for name in ("scores", "weights", "head_output", "residual", "norm"):
             array = np.frombuffer(base64.b64decode(sent["arrays"][name]["data"]), "<f4")
             np.testing.assert_array_equal(array, getattr(seen, name).ravel())
@@ -163,9 +162,9 @@ def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
     assert known
     held_out = [(pair.source, pair.target) for pair in next(iter(known.held_out.values()))()[: whatif.MAX_PAIRS]]
     pairs = held_out if on == "held_out" else [(sentence, translator.translate(sentence).text)]
-    expected = silence_each(translator.checkpoint, pairs)
+    expected = ablate_every_head(translator.checkpoint, pairs)
     assert answer["sentences"] == len(pairs)
-    assert answer["unbroken"] == pytest.approx(expected.unbroken)
+    assert answer["unbroken"] == pytest.approx(expected.baseline)
     assert answer["reference"] == (None if on == "held_out" else pairs[0][1])
     for kind in KINDS:
         np.testing.assert_allclose(answer["drop"][kind], expected.drop(kind), atol=1e-6)

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...analysis.notebook import notebook as notebook_of
 from ...analysis.self_checks import check
-from ...analysis.sublayer import look_inside, vectors
-from ...analysis.sublayer import parameters as row_of_parameters
+from ...analysis.sublayer import inspect_sublayer, parameter_row, residual_stream
 from ...inference.attention_maps import Kind
 from ...inference.interventions import Interventions
 from ...live.plan import SWITCHES
@@ -47,7 +46,7 @@ def inside(question: Any) -> dict[str, Any]:
 
 @cached_per_checkpoint(64)
 def _inside(checkpoint: str, sentence: str, kind: Kind, layer: int, changes: Interventions) -> dict[str, Any]:
-    seen = look_inside(translator(checkpoint), run(checkpoint, sentence, changes), kind, layer)
+    seen = inspect_sublayer(translator(checkpoint), run(checkpoint, sentence, changes), kind, layer)
     values = {field.name: getattr(seen, field.name) for field in fields(seen)}
     return {
         **{name: values[name] for name in ("kind", "layer", "queries", "keys", "norm_first", "head_dim")},
@@ -68,7 +67,7 @@ def stack(question: Any) -> dict[str, Any]:
 
 @cached_per_checkpoint(64)
 def _stack(checkpoint: str, sentence: str, changes: Interventions) -> dict[str, Any]:
-    found = vectors(translator(checkpoint), run(checkpoint, sentence, changes))
+    found = residual_stream(translator(checkpoint), run(checkpoint, sentence, changes))
     return {name: _array(value) for name, value in found.items()}
 
 
@@ -87,7 +86,7 @@ def parameters(question: Any) -> dict[str, Any]:
 
 
 def _parameters(checkpoint: str, kind: Kind, layer: int, part: str, row: int) -> dict[str, Any]:
-    weights, bias = row_of_parameters(translator(checkpoint), kind, layer, part, row)
+    weights, bias = parameter_row(translator(checkpoint), kind, layer, part, row)
     return {"weights": floats(weights), "bias": bias}
 
 

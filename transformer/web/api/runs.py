@@ -11,7 +11,7 @@ from typing import Any
 
 import gradio as gr
 
-from ...analysis import compare, silence_each_head
+from ...analysis import ablate_cross_attention, compare
 from ...data import AlignedPair
 from ...data.vocabulary import PAD
 from ...inference.interventions import NOTHING, Interventions
@@ -156,7 +156,7 @@ def _held_out(checkpoint: str) -> dict[str, Any] | None:
 
 @cached_per_checkpoint(64)
 def _silenced(checkpoint: str, sentence: str) -> list[dict[str, Any]]:
-    return [asdict(each) for each in silence_each_head(translator(checkpoint), run(checkpoint, sentence))]
+    return [asdict(each) for each in ablate_cross_attention(translator(checkpoint), run(checkpoint, sentence))]
 
 
 def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:

@@ -4,8 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from ...analysis import compare
-from ...analysis import sweep as silence_each
+from ...analysis import ablate_every_head, compare
 from ...data.vocabulary import END, PAD, START
 from ...inference.attention_maps import KINDS
 from ...inference.interventions import Interventions
@@ -35,10 +34,10 @@ def sweep(question: Any) -> dict[str, Any]:
 @cached_per_checkpoint(64, own=16)
 def _sweep(checkpoint: str, sentence: str | None) -> dict[str, Any]:
     pairs = _held_out(checkpoint) if sentence is None else [_pair(checkpoint, sentence)]
-    found = silence_each(translator(checkpoint).checkpoint, pairs)
+    found = ablate_every_head(translator(checkpoint).checkpoint, pairs)
     return {
         "sentences": found.sentences,
-        "unbroken": found.unbroken,
+        "unbroken": found.baseline,
         "reference": pairs[0][1] if sentence is not None else None,
         "drop": {kind: found.drop(kind).tolist() for kind in KINDS},
     }
@@ -102,7 +101,7 @@ def _what_if(checkpoint: str, sentence: str, changes: Interventions) -> dict[str
         "broken": for_programs(broken),
         "same_text": both.same_text,
         "steps": [
-            {"word": step.unbroken and step.unbroken.token, "kept": step.kept, "same_input": step.same_input}
+            {"word": step.baseline and step.baseline.token, "kept": step.kept, "same_input": step.same_input}
             for step in both.steps
         ],
         "difference": {kind: [each.weights.tolist() for each in both.maps if each.kind == kind] for kind in KINDS},
