@@ -24,6 +24,7 @@ from .api import training as train
 from .api import what_if as whatif
 from .api.models import about, translator
 from .component import ASSETS, preloads, view
+from .schema import page_schema
 from .server import mcp_tools as tools
 from .server.access_log import logged
 from .server.gradio_internals import REFUSALS, Blocks
@@ -46,9 +47,13 @@ ACTIONS = (  # for programs
 ENGLISH = json.loads((ASSETS / "locales" / "en.json").read_text("utf-8"))  # until the page knows the visitor's language
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
+TABS = ("translate", "attention", "positions", "inside", "train", "break", "lesson")
+SCHEMA = json.dumps(page_schema(TABS)).replace("<", r"\u003c")  # nothing in it may end the script
+
 LAUNCH: dict[str, Any] = {
     "css_paths": [ASSETS / "style.css"],
-    "head": preloads("core/mount", "shell/header", "shell/run-bar", "tabs/translate"),  # what it opens on
+    "head": f'<script type="application/json" id="schema">{SCHEMA}</script>\n'
+    + preloads("core/mount", "shell/header", "shell/run-bar", "tabs/translate"),  # what it opens on
     "head_paths": [ASSETS / "head.html"],
     "theme": gr.themes.Base(font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     "run_history": False,  # it would write every run to the visitor's disk

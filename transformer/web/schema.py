@@ -1,0 +1,387 @@
+"""Every request that crosses the wire, and all that the page's address can hold: declared once, here.
+
+Requests are pydantic models: they validate what anybody may have written. Their answers are types in answers.py.
+`page_schema` is what the browser needs to know; `python -m transformer.web.schema` prints all of it as one JSON
+Schema, from which the types are made that the JavaScript is checked against.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import Field as DataclassField
+from dataclasses import fields
+from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ..analysis.sublayer import PARTS as MATRICES
+from ..inference.attention_maps import KINDS, Kind
+from ..inference.interventions import CHANGES, NOTHING, AnyChange, Change, Interventions, Stack
+from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
+from ..messages import CATALOGUE
+from ..mistakes import MISTAKES
+from .answers import MistakeCode, Model, Refusal, ShownRun, Symptom
+
+MAX_SEED = 2**63 - 1
+MAX_POSITIONS, MAX_DIMENSIONS = 200, 1024  # of an encoding that a visitor may ask for
+MAX_VALUES = 4096  # of one that a program may ask for: about 30 KB
+MAX_SESSION_ID = 64  # characters
+
+# ---- requests ----
+
+
+class Request(BaseModel):
+    """What anybody may have written: no value is taken for another type, and what it does not name is left aside."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+
+
+class CheckpointRequest(Request):
+    """About a checkpoint."""
+
+    checkpoint: str
+
+
+class RunRequest(CheckpointRequest):
+    """About a run without changes."""
+
+    sentence: str
+
+
+Changes = Annotated[Interventions, PlainValidator(Interventions.parse, json_schema_input_type=list[AnyChange])]
+
+
+class ChangedRunRequest(RunRequest):
+    """About a run, with the changes that are made in it."""
+
+    changes: Changes = NOTHING
+
+
+class ChooseRequest(RunRequest):
+    """Another checkpoint, while a sentence stands in the box: one of the old one's examples, or the visitor's own."""
+
+    example: bool = False
+
+
+class SurpriseRequest(CheckpointRequest):
+    """A held-out sentence of a checkpoint's corpus."""
+
+    changes: Changes = NOTHING
+
+
+class SublayerRequest(ChangedRunRequest):
+    """Every number of one attention sublayer."""
+
+    kind: Kind
+    layer: int
+
+
+class ParametersRequest(CheckpointRequest):
+    """One row of a matrix of a layer, and its bias."""
+
+    kind: Kind
+    layer: int
+    part: Literal[MATRICES]  # type: ignore[valid-type]
+    row: int
+
+
+class EncodingRequest(Request):
+    """The positional encoding as figures."""
+
+    length: int = Field(ge=1, le=MAX_POSITIONS)
+    d_model: int = Field(ge=1, le=MAX_DIMENSIONS)
+
+
+class InputRequest(ChangedRunRequest):
+    """What a stack reads."""
+
+    stack: Stack
+
+
+class SweepRequest(RunRequest):
+    """What each head is worth to one sentence, or to held-out ones."""
+
+    on: Literal["sentence", "held_out"]
+
+
+def setting(default: float, *, slider: tuple[float, float, float], **bounds: float) -> Any:
+    """A field of a request that the page has a control for.
+
+    Args:
+        slider: least, most and step of what the page offers and its address takes.
+        bounds: what a request may ask for.
+    """
+    low, high, step = slider
+    return Field(default, json_schema_extra={"min": low, "max": high, "step": step}, **bounds)  # type: ignore[call-overload]
+
+
+class BeamRequest(RunRequest):
+    """A beam search; `alpha` is of the length penalty."""
+
+    width: int = setting(4, slider=(1, MAX_BEAM_WIDTH, 1), ge=1, le=MAX_BEAM_WIDTH)
+    alpha: float = setting(0.6, slider=(0, 2, 0.1), ge=0, le=5)
+
+
+class SampleRequest(RunRequest):
+    """A translation whose words are drawn."""
+
+    temperature: float = setting(1.0, slider=(0.1, 3, 0.1), ge=0, le=100)
+    top_k: int = setting(0, slider=(0, 999_999, 1), ge=0, le=1_000_000)
+    top_p: float = setting(1.0, slider=(0.05, 1, 0.05), gt=0, le=1)
+    seed: int = setting(0, slider=(0, 999_999_999, 1), ge=0, le=MAX_SEED)
+
+
+class ForcedMistake(Request):
+    """A word that the model is made to output at a step."""
+
+    step: int
+    word: str
+
+
+class ForcedRequest(RunRequest):
+    """Teacher forcing beside free running."""
+
+    slip: ForcedMistake | None = None
+
+
+class MistakeRequest(RunRequest):
+    """A mistake of decoding, in a run."""
+
+    name: Literal[tuple(name for name, each in MISTAKES.items() if each.kind == "decoding")]  # type: ignore[valid-type]
+
+
+class AnyMistakeRequest(RunRequest):
+    """Any mistake."""
+
+    name: Literal[tuple(MISTAKES)]  # type: ignore[valid-type]
+
+
+class RowsRequest(Request):
+    """Sentence pairs as they stand in the table."""
+
+    rows: list[Any]
+
+
+class FileRequest(Request):
+    """Sentence pairs as a file, in base64; `header`: whether its first row is one, None for a guess."""
+
+    file: str
+    header: bool | None
+
+
+PairsRequest = RowsRequest | FileRequest
+SessionId = Annotated[str, Field(min_length=1, max_length=MAX_SESSION_ID)]
+
+
+class MistakeTrainingRequest(Request):
+    """A mistake of training, which small models are trained to show."""
+
+    name: Literal[tuple(name for name, each in MISTAKES.items() if each.kind == "training")]  # type: ignore[valid-type]
+    visit: SessionId
+
+
+class StopRequest(Request):
+    """The end of a training, by the name that its `run` event gave it."""
+
+    run: str
+
+
+# ---- what the browser is told ----
+
+
+class ChangeField(TypedDict):
+    """A field of a change, in the order of a link.
+
+    `position` and `positions` count from 0, and in a link from 1; `number` is written as it is.
+    """
+
+    kind: Literal["choice", "position", "positions", "number", "switch", "word"]
+    choices: NotRequired[list[str]]
+
+
+class ChangeForm(TypedDict):
+    """What a change is made of; `of_sentence`: whether it means nothing for another sentence."""
+
+    fields: dict[str, ChangeField]
+    of_sentence: bool
+
+
+class Parameter(TypedDict):
+    """One parameter of the page's address, and the state that it holds.
+
+    Attributes:
+        kind: "choice" of `choices`; "position", from 0 in the state and from 1 in the address; "number" from `min` to
+            `max` by `step`; "switch", yes or no; or one that core/address.js reads by itself.
+        state: its name there.
+        always: it is in every address; others only where they differ from their default.
+        part: only where this part of Break it is open.
+        strategy: the decoding strategy that it sets.
+        of_run: it means nothing for another run.
+    """
+
+    kind: Literal["choice", "position", "number", "switch", "checkpoint", "sentence", "changes", "language", "mistake"]
+    state: NotRequired[str]
+    default: NotRequired[str | float | bool]
+    choices: NotRequired[list[str]]
+    min: NotRequired[float]
+    max: NotRequired[float]
+    step: NotRequired[float]
+    always: NotRequired[bool]
+    part: NotRequired[str]
+    strategy: NotRequired[str]
+    of_run: NotRequired[bool]
+
+
+class PageSchema(TypedDict):
+    """All that the browser needs to know of what is declared here."""
+
+    languages: list[str]  # that there is a catalogue of; English first
+    exercises: dict[str, tuple[str, ...]]  # mistakes, and those whose causes are offered beside each
+    interventions: dict[str, ChangeForm]
+    parameters: dict[str, Parameter]  # of the address, in their order there
+    max_sentence: int  # characters
+
+
+PARTS = ("whatif", "bugs", "roads")
+STRATEGIES: dict[str, type[Request]] = {"beam": BeamRequest, "sampling": SampleRequest, "forced": ForcedRequest}
+
+
+def settings() -> dict[str, Parameter]:
+    """What every decoding strategy can be set to: the fields of its request that have a slider."""
+    return {
+        name: Parameter(
+            kind="number",
+            state=name,
+            part="roads",
+            strategy=strategy,
+            default=each.default,
+            **each.json_schema_extra,  # type: ignore[typeddict-item]
+        )
+        for strategy, request in STRATEGIES.items()
+        for name, each in request.model_fields.items()
+        if isinstance(each.json_schema_extra, dict)
+    }
+
+
+def parameters(tabs: Sequence[str]) -> dict[str, Parameter]:
+    """Of the page's address."""
+
+    def choice(name: str, choices: Sequence[str]) -> Parameter:
+        return {"kind": "choice", "state": name, "choices": list(choices), "default": choices[0], "always": True}
+
+    def position(name: str, of_run: bool = True) -> Parameter:
+        return {"kind": "position", "state": name, "default": 0, "always": True, "of_run": of_run}
+
+    return {
+        "checkpoint": {"kind": "checkpoint"},
+        "sentence": {"kind": "sentence", "max": MAX_CHARACTERS},
+        "changes": {"kind": "changes"},
+        "tab": choice("tab", tabs),
+        "part": choice("part", PARTS),
+        "exercise": choice("exercise", list(MISTAKES)),
+        "kind": {**choice("kind", KINDS), "default": "cross"},
+        "drawing": choice("drawing", ("heatmap", "lines", "table")),
+        **{name: position(name) for name in ("layer", "head", "query", "step")},
+        "stop": position("stop", of_run=False),
+        "mean": {"kind": "switch", "state": "averaged", "default": True},
+        "gold": {"kind": "switch", "state": "gold", "default": False},
+        "language": {"kind": "language"},
+        "present": {"kind": "switch", "default": False},
+        "road": {
+            "kind": "choice",
+            "state": "strategy",
+            "choices": list(STRATEGIES),
+            "default": next(iter(STRATEGIES)),
+            "part": "roads",
+        },
+        **settings(),
+        "slip": {"kind": "mistake", "state": "forcedMistake", "part": "roads", "of_run": True},
+    }
+
+
+def change_form(change: type[Change]) -> ChangeForm:
+    """Read off the fields of an intervention."""
+
+    def field_of(each: DataclassField[Any]) -> ChangeField:
+        if get_origin(each.type) is Literal:
+            return {"kind": "choice", "choices": list(get_args(each.type))}
+        if each.type is int:
+            return {"kind": "position" if each.metadata.get("counted", True) else "number"}
+        return {"kind": FIELD_KINDS[each.type]}
+
+    return {
+        "fields": {each.name: field_of(each) for each in fields(change) if each.name != "do"},
+        "of_sentence": change.of_sentence,
+    }
+
+
+FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
+    tuple[int, ...]: "positions",
+    float: "number",
+    bool: "switch",
+    str: "word",
+}
+
+
+def page_schema(tabs: Sequence[str]) -> PageSchema:
+    """What the page has in its head, for assets/js/core/schema.js; `tabs`: their names in their order."""
+    languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
+    return {
+        "languages": ["en", *sorted(languages - {"en"})],
+        "exercises": {name: each.distractors for name, each in MISTAKES.items()},
+        "interventions": {name: change_form(change) for name, change in CHANGES.items()},
+        "parameters": parameters(tabs),
+        "max_sentence": MAX_CHARACTERS,
+    }
+
+
+# ---- for the types of the JavaScript ----
+
+
+def json_schema(functions: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    """One JSON Schema of everything here.
+
+    Args:
+        functions: each server function's request and answer.
+    """
+    shared = {"Refusal": Refusal, "ShownRun": ShownRun, "Model": Model, "MistakeCode": MistakeCode, "Symptom": Symptom}
+    shared |= {"PageSchema": PageSchema, "AskEvent": ChangedRunRequest, "ChooseEvent": ChooseRequest}
+    shared |= {"SurpriseEvent": SurpriseRequest, "StopRequest": StopRequest, "MistakeTraining": MistakeTrainingRequest}
+    sides = {f"{name}.{side}": each for name, pair in functions.items() for side, each in zip(SIDES, pair, strict=True)}
+    inputs = [(name, "validation", TypeAdapter(each)) for name, each in {**shared, **sides}.items()]
+    references, schema = TypeAdapter.json_schemas(inputs)  # type: ignore[arg-type]
+    place = {name: reference for (name, _), reference in references.items()}
+    called = {name: _object({side: place[f"{name}.{side}"] for side in SIDES}) for name in functions}
+    definitions = schema["$defs"]
+    for each in definitions.values():
+        if "do" in each.get("properties", ()):
+            each["required"] = list(each["properties"])  # a change is written whole
+    root = {"ServerFunctions": _object(called), **{name: place[name] for name in shared}}
+    return _plain({**_object(root), "title": "Wire", "$defs": definitions})
+
+
+SIDES = ("request", "answer")
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _plain(schema: Any, inside: str = "") -> Any:
+    """Without the titles of fields, each of which would become a type of its own, and without fields of other names."""
+    if isinstance(schema, list):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if inside == "properties":
+        return {
+            name: {key: value for key, value in _plain(each).items() if key != "title"} for name, each in schema.items()
+        }
+    plain = {key: _plain(value, key) for key, value in schema.items()}
+    return {"additionalProperties": False, **plain} if "properties" in plain else plain
+
+
+if __name__ == "__main__":
+    from transformer.web.api import endpoints  # whose imports are of this module by its own name
+
+    print(json.dumps(endpoints.json_schema(), indent=1))
