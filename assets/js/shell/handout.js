@@ -10,7 +10,8 @@ import { shapeTable } from "../tabs/inside.js";
 import { pageAddress } from "../core/address.js";
 import { heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { painted } from "../charts/export.js";
-import { STAGES, explainCell, stageSection } from "../charts/sublayer-stages.js";
+import { explainCell } from "../charts/arithmetic.js";
+import { STAGES, stageSection } from "../charts/sublayer-stages.js";
 import { argmax, attentionRow, state, SIDES } from "../core/state.js";
 
 const WIDTH = 680; // px: what A4 holds between its margins

@@ -1,0 +1,42 @@
+// A view of one head of a recorded attention sublayer, and what the run's changes did to it.
+
+import { findChange, isSilenced, temperatureOf } from "../core/changes.js";
+
+/** @import { Child, Kind, Run, Server } from "../core/types.d.ts" */
+/** @import { Sublayer } from "../core/server-cache.js" */
+
+/**
+ * What is looked at: a query of a head. `tell` shows the arithmetic of a cell; `columns` are those of the table of scores,
+ * where it does not have all.
+ *
+ * @typedef {{
+ *   run: Run, data: Sublayer, kind: Kind, layer: number, head: number, query: number, server: Server,
+ *   signal?: AbortSignal, tell: (title: string, body: Child[]) => void, columns?: string[],
+ * }} SublayerView
+ */
+
+/** Which residual connection: "" around the attention, "ff_" around the feed-forward network. @typedef {"" | "ff_"} Part */
+
+/** Whether this head is silenced. @param {SublayerView} view */
+export const headIsSilenced = ({ run, kind, layer, head }) => isSilenced(kind, layer, head, run.changes);
+
+/** Whether any head of this layer is. @param {SublayerView} view */
+export const anyHeadIsSilenced = (view) =>
+  Array.from({ length: headCount(view) }, (_, head) => headIsSilenced({ ...view, head })).includes(true);
+
+/** @param {SublayerView} view */
+export const headCount = ({ data }) => data.arrays.q.shape[0];
+
+/** What the scores were divided by, besides √d: a product of two numbers of four digits, without what binary adds to it. @param {SublayerView} view */
+export const temperatureIn = ({ run, kind }) => Number(temperatureOf(kind, run.changes).toFixed(8));
+
+/** Whether the stream that a sublayer is added to was dropped. @param {SublayerView} view @param {Part} part */
+export function residualIsDropped({ run, kind, layer }, part) {
+  const stack = kind === "encoder" ? "encoder" : "decoder";
+  const sublayer = part ? (stack === "encoder" ? 2 : 3) : kind === "cross" ? 2 : 1;
+  return Boolean(findChange({ do: "drop_residual", stack, layer, sublayer }, run.changes));
+}
+
+/** All heads' outputs of one query, side by side. @param {SublayerView} view */
+export const concatenated = ({ data, query }) =>
+  Array.from({ length: data.arrays.head_output.shape[0] }, (_, head) => data.at("head_output", head, query)).flat();
