@@ -1,4 +1,4 @@
-"""A Chromium to drive: its shell, Playwright's own or the system's. `python -m tests.browser.chromium` brings one."""
+"""A Chromium to drive: the machine's own, else Playwright's. `python -m tests.browser.chromium` brings one."""
 
 import os
 import shutil
@@ -9,15 +9,13 @@ from pathlib import Path
 from playwright.sync_api import Playwright, sync_playwright
 
 SHELL = "chromium-headless-shell"  # the same engine without the windows: it opens a page in half the time
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = (SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def find(playwright: Playwright) -> str | None:
     """The path of a Chromium, or None where there is none."""
     own = playwright.chromium.executable_path
-    if (shell := shutil.which(SHELL)) or not Path(own).exists():
-        return shell or next((path for name in NAMES if (path := shutil.which(name))), None)
-    return own
+    return next(filter(None, map(shutil.which, NAMES)), own if Path(own).exists() else None)
 
 
 def bring(playwright: Playwright) -> str:
@@ -27,16 +25,19 @@ def bring(playwright: Playwright) -> str:
         SystemExit: neither Playwright nor the system's packages have one.
     """
     sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
-    for command in (
-        [sys.executable, "-m", "playwright", "install", "chromium"],
-        [*sudo, "apt-get", "update", "-qq"],
-        [*sudo, "apt-get", "install", "-y", "-qq", SHELL],
-        [*sudo, "apt-get", "install", "-y", "-qq", "chromium"],
+    for what, *command in (
+        ("Playwright's download of Chromium", sys.executable, "-m", "playwright", "install", "chromium"),
+        ("apt-get update", *sudo, "apt-get", "update", "-qq"),
+        (f"apt-get install {SHELL}", *sudo, "apt-get", "install", "-y", "-qq", SHELL),
+        ("apt-get install chromium", *sudo, "apt-get", "install", "-y", "-qq", "chromium"),
     ):
         if path := find(playwright):
             return path
-        if shutil.which(command[0]):
-            subprocess.run(command, timeout=600, check=False)
+        if (
+            shutil.which(command[0])
+            and subprocess.run(command, timeout=600, check=False, capture_output=True).returncode
+        ):
+            print(f"{what} failed.", file=sys.stderr)
     if path := find(playwright):
         return path
     raise SystemExit("No Chromium could be installed. Install one by hand, then run make test again.")

@@ -7,12 +7,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect, sync_playwright
 
 from .chromium import find
 
@@ -103,12 +104,16 @@ class Visit:
         self.faults: list[str] = []
         page.on("request", lambda request: self._note(request.url))
         page.on("pageerror", lambda error: self.faults.append(f"page error: {error}"))
-        page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._dismiss)
 
     def _note(self, address: str) -> None:
         self.requests.append(address)
         if not address.startswith((self.url, "data:", "blob:")):
             self.faults.append(f"left the machine: {address}")
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def open(self, query: str = "") -> Page:
         self.page.goto(self.url + query)
@@ -116,7 +121,8 @@ class Visit:
         return self.page
 
     def tab(self, name: str) -> None:
-        self.page.get_by_role("tab", name=name).click()
+        """By its name in a link."""
+        self.page.locator(f"[role=tab][data-tab-id={name}]").click()
 
     def press(self, name: str) -> None:
         """A button of the open tab, by its words."""
@@ -140,6 +146,35 @@ class Visit:
     def step(self) -> int:
         """From 0."""
         return int(self.page.locator("#step").input_value()) - 1
+
+
+def script(name: str) -> str:
+    """The address of a module of assets/js, as an expression on the page."""
+    return f"new URL('gradio_api/file={ROOT}/assets/js/{name}', document.baseURI).href"
+
+
+def place(page: Page) -> dict[str, Any]:
+    """What its visitor looks at."""
+    read = "({ state }) => ({ ...state, run: [state.run.checkpoint, state.run.sentence] })"
+    return page.evaluate(f"import({script('core/state.js')}).then({read})")
+
+
+@contextmanager
+def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
+    """A visitor with another browser."""
+    context = browser.new_context(**(LAPTOP | options))
+    context.set_default_timeout(PATIENCE)
+    visit = Visit(context.new_page(), url)
+    yield visit
+    context.close()
+    assert visit.faults == []
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Browser, url: str) -> Iterator[Visit]:
+    """One visitor for all tests of a file: each of them goes where it wants from wherever the last one was."""
+    with visiting(browser, url) as visit:
+        yield visit
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,7 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .conftest import Visit
-from .test_languages import STORE, visiting
+from .conftest import Visit, script, visiting
 from .test_train import finished, set_number, start
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
@@ -98,7 +97,9 @@ def messages(page: Page) -> None:
 
 def messages_gone(page: Page) -> None:
     """And then the list of words."""
-    page.locator("#sentence input").fill(page.evaluate(f"import({STORE}).then(({{ state }}) => state.run.sentence)"))
+    page.locator("#sentence input").fill(
+        page.evaluate(f"import({script('core/state.js')}).then(({{ state }}) => state.run.sentence)")
+    )
     page.locator("#sentence input").press("Enter")
     page.locator("#top .message").wait_for(state="hidden")
     words(page)
@@ -174,7 +175,7 @@ def walk(page: Page, places: Sequence[Place] = PLACES) -> Iterator[str]:
     """Every part of the page, one after the other."""
     for name, place, there, do in places:
         if place:
-            page.evaluate(f"(place) => import({STORE}).then(({{ update }}) => update(place))", place)
+            page.evaluate(f"(place) => import({script('core/state.js')}).then(({{ update }}) => update(place))", place)
         page.locator(there).first.wait_for()
         do(page)
         yield name

@@ -13,12 +13,11 @@ from playwright.sync_api import Page, Route, expect
 
 from transformer import Translation
 
+from .catalogue import EN
 from .conftest import Visit
-from .test_languages import LOCALES
 from .test_lesson import STOPS, Answers, expect_lesson, place, stop
 from .test_whatif import broken
 
-EN = LOCALES["en"]
 BIER = "Ich möchte ein Bier"
 
 
@@ -68,7 +67,7 @@ def test_a_closed_row_looks_at_nothing(visit: Visit) -> None:
     bars = page.locator("#story .bars li")
     titles = [EN["translate.closed"]] * 4 + [EN["translate.padding"]]
     assert [bar.get_attribute("title") for bar in bars.all()] == titles
-    visit.tab("Attention")
+    visit.tab("attention")
     expect(page.locator("#attention .say")).to_contain_text(
         text("aloud.nothing", head=6, layer=2, reading="Reading i, about to say want")
     )
@@ -76,7 +75,7 @@ def test_a_closed_row_looks_at_nothing(visit: Visit) -> None:
     page.keyboard.press("Home")  # another row
     expect(page.locator("#attention .say")).to_contain_text("looks")
     page.keyboard.press("ArrowRight")
-    visit.tab("SublayerValues a head")
+    visit.tab("inside")
     expect(page.locator("#inside .say")).to_contain_text("may look at nothing: every score is masked")
     expect(page.locator("#stage-scores")).to_contain_text(EN["inside.scores.closed"])
     assert float(page.locator("#stage-scores .total").inner_text()) == 0
@@ -202,14 +201,14 @@ def test_padding_is_masked_only_where_it_is(visit: Visit, kind: str) -> None:
     page = opened(visit, "translate", f"remove_mask.{kind}")
     padded = EN["translate.padded"].strip()
     expect(page.locator("#story .hint").filter(has_text="A layer is one round")).not_to_contain_text(padded)
-    visit.tab("Attention")
+    visit.tab("attention")
     page.locator("#attention [value=encoder]").click()
     about = page.locator("#attention .kept .hint")
     expect(about).to_contain_text(EN["attention.about.encoder"])
     masked = EN["attention.padding"].strip() in about.inner_text()
     assert masked == (kind == "cross")
     page.locator("#top .change").click()
-    visit.tab("Translate")
+    visit.tab("translate")
     expect(page.locator("#story .hint").filter(has_text=padded)).to_be_visible()
 
 
@@ -230,15 +229,15 @@ def test_a_silent_head_is_said_to_be(visit: Visit) -> None:
     expect(hush[0]).to_be_visible()
     page.locator("#story [value=mean]").click()
     expect(hush[0]).to_be_hidden()
-    visit.tab("Attention")
+    visit.tab("attention")
     expect(hush[1]).to_be_visible()
     with sheet(visit) as paper:
         assert paper.get_by_text(EN["silenced.shown"]).count() == 1
-    visit.tab("Break it")
+    visit.tab("break")
     expect(hush[2]).to_be_visible()
     page.locator("#whatif [aria-label=head] [value='0']").first.click()
     expect(hush[2]).to_be_hidden()
-    visit.tab("Attention")
+    visit.tab("attention")
     expect(hush[1]).to_be_hidden()
 
 

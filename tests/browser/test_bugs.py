@@ -10,11 +10,9 @@ from transformer.data import CORPORA
 from transformer.mistakes import MISTAKES, DecodingMistake, Side, Symptom, TrainingMistake
 
 from ..mistakes.test_mistakes import learned
-from .conftest import Visit
-from .test_languages import LOCALES, visiting
-from .test_lesson import percent
+from .catalogue import EN, LOCALES, percent
+from .conftest import Visit, visiting
 
-EN = LOCALES["en"]
 BIER = "Ich möchte ein Bier"
 TRAINED = 60_000  # ms
 COUNTS = {"words_after_end", "steps", "rows", "columns", "heads", "saved_norm_values", "saved_output_values", "texts"}

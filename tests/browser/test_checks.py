@@ -9,10 +9,8 @@ from playwright.sync_api import Page, Route, expect
 
 from transformer.web.api import lesson
 
+from .catalogue import EN
 from .conftest import Visit
-from .test_languages import LOCALES
-
-EN = LOCALES["en"]
 
 NAMES = ["rows", "masked", "cached", "torch"]
 BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"

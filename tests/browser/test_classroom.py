@@ -56,7 +56,7 @@ def test_getrunken_lights_up_when_drunk_is_said_in_every_view_of_cross_attention
     assert hardest(".tokens[aria-label='Source words'] .chip", share) == GETRUNKEN
     assert hardest("#story .bars li") == GETRUNKEN
     expect(page.locator("#story .say")).to_contain_text("looking mostly at getrunken")
-    visit.tab("Attention")
+    visit.tab("attention")
     expect(page.locator("#attention .say")).to_contain_text("looks mostly at getrunken")
     assert hardest(f".heatmap [data-weight][data-query='{DRUNK}']") == GETRUNKEN
     visit.press("Lines")
@@ -113,7 +113,7 @@ def test_the_word_list_opens_and_closes(visit: Visit) -> None:
 def test_gold_is_laid_over_any_drawing(visit: Visit, run: Translation, drawing: str) -> None:
     open_classroom(visit)
     page = visit.page
-    visit.tab("Attention")
+    visit.tab("attention")
     visit.press(drawing)
     assert page.locator("#attention [data-gold]").count() == 0
     page.locator("#gold").click()
@@ -132,7 +132,7 @@ def test_gold_is_laid_over_any_drawing(visit: Visit, run: Translation, drawing: 
 def test_a_cell_of_the_scores_opens_its_head(visit: Visit, run: Translation) -> None:
     open_classroom(visit)
     page = visit.page
-    visit.tab("Attention")
+    visit.tab("attention")
     visit.press("Encoder")
     pair = find(" ".join(run.source))
     assert pair is not None
@@ -150,7 +150,7 @@ def test_a_cell_of_the_scores_opens_its_head(visit: Visit, run: Translation) -> 
 def test_the_table_of_heads_sorts(visit: Visit) -> None:
     open_classroom(visit)
     page = visit.page
-    visit.tab("Attention")
+    visit.tab("attention")
     page.locator(".scores").nth(1).locator("button").first.wait_for()
     for column, by in ((2, "entropy"), (3, "distance"), (5, "silenced")):
         cells = page.locator(f".sortable td:nth-child({column + 1})")
@@ -166,7 +166,7 @@ def test_the_table_of_heads_sorts(visit: Visit) -> None:
 def test_a_silenced_head_is_demonstrated_with_its_numbers(visit: Visit) -> None:
     open_classroom(visit)
     page = visit.page
-    visit.tab("Attention")
+    visit.tab("attention")
     verdict = page.locator("#silenced")
     expect(verdict).to_contain_text("ross-attention heads")
     verdict.get_by_role("button").click()
@@ -178,7 +178,7 @@ def test_a_sentence_outside_the_grammar_has_no_gold_and_is_said_so(visit: Visit)
     page = visit.page
     visit.ask("getrunken bier kaltes")
     expect(page.locator(".note")).to_contain_text("never learned this sentence")
-    visit.tab("Attention")
+    visit.tab("attention")
     expect(page.locator("#gold")).to_be_hidden()
     expect(page.locator(".scores").first).to_contain_text("nobody knows its gold alignment")
 

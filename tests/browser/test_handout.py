@@ -21,10 +21,9 @@ from transformer import Translation, Translator
 from transformer.inference.attention_maps import KINDS, Kind
 from transformer.web.api import lesson
 
-from .conftest import Visit
-from .test_languages import LOCALES, visiting
+from .catalogue import EN, LOCALES, percent
+from .conftest import Visit, visiting
 
-EN = LOCALES["en"]
 A4, PRINTED = 794, 680  # px: the sheet, and what is left between margins of 15 mm
 
 
@@ -106,14 +105,6 @@ def sheet(browser: Browser, handout: Handout) -> Iterator[Page]:
     yield page
     context.close()
     assert faults == []
-
-
-def percent(share: float, language: str) -> str:
-    """As assets/js/core/i18n.js writes it."""
-    value = share * 100
-    digits = 0 if value in (0, 100) else 2 if value < 1 else 1 if value < 10 or value > 99 else 0
-    shown = "< 0.01" if 0 < value < 0.01 else f"{value:.{digits}f}"
-    return LOCALES[language]["percent"].format(value=shown)
 
 
 def words(text: str) -> str:
@@ -439,7 +430,7 @@ def expect_saved(page: Page, figures: list[Locator], png: bool = True) -> None:
 def test_the_figures_of_translate_and_attention_are_saved(visit: Visit) -> None:
     page = visit.open("?checkpoint=toy&__theme=dark")
     expect_saved(page, [page.locator("#story .bars"), page.locator("#story .candidates")])
-    visit.tab("Attention")
+    visit.tab("attention")
     expect(page.locator("#silenced")).not_to_have_text("…")
     large, heads = page.locator("#attention .large"), page.locator("#attention .heads")
     scores, table = page.locator("#heads .pair-of-scores"), page.locator("#heads .scroll").last

@@ -91,7 +91,7 @@ def test_any_replica_answers_any_click(replicas: Replicas, visit_at: Callable[[s
     for sentence, said in ((COLA, "i want a coke . E"), (BEER, "i want a beer . E")) * 2:
         visit.ask(sentence)
         expect(page.locator("#translation")).to_have_text(" ".join(said.split()))
-    for tab in ("SublayerValues a head", "Positions", "Break it", "Attention"):
+    for tab in ("inside", "positions", "break", "attention"):
         visit.tab(tab)
         visit.settle()
     posts = [(path, number) for method, path, number in replicas.proxy.seen[begun:] if method == "POST"]

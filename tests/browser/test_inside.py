@@ -123,7 +123,7 @@ class Head:
         self.view = self.page.locator("#inside")
         self.page.locator("#checkpoint").wait_for()
         self.choose_model(checkpoint)
-        visit.tab("SublayerValues a head")
+        visit.tab("inside")
         expect(self.view.locator(".stage")).to_have_count(len(STAGES))
 
     def choose_model(self, checkpoint: str) -> None:
@@ -752,7 +752,7 @@ def test_every_shape_leads_to_its_stage(visit: Visit) -> None:
     expect(rows.first).to_be_visible()
     wrong = []
     for name in rows.evaluate_all("all => all.map((row) => row.dataset.stage)"):
-        visit.tab("SublayerValues a head")
+        visit.tab("inside")
         if name in STAGE_OF:
             page.look(Look("toy", "decoder" if name.startswith(("encoder", "cross")) else "encoder", 1, 1, 1))
         rows.and_(visit.page.locator(f"[data-stage={name}]")).get_by_role("button").click()
@@ -790,7 +790,7 @@ def test_a_tab_that_was_clicked_early_stays_open(visit: Visit) -> None:
     held: list[Route] = []
     visit.page.route("**/js/shell/header.js", lambda route: held.append(route))
     visit.open()
-    visit.tab("SublayerValues a head")
+    visit.tab("inside")
     for route in held:
         route.continue_()
     visit.page.locator("#checkpoint").wait_for()

@@ -1,10 +1,6 @@
 """Three languages: every text comes from a catalogue, and choosing another one loses nothing of the visitor's place."""
 
-import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -12,24 +8,12 @@ from playwright.sync_api import Browser, Page, Route, expect
 from transformer.inference.translator import Translator
 from transformer.storage.checkpoint import available_checkpoints
 
-from .conftest import LAPTOP, ROOT, Visit
+from .catalogue import LOCALES
+from .conftest import Visit, place, script, visiting
 
-LOCALES = {path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "assets/locales").glob("*.json")}
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
-STORE = f"new URL('gradio_api/file={ROOT}/assets/js/core/state.js', document.baseURI).href"
 BIER = "Ich möchte ein Bier"
 PATIENCE = 20_000  # ms: Plotly is 5 MB to read, and the machine may be busy
-
-
-@contextmanager
-def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
-    """A visitor with another browser."""
-    context = browser.new_context(**(LAPTOP | options))
-    context.set_default_timeout(30_000)
-    visit = Visit(context.new_page(), url)
-    yield visit
-    context.close()
-    assert visit.faults == []
 
 
 # ---- text that is in no catalogue ----
@@ -132,7 +116,7 @@ class Reader:
         self.found |= set(self.page.evaluate(STRAYS, self.words))
 
     def read_translate(self) -> None:
-        self.visit.tab("Translate")
+        self.visit.tab("translate")
         self.look()
         self.page.locator("#story [role=group]").last.get_by_role("button", name="2").click()
         self.page.keyboard.press("End")
@@ -140,7 +124,7 @@ class Reader:
 
     def read_attention(self) -> None:
         page = self.page
-        self.visit.tab("Attention")
+        self.visit.tab("attention")
         expect(page.locator("#silenced")).not_to_have_text("…")
         for kind in ("encoder", "decoder", "cross"):
             page.locator(f"#attention button[value={kind}]").click()
@@ -158,11 +142,11 @@ class Reader:
 
     def read_positions(self) -> None:
         page = self.page
-        self.visit.tab("Positions")
+        self.visit.tab("positions")
         figures = page.locator("#positions .figure")
         for stack in ("decoder", "encoder"):
             page.locator(f"#positions button[value={stack}]").click()
-            count = len(page.evaluate(f"import({STORE}).then(({{ state }}) => state.run.source)"))
+            count = len(page.evaluate(f"import({script('core/state.js')}).then(({{ state }}) => state.run.source)"))
             if stack == "encoder":
                 expect(page.locator("#positions .card").last).to_contain_text(f"reads {count} vectors")
             expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible(timeout=PATIENCE)
@@ -177,7 +161,7 @@ class Reader:
 
     def read_inside(self) -> None:
         page = self.page
-        self.visit.tab("SublayerValues a head")
+        self.visit.tab("inside")
         for kind in ("encoder", "decoder", "cross"):
             page.locator(f"#inside button[value={kind}]").click()
             heading = page.locator("#inside .say")
@@ -197,7 +181,7 @@ class Reader:
 
     def read_lesson(self) -> None:
         page = self.page
-        self.visit.tab("Lesson")
+        self.visit.tab("lesson")
         page.locator("#lesson .stops button").first.click()
         for stop in range(1, 15):
             expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
@@ -214,7 +198,7 @@ class Reader:
 
     def read_break(self) -> None:
         page = self.page
-        self.visit.tab("Break it")
+        self.visit.tab("break")
         for summary in page.locator("#whatif .group:not([open]) summary").all():
             summary.click()
         page.locator("#sweep").click()
@@ -308,13 +292,13 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader
     page.locator("[data-file=csv]").click()
     expect(page.locator("#home [role=alert]")).to_be_visible()
     reader.look()
-    reader.visit.tab("Positions")
+    reader.visit.tab("positions")
     expect(page.locator("#positions .hint").last).not_to_be_empty()
     reader.look()
-    reader.visit.tab("SublayerValues a head")
+    reader.visit.tab("inside")
     expect(page.locator("#inside .say")).not_to_be_empty()
     reader.look()
-    reader.visit.tab("Lesson")
+    reader.visit.tab("lesson")
     page.locator("#lesson .stops button").nth(3).click()
     expect(page.locator(".lesson-figure .hint")).to_be_visible()
     reader.look()
@@ -333,12 +317,6 @@ def test_on_a_phone_the_tabs_are_in_the_visitors_language_too(reader: Reader) ->
 
 
 # ---- choosing a language ----
-
-
-def place(page: Page) -> dict[str, Any]:
-    """What the visitor looks at."""
-    read = "({ state }) => ({ ...state, run: [state.run.checkpoint, state.run.sentence] })"
-    return page.evaluate(f"import({STORE}).then({read})")
 
 
 def choose(page: Page, language: str) -> None:
@@ -424,11 +402,11 @@ def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     page.keyboard.press("Space")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-    visit.tab("Lesson")
+    visit.tab("lesson")
     for stop in (1, 2, 3):
         expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
         page.keyboard.press("PageDown")
-    visit.tab("Positions")
+    visit.tab("positions")
     figure = page.locator("#positions .figure").nth(3)
     expect(figure.locator(".heatmaplayer").first).to_be_visible(timeout=PATIENCE)
     visit.settle()

@@ -28,11 +28,10 @@ from transformer.inference.interventions import (
 from transformer.mistakes import MISTAKES
 from transformer.storage.checkpoint import available_checkpoints
 
-from .conftest import ROOT, Visit
-from .test_languages import LOCALES, place, visiting
+from .catalogue import EN, LOCALES
+from .conftest import Visit, place, script, visiting
 
-EN = LOCALES["en"]
-LINK = f"new URL('gradio_api/file={ROOT}/assets/js/core/address.js', document.baseURI).href"
+LINK = script("core/address.js")
 FLAGSHIP = "Heute habe ich ein kaltes Bier getrunken"
 
 
@@ -58,17 +57,17 @@ def expect_seen(page: Page, expected: dict[str, Any]) -> None:
 
 
 def encoder_as_lines(visit: Visit) -> None:
-    visit.tab("SublayerValues a head")
+    visit.tab("inside")
     visit.page.locator("#inside button[value=encoder]").click()
     visit.page.locator("#inside .queries button").nth(2).click()
-    visit.tab("Attention")
+    visit.tab("attention")
     for name in ("5", "head 3", "Lines"):
         visit.press(name)
     visit.page.locator("#translation button").nth(4).click()
 
 
 def one_head_of_another_sentence(visit: Visit) -> None:
-    visit.tab("Translate")
+    visit.tab("translate")
     visit.ask("  ein BIER, möchte ich!  ")
     layers, heads = visit.page.locator("#story [role=group]").all()
     layers.get_by_role("button", name="6").click()
@@ -81,13 +80,13 @@ def gold_in_a_table(visit: Visit) -> None:
     expect(visit.page.locator(".examples button").first).to_have_text(EN["example.perfect"])
     visit.page.locator(".examples button").first.click()
     expect(visit.page.locator("#translation")).to_contain_text("drunk")
-    visit.tab("Attention")
+    visit.tab("attention")
     for name in ("Cross", "gold alignment", "Table"):
         visit.press(name)
 
 
 def inside_the_decoder(visit: Visit) -> None:
-    visit.tab("SublayerValues a head")
+    visit.tab("inside")
     visit.page.locator("#inside button[value=decoder]").click()
     layers, heads = visit.page.locator("#inside .pickers [role=group]").all()
     layers.get_by_role("button", name="2").click()
@@ -96,7 +95,7 @@ def inside_the_decoder(visit: Visit) -> None:
 
 
 def a_draw(visit: Visit) -> None:
-    visit.tab("Break it")
+    visit.tab("break")
     visit.press("Decoding")
     visit.press("Sampling")
     for name, value in (("temperature", "1.7"), ("top_k", "12"), ("top_p", "0.85"), ("seed", "41")):
@@ -115,7 +114,7 @@ def a_slip(visit: Visit) -> None:
 
 
 def a_stop_in_chinese(visit: Visit) -> None:
-    visit.tab("Lesson")
+    visit.tab("lesson")
     visit.page.locator("#lesson .stops button").nth(10).click()
     visit.page.locator("#language").select_option("zh-Hant")
     expect(visit.page.locator("html")).to_have_attribute("lang", "zh-Hant")

@@ -12,8 +12,9 @@ from transformer.live.limits import Limits
 from transformer.live.plan import DEFAULTS, plan
 from transformer.live.stream import live
 
+from .catalogue import EN, t
 from .conftest import Visit
-from .test_lesson import ENGLISH, HIDE, STOPS, fill
+from .test_lesson import HIDE, STOPS
 
 PAIRS = [
     ["Yo bebo agua.", "I drink water."],
@@ -100,7 +101,7 @@ def texts(page: Page) -> dict[str, str]:
     for tab in TABS:
         panel = open_tab(page, tab)
         if tab == "attention":
-            expect(panel).to_contain_text(ENGLISH["heads.unaligned"])
+            expect(panel).to_contain_text(EN["heads.unaligned"])
         if tab == "positions":
             page.locator("#positions .figure .plot-container").nth(3).wait_for()
             expect(panel).to_contain_text("The strips share one scale")
@@ -130,26 +131,26 @@ def test_every_tab_and_stop_says_what_is_true_of_the_model(
 
 def expect_bare(said: dict[str, str], stops: dict[str, dict[str, Any]]) -> None:
     """One layer, one head, an odd width, no positions."""
-    assert ENGLISH["translate.one_layer"] in said["translate"]
-    assert ENGLISH["translate.one_head"] in said["translate"]
-    assert ENGLISH["positions.none"] in said["positions"]
+    assert EN["translate.one_layer"] in said["translate"]
+    assert EN["translate.one_head"] in said["translate"]
+    assert EN["positions.none"] in said["positions"]
     assert "0 is added" in said["positions"]
     assert "pattern of its position" not in said["positions"]
-    assert ENGLISH["shapes.bare_encoder"] in said["inside"]
-    assert ENGLISH["inside.concat_alone"] in said["inside"]
+    assert EN["shapes.bare_encoder"] in said["inside"]
+    assert EN["inside.concat_alone"] in said["inside"]
     for name in ("heads", "stack"):  # one answer is no question
         assert stops[name]["choices"] == 0
-        assert stops[name]["question"].startswith(ENGLISH["lesson.alone"].strip())
+        assert stops[name]["question"].startswith(EN["lesson.alone"].strip())
         assert "this model has one" in stops[name]["text"].lower()
-    assert ENGLISH["lesson.positions.text_bare"] in stops["positions"]["text"]
-    assert ENGLISH["lesson.positions.reveal_bare"] in stops["positions"]["question"]
+    assert EN["lesson.positions.text_bare"] in stops["positions"]["text"]
+    assert EN["lesson.positions.reveal_bare"] in stops["positions"]["question"]
     assert "there is one head" in stops["qkv"]["question"]
-    assert ENGLISH["lesson.ffn.most"] not in stops["ffn"]["text"]  # 2 · 33 · 64 < 4 · 33²
+    assert EN["lesson.ffn.most"] not in stops["ffn"]["text"]  # 2 · 33 · 64 < 4 · 33²
 
 
 def expect_tied(said: dict[str, str], stops: dict[str, dict[str, Any]]) -> None:
     """One vocabulary on both sides."""
-    assert ENGLISH["lesson.tokens.text_tied"] in stops["tokens"]["text"]
+    assert EN["lesson.tokens.text_tied"] in stops["tokens"]["text"]
     assert "lists of their own" not in stops["tokens"]["text"]
     assert "target tokens" not in stops["logits"]["text"]
     assert "source words among them" in stops["logits"]["text"]
@@ -161,13 +162,13 @@ def expect_prenorm(said: dict[str, str], stops: dict[str, dict[str, Any]]) -> No
     assert "LayerNorm then brings" not in stops["residual"]["text"]
     assert stops["residual"]["formula"] == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o"
     assert stops["ffn"]["formula"].startswith("ŷ = LayerNorm(y),  FFN(ŷ) = max(0, ŷ W")
-    assert ENGLISH["lesson.stack.norm"] in stops["stack"]["text"]
+    assert EN["lesson.stack.norm"] in stops["stack"]["text"]
     for kind in ("inside", "encoder", "decoder"):
         assert "ŷ = LayerNorm(y),  y + FFN(ŷ)" in said[kind]
-        assert ENGLISH["inside.residual_first"] in said[kind]
+        assert EN["inside.residual_first"] in said[kind]
         assert not re.search(r"LayerNorm\((x \+ o|y \+ FFN)", said[kind])
     assert ("K = X̂" in said["encoder"], "K = X̂" in said["inside"]) == (True, False)  # cross reads the encoder's output
-    assert (ENGLISH["inside.between"] in said["decoder"], ENGLISH["inside.between"] in said["encoder"]) == (True, False)
+    assert (EN["inside.between"] in said["decoder"], EN["inside.between"] in said["encoder"]) == (True, False)
 
 
 def test_another_language_behind_an_open_tab_draws_nothing_without_a_width(bring: Callable[[str], Page]) -> None:
@@ -185,9 +186,9 @@ def test_the_handout_of_an_own_model_tells_how_it_was_trained(bring: Callable[[s
     with page.expect_download() as download:
         page.locator("[data-file=handout]").click()
     text = Path(download.value.path()).read_text("utf-8")
-    assert fill("handout.trained", pairs=len(PAIRS), steps=100) in text
+    assert t("handout.trained", pairs=len(PAIRS), steps=100) in text
     for name, value in (("d_model", "32"), ("norm_first", "before"), ("tie_weights", "off"), ("schedule", "one cycle")):
-        assert fill("handout.setting", name=ENGLISH[f"train.set.{name}"], value=value) in text
+        assert t("handout.setting", name=EN[f"train.set.{name}"], value=value) in text
 
 
 def test_escape_closes_the_checks(visit: Visit) -> None:

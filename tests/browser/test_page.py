@@ -121,7 +121,7 @@ def test_the_buttons_walk_too(visit: Visit) -> None:
 
 def test_a_clicked_button_leaves_space_to_play(visit: Visit) -> None:
     page = visit.open()
-    visit.tab("Attention")
+    visit.tab("attention")
     visit.press("3")
     page.keyboard.press("Space")
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
@@ -163,7 +163,7 @@ def test_one_head_can_be_followed_through_the_story(visit: Visit, bier: Translat
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_map_is_drawn_as_the_model_returned_it(visit: Visit, bier: Translation, kind: Kind) -> None:
     page = visit.open()
-    visit.tab("Attention")
+    visit.tab("attention")
     visit.press(kind.capitalize())
     for layer in bier.attention.of(kind)[::5]:
         visit.press(str(layer.layer + 1))
@@ -176,7 +176,7 @@ def test_every_map_is_drawn_as_the_model_returned_it(visit: Visit, bier: Transla
 
 def test_lines_and_table_show_the_same_numbers(visit: Visit, bier: Translation) -> None:
     page = visit.open()
-    visit.tab("Attention")
+    visit.tab("attention")
     layer = bier.attention.cross[1]
     visit.press("Lines")
     np.testing.assert_allclose(drawn(page.locator(".lines path"), layer.allowed.shape), layer.weights[5], atol=1e-7)
@@ -188,7 +188,7 @@ def test_lines_and_table_show_the_same_numbers(visit: Visit, bier: Translation) 
 
 def test_hovering_says_who_looks_at_whom(visit: Visit, bier: Translation) -> None:
     page = visit.open()
-    visit.tab("Attention")
+    visit.tab("attention")
     page.locator("#attention rect[data-query='2'][data-key='1']").hover()
     expect(page.locator(".tip")).to_have_text(f"want → mochte: {bier.attention.cross[1].weights[5, 2, 1]:.2f}")
     page.locator("#attention rect[data-query='2'][data-key='4']").hover()
@@ -197,7 +197,7 @@ def test_hovering_says_who_looks_at_whom(visit: Visit, bier: Translation) -> Non
 
 def test_a_map_is_saved_as_a_picture_of_its_own(visit: Visit) -> None:
     page = visit.open()
-    visit.tab("Attention")
+    visit.tab("attention")
     page.locator("#attention .map").hover()
     with page.expect_download() as download:
         page.locator("#attention .map").get_by_role("button", name="Save as SVG").click()
@@ -210,7 +210,7 @@ def test_a_map_is_saved_as_a_picture_of_its_own(visit: Visit) -> None:
 
 def test_a_word_isolates_its_lines(visit: Visit) -> None:
     page = visit.open()
-    visit.tab("Attention")
+    visit.tab("attention")
     visit.press("Lines")
     page.locator(".lines g[data-query='3']").hover()
     assert page.locator(".lines.isolated path.kept").count() == 4  # the source words; P is masked
@@ -218,20 +218,20 @@ def test_a_word_isolates_its_lines(visit: Visit) -> None:
 
 def test_switching_asks_nothing_of_the_server(visit: Visit) -> None:
     page = visit.open()
-    visit.tab("Attention")
+    visit.tab("attention")
     expect(page.locator("#silenced")).not_to_have_text("…")
     visit.settle()
     visit.requests.clear()
     for name in ("Encoder", "Decoder", "3", "head 2", "Lines", "Table", "Heatmap"):
         visit.press(name)
     page.keyboard.press("ArrowLeft")
-    visit.tab("Translate")
+    visit.tab("translate")
     assert visit.requests == []
 
 
 def test_a_new_sentence_keeps_the_visitors_place(visit: Visit) -> None:
     page = visit.open()
-    visit.tab("Attention")
+    visit.tab("attention")
     for name in ("Decoder", "4", "head 7", "Table"):
         visit.press(name)
     page.locator("#translation button").nth(1).click()
@@ -250,7 +250,7 @@ def values(trace: dict[str, Any]) -> np.ndarray:
 
 def test_positions_are_the_models_own(visit: Visit, bier: Translation) -> None:
     page = visit.open()
-    visit.tab("Positions")
+    visit.tab("positions")
     figures = page.locator("#positions .figure")
     expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible()
     encoding = sinusoidal_positions(50, 64).numpy()
@@ -277,7 +277,7 @@ def test_opening_positions_asks_for_each_figure_once(visit: Visit) -> None:
     page = visit.open()
     visit.settle()
     visit.requests.clear()
-    visit.tab("Positions")
+    visit.tab("positions")
     expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()
     page.wait_for_load_state("networkidle")
     assert sum("component_server" in request for request in visit.requests) == 2
@@ -286,18 +286,18 @@ def test_opening_positions_asks_for_each_figure_once(visit: Visit) -> None:
 def test_positions_come_back_after_a_failure(visit: Visit) -> None:
     page = visit.open()
     page.route("**/plotly.min.js", lambda route: route.abort())
-    visit.tab("Positions")
+    visit.tab("positions")
     expect(page.locator("#positions .say")).to_contain_text("could not be loaded")
     page.unroute("**/plotly.min.js")
-    visit.tab("Translate")
-    visit.tab("Positions")
+    visit.tab("translate")
+    visit.tab("positions")
     expect(page.locator("#positions .main-svg").first).to_be_visible()
     expect(page.locator("#positions .say")).to_contain_text("Position 10, dimension 4")
 
 
 def test_the_size_of_the_encoding_is_chosen(visit: Visit) -> None:
     page = visit.open()
-    visit.tab("Positions")
+    visit.tab("positions")
     page.locator("input[name=length]").fill("120")
     page.locator("select[name=d_model]").select_option("128")
     page.wait_for_function("document.querySelector('#positions .figure').data?.[0].z.shape === '120, 128'")
@@ -369,7 +369,7 @@ def test_a_page_without_storage_has_its_header(visit: Visit) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_number_in_a_cell_can_be_read(visit: Visit, theme: str) -> None:
     page = visit.open(f"?__theme={theme}")
-    visit.tab("Attention")
+    visit.tab("attention")
     paint = """cells => cells.map(cell => {
         const ground = cell.previousSibling;
         const canvas = new OffscreenCanvas(1, 1).getContext("2d");
@@ -398,11 +398,11 @@ def test_every_number_in_a_cell_can_be_read(visit: Visit, theme: str) -> None:
 
 def test_figures_fit_after_a_resize_elsewhere(visit: Visit) -> None:
     page = visit.open()
-    visit.tab("Positions")
+    visit.tab("positions")
     expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()
-    visit.tab("Translate")
+    visit.tab("translate")
     page.set_viewport_size({"width": 390, "height": 844})
-    visit.tab("Positions")
+    visit.tab("positions")
     page.wait_for_function("""[...document.querySelectorAll('#positions .figure')].every(
         each => each.querySelector('.main-svg').getBoundingClientRect().width <= each.clientWidth + 1)""")
 

@@ -10,11 +10,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from transformer.inference.translator import Sampling
 
+from .catalogue import EN, LOCALES, percent
 from .conftest import Visit
-from .test_languages import LOCALES
-from .test_lesson import BIER, FLAGSHIP, MISTAKEN, percent, run, translator
+from .test_lesson import BIER, FLAGSHIP, MISTAKEN, run, translator
 
-EN = LOCALES["en"]
 SENTENCES = {"toy": BIER, "classroom": FLAGSHIP}
 SAY = "#roads .say"
 
@@ -281,7 +280,7 @@ def test_a_closed_part_asks_nothing(visit: Visit) -> None:
     page = visit.open("?tab=translate&part=roads")
     visit.settle()
     assert page.locator("#roads .tree").count() == 0
-    visit.tab("Break it")
+    visit.tab("break")
     expect(page.locator("#roads .tree .node").first).to_be_visible()
 
 

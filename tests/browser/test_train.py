@@ -73,7 +73,7 @@ def weights(page: Page) -> list[float]:
 
 def test_ten_pairs_of_another_language_become_a_model_and_come_back_from_its_file(visit: Visit, tmp_path: Path) -> None:
     page = visit.open()
-    visit.tab("Train")
+    visit.tab("train")
     bring(page, as_csv([("source", "target"), *SPANISH]))
     expect(page.locator("#train-header")).to_be_checked()
     expect(page.locator("#train .vocabularies")).to_contain_text("bebo")
@@ -106,13 +106,13 @@ def test_ten_pairs_of_another_language_become_a_model_and_come_back_from_its_fil
     visit.ask("Ella come pan")
     assert said(page) == "she eats bread . E"
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
-    visit.tab("Attention")
+    visit.tab("attention")
     expect(page.locator("#attention .large")).to_contain_text("ella")
-    visit.tab("SublayerValues a head")
+    visit.tab("inside")
     expect(page.locator("#inside")).to_contain_text("bread")
 
     # Its file brings it back to another visitor, who could not have seen it before.
-    visit.tab("Train")
+    visit.tab("train")
     with page.expect_download() as download:
         page.locator("#own-models").get_by_role("button", name="Take it home").click()
     file = tmp_path / download.value.suggested_filename

@@ -287,7 +287,7 @@ def test_attention_and_inside_show_the_broken_run(visit: Visit) -> None:
     expect(cells).to_have_count(4 * len(run.output))
     found = cells.evaluate_all("cells => cells.map((each) => Number(each.dataset.weight))")
     np.testing.assert_allclose(found, run.attention.cross[1].weights[5][:, :4].ravel(), atol=1e-5)
-    visit.tab("SublayerValues a head")
+    visit.tab("inside")
     page.locator("#stage-scores .cell[data-name=score]").first.click()
     expect(page.locator(".arithmetic-panel")).to_contain_text("÷ √8 ÷ 2 =")
     dot, score = (

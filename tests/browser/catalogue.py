@@ -1,0 +1,53 @@
+"""The page's texts with their places filled in as the page fills them: from assets/locales, with ICU's plurals."""
+
+import json
+import re
+from typing import Any
+
+from .conftest import ROOT
+
+LOCALES: dict[str, dict[str, str]] = {
+    path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "assets/locales").glob("*.json")
+}
+EN = LOCALES["en"]
+_BRANCH = re.compile(r"(=\d+|\w+)\s*\{((?:[^{}]|\{\w+\})*)\}")
+_PLACE = re.compile(rf"\{{(\w+)(?:,\s*plural,((?:\s*{_BRANCH.pattern})+)\s*)?\}}")
+_GAP = "\ue000"  # stands where anything may
+
+
+def _fill(text: str, values: dict[str, Any]) -> str:
+    def place(found: re.Match[str]) -> str:
+        name, branches = found[1], found[2]
+        value = values.get(name, _GAP)
+        shown = f"{value:,}" if isinstance(value, int) else str(value)
+        if branches is None or shown == _GAP:
+            return shown
+        forms = dict(_BRANCH.findall(branches))
+        form = forms.get(f"={value}") or (forms.get("one") if value == 1 else None) or forms["other"]
+        return _fill(form.replace("#", shown), values)
+
+    return _PLACE.sub(place, text)
+
+
+def t(key: str, language: str = "en", /, **values: object) -> str:
+    """A text of a language, with its places filled in.
+
+    Raises:
+        KeyError: no text has this key, or a place of it has no value.
+    """
+    text = _fill(LOCALES[language][key], values)
+    if _GAP in text:
+        raise KeyError(f"{key}: {LOCALES[language][key]}")
+    return text
+
+
+def matching(key: str, language: str = "en", /, **values: object) -> re.Pattern[str]:
+    """The same as a pattern that takes anything in the places without a value."""
+    return re.compile(re.escape(_fill(LOCALES[language][key], values)).replace(_GAP, ".*"), re.DOTALL)
+
+
+def percent(share: float, language: str = "en") -> str:
+    """As assets/js/core/i18n.js writes it."""
+    value = float(share) * 100
+    digits = 0 if value in (0, 100) else 2 if value < 1 else 1 if value < 10 or value > 99 else 0
+    return t("percent", language, value="< 0.01" if 0 < value < 0.01 else f"{value:.{digits}f}")
