@@ -13,7 +13,7 @@ from transformer.data.vocabulary import SentenceError
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.translator import Translation
 from transformer.live import snapshots as film
-from transformer.live.snapshots import FRAMES, Camera, Frame
+from transformer.live.snapshots import MAX_SNAPSHOTS, Snapshot, SnapshotRecorder
 from transformer.storage.checkpoint import Checkpoint
 
 from ..storage.test_checkpoint import small
@@ -26,8 +26,8 @@ def checkpoint() -> Checkpoint:
     return small(dropout=0.5)
 
 
-def camera(checkpoint: Checkpoint, steps: int = 100, right: str | None = RIGHT) -> Camera:
-    return Camera(checkpoint, WATCH, right, steps)
+def recorder(checkpoint: Checkpoint, steps: int = 100, right: str | None = RIGHT) -> SnapshotRecorder:
+    return SnapshotRecorder(checkpoint, WATCH, right, steps)
 
 
 def changed(checkpoint: Checkpoint, seed: int) -> None:
@@ -56,20 +56,20 @@ def by_hand(checkpoint: Checkpoint) -> tuple[Translation, Translation]:
 
 
 def test_a_frame_has_what_a_translator_makes_of_the_weights_of_now(checkpoint: Checkpoint) -> None:
-    taken = camera(checkpoint)
+    taken = recorder(checkpoint)
     for step in range(3):
-        frame = taken.frame(step)
+        frame = taken.take(step)
         free, forced = by_hand(checkpoint)
         assert frame.step == step
         assert same(frame.free, free)
         assert same(frame.forced, forced)
-        assert same(taken.says(), free)
+        assert same(taken.translate(), free)
         changed(checkpoint, step)
 
 
 def test_the_first_frame_is_of_the_untrained_model(checkpoint: Checkpoint) -> None:
     free, forced = by_hand(checkpoint)
-    taken = camera(checkpoint)
+    taken = recorder(checkpoint)
     changed(checkpoint, 1)
     assert taken.first.step == 0
     assert same(taken.first.free, free)
@@ -77,23 +77,23 @@ def test_the_first_frame_is_of_the_untrained_model(checkpoint: Checkpoint) -> No
 
 
 def test_forced_rows_are_the_references_words(checkpoint: Checkpoint) -> None:
-    forced = camera(checkpoint).first.forced
+    forced = recorder(checkpoint).first.forced
     assert forced.decoder_input == ("S", "wort3", "wort4")
     assert forced.output == ("wort3", "wort4", "E")
 
 
 def test_without_a_reference_nothing_is_forced(checkpoint: Checkpoint) -> None:
-    assert camera(checkpoint, right=None).frame(3).forced is None
+    assert recorder(checkpoint, right=None).take(3).forced is None
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_looking_changes_no_weight_no_mode_and_no_random_number(checkpoint: Checkpoint, training: bool) -> None:
     model = checkpoint.model.train(training)
     before, state = {name: value.clone() for name, value in model.state_dict().items()}, torch.get_rng_state()
-    taken = camera(checkpoint)
-    taken.frame(1)
-    taken.says()
-    taken.keep(1)
+    taken = recorder(checkpoint)
+    taken.take(1)
+    taken.translate()
+    taken.defer(1)
     assert model.training is training
     assert torch.equal(torch.get_rng_state(), state)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
@@ -101,13 +101,13 @@ def test_looking_changes_no_weight_no_mode_and_no_random_number(checkpoint: Chec
 
 
 def test_what_is_developed_later_is_what_would_have_been_seen(checkpoint: Checkpoint) -> None:
-    taken, seen = camera(checkpoint), {}
+    taken, seen = recorder(checkpoint), {}
     for step in (2, 5, 9):
         changed(checkpoint, step)
-        seen[step] = taken.frame(step)
-        taken.keep(step)
+        seen[step] = taken.take(step)
+        taken.defer(step)
     changed(checkpoint, 10)
-    frames: Iterator[Frame] = taken.develop()
+    frames: Iterator[Snapshot] = taken.deferred()
     for step in (2, 5, 9):
         frame = next(frames)
         assert frame.step == step
@@ -119,38 +119,38 @@ def test_what_is_developed_later_is_what_would_have_been_seen(checkpoint: Checkp
 
 def test_copies_take_no_more_room_than_there_is(checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     size = sum(values.nbytes for values in checkpoint.model.parameters())
-    monkeypatch.setattr(film, "NEGATIVES", 3 * size - 1)
-    taken = camera(checkpoint)
+    monkeypatch.setattr(film, "MAX_COPY_BYTES", 3 * size - 1)
+    taken = recorder(checkpoint)
     for step in range(5):
-        taken.keep(step)
-    assert [frame.step for frame in taken.develop()] == [0, 1]
+        taken.defer(step)
+    assert [frame.step for frame in taken.deferred()] == [0, 1]
 
 
 def test_a_copy_of_tied_weights_is_developed_too() -> None:
     tied = small(tie_weights=True, tgt_vocab_size=11)
-    taken = camera(tied)
+    taken = recorder(tied)
     changed(tied, 1)
-    taken.keep(1)
-    now = taken.frame(1)
+    taken.defer(1)
+    now = taken.take(1)
     changed(tied, 2)
-    (developed,) = taken.develop()
+    (developed,) = taken.deferred()
     assert same(developed.free, now.free)
     assert tied.model.src_embedding.weight is tied.model.output_projection.weight
 
 
 @given(st.integers(1, 200) | st.integers(1, 100_000))
 def test_frames_are_between_the_first_and_the_last_and_not_too_many(steps: int) -> None:
-    taken = camera(CHECKPOINT, steps)
+    taken = recorder(CHECKPOINT, steps)
     due = sorted(taken.due)
     assert all(0 < step < steps for step in due)
-    assert len(due) == min(FRAMES, steps + 1) - 2  # besides the first and the last
+    assert len(due) == min(MAX_SNAPSHOTS, steps + 1) - 2  # besides the first and the last
 
 
 CHECKPOINT = small()
 
 
 def test_frames_stand_close_in_the_beginning_and_apart_later() -> None:
-    due = [0, *sorted(camera(CHECKPOINT, 1000).due), 1000]
+    due = [0, *sorted(recorder(CHECKPOINT, 1000).due), 1000]
     gaps = [after - before for before, after in pairwise(due)]
     assert gaps[0] == 1
     assert gaps[-1] > 50
@@ -158,16 +158,16 @@ def test_frames_stand_close_in_the_beginning_and_apart_later() -> None:
 
 
 def test_large_maps_have_few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = camera(CHECKPOINT).first
+    first = recorder(CHECKPOINT).first
     weights = sum(
         m.weights.size for run in (first.free, first.forced) for kind in KINDS for m in run.attention.of(kind)
     )
     for most, frames in ((10 * weights, 10), (10 * weights - 1, 9), (2 * weights, 2), (weights, 2), (1, 2)):
         monkeypatch.setattr(film, "MAX_WEIGHTS", most)
-        assert len(camera(CHECKPOINT).due) == frames - 2
+        assert len(recorder(CHECKPOINT).due) == frames - 2
 
 
 @pytest.mark.parametrize("watch", ["", "wasser", "wort1 " * 6])
 def test_a_sentence_that_the_model_cannot_take_is_refused(watch: str) -> None:
     with pytest.raises(SentenceError):
-        Camera(CHECKPOINT, watch, None, 10)
+        SnapshotRecorder(CHECKPOINT, watch, None, 10)

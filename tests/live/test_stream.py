@@ -22,7 +22,7 @@ from transformer.inference.device import ENVIRONMENT
 from transformer.live import snapshots as film
 from transformer.live import stream as session
 from transformer.live.job import Job
-from transformer.live.snapshots import FRAMES
+from transformer.live.snapshots import MAX_SNAPSHOTS
 from transformer.live.stream import Event, live
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import load_portable
@@ -72,7 +72,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=[ONCE, LATER], ids=["at once", "later"])
 def share(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(session, "SHARE", request.param)
+    monkeypatch.setattr(session, "SNAPSHOT_SHARE", request.param)
     return request.param
 
 
@@ -173,8 +173,8 @@ def test_progress_tells_how_long_it_takes(file: Path) -> None:
 
 
 def test_what_it_says_is_told_between_the_frames(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "SHARE", ONCE)
-    monkeypatch.setattr(session, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(session, "SNAPSHOT_SHARE", ONCE)
+    monkeypatch.setattr(session, "TRANSLATION_SECONDS", 0)
     asked = job(steps=40)
     events = watched(asked, file)
     looks = {event["step"]: event for event in events if event["event"] in ("says", "snapshot")}
@@ -202,7 +202,7 @@ def test_watching_changes_no_weight(changes: dict[str, Any], share: float, file:
 
 
 def test_the_classrooms_training_is_not_changed_either(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "SHARE", ONCE)
+    monkeypatch.setattr(session, "SNAPSHOT_SHARE", ONCE)
     asked = job("classroom", steps=3, held_out=0.3)
     watched(asked, file)
     after = load_portable(file)
@@ -242,10 +242,10 @@ def test_the_file_is_whole_when_its_event_comes(file: Path) -> None:
 def test_every_frame_is_of_the_weights_of_its_step(
     changes: dict[str, Any], share: float, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "FRAME_SECONDS", 1e9)  # or a slow machine is shown more of them
+    monkeypatch.setattr(session, "SNAPSHOT_SECONDS", 1e9)  # or a slow machine is shown more of them
     asked = job(**changes)
     frames = {event["step"]: event for event in of("snapshot", watched(asked, file))}
-    assert len(frames) == min(FRAMES, asked.training["steps"] + 1)  # none is left out
+    assert len(frames) == min(MAX_SNAPSHOTS, asked.training["steps"] + 1)  # none is left out
     for progress, checkpoint in alone(asked):
         if frame := frames.pop(progress.step if progress else 0, None):
             translator = Translator(evaluated(checkpoint), "")
@@ -271,7 +271,7 @@ def test_every_frame_is_of_the_weights_of_its_step(
 @pytest.mark.parametrize("steps", [1, 2, 3, 31, 35])
 def test_frames_are_of_the_first_and_the_last_step_and_of_none_twice(steps: int, share: float, file: Path) -> None:
     found = [event["step"] for event in of("snapshot", watched(job(steps=steps), file))]
-    assert len(set(found)) == len(found) <= FRAMES
+    assert len(set(found)) == len(found) <= MAX_SNAPSHOTS
     assert found[0] == 0
     assert max(found) == steps
 
@@ -312,7 +312,7 @@ def test_without_a_reference_nothing_is_forced(file: Path) -> None:
 @pytest.mark.parametrize("held_out", [0, 0.4])
 def test_scores_are_those_of_the_model(held_out: float, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = job(held_out=held_out, dropout=0.0, steps=60, learning_rate=0.03)
-    monkeypatch.setattr(film, "FRAMES", 2)
+    monkeypatch.setattr(film, "MAX_SNAPSHOTS", 2)
     scores = one("trained", watched(asked, file))["scores"]
     model, (_, target, batch) = trained_alone(asked).model, data_of(asked)
     for name, pairs in (("training", asked.pairs), ("held_out", asked.held_out)):
@@ -342,10 +342,10 @@ def test_nothing_is_held_out_where_nobody_asked(file: Path) -> None:
 
 
 def test_of_many_sentences_some_are_measured(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "MEASURED", 2)
+    monkeypatch.setattr(session, "SCORED", 2)
     scores = one("trained", watched(job(), file))["scores"]
     assert scores["training"]["sentences"] == 2
-    monkeypatch.setattr(session, "MEASURED", 20)
+    monkeypatch.setattr(session, "SCORED", 20)
     monkeypatch.setattr(session, "LARGE", 1)
     scores = one("trained", watched(job(), file))["scores"]
     assert scores["training"]["sentences"] == 2
@@ -368,20 +368,20 @@ def test_it_looks_only_as_much_as_its_share_of_the_time(file: Path, monkeypatch:
             clock.now += 1
             yield progress
 
-    def frame(camera: film.Camera, step: int) -> film.Frame:
+    def frame(recorder: film.SnapshotRecorder, step: int) -> film.Snapshot:
         clock.now += 5
-        return taken(camera, step)
+        return taken(recorder, step)
 
-    clock, taken = Clock(), film.Camera.frame
+    clock, taken = Clock(), film.SnapshotRecorder.take
     monkeypatch.setattr(session, "time", clock)
     monkeypatch.setattr(session, "train", steps)
-    monkeypatch.setattr(session, "LOOK_SECONDS", math.inf)  # frames alone
-    monkeypatch.setattr(film.Camera, "frame", frame)
+    monkeypatch.setattr(session, "TRANSLATION_SECONDS", math.inf)  # frames alone
+    monkeypatch.setattr(film.SnapshotRecorder, "take", frame)
     events = watched(replace(job(steps=200), seconds=1000), file)
     live_ones = [event["step"] for event in of("snapshot", events[: events.index(one("ended", events))])]
-    assert 1 < len(live_ones) < FRAMES <= len(of("snapshot", events)) < 2 * FRAMES
+    assert 1 < len(live_ones) < MAX_SNAPSHOTS <= len(of("snapshot", events)) < 2 * MAX_SNAPSHOTS
     ended = one("ended", events)
-    assert ended["seconds"] <= 200 * (1 + session.SHARE) + 5
+    assert ended["seconds"] <= 200 * (1 + session.SNAPSHOT_SHARE) + 5
 
 
 @pytest.mark.parametrize("steps", range(1, 8))
@@ -430,7 +430,7 @@ def test_a_rate_that_is_much_too_high_is_told_and_nothing_is_kept(
     assert not file.exists()
 
 
-@pytest.mark.parametrize("frames", [2, FRAMES])  # with the others, all steps are due
+@pytest.mark.parametrize("frames", [2, MAX_SNAPSHOTS])  # with the others, all steps are due
 def test_weights_that_are_no_numbers_are_never_looked_at(
     frames: int, share: float, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,12 +442,12 @@ def test_weights_that_are_no_numbers_are_never_looked_at(
                 model.src_embedding.weight.data.fill_(float("nan"))
             yield progress
 
-    monkeypatch.setattr(film, "FRAMES", frames)
-    monkeypatch.setattr(session, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(film, "MAX_SNAPSHOTS", frames)
+    monkeypatch.setattr(session, "TRANSLATION_SECONDS", 0)
     monkeypatch.setattr(session, "train", broken)
     events = watched(job(held_out=0.4), file)
     assert one("error", events)["message"]["values"] == {"step": 4}
-    assert {event["step"] for event in events if event["event"] in ("snapshot", "says", "held_out")} <= {0, 1, 2}
+    assert {event["step"] for event in events if event["event"] in ("snapshot", "translate", "held_out")} <= {0, 1, 2}
     assert not file.exists()
 
 

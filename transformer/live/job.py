@@ -1,4 +1,4 @@
-"""One training, as a process is told to do it. Every value can be written as JSON."""
+"""The job of a worker process: one training. Every value can be written as JSON."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,21 +9,21 @@ from ..data import Pair
 
 @dataclass(frozen=True)
 class Job:
-    """A training that was checked and may be run.
+    """A validated training.
 
     Attributes:
-        name: that the visitor gave the model.
+        name: the model's name, chosen by the visitor.
         corpus: "toy", "classroom" or "own".
-        pairs, held_out: to learn from, and kept from training; words separated by spaces.
+        pairs, held_out: the training and the held-out pairs; words separated by spaces.
         source_words, target_words: both vocabularies, by id.
-        source_length: words of the longest source.
-        pad_source: whether every source is padded to it.
-        watch: the sentence whose translation and maps are shown while the model learns.
-        reference: its right translation, as words separated by spaces; None where nobody knows it.
+        source_length: of the longest source, in words.
+        pad_source: whether every source is padded to that length.
+        watch: the sentence whose translation and maps are shown during training.
+        reference: its reference translation, words separated by spaces; None if it is unknown.
         model: arguments of TransformerConfig.
         training: arguments of TrainingConfig.
-        seconds: after which training ends.
-        threads: of the processor, to train with.
+        seconds: the time limit of training.
+        threads: CPU threads.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A mistake of training, shown live: small models learn with it and without, as a stream of events.
+"""A training mistake, live: small models are trained with and without it, as a stream of JSON events.
 
 {"event": "progress", "side", "steps", "points": [[step, loss], ...] since the last}      side: "right" or "wrong"
 {"event": "symptom", "sentence", "wanted", "head", "right", "wrong"}                      see `for_page`
@@ -19,7 +19,7 @@ def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: Fals
     """Train both sides, one after the other, on one thread.
 
     Args:
-        stopped: asked after every step; when it says so there is no symptom.
+        stopped: called after every step; if it returns True, training ends without a symptom.
     """
     torch.set_num_threads(1)
     learning = mistake.run()

@@ -1,13 +1,13 @@
-"""One training that somebody watches, as a stream of events that can be written as JSON.
+"""One training as a stream of JSON events.
 
 {"event": "started", "steps", "uniform", "parameters", "watch", "reference"}
 {"event": "progress", "points": [[step, loss, token accuracy], ...] since the last, "seconds", "left"}
-{"event": "says", "step", "output", "probabilities"}            the watched sentence, as the model says it now
+{"event": "says", "step", "output", "probabilities"}            the watched sentence's translation now
 {"event": "held_out", "step", "loss", "accuracy"}
-{"event": "snapshot", "step", "source", "encoder", "free", "forced"}   see `_frame`
-{"event": "ended", "step", "seconds", "why"}                    "steps", "stop" or "time"; what follows is measuring
-{"event": "trained", "file", "step", "seconds", "why", "scores"}   the model can be used; more snapshots may follow
-{"event": "error", "message"}                                   nothing was learned
+{"event": "snapshot", "step", "source", "encoder", "free", "forced"}   see `_snapshot`
+{"event": "ended", "step", "seconds", "why"}                    "steps", "stop" or "time"; scoring follows
+{"event": "trained", "file", "step", "seconds", "why", "scores"}   the model is usable; deferred snapshots may follow
+{"event": "error", "message"}                                   there is no model
 """
 
 import base64
@@ -34,22 +34,22 @@ from ..storage.checkpoint import Checkpoint
 from ..storage.portable import PortableModel, save_portable
 from ..training import Evaluation, TrainingConfig, evaluate, measure, output_limit, seeded_model, train
 from .job import Job
-from .snapshots import Camera, Frame
+from .snapshots import Snapshot, SnapshotRecorder
 
 NO_ROOM = Message("train.no_room")
-SHARE = 0.08  # of training's time goes at most into looking at the model
-LOOK_SECONDS, FRAME_SECONDS = 0.2, 1  # between two looks at what it says, and at its maps
-SEND_SECONDS = 0.1  # between two reports of progress
-MEASURED, LARGE = 200, 5_000_000  # sentences that a model is scored on at its end; a tenth from so many weights on,
-GLANCED = 50  # and that its loss is measured on, of those held out, while it learns
+SNAPSHOT_SHARE = 0.08  # at most this share of the training time goes into translations and snapshots
+TRANSLATION_SECONDS, SNAPSHOT_SECONDS = 0.2, 1  # between two translations, and two snapshots
+SEND_SECONDS = 0.1  # between two progress events
+SCORED, LARGE = 200, 5_000_000  # sentences scored at the end; a tenth of them for a model of this many weights
+MONITORED = 50  # held-out sentences whose loss is measured during training
 Event = dict[str, Any]
 
 
 def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> Iterator[Event]:
-    """Train, look on, and write the model to `file`. The weights are those that training alone would give.
+    """Train, report, and write the model to `file`. Watching does not change the weights.
 
     Args:
-        stopped: asked after every step; training ends when it says so, and what was learned is kept.
+        stopped: called after every step; training ends when it returns True, and the model is kept.
     """
     torch.set_num_threads(job.threads)
     src_vocab, tgt_vocab = Vocabulary(job.source_words), Vocabulary(job.target_words)
@@ -65,7 +65,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
     longest = output_limit(batch((*job.pairs, *job.held_out)).target_length, config)
     checkpoint = Checkpoint(model, src_vocab, tgt_vocab, job.source_length, longest, job.pad_source)
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
-    held_out = batch(job.held_out[:GLANCED]) if job.held_out else None
+    held_out = batch(job.held_out[:MONITORED]) if job.held_out else None
 
     yield {
         "event": "started",
@@ -75,26 +75,26 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         "watch": job.watch,
         "reference": job.reference,
     }
-    camera = Camera(checkpoint, job.watch, job.reference, training.steps)
-    yield _frame(camera.first)
+    recorder = SnapshotRecorder(checkpoint, job.watch, job.reference, training.steps)
+    yield _snapshot(recorder.first)
 
-    def looks(frame: Frame) -> Iterator[Event]:
-        if not _are_numbers(frame.free, frame.forced):
+    def snapshot_events(snapshot: Snapshot) -> Iterator[Event]:
+        if not _is_finite(snapshot.free, snapshot.forced):
             return
-        yield _frame(frame)
+        yield _snapshot(snapshot)
         if held_out:
             loss, accuracy = measure(model, held_out)
             if math.isfinite(loss):
-                yield {"event": "held_out", "step": frame.step, "loss": loss, "accuracy": accuracy}
+                yield {"event": "held_out", "step": snapshot.step, "loss": loss, "accuracy": accuracy}
 
-    def says(step: int) -> Iterator[Event]:
-        run = camera.says()
-        if _are_numbers(run):
+    def translation_event(step: int) -> Iterator[Event]:
+        run = recorder.translate()
+        if _is_finite(run):
             yield {"event": "says", "step": step, **_words(run)}
 
     points: list[list[float]] = []
-    begin = sent = looked_at = framed_at = time.perf_counter()
-    looking = says_cost = frame_cost = 0.0  # seconds: of all looks, and of the last of each kind
+    begin = sent = observed_at = snapshot_at = time.perf_counter()
+    observing = translation_cost = snapshot_cost = 0.0  # seconds: of all observations, and of the last of each kind
     step, why, wanted = 0, "steps", False
     for progress in train(model, data, training):
         step, now = progress.step, time.perf_counter()
@@ -103,30 +103,32 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
             return
         points.append([step, progress.loss, progress.token_accuracy])
         late = now - begin > job.seconds
-        if step < training.steps and (late or stopped()):  # before a look: the last frame is of this step
+        if step < training.steps and (late or stopped()):  # before an observation: the last snapshot is of this step
             why = "time" if late else "stop"
             break
-        spare = SHARE * (now - begin - looking) - looking
-        due = step in camera.due
+        spare = SNAPSHOT_SHARE * (now - begin - observing) - observing
+        due = step in recorder.due
         wanted = wanted or due
-        look = now - looked_at >= LOOK_SECONDS and spare > says_cost and (camera.room or not due)
-        # What is kept for later is not seen while it learns: a frame now and then is.
+        translate = (
+            now - observed_at >= TRANSLATION_SECONDS and spare > translation_cost and (recorder.has_room or not due)
+        )
+        # Deferred snapshots are not shown during training; now and then one is taken at once.
         if (
             wanted
-            and spare > frame_cost + (0 if look else says_cost)
-            and (now - framed_at >= FRAME_SECONDS or not look)
+            and spare > snapshot_cost + (0 if translate else translation_cost)
+            and (now - snapshot_at >= SNAPSHOT_SECONDS or not translate)
         ):
-            yield from looks(camera.frame(step))
-            looked_at = framed_at = time.perf_counter()
-            frame_cost, wanted = looked_at - now, False
+            yield from snapshot_events(recorder.take(step))
+            observed_at = snapshot_at = time.perf_counter()
+            snapshot_cost, wanted = observed_at - now, False
         else:
-            if look:
-                yield from says(step)
-                looked_at = time.perf_counter()
-                says_cost = looked_at - now
+            if translate:
+                yield from translation_event(step)
+                observed_at = time.perf_counter()
+                translation_cost = observed_at - now
             if due:
-                camera.keep(step)
-        looking += time.perf_counter() - now
+                recorder.defer(step)
+        observing += time.perf_counter() - now
         seconds = time.perf_counter() - begin
         if seconds - (sent - begin) >= SEND_SECONDS or step == training.steps:
             left = seconds / step * (training.steps - step)
@@ -137,12 +139,12 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         yield {"event": "progress", "points": points, "seconds": seconds, "left": 0}
     ended = {"step": step, "seconds": seconds, "why": why}
     yield {"event": "ended", **ended}
-    measured = MEASURED if parameters < LARGE else MEASURED // 10
+    measured = SCORED if parameters < LARGE else SCORED // 10
     scores = {
         name: _scores(evaluate(model, batch(pairs[:measured]), start, end), len(pairs[:measured])) if pairs else None
         for name, pairs in (("training", job.pairs), ("held_out", job.held_out))
     }
-    if not all(math.isfinite(found["loss"]) for found in scores.values() if found):  # after the last step of all
+    if not all(math.isfinite(found["loss"]) for found in scores.values() if found):  # the last step may have diverged
         yield _diverged(step)
         return
     settings = job.training | {"held_out_pairs": len(job.held_out), "steps_taken": step}
@@ -155,20 +157,20 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         yield {"event": "error", "message": NO_ROOM.for_page()}
         return
     yield {"event": "trained", "file": str(file), **ended, "scores": scores}
-    yield from looks(camera.frame(step))
-    for frame in camera.develop():
-        yield from looks(frame)
+    yield from snapshot_events(recorder.take(step))
+    for snapshot in recorder.deferred():
+        yield from snapshot_events(snapshot)
 
 
-def _frame(frame: Frame) -> Event:
-    """For the browser: the encoder's maps are the same in both ways to decode."""
+def _snapshot(snapshot: Snapshot) -> Event:
+    """For the browser; both runs share the encoder's maps."""
     return {
         "event": "snapshot",
-        "step": frame.step,
-        "source": frame.free.source,
-        "encoder": _maps(frame.free.attention.encoder),
-        "free": _decoded(frame.free),
-        "forced": frame.forced and _decoded(frame.forced),
+        "step": snapshot.step,
+        "source": snapshot.free.source,
+        "encoder": _maps(snapshot.free.attention.encoder),
+        "free": _decoded(snapshot.free),
+        "forced": snapshot.forced and _decoded(snapshot.forced),
     }
 
 
@@ -181,8 +183,8 @@ def _words(run: Translation) -> dict[str, Any]:
     return {"output": run.output, "probabilities": [round(step.probability, 4) for step in run.steps]}
 
 
-def _are_numbers(*runs: Translation | None) -> bool:
-    """Not so where weights have overflowed, as the next loss will tell."""
+def _is_finite(*runs: Translation | None) -> bool:
+    """False after an overflow, which the next loss will report."""
     return all(math.isfinite(step.probability) for run in runs if run for step in run.steps)
 
 
@@ -191,7 +193,7 @@ def _diverged(step: int) -> Event:
 
 
 def _maps(layers: tuple[AttentionMap, ...]) -> dict[str, Any]:
-    """Weights as base64 of little-endian 16-bit shares of 65535: exact to 0.00001."""
+    """Weights as base64 of little-endian 16-bit integers, 65535 = 1: exact to 0.00001."""
     maps = stacked(layers)
     weights = np.rint(maps["weights"] * 65535).astype("<u2")
     return maps | {"weights": base64.b64encode(weights.tobytes()).decode()}

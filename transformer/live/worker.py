@@ -1,8 +1,8 @@
-"""The process that one training runs in: `python -m transformer.live.worker`.
+"""The process of one training: `python -m transformer.live.worker`.
 
-It waits for a job or the name of a mistake, one line of JSON on standard input, and writes its events to standard
-output, one a line. Any further line, or the end of its input, stops the training: so it never outlives the server. A
-process of its own can be ended at any time, and leaves the interpreter of the server to the visitors' clicks.
+It reads a job or the name of a mistake as one line of JSON from standard input, and writes one event per line to
+standard output. Another line, or the end of input, stops the training, so it never outlives the server. A process of
+its own can be killed at any time and does not compete with the server for the interpreter lock.
 """
 
 import json
@@ -18,7 +18,7 @@ from .job import Job
 from .mistake_training import retrain
 from .stream import Event, live
 
-NICE = 10  # clicks come first
+NICE = 10  # visitors' clicks come first
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     line = sys.stdin.readline()
     if not line:
         return
-    asked = json.loads(line)
+    request = json.loads(line)
     stopped = threading.Event()
 
     def wait() -> None:
@@ -37,16 +37,16 @@ def main() -> None:
 
     threading.Thread(target=wait, daemon=True).start()
     try:
-        for event in _events(asked, stopped.is_set):
+        for event in _events(request, stopped.is_set):
             print(json.dumps(event), flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody listens: no more words about it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody listens; avoid an error at exit
 
 
-def _events(asked: dict[str, Any], stopped: Callable[[], bool]) -> Iterator[Event]:
-    if "mistake" not in asked:
-        return live(Job.from_json(asked["job"]), Path(asked["file"]), stopped)
-    mistake = MISTAKES[asked["mistake"]]
+def _events(request: dict[str, Any], stopped: Callable[[], bool]) -> Iterator[Event]:
+    if "mistake" not in request:
+        return live(Job.from_json(request["job"]), Path(request["file"]), stopped)
+    mistake = MISTAKES[request["mistake"]]
     assert isinstance(mistake, TrainingMistake)
     return retrain(mistake, stopped)
 

@@ -1,4 +1,4 @@
-"""What a mistake is, and what is seen of it."""
+"""The types of a mistake and its symptom."""
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from ..inference.translator import Translator
 
 @dataclass(frozen=True)
 class Side:
-    """What was measured on one side of a mistake.
+    """The measurements of one side of a mistake.
 
     Attributes:
-        numbers: what was measured -> how much. Both sides have the same ones, and the first tells most.
-        text: what this side says of the sentence; where it was asked twice, both answers around " | ".
-        losses: of its training, nats a token, step by step; none where nothing was trained.
-        attention: the map that this side shows, where the mistake can be seen in one.
+        numbers: measurement -> value. Both sides have the same ones, the most telling first.
+        text: this side's translation; of two runs, both translations around " | ".
+        losses: of its training, nats per token, step by step; empty if nothing was trained.
+        attention: the map that shows the mistake, if one does.
     """
 
     numbers: Mapping[str, float]
