@@ -1,1 +1,1 @@
-"""Ids in, logits and attention maps out (§3). Knows nothing of words or text."""
+"""The network: ids in, logits and attention weights out (§3). Knows nothing of words or text."""

@@ -17,13 +17,13 @@ from .probe import Probe, tap
 def scaled_dot_product_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0, probe: Probe | None = None
 ) -> tuple[Tensor, Tensor]:
-    """softmax(q kᵀ / sqrt(d)) v (§3.2.1), with the weights in the open.
+    """softmax(q kᵀ / sqrt(d)) v (§3.2.1), which also returns the weights.
 
     Args:
         q: (B, H, Q, d).
         k, v: (B, H, K, d).
         mask: bool, True = may attend, broadcastable to (B, H, Q, K).
-        dropout: probability with which a weight is dropped on its way to the values.
+        dropout: probability of dropping an attention weight.
 
     Returns:
         Every head's output (B, H, Q, d), and its weights (B, H, Q, K) after softmax, before dropout. A fully masked
@@ -32,11 +32,11 @@ def scaled_dot_product_attention(
     scores = tap(probe, "scores", q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)))  # (B, H, Q, K)
     if mask is not None:
         if probe is not None:
-            mask = probe("mask", mask.expand_as(scores))  # a view of every cell, so that a probe can change one
+            mask = probe("mask", mask.expand_as(scores))  # a view, so that a probe can change single cells
         scores = scores.where(mask, -math.inf)  # §3.2.3
     weights = scores.softmax(dim=-1)
     if mask is not None:
-        weights = weights.where(mask, 0.0)  # a row that is masked throughout is 0/0, not a number
+        weights = weights.where(mask, 0.0)  # softmax of a fully masked row is 0/0
     weights = tap(probe, "weights", weights)
     head_output = (F.dropout(weights, dropout) if dropout else weights) @ v  # (B, H, Q, d)
     return tap(probe, "head_output", head_output), weights
@@ -44,32 +44,32 @@ def scaled_dot_product_attention(
 
 @dataclass
 class KeyValueCache:
-    """Keys and values that one attention has seen, each (B, H, K, d). Owned by whoever decodes."""
+    """Keys and values that one attention sublayer has computed, each (B, H, K, d). Owned by the caller."""
 
     k: Tensor | None = None
     v: Tensor | None = None
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep these as well, and return all of them."""
+        """Add new keys and values along K; returns all of them."""
         if self.k is not None and self.v is not None:
             k, v = torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2)
         self.k, self.v = k, v
         return k, v
 
     def select(self, rows: Tensor) -> None:
-        """Go on with these rows of the batch (N,), in this order; a row may be taken more than once."""
+        """Keep these rows of the batch, (N,), in this order; a row may occur more than once."""
         if self.k is not None and self.v is not None:
             self.k, self.v = self.k[rows], self.v[rows]
 
     def get(self) -> tuple[Tensor, Tensor]:
-        """All of them."""
+        """All keys and values so far."""
         assert self.k is not None
         assert self.v is not None
         return self.k, self.v
 
 
 class MultiHeadAttention(nn.Module):
-    """H attentions side by side, each in its own d_model / H dimensions (§3.2.2)."""
+    """H attention heads in parallel, each of d_model / H dimensions (§3.2.2)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -92,14 +92,14 @@ class MultiHeadAttention(nn.Module):
         probe: Probe | None = None,
         cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Each row of `x` looks at the rows of `memory`.
+        """Each row of `x` attends to the rows of `memory`.
 
         Args:
-            x: queries come from here, (B, Q, D).
-            memory: keys and values come from here, (B, K, D); `x` itself in self-attention. None: the cache has them.
+            x: source of the queries, (B, Q, D).
+            memory: source of the keys and values, (B, K, D); `x` itself in self-attention. None: the cache has them.
             mask: bool, True = may attend, broadcastable to (B, H, Q, K).
-            need_weights: False returns None for the weights, and runs on PyTorch's fused kernel unless a probe looks.
-            cache: keys and values of earlier calls, attended to as well; this call's are added to it.
+            need_weights: False returns None for the weights, and uses PyTorch's fused kernel unless there is a probe.
+            cache: keys and values of earlier calls, which are attended to as well; this call's are appended.
 
         Returns:
             (B, Q, D), and the weights (B, H, Q, K) after softmax, before dropout.

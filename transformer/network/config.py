@@ -1,4 +1,4 @@
-"""The shape of a network. Knows nothing of words, weights or devices."""
+"""The architecture of a network. Knows nothing of words, weights or devices."""
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, get_args, get_origin
@@ -12,29 +12,29 @@ EmbeddingDropout = Literal["after", "before", "none"]
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Everything that decides a Transformer's shape; defaults are the paper's base model (§3, §5.4).
+    """All that determines a Transformer's architecture; the defaults are the paper's base model (§3, §5.4).
 
     Args:
-        src_vocab_size, tgt_vocab_size: words in the source and target vocabularies, special tokens included.
+        src_vocab_size, tgt_vocab_size: tokens in the source and target vocabularies, special tokens included.
         d_model: width of every vector between sublayers (§3.1).
         n_heads: attention heads; each works in d_model / n_heads dimensions (§3.2.2).
         d_ff: width of the feed-forward network's hidden layer (§3.3).
         num_encoder_layers, num_decoder_layers: depth of the two stacks (§3.1).
         dropout: probability, on the embeddings and on each sublayer's output (§5.4).
-        max_len: longest sequence that positions exist for.
-        pad_id: id of the padding token in both vocabularies; masks are made from it.
-        qkv_bias: whether the query, key and value projections have a bias.
-        bias: whether every other linear layer has one.
+        max_len: length of the longest sequence.
+        pad_id: id of the padding token in both vocabularies, which masks are made from.
+        qkv_bias: give the query, key and value projections a bias.
+        bias: give every other linear layer a bias.
         final_norm: where a LayerNorm follows a whole stack; the paper has none.
         scale_embeddings: multiply embeddings by sqrt(d_model) (§3.4).
-        embedding_dropout: drop out after positions are added (§5.4), before, or not at all.
-        attention_dropout: also drop out attention weights.
+        embedding_dropout: apply dropout after positions are added (§5.4), before, or not at all.
+        attention_dropout: also apply dropout to attention weights.
         norm_first: LayerNorm before each sublayer (pre-norm) instead of after it (post-norm, §3.1).
         tie_weights: one matrix for both embeddings and the output projection (§3.4); needs one vocabulary.
         positional_encoding: add positions to embeddings (§3.5); without them a sentence is a bag of words.
 
     Raises:
-        ValueError: a value that no network can have; the message names the field and the numbers.
+        ValueError: a value that no network can have; the message names the field and the value.
     """
 
     src_vocab_size: int
@@ -82,10 +82,10 @@ class TransformerConfig:
 
 
 def validate_field_types(config: "DataclassInstance") -> None:
-    """A configuration may come from a file or a form that somebody else filled in: believe no type.
+    """Check every field of a dataclass against its annotation: a configuration may come from an untrusted file.
 
     Raises:
-        ValueError: a field's value is not of the type, or not one of the choices, that its annotation names.
+        ValueError: a value has another type than its field's annotation, or is not one of its choices.
     """
     for field in fields(config):
         name, kind, value = field.name, field.type, getattr(config, field.name)

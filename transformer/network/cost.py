@@ -1,49 +1,49 @@
-"""What training a network costs, worked out without making it: parameters, memory and time. No torch.
+"""What training a network costs, computed without building it: parameters, memory and time. No torch.
 
-B batch, S source, T target, H heads, D model width, F feed-forward width, V target vocabulary. All in whole numbers, so
-that nothing overflows, whatever sizes somebody asks about.
+B batch, S source, T target, H heads, D model width, F feed-forward width, V target vocabulary. Whole numbers
+throughout, so that no size overflows.
 """
 
 from dataclasses import dataclass
 
 from .config import TransformerConfig
 
-# Bytes that one number takes at the peak of a step, which is the end of its forward pass: what the backward pass will
-# need is kept. Fitted to the peaks (ru_maxrss less what was there before) of 25 networks on a CPU with 1 thread: the
-# toy, the classroom's, the paper's, and others of 16 to 1024 dimensions, 1 to 12 layers and 2 to 1024 sentences, with
-# dropout and without. Above 50 MB all are scoped 20 %, and so are 8 others that were not fitted.
-_PARAMETER_BYTES = 17  # itself, its gradient and Adam's two moments, 4 each; the rest is lost between them
+# Bytes per number at the peak of a training step, the end of its forward pass, when all activations for the backward
+# pass are in memory. Fitted to the peaks (growth of ru_maxrss) of 25 networks on one CPU thread: the toy, the
+# classroom's, the paper's, and others of 16 to 1024 dimensions, 1 to 12 layers and 2 to 1024 sentences, with and
+# without dropout. Above 50 MB all are within 20 %, and so are 8 others that were not fitted.
+_PARAMETER_BYTES = 17  # weight, gradient and Adam's two moments, 4 each; the rest is fragmentation
 _VECTOR_BYTES = 24
 _HIDDEN_BYTES = 14
-_WEIGHT_BYTES = 2  # the fused kernel keeps none
-_LOGIT_BYTES = 26  # logits, their softmax, and gradients of both
+_WEIGHT_BYTES = 2  # the fused kernel stores none
+_LOGIT_BYTES = 26  # logits, their softmax, and the gradients of both
 _POSITION_BYTES = 12
 _DROPPED_VECTOR_BYTES = 11
-_DROPPED_WEIGHT_BYTES = 19  # with dropout that kernel is not used
+_DROPPED_WEIGHT_BYTES = 19  # dropout rules the fused kernel out
 
-# Picoseconds, fitted to the shortest of many steps of the same 25 networks, on one thread of an AMD EPYC (2026, PyTorch
-# 2.13, two such threads in all, of which the other one had little to do). The worst of them is 13 % off, and of 8 that
-# were not fitted 15 %. On another machine all of it wants a factor.
+# Picoseconds, fitted to the shortest of many steps of the same 25 networks, on one of two threads of an AMD EPYC (2026,
+# PyTorch 2.13), the other nearly idle. The worst of them is 13 % off, and of 8 that were not fitted 15 %. Another
+# machine needs one factor for all of them.
 _STEP_PS = 590_000_000
 _SUBLAYER_PS = 180_000_000
-_HEAD_PS = 2_600_000  # of one sentence in one attention: small products have a price of their own
-_PARAMETER_PS = 1_700  # read by both passes, clipped, and moved by Adam
+_HEAD_PS = 2_600_000  # per head and sentence: small matrix products have a fixed cost
+_PARAMETER_PS = 1_700  # read by both passes, clipped, and updated by Adam
 _MULTIPLICATION_PS = 51  # forward, and twice backward
 _NUMBER_PS = 2_600
-_DROPPED_PS = 7_100  # on top, for a number that may be dropped: random numbers are dear
-_ENDLESS_PS = 10**300  # above all that is of interest, and still a float
+_DROPPED_PS = 7_100  # extra, per number under dropout: random numbers are expensive
+_MAX_PS = 10**300  # more than any training takes, and still a float
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What one step goes through.
+    """The numbers that one training step computes.
 
     Attributes:
-        heads: of all attentions and sentences.
-        vectors: numbers that leave the embeddings and all sublayers, D a token.
-        hidden: numbers inside all feed-forwards, F a token.
+        heads: in all attention sublayers, for all sentences.
+        vectors: numbers that leave the embeddings and all sublayers, D per token.
+        hidden: numbers inside all feed-forward networks, F per token.
         weights: attention weights of all heads.
-        multiplications: of one forward pass.
+        multiplications: in one forward pass.
     """
 
     sublayers: int
@@ -56,7 +56,7 @@ class _Work:
 
 
 def count_parameters(config: TransformerConfig) -> int:
-    """How many numbers training learns, exactly."""
+    """The exact number of trained parameters."""
     d, f, qkv, bias = config.d_model, config.d_ff, config.qkv_bias, config.bias
     attention = 4 * d * d + 3 * d * qkv + d * bias
     feed_forward = 2 * d * f + (f + d) * bias
@@ -85,10 +85,10 @@ def count_run_values(config: TransformerConfig, source_length: int, target_lengt
 
 
 def training_bytes(config: TransformerConfig, batch_size: int, source_length: int, target_length: int) -> int:
-    """About how much memory training adds to its process at its peak, in bytes, on a CPU in float32.
+    """Estimated bytes that training adds to its process at its peak, on a CPU in float32.
 
     Args:
-        source_length, target_length: of every sentence of a batch, in tokens, padding included.
+        source_length, target_length: tokens per sentence of a batch, padding included.
     """
     work = _work(config, batch_size, source_length, target_length)
     size = _PARAMETER_BYTES * count_parameters(config) + _POSITION_BYTES * config.max_len * config.d_model
@@ -100,10 +100,10 @@ def training_bytes(config: TransformerConfig, batch_size: int, source_length: in
 
 
 def step_seconds(config: TransformerConfig, batch_size: int, source_length: int, target_length: int) -> float:
-    """About how long one step of training takes on one thread of the CPU that the constants were measured on, seconds.
+    """Estimated seconds of one training step on one thread of the CPU that the constants were measured on.
 
     Args:
-        source_length, target_length: of every sentence of a batch, in tokens, padding included.
+        source_length, target_length: tokens per sentence of a batch, padding included.
     """
     work = _work(config, batch_size, source_length, target_length)
     picoseconds = _STEP_PS + _SUBLAYER_PS * work.sublayers + _HEAD_PS * work.heads
@@ -111,7 +111,7 @@ def step_seconds(config: TransformerConfig, batch_size: int, source_length: int,
     picoseconds += _NUMBER_PS * (work.vectors + work.hidden + work.weights + work.logits)
     if config.dropout:
         picoseconds += _DROPPED_PS * (work.vectors + _dropped_weights(config, work))
-    return min(picoseconds, _ENDLESS_PS) / 10**12
+    return min(picoseconds, _MAX_PS) / 10**12
 
 
 def _dropped_weights(config: TransformerConfig, work: _Work) -> int:
@@ -121,8 +121,8 @@ def _dropped_weights(config: TransformerConfig, work: _Work) -> int:
 def _work(config: TransformerConfig, batch_size: int, source_length: int, target_length: int) -> _Work:
     b, s, t, d, f = batch_size, source_length, target_length, config.d_model, config.d_ff
     encoder, decoder = config.num_encoder_layers, config.num_decoder_layers
-    # What each token of the source and of the target is projected to, layer by layer: in the decoder, cross-attention
-    # projects the source to keys and values, and the target to queries and the output.
+    # Projections of D to D per token, over all layers. In the decoder, cross-attention projects the source to keys and
+    # values, and the target to queries and the output.
     projections = encoder * s * 4 + decoder * (s * 2 + t * 6)
     tokens = encoder * s + decoder * t  # through a feed-forward
     weights = b * config.n_heads * (encoder * s * s + decoder * (t * t + t * s))

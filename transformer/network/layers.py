@@ -17,10 +17,10 @@ from .probe import Probe, scoped, tap
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same (§3.5).
 
-    Computed in float64 on the CPU (far positions lose digits in float32, and some accelerators have no float64).
+    Computed in float64 on the CPU: far positions lose digits in float32, and some accelerators lack float64.
 
     Returns:
-        (length, d_model), float32. An odd d_model ends on a sine.
+        (length, d_model), float32. An odd d_model ends with a sine.
     """
     position = torch.arange(length, dtype=torch.float64, device="cpu")[:, None]
     rate = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu") * (-math.log(10000.0) / d_model))
@@ -31,7 +31,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
 
 
 class Layer(nn.Module):
-    """What both kinds of layer share: the feed-forward network, and how a sublayer joins the residual stream."""
+    """What both kinds of layer share: the feed-forward network, residual connections and LayerNorm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -41,17 +41,17 @@ class Layer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def feed_forward(self, x: Tensor, probe: Probe | None) -> Tensor:
-        """max(0, x W1 + b1) W2 + b2, on each position alone (§3.3)."""
+        """max(0, x W1 + b1) W2 + b2, at each position separately (§3.3)."""
         hidden = tap(probe, "feed_forward.hidden", self.linear1(x).relu_())  # (B, T, F)
         return tap(probe, "feed_forward.output", self.linear2(hidden))  # (B, T, D)
 
     def pre_norm(self, n: int, x: Tensor, probe: Probe | None) -> Tensor:
-        """What the n-th sublayer reads: the stream, normalised first in a pre-norm network."""
+        """The input of the n-th sublayer: x, normalised first in a pre-norm network."""
         return self.normalise(n, x, probe) if self.norm_first else x
 
     def add_and_norm(self, n: int, x: Tensor, change: Tensor, probe: Probe | None) -> Tensor:
-        """LayerNorm(x + Dropout(Sublayer(x))) (§3.1, §5.4); a pre-norm network leaves out the norm."""
-        if self.training:  # else it would pass through a module that does nothing, thrice a layer
+        """LayerNorm(x + Dropout(Sublayer(x))) (§3.1, §5.4); a pre-norm network skips the norm."""
+        if self.training:  # saves calls of a module that does nothing, three per layer
             change = self.dropout(change)
         x = tap(probe, f"sum{n}", tap(probe, f"residual{n}", x) + change)
         return x if self.norm_first else self.normalise(n, x, probe)
@@ -72,7 +72,7 @@ class EncoderLayer(Layer):
     def forward(
         self, x: Tensor, mask: Tensor | None = None, need_weights: bool = True, probe: Probe | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """(B, S, D) -> (B, S, D) and the attention weights (B, H, S, S), or None where they are not needed."""
+        """(B, S, D) -> (B, S, D) and the attention weights (B, H, S, S), or None without need_weights."""
         h = self.pre_norm(1, x, probe)
         attended, weights = self.self_attn(h, h, mask, need_weights, scoped(probe, "self_attention"))
         x = self.add_and_norm(1, x, attended, probe)
@@ -82,13 +82,13 @@ class EncoderLayer(Layer):
 
 @dataclass
 class LayerCache:
-    """What one decoder layer has already computed of a sequence that grows."""
+    """Keys and values of one decoder layer for a growing sequence."""
 
     self_attention: KeyValueCache = field(default_factory=KeyValueCache)
     cross_attention: KeyValueCache = field(default_factory=KeyValueCache)
 
     def select(self, rows: Tensor) -> None:
-        """Go on with these rows of the batch (N,)."""
+        """Keep these rows of the batch, (N,)."""
         self.self_attention.select(rows)
         self.cross_attention.select(rows)
 
@@ -116,10 +116,10 @@ class DecoderLayer(Layer):
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """(B, T, D) and memory (B, S, D) -> (B, T, D), self- (B, H, T, T) and cross-attention weights (B, H, T, S).
 
-        With a cache, x holds the newest T positions alone, and the self-attention weights are (B, H, T, past + T).
+        With a cache, x holds only the newest T positions, and the self-attention weights are (B, H, T, past + T).
         """
         self_cache, cross_cache = (cache.self_attention, cache.cross_attention) if cache else (None, None)
-        unseen = None if cross_cache and cross_cache.k is not None else memory  # its keys never change: project it once
+        is_cached = cross_cache is not None and cross_cache.k is not None  # memory is projected once
 
         h = self.pre_norm(1, x, probe)
         attended, self_weights = self.self_attn(
@@ -128,7 +128,7 @@ class DecoderLayer(Layer):
         x = self.add_and_norm(1, x, attended, probe)
         h = self.pre_norm(2, x, probe)
         attended, cross_weights = self.cross_attn(
-            h, unseen, cross_mask, need_weights, scoped(probe, "cross_attention"), cross_cache
+            h, None if is_cached else memory, cross_mask, need_weights, scoped(probe, "cross_attention"), cross_cache
         )
         x = self.add_and_norm(2, x, attended, probe)
         x = self.add_and_norm(3, x, self.feed_forward(self.pre_norm(3, x, probe), probe), probe)

@@ -1,4 +1,4 @@
-"""Who may look at whom. True = may attend, everywhere in this package.
+"""Which keys each query may attend to. True = may attend, everywhere in this package.
 
 B batch, Q queries, K keys.
 """
@@ -8,9 +8,9 @@ from torch import Tensor
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """Keys that are words and not padding.
+    """Masks padding keys.
 
-    The mask runs over key *columns*. Over query rows, (B, 1, Q, 1), it would leave a padded row nothing to attend to.
+    The mask covers key *columns*. Over query rows, (B, 1, Q, 1), it would mask a padded row completely.
 
     Args:
         ids: (B, K).
@@ -22,11 +22,11 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
 
 
 def causal_mask(length: int, past: int = 0, device: torch.device | None = None) -> Tensor:
-    """Each position may attend to itself and to what came before it (§3.2.3).
+    """Each position may attend to itself and to earlier positions (§3.2.3).
 
     Args:
         length: number of queries Q; they are the last of `past + length` positions.
-        past: positions that were decoded before (their keys are cached).
+        past: positions decoded before, whose keys are cached.
 
     Returns:
         (Q, past + Q), bool.

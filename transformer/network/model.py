@@ -14,12 +14,12 @@ from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
 from .masks import causal_mask, padding_mask
 from .probe import Probe, scoped, tap
 
-Weights = tuple[Tensor, ...] | None  # one tensor a layer, or None where nobody asked
+Weights = tuple[Tensor, ...] | None  # one tensor per layer, or None without need_weights
 
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """Attention weights after softmax and before dropout; rows are queries, columns are keys; one tensor a layer."""
+    """Attention weights after softmax, before dropout; rows are queries, columns keys; one tensor per layer."""
 
     encoder: tuple[Tensor, ...]  # (B, H, S, S)
     decoder: tuple[Tensor, ...]  # (B, H, T, T)
@@ -28,30 +28,30 @@ class Attention:
 
 @dataclass(frozen=True, eq=False)
 class TransformerOutput:
-    """One pass: scores for the next word at every target position, (B, T, V), and every layer's attention."""
+    """One pass: logits of the next token at every target position, and every layer's attention weights."""
 
-    logits: Tensor
+    logits: Tensor  # (B, T, V)
     attention: Attention | None
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """A source as the decoder sees it."""
+    """An encoded source, which the decoder attends to."""
 
     memory: Tensor  # (B, S, D)
     mask: Tensor  # bool, True = may attend, broadcastable to (B, H, T, S)
-    attention: Weights  # (B, H, S, S) a layer
+    attention: Weights  # (B, H, S, S) per layer
 
 
 @dataclass
 class DecoderCache:
-    """What the decoder has computed so far of one batch of growing targets. Owned by whoever decodes."""
+    """Keys and values of every decoder layer for one batch of growing targets. Owned by the caller."""
 
     layers: list[LayerCache]
     ids: Tensor  # (B, T so far)
 
     def select(self, rows: Tensor) -> None:
-        """Go on with these targets of the batch (N,), in this order; one that is taken twice goes on in two ways."""
+        """Keep these targets of the batch, (N,), in this order; one that occurs twice can continue in two ways."""
         for layer in self.layers:
             layer.select(rows)
         self.ids = self.ids[rows]
@@ -59,11 +59,11 @@ class DecoderCache:
 
 @dataclass(frozen=True, eq=False)
 class DecoderOutput:
-    """The newest positions alone: logits (B, T, V), weights (B, H, T, past + T) and (B, H, T, S) a layer."""
+    """The output for the newest positions only."""
 
-    logits: Tensor
-    self_attention: Weights
-    cross_attention: Weights
+    logits: Tensor  # (B, T, V)
+    self_attention: Weights  # (B, H, T, past + T) per layer
+    cross_attention: Weights  # (B, H, T, S) per layer
 
 
 class Encoder(nn.Module):
@@ -118,10 +118,10 @@ class Decoder(nn.Module):
 class Transformer(nn.Module):
     """The encoder-decoder of "Attention Is All You Need".
 
-    Every intermediate has a name that a probe sees, `encoder.0.self_attention.weights` for one; README lists them.
+    A probe sees every intermediate by name, such as `encoder.0.self_attention.weights`; README lists the names.
 
     Args:
-        config: the shape.
+        config: the architecture.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -135,11 +135,11 @@ class Transformer(nn.Module):
         self.embedding_dropout = nn.Dropout(config.dropout)
         positions = sinusoidal_positions(config.max_len, config.d_model)
         if not config.positional_encoding:
-            positions.zero_()  # added all the same, so that embedding + position = input is true of every network
+            positions.zero_()  # still added, so that embedding + position = input holds for every network
         self.register_buffer("positions", positions, persistent=False)
         self.positions: Tensor
-        # Times sqrt(d_model) this is unit variance. PyTorch's own N(0, 1) would be sqrt(d_model) times larger and
-        # saturate the first softmax; Xavier in the linear layers would make every cross-attention head uniform.
+        # Scaled by sqrt(d_model) this has unit variance. PyTorch's default N(0, 1) would be sqrt(d_model) times larger
+        # and saturate the first softmax; Xavier in the linear layers would make every cross-attention head uniform.
         for embedding in (self.src_embedding, self.tgt_embedding):
             nn.init.normal_(embedding.weight, std=config.d_model**-0.5)
         if config.tie_weights:  # §3.4
@@ -156,20 +156,20 @@ class Transformer(nn.Module):
         need_weights: bool = True,
         probe: Probe | None = None,
     ) -> TransformerOutput:
-        """Scores every next target word, given the source and the target so far.
+        """Logits of every next target token, given the source and the target so far.
 
         Args:
             src: source ids (B, S).
-            tgt: decoder input ids (B, T): the target shifted right, beginning with S.
-            src_mask, tgt_mask, memory_mask: who may attend to whom in encoder, decoder and cross-attention; bool, True
-                = may attend, as (Q, K) or broadcastable to (B, H, Q, K). By default padding (pad_id) is never attended
-                to, nor is the future of the target.
-            need_weights: False gives attention=None and runs on PyTorch's fused attention.
+            tgt: decoder input ids (B, T): the target shifted right, starting with S.
+            src_mask, tgt_mask, memory_mask: masks of the encoder, the decoder and cross-attention; bool, True = may
+                attend, as (Q, K) or broadcastable to (B, H, Q, K). By default padding (pad_id) and the future of the
+                target are masked.
+            need_weights: False gives attention=None and uses PyTorch's fused attention.
             probe: watches or replaces intermediates.
 
         Raises:
-            ValueError: ids that are not (B, length), batches of two sizes, a sequence longer than max_len, a mask that
-                is not bool or has neither two nor four dimensions.
+            ValueError: ids are not (B, length), source and target batches differ in size, a sequence is longer than
+                max_len, or a mask is not bool or has another shape.
         """
         _check_ids("tgt", tgt)
         encoded = self.encode(src, src_mask, need_weights, probe)
@@ -188,14 +188,14 @@ class Transformer(nn.Module):
         need_weights: bool = True,
         probe: Probe | None = None,
     ) -> Encoded:
-        """Source ids (B, S) -> what the decoder attends to; arguments and errors as in `forward`."""
+        """Encode source ids (B, S); arguments and errors as in `forward`."""
         _check_ids("src", src)
-        is_word = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
-        mask = is_word if src_mask is None else _checked_mask("src_mask", src_mask, src.size(1), src.size(1))
+        key_mask = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
+        mask = key_mask if src_mask is None else _checked_mask("src_mask", src_mask, src.size(1), src.size(1))
         probe = scoped(probe, "encoder")
         x = self._embed(self.src_embedding, src, 0, probe)
         memory, weights = self.encoder(x, mask, need_weights, probe)
-        return Encoded(memory, is_word, weights)
+        return Encoded(memory, key_mask, weights)
 
     def start_cache(self, batch: int = 1) -> DecoderCache:
         """An empty cache for `decode_step`."""
@@ -210,14 +210,14 @@ class Transformer(nn.Module):
         need_weights: bool = True,
         probe: Probe | None = None,
     ) -> DecoderOutput:
-        """The newest decoder inputs (B, T), usually one a sentence; everything before them comes from the cache.
+        """Decode the newest inputs (B, T), usually one per sentence; all earlier positions come from the cache.
 
-        Feeding ids one by one gives, row by row, what one pass over all of them gives.
+        Feeding ids one by one gives the same rows as one pass over all of them.
 
         Args:
             tgt: newest decoder input ids (B, T).
             encoded: from `encode`, the same at every step.
-            cache: from `start_cache`; this step is added to it.
+            cache: from `start_cache`; this step is appended.
 
         Raises:
             ValueError: as in `forward`.
@@ -272,14 +272,14 @@ class Transformer(nn.Module):
 
 
 def to_column_major(model: Transformer) -> Transformer:
-    """The same model, for reading and not for training: its names, shapes and values stay.
+    """Store weight matrices in column-major order, in place, for faster inference; names, shapes and values stay.
 
-    A decoding step multiplies one row by each matrix. On a CPU that takes up to twice as long where the matrix lies in
-    memory by rows, as PyTorch makes it; products of many rows take as long either way. A training that is kept and
-    resumed needs rows, because Adam's memory and a file of weights lie by rows.
+    A decoding step multiplies one row by each matrix. On a CPU that takes up to twice as long with PyTorch's row-major
+    matrices; products of many rows take equally long. A training that is saved and resumed needs row-major order, as
+    Adam's moments and safetensors have it.
     """
     for module in model.modules():
-        # An embedding is read by rows, also where it is the projection as well.
+        # A tied embedding stays row-major: it is read by rows.
         if isinstance(module, nn.Linear) and module.weight is not model.tgt_embedding.weight:
             module.weight.data = module.weight.data.T.contiguous().T
     return model

@@ -1,8 +1,8 @@
-"""What may watch or replace a named intermediate. Knows nothing of the stages that call it.
+"""Probes, which watch or replace named intermediates. Knows nothing of the stages that call them.
 
-A probe is any callable `(name, tensor) -> tensor`. Every stage of the network hands its intermediates to the probe it
-was given and goes on with what comes back, so watching, explaining and breaking a model are one idea. The probe
-belongs to the caller: two runs that share a model never see each other's tensors.
+A probe is any callable `(name, tensor) -> tensor`. Every stage of the network passes its intermediates to the probe
+and continues with what it returns, so observing, explaining and modifying a model are one mechanism. The probe belongs
+to the caller: two runs that share a model never see each other's tensors.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Probe = Callable[[str, Tensor], Tensor]
 
 
 def tap(probe: Probe | None, name: str, value: Tensor) -> Tensor:
-    """What to go on with: `value` itself, or what the probe makes of it."""
+    """The value to continue with: what the probe returns, or `value` itself without one."""
     return value if probe is None else probe(name, value)
 
 
@@ -23,15 +23,15 @@ def scoped(probe: Probe | None, prefix: str) -> Probe | None:
 
 
 def chain(first: Probe, second: Probe) -> Probe:
-    """A probe that hands what the first makes of a value to the second."""
+    """A probe that passes what `first` returns to `second`."""
     return lambda name, value: second(name, first(name, value))
 
 
 class Recorder:
-    """A probe that keeps every value it sees whose name passes `wanted`, and changes none.
+    """A probe that records every value whose name passes `wanted`, and changes none.
 
     Attributes:
-        values: name -> the tensors seen under it, in order. A full pass gives one; cached decoding gives one a step.
+        values: name -> its tensors in order. A full pass gives one; cached decoding gives one per step.
     """
 
     def __init__(self, wanted: Callable[[str], bool] = lambda name: True) -> None:

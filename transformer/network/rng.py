@@ -1,6 +1,6 @@
-"""PyTorch draws from one random generator for all threads. Knows nothing of what is drawn."""
+"""PyTorch has one global random generator for all threads."""
 
 import threading
 
-# Who draws beside other threads holds it, so that the same seed gives the same numbers whoever else is at work.
+# Held while drawing, so that a seed gives the same numbers whatever other threads do.
 rng_lock = threading.RLock()

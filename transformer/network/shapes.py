@@ -1,4 +1,4 @@
-"""What shape every tensor has on the way through a network, worked out without running one. No torch.
+"""The shape of every tensor in a pass through a network, computed without running one. No torch.
 
 B batch, S source, T target, H heads, D model width, d one head's width, F feed-forward width, V target vocabulary.
 """
@@ -14,9 +14,9 @@ class Shape:
 
     Attributes:
         stage: its name.
-        probe: under which a probe sees it (layer 0 of several); "" where none does.
-        shape: of its tensor.
-        layers: how many layers have it; 1 outside the stacks.
+        probe: its name for probes, in layer 0; "" where probes do not see it.
+        shape: its tensor's.
+        layers: number of layers that have it; 1 outside the stacks.
     """
 
     stage: str
