@@ -96,7 +96,7 @@ def walk(page: Page) -> dict[str, dict[str, Any]]:
 
 
 def texts(page: Page) -> dict[str, str]:
-    """The tabs before the lesson, and SublayerValues a head of each kind."""
+    """The tabs before the lesson, and Inside a head of each kind."""
     said = {}
     for tab in TABS:
         panel = open_tab(page, tab)
