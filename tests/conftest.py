@@ -50,7 +50,7 @@ def toy_data() -> Batch:
 
 @pytest.fixture(scope="session")
 def babbler() -> Translator:
-    """An untrained network with words: it says nonsense, at length, and looks everywhere."""
+    """An untrained network with a vocabulary: its output is long nonsense, its attention nearly uniform."""
     checkpoint = Checkpoint(
         network(),
         src_vocab=Vocabulary(("P", *(f"wort{i}" for i in range(1, SIZES["src_vocab_size"])))),

@@ -1,4 +1,4 @@
-"""Small random networks, and the batches of ids that they read."""
+"""Small random networks, and batches of ids for them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformer import Transformer, TransformerConfig
 from transformer.training import seeded_model
 
-SIZES = {
+SIZES: dict[str, Any] = {
     "src_vocab_size": 11,
     "tgt_vocab_size": 13,
     "d_model": 16,
@@ -30,7 +30,7 @@ def network(seed: int = 0, **fields: Any) -> Transformer:
 
 
 def agree(actual: Any, expected: Any, atol: float = 1e-6) -> None:
-    """Tensors, or tuples of them, are the same up to `atol`."""
+    """Assert that tensors, or tuples of them, are equal up to `atol`."""
     torch.testing.assert_close(actual, expected, rtol=0, atol=atol)
 
 

@@ -1,21 +1,22 @@
-"""Positions, and what one layer returns."""
+"""Positions, masks, and what one layer returns."""
 
 import math
 
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from transformer import Probe, Recorder, TransformerConfig, sinusoidal_positions
 from transformer.network.layers import DecoderLayer, EncoderLayer
+from transformer.network.masks import causal_mask, padding_mask
 
 from ..networks import SIZES, agree
 
 D, H = SIZES["d_model"], SIZES["n_heads"]
 
 
+@settings(max_examples=15)
 @given(st.integers(1, 5000), st.integers(1, 520))
 @example(1, 1)
 @example(5000, 512)
@@ -30,8 +31,9 @@ def test_positions_are_the_papers_sines_and_cosines(length: int, d_model: int) -
         agree(encoding[position].double(), torch.tensor(waves, dtype=torch.float64))
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 200), st.integers(1, 20))
-def test_a_step_of_k_positions_is_the_same_rotation_everywhere(start: int, k: int) -> None:
+def test_k_positions_further_is_the_same_rotation_everywhere(start: int, k: int) -> None:
     encoding = sinusoidal_positions(start + k + 1, D).double()
     angle = k / 10000 ** (torch.arange(0, D, 2, dtype=torch.float64) / D)
     sin, cos = encoding[start, 0::2], encoding[start, 1::2]
@@ -39,12 +41,25 @@ def test_a_step_of_k_positions_is_the_same_rotation_everywhere(start: int, k: in
     agree(encoding[start + k, 1::2], cos * angle.cos() - sin * angle.sin())
 
 
-def test_positions_are_made_on_the_cpu_whatever_the_default_device() -> None:
+def test_positions_are_computed_on_the_cpu_whatever_the_default_device() -> None:
     with torch.device("meta"):  # stands for an accelerator without float64
         assert sinusoidal_positions(3, 4).device.type == "cpu"
 
 
-@pytest.mark.parametrize("probe", [None, Recorder()], ids=["unwatched", "watched"])
+def test_a_padding_mask_covers_key_columns() -> None:
+    assert padding_mask(torch.tensor([[3, 0, 4], [9, 9, 0]]), pad_id=9).tolist() == [
+        [[[True] * 3]],
+        [[[False] * 2 + [True]]],
+    ]
+
+
+@pytest.mark.parametrize(("length", "past"), [(1, 0), (4, 0), (1, 5), (3, 2)])
+def test_a_causal_mask_allows_a_position_and_its_past(length: int, past: int) -> None:
+    mask = causal_mask(length, past)
+    assert mask.tolist() == [[key <= past + query for key in range(past + length)] for query in range(length)]
+
+
+@pytest.mark.parametrize("probe", [None, Recorder()], ids=["plain", "probed"])
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_layers_return_their_output_and_then_their_weights(need_weights: bool, probe: Probe | None) -> None:
     config = TransformerConfig(**SIZES)
@@ -57,10 +72,7 @@ def test_layers_return_their_output_and_then_their_weights(need_weights: bool, p
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_a_layer_ends_on_a_norm_in_a_post_norm_network_alone(norm_first: bool) -> None:
-    def spread(x: Tensor) -> Tensor:
-        return x.var(dim=-1, correction=0)
-
+def test_only_a_post_norm_layer_ends_with_a_norm(norm_first: bool) -> None:
     layer = EncoderLayer(TransformerConfig(**SIZES, norm_first=norm_first)).eval()
     x, _ = layer(3 * torch.randn(2, 3, D))
-    assert torch.allclose(spread(x), torch.ones(2, 3), atol=1e-3) is not norm_first
+    assert torch.allclose(x.var(dim=-1, correction=0), torch.ones(2, 3), atol=1e-3) is not norm_first
