@@ -178,8 +178,8 @@ def test_a_name_loses_the_space_around_it() -> None:
 def test_big_networks_share_the_processors_among_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     assert job(question() | {"model": PAPER}).threads == 4
-    assert job(question() | {"model": PAPER}, Limits(at_once=3)).threads == 2
-    assert job(question() | {"model": PAPER}, Limits(at_once=30)).threads == 1
+    assert job(question() | {"model": PAPER}, Limits(concurrency=3)).threads == 2
+    assert job(question() | {"model": PAPER}, Limits(concurrency=30)).threads == 1
     assert job(question()).threads == 1
 
 

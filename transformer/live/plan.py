@@ -135,7 +135,7 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
             problems.append(_too_much("steps", "seconds", math.ceil(seconds), limits.seconds))
     job = None
     if not problems and config and corpus and parameters:
-        threads = 1 if parameters < THREADS_FROM else max(1, (os.cpu_count() or 1) // limits.at_once)
+        threads = 1 if parameters < THREADS_FROM else max(1, (os.cpu_count() or 1) // limits.concurrency)
         job = Job(
             name=question["name"].strip(),
             corpus=question["corpus"],

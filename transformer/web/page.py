@@ -1,7 +1,7 @@
 """The frame of the page: one sentence and its run at the top, every tab a view of that run.
 
-A click or a call is one request with one answer, which any replica can give. Where many ask at once they wait in a line
-of our own (see line.py), also those who come through Gradio's queue.
+A click or a call is one request with one answer, which any replica can give. Requests wait in our own queue (see
+server/request_queue.py), also those that come through Gradio's.
 """
 
 import json
@@ -12,7 +12,6 @@ from typing import Any
 
 import gradio as gr
 import plotly
-from starlette.middleware import Middleware
 
 from ..data import CORPORA
 from ..inference.translator import available_checkpoints
@@ -27,10 +26,9 @@ from .component import ASSETS, preloads, view
 from .schema import page_schema
 from .server import mcp_tools as tools
 from .server.access_log import logged
-from .server.gradio_internals import REFUSALS, Blocks
-from .server.request_limits import RequestLimits
-from .server.request_queue import QueueMiddleware, line
+from .server.gradio_internals import EXCEPTION_HANDLERS, MIDDLEWARE, Blocks
 from .server.routes import ROUTES
+from .server.settings import settings
 
 EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
 ACTIONS = (  # for programs
@@ -62,7 +60,7 @@ LAUNCH: dict[str, Any] = {
     "state_session_capacity": 128,  # no handler keeps anything there; each takes 0.4 MB, and 2 ms when it is made
     "footer_links": [],
     "favicon_path": ASSETS / "favicon.png",
-    "mcp_server": False,  # it would offer every action: see tools.py
+    "mcp_server": False,  # it would offer every action: see server/mcp_tools.py
 }
 
 
@@ -72,14 +70,13 @@ def launch() -> dict[str, Any]:
     Raises:
         ValueError: the environment asks for what is not there.
     """
-    line()
     more = tools.endpoint()
     routes = [*more.pop("routes"), *ROUTES]
     return LAUNCH | {
         "app_kwargs": {
             "routes": routes,
-            "middleware": [Middleware(RequestLimits), Middleware(QueueMiddleware)],
-            "exception_handlers": REFUSALS,
+            "middleware": MIDDLEWARE,
+            "exception_handlers": EXCEPTION_HANDLERS,
             **more,
         }
     }
@@ -170,7 +167,4 @@ def build() -> gr.Blocks:
             gr.api(  # type: ignore[attr-defined]
                 logged(action), api_name=action.__name__, queue=False, concurrency_limit=None
             )
-    # Only programs come to Gradio's queue. A thousand looks a second, as is usual, would take 5 % of a processor.
-    page.queue(max_size=line().longest)
-    page._queue.sleep_when_free = 0.01
-    return page
+    return page.queue(max_size=settings().queue_size)  # only programs use Gradio's queue

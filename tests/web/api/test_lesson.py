@@ -179,7 +179,7 @@ def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Pat
     found = sent["trained"]["settings"]
     assert found.keys() == shape.keys() | {"dropout", "tie_weights"} | learning
     assert found | shape == found
-    model_store().forget(key)
+    model_store().delete(key)
     assert lesson.provenance({"checkpoint": "toy"})["trained"] is None
 
 

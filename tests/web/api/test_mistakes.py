@@ -84,7 +84,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     list(live(job, file))
     key = model_store().put(load_portable(file), "v", file)
     yield key
-    model_store().forget(key)
+    model_store().delete(key)
 
 
 @pytest.mark.parametrize("mistake", DECODING, ids=lambda mistake: mistake.name)
@@ -176,7 +176,7 @@ class Busy:
         self.events = events
         self.asked: list[tuple[str, str]] = []
 
-    async def show(self, mistake: str, visit: str) -> AsyncGenerator[Event | str]:
+    async def train_mistake(self, mistake: str, visit: str) -> AsyncGenerator[Event | str]:
         self.asked.append((mistake, visit))
         for event in self.events:
             if isinstance(event, BusyError):

@@ -268,7 +268,7 @@ def test_a_notebook_names_its_file_and_runs_beside_it(key: str, store: ModelStor
 
 def test_a_model_that_is_forgotten_is_gone(key: str, store: ModelStore) -> None:
     assert shown(key)
-    store.forget(key)
+    store.delete(key)
     assert error_of(key, "Guten Morgen") == "error.model_gone"
     with pytest.raises(ModelExpiredError):
         models.translator(key)
@@ -284,20 +284,20 @@ def test_what_was_asked_before_is_gone_too(key: str, store: ModelStore, handler:
         return json.dumps(handlers.show(SENTENCE, key) if handler is handlers.show else asked(handler, key))
 
     assert "is gone" not in ask()
-    store.forget(key)
+    store.delete(key)
     assert "is gone" in ask()
 
 
 def test_a_program_is_not_answered_from_memory_either(key: str, store: ModelStore) -> None:
     handlers.translate(SENTENCE, key)
-    store.forget(key)
+    store.delete(key)
     with pytest.raises(gr.Error, match="gone"):
         handlers.translate(SENTENCE, key)
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_every_view_says_that_a_model_is_gone(key: str, store: ModelStore, handler: Handler) -> None:
-    store.forget(key)
+    store.delete(key)
     assert "is gone" in asked(handler, key, "Guten Morgen")["error"]
 
 

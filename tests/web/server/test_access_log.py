@@ -1,10 +1,8 @@
-"""A line an action, in JSON or not at all; what a visitor wrote is in none."""
+"""A line per action, in JSON or not at all; what a visitor wrote is in none."""
 
-import asyncio
 import json
 import logging
-from collections.abc import Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from typing import Any
 
 import gradio as gr
@@ -12,137 +10,89 @@ import pytest
 
 from transformer.web.api import lesson
 from transformer.web.api import runs as handlers
-from transformer.web.server import access_log as log
-from transformer.web.server.gradio_internals import Blocks
+from transformer.web.server import access_log
+from transformer.web.server.access_log import LOG, logged
+from transformer.web.server.settings import Settings
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
+from ..loop import in_a_loop
 
-@pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
-    """What was told so far."""
-    with caplog.at_level(logging.INFO, log.LOG.name):
-        yield Told(caplog)
+SECRET = "geheim"
 
 
-class Told(list):
+class Lines:
+    """What was logged so far."""
+
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         self._caplog = caplog
 
-    def __getitem__(self, at: Any) -> Any:
-        return [record.told for record in self._caplog.records][at]
-
-
-def awaited(doing: Coroutine) -> Any:
-    """In a thread of its own: this one may have the loop of a browser."""
-    with ThreadPoolExecutor(1) as own:
-        return own.submit(asyncio.run, doing).result()
+    @property
+    def last(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._caplog.records[-1].__dict__["logged"]
+        return found
 
 
 @pytest.fixture
-def _as_it_was() -> Iterator[None]:
-    before = log.LOG.handlers, log.LOG.level, log.LOG.propagate
-    yield
-    log.LOG.handlers, log.LOG.level, log.LOG.propagate = before
+def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Lines]:
+    with caplog.at_level(logging.INFO, LOG.name):
+        yield Lines(caplog)
 
 
-@pytest.mark.usefixtures("_as_it_was")
-def test_lines_are_json_where_that_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("log", ["json", ""])
+def test_lines_are_json_or_not_written(
+    log: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(log.ENVIRONMENT, "json")
-    log.start()
-    log.logged(handlers.translate)("Ich möchte ein Bier", "toy")
+    before = LOG.handlers, LOG.level, LOG.propagate
+    monkeypatch.setattr(access_log, "settings", lambda: Settings(log=log))
+    try:
+        access_log.start()
+        logged(handlers.translate)("Ich möchte ein Bier", "toy")
+    finally:
+        LOG.handlers, LOG.level, LOG.propagate = before
     out, err = capfd.readouterr()
     assert out == ""
-    (line,) = (json.loads(line) for line in err.splitlines())
-    assert list(line) == ["time", "level", "action", "checkpoint", "characters", "ms", "outcome"]
-
-
-@pytest.mark.usefixtures("_as_it_was")
-def test_actions_are_not_told_where_it_is_not(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv(log.ENVIRONMENT, raising=False)
-    log.start()
-    log.logged(handlers.translate)("Ich möchte ein Bier", "toy")
-    assert capfd.readouterr() == ("", "")
-    monkeypatch.setenv(log.ENVIRONMENT, "xml")
-    with pytest.raises(ValueError, match="TRANSFORMER_LOG='xml' is no kind of log"):
-        log.start()
+    names = ["time", "level", "action", "checkpoint", "characters", "ms", "outcome"]
+    assert [list(json.loads(line)) for line in err.splitlines()] == [names] * bool(log)
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "said"),
-    [
-        ("toy", "toy"),
-        ("classroom", "classroom"),
-        (f"{OWN_MODEL_PREFIX}geheim", "own"),
-        ("geheim", None),
-        (5, None),
-        (["toy"], None),
-    ],
+    ("checkpoint", "named"),
+    [("toy", "toy"), (f"{OWN_MODEL_PREFIX}{SECRET}", "own"), (SECRET, None), (5, None), (["toy"], None)],
 )
-def test_only_shipped_checkpoints_are_named(lines: Any, checkpoint: Any, said: str | None) -> None:
-    log.logged(lesson.shapes)({"checkpoint": checkpoint, "sentence": "ich"})
-    assert lines[-1]["checkpoint"] == said
-    assert lines[-1]["characters"] == 3
-    assert "geheim" not in json.dumps(lines[-1])
+def test_only_shipped_checkpoints_are_named(lines: Lines, checkpoint: Any, named: str | None) -> None:
+    logged(lesson.shapes)({"checkpoint": checkpoint, "sentence": "ich"})
+    assert (lines.last["checkpoint"], lines.last["characters"]) == (named, 3)
+    assert SECRET not in json.dumps(lines.last)
 
 
-def test_an_outcome_is_a_key_where_there_is_one(lines: Any) -> None:
-    ask = log.logged(handlers.show)
-    assert ask("ich mochte ein cola")["run"]["sentence"] == "ich mochte ein cola"
-    assert lines[-1]["outcome"] == "ok"
-    ask("geheim")
-    assert lines[-1]["outcome"] == "error.unknown"
-    log.logged(lesson.inside)("geheim")
-    assert (lines[-1]["outcome"], lines[-1]["checkpoint"]) == ("refused", None)
-    with pytest.raises(gr.Error):
-        log.logged(handlers.translate)("geheim")
-    assert lines[-1]["outcome"] == "error.unknown"
-
-
-def test_what_is_waited_for_is_noted_when_it_has_ended(lines: Any) -> None:
-    @log.logged
+def test_the_outcome_of_every_kind_of_handler(lines: Lines) -> None:
     async def action(sentence: str) -> dict[str, Any]:
         if not sentence:
-            raise KeyError("geheim")
+            raise KeyError(SECRET)
         return {"error": None}
 
-    awaited(action("da"))
-    assert (lines[-1]["action"], lines[-1]["characters"], lines[-1]["outcome"]) == ("action", 2, "ok")
+    def outcome() -> tuple[str, str]:
+        return lines.last["action"], lines.last["outcome"]
+
+    logged(handlers.show)("ich mochte ein cola")
+    assert outcome() == ("show", "ok")
+    logged(handlers.show)(SECRET)
+    assert outcome() == ("show", "error.unknown")
+    with pytest.raises(gr.Error):
+        logged(handlers.translate)(SECRET)
+    assert outcome() == ("translate", "error.unknown")
+    in_a_loop(logged(action)("da"))
+    assert (*outcome(), lines.last["characters"]) == ("action", "ok", 2)
     with pytest.raises(KeyError):
-        awaited(action(""))
-    assert lines[-1]["outcome"] == "fault"
+        in_a_loop(logged(action)(""))
+    assert outcome() == ("action", "fault")
 
 
-def test_a_fault_tells_its_type_and_where_but_not_what(lines: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_has_its_type_and_where_but_not_its_message(lines: Lines, caplog: pytest.LogCaptureFixture) -> None:
     try:
-        {}["geheim"]
+        {}[SECRET]
     except KeyError as error:
-        log.fault("action", error)
-    assert lines[-1]["error"] == "KeyError"
-    assert lines[-1]["where"][0].startswith("test_log.py:")
-    assert "geheim" not in caplog.text
-
-
-def test_gradio_prints_no_error_and_the_visitor_hears_of_ours(capfd: pytest.CaptureFixture[str]) -> None:
-    def broken(_: str) -> None:
-        raise KeyError("geheim")
-
-    def refused(_: str) -> None:
-        raise gr.Error("geheim")
-
-    with Blocks() as page:
-        box = gr.Textbox()
-        for handler in (broken, refused):
-            box.change(handler, box)
-    with pytest.raises(gr.Error, match=r"made a mistake. It is in the server's log\.") as error:
-        awaited(page.process_api(page.fns[0], ["geheim"]))
-    assert not error.value.print_exception
-    with pytest.raises(gr.Error, match="geheim") as error:
-        awaited(page.process_api(page.fns[1], ["geheim"]))
-    assert not error.value.print_exception
-    with pytest.raises(gr.Error, match="takes 1 values, and 0 came"):
-        awaited(page.process_api(page.fns[1], []))
-    assert "geheim" not in "".join(capfd.readouterr())
+        access_log.fault("action", error)
+    assert lines.last["error"] == "KeyError"
+    assert lines.last["where"][0].startswith("test_access_log.py:")
+    assert SECRET not in caplog.text

@@ -1,270 +1,229 @@
-"""So many are at work, the others wait in the order they came; who goes makes room; nobody is forgotten."""
+"""A few requests are worked on at a time; the others wait in FIFO order; a client that leaves makes room."""
 
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable, Coroutine
-from functools import wraps
-from types import SimpleNamespace
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import gradio as gr
 import pytest
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from transformer.web.server import request_queue as module
-from transformer.web.server.gradio_internals import Blocks
-from transformer.web.server.request_queue import (
-    AT_ONCE,
-    DEFAULTS,
-    LONGEST,
-    RETRAINS,
-    Line,
-    QueueFullError,
-    QueueMiddleware,
-    turn,
-)
-from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
+from transformer.web.server.request_queue import QueueFullError, QueueMiddleware, RequestQueue, queued, release_turn
 
-from ..sessions.test_training_queue import in_a_loop
+from ..loop import async_test, until
+
+PATH = "/calls/translate"
 
 
-def runs(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @wraps(test)
-    def run(*given: Any, **named: Any) -> None:
-        in_a_loop(test(*given, **named))
+@async_test
+async def test_requests_work_in_the_order_they_came_whoever_leaves() -> None:
+    rng, queue, began = random.Random(0), RequestQueue(concurrency=3, size=10), list[int]()
 
-    return run
+    async def work(number: int, done: asyncio.Event) -> None:
+        await queue.acquire()
+        began.append(number)
+        try:
+            await done.wait()
+        finally:
+            queue.release()
 
-
-@runs
-async def test_they_come_to_their_turn_in_the_order_they_came() -> None:
-    line = Line(at_once=2, longest=9)
-    turns = [line.join() for _ in range(5)]
-    assert [turn.done() for turn in turns] == [True, True, False, False, False]
-    assert (line.working, line.waiting) == (2, 3)
-    line.leave(turns[1])
-    assert [turn.done() for turn in turns] == [True, True, True, False, False]
-    line.leave(turns[3])  # who waits may go
-    line.leave(turns[0])
-    assert turns[4].done()
-    assert (line.working, line.waiting) == (2, 0)
-    line.leave(turns[2])
-    line.leave(turns[4])
-    assert (line.working, line.waiting) == (0, 0)
-
-
-@runs
-async def test_it_is_full_when_so_many_wait() -> None:
-    line = Line(at_once=1, longest=2)
-    turns = [line.join()]
-    assert not line.full
-    turns += [line.join(), line.join()]
-    assert line.full
-    line.leave(turns[0])
-    assert not line.full
-
-
-@runs
-async def test_whatever_comes_and_goes_as_many_work_as_may() -> None:
-    rng, line = random.Random(0), Line(at_once=3, longest=10)
-    here: list[asyncio.Future[None]] = []
-    for _ in range(2000):
-        if here and (line.full or rng.random() < 0.5):
-            line.leave(here.pop(rng.randrange(len(here))))
+    here: list[tuple[int, asyncio.Task[None], asyncio.Event]] = []
+    for number in range(500):
+        if here and (len(here) == 13 or rng.random() < 0.5):
+            left, task, done = here.pop(rng.randrange(len(here)))
+            task.cancel() if left not in began or rng.random() < 0.5 else done.set()
         else:
-            here.append(line.join())
-        assert line.working == min(3, len(here)) == sum(turn.done() for turn in here)
-        assert line.waiting == len(here) - line.working
-        assert [turn.done() for turn in here] == sorted((turn.done() for turn in here), reverse=True)
-
-
-def test_questions_in_line_hold_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = Line(at_once=1, longest=9)
-    monkeypatch.setattr(module, "line", lambda own=False: line)
-    monkeypatch.setattr(module, "MAX_HELD", 10)
-    monkeypatch.setattr(module, "MAX_CALL", 3)
-    held = []
-
-    async def answer(request: Request) -> Response:
-        held.append(line.held)
-        return Response(await request.body())
-
-    path = "/gradio_api/run/translate"
-    app = Starlette(routes=[Route(path, answer, methods=["POST"])], middleware=[Middleware(QueueMiddleware)])
-    with TestClient(app) as client:
-        assert client.post(path, content=b"0123456789").content == b"0123456789"
-        refused = client.post(path, content=b"0123456789a")
-        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
-        assert client.post(path, content=b"01").content == b"01"
-        line.held += 10  # as if others were here
-        assert client.post(path, content=b"0123").status_code == 503
-        assert client.post(path, content=b"012").content == b"012"
-        line.held -= 10
-    assert held == [10, 2, 13]
-    assert (line.held, line.working) == (0, 0)
-
-
-def test_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Line.from_environment().at_once == DEFAULTS[AT_ONCE]
-    monkeypatch.setenv(AT_ONCE, "5")
-    monkeypatch.setenv(LONGEST, "7")
-    line = Line.from_environment()
-    assert (line.at_once, line.longest) == (5, 7)
-
-
-def test_a_server_has_two() -> None:
-    assert module.line() is module.line(False) is module.line(own=False)
-    assert module.line(True) is module.line(own=True) is not module.line()
-
-
-@pytest.mark.parametrize("value", ["0", "-1", "many", ""])
-def test_a_bad_number_is_refused_with_its_variable(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(AT_ONCE, value)
-    with pytest.raises(ValueError, match=f"{AT_ONCE}={value!r}"):
-        Line.from_environment()
-
-
-# ---- what is answered, and by which road it came ----
-
-PATH = "/gradio_api/run/translate"
+            done = asyncio.Event()
+            here.append((number, asyncio.create_task(work(number, done)), done))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert (queue.working, queue.waiting) == (min(3, len(here)), max(0, len(here) - 3))
+        assert queue.full == (len(here) == 13)
+        assert [each[0] in began for each in here] == [True] * queue.working + [False] * queue.waiting
+        if queue.full:
+            with pytest.raises(QueueFullError):
+                await queue.acquire()
+    assert began == sorted(began)
+    for _, task, _ in here:
+        task.cancel()
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Line:
-    """The line of a server with one place."""
-    lines = {own: Line(at_once=1, longest=1) for own in (False, True)}
-    monkeypatch.setattr(module, "line", lambda own=False: lines[own])
-    return lines[False]
+def queues(monkeypatch: pytest.MonkeyPatch) -> tuple[RequestQueue, RequestQueue]:
+    """The two queues of a server, shared and for own models, where one works and one may wait."""
+    queues = RequestQueue(1, 1), RequestQueue(1, 1)
+    monkeypatch.setattr(module, "_queues", lambda: queues)
+    return queues
+
+
+def queueing(app: Any) -> QueueMiddleware:
+    return QueueMiddleware(app, ("/calls/",), lambda _, body: body.get("checkpoint"))
 
 
 def served(endpoint: Callable[[Request], Awaitable[Response]]) -> TestClient:
-    return TestClient(
-        Starlette(routes=[Route(PATH, endpoint, methods=["POST"])], middleware=[Middleware(QueueMiddleware)])
-    )
+    app = Starlette(routes=[Route(path, endpoint, methods=["GET", "POST"]) for path in (PATH, "/other")])
+    return TestClient(queueing(app))
 
 
-@pytest.mark.parametrize(("action", "working"), [("translate", 1), (RETRAINS, 0)])
-def test_a_question_has_one_place_and_a_training_none(here: Line, action: str, working: int) -> None:
-    """Whatever address it came to: a body can name another action than its address does."""
+def test_a_request_has_one_turn_in_the_queue_of_its_checkpoint(queues: tuple[RequestQueue, RequestQueue]) -> None:
+    async def answer(request: Request) -> Response:
+        async with queued("own-x"):  # inside a turn there is no other
+            return Response(" ".join(str(queue.working) for queue in queues))
 
+    client = served(answer)
+    for body, working in [
+        ('{"checkpoint": "toy"}', "1 0"),
+        ('{"checkpoint": "own-abc"}', "0 1"),
+        (r'{"checkpoint": "\u006fwn-abc"}', "0 1"),
+        ('{"checkpoint": ["own-abc"], "sentence": "own-abc"}', "1 0"),
+        ("no JSON", "1 0"),
+        ("[" * 100_000, "1 0"),
+    ]:
+        assert client.post(PATH, content=body).text == working
+    assert client.post("/other").text == client.get(PATH).text  # what has no turn waits in `queued`
+    assert {(queue.working, queue.waiting) for queue in queues} == {(0, 0)}
+
+
+def test_a_turn_can_end_early(queues: tuple[RequestQueue, RequestQueue]) -> None:
     async def answer(_: Request) -> Response:
-        async with turn(action, {}):
-            return Response(str(here.working))
+        release_turn()
+        release_turn()
+        async with queued("toy"):
+            return Response(str(queues[0].working))
 
-    with served(answer) as client:
-        assert client.post(PATH, content=b"{}").text == str(working)
-    assert (here.working, here.waiting, here.held) == (0, 0, 0)
+    assert served(answer).post(PATH).text == "0"
+    assert queues[0].working == 0
 
 
-@runs
-async def test_what_comes_by_another_road_waits_in_the_same_line(here: Line) -> None:
+@async_test
+async def test_work_that_comes_past_the_middleware_waits_too(queues: tuple[RequestQueue, RequestQueue]) -> None:
     done: list[int] = []
 
     async def work(number: int) -> None:
-        async with turn("translate", {}):
+        async with queued("toy"):
             done.append(number)
 
-    before = here.join()
+    shared = queues[0]
+    await shared.acquire()
     waits = asyncio.create_task(work(1))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert (here.waiting, done) == (1, [])
+    await until(lambda: shared.waiting)
     with pytest.raises(QueueFullError, match="Too many are asking"):
         await work(2)
-    with pytest.raises(gr.Error, match="Too many are asking"):
-        await Blocks().process_api(SimpleNamespace(name="translate"), [])
-    async with turn(RETRAINS, {}):  # has the line of the trainings
-        assert here.waiting == 1
-    here.leave(before)
-    await waits
-    assert (here.working, here.waiting, done) == (0, 0, [1])
-
-
-@runs
-async def test_who_goes_while_waiting_leaves_no_gap(here: Line) -> None:
-    async def work() -> None:
-        async with turn("translate", {}):
-            pass
-
-    before = here.join()
-    waits = asyncio.create_task(work())
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    async with queued("own-x"):
+        assert (queues[1].working, done) == (1, [])
     waits.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waits
-    assert (here.working, here.waiting) == (1, 0)
-    here.leave(before)
-    await work()
-    assert here.working == 0
+    await asyncio.wait([waits])
+    assert (shared.working, shared.waiting) == (1, 0)
+    shared.release()
+    await work(3)
+    assert (shared.working, shared.waiting, done) == (0, 0, [3])
 
 
-def test_a_long_name_of_a_session_is_refused_because_gradio_keeps_it(here: Line) -> None:
-    async def answer(_: Request) -> Response:
-        return Response("taken")
+class Client:
+    """Sends pieces of a body, and then what a test wants: its end, a disconnection, or nothing."""
 
-    with served(answer) as client:
-        for body, status in [
-            ({"session_hash": "x" * 65}, 400),
-            ({"session_hash": ["x" * 65]}, 400),
-            ({"data": "x" * 65, "session_hash": "x" * 64}, 200),
-            ({"data": "x" * 65}, 200),
-            (["x" * 65], 200),  # Gradio will say what it is
-        ]:
-            assert client.post(PATH, json=body).status_code == status
-        spelled = json.dumps({"session_hash": "x" * 65}).replace("session", r"\u0073ession")
-        assert client.post(PATH, content=spelled).status_code == 400
-        assert client.post(PATH, content=b"[" * 100_000).status_code == 200
-    assert (here.working, here.held) == (0, 0)
+    def __init__(self, *pieces: bytes, complete: bool = True) -> None:
+        self._messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+        self._messages[-1]["more_body"] = not complete
+        self.gone = asyncio.Event()
+        self.sent: list[Any] = []
+
+    async def receive(self) -> Any:
+        if self._messages:
+            return self._messages.pop(0)
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Any) -> None:
+        self.sent.append(message)
+
+    async def post(self, app: Any) -> None:
+        await queueing(app)({"type": "http", "method": "POST", "path": PATH, "headers": []}, self.receive, self.send)
 
 
-def test_a_question_that_does_not_arrive_is_given_up(here: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "READ_SECONDS", 0.05)
-    sent: list[Any] = []
+@async_test
+async def test_a_full_queue_refuses_and_a_client_that_leaves_makes_room(
+    queues: tuple[RequestQueue, RequestQueue],
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert (await receive())["body"] == b"{}"
+        assert queues[0].working == 1
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        assert queues[0].working == 0  # a client that reads slowly delays nobody
 
+    await queues[0].acquire()
+    leaves, refused, stays = Client(b"{}"), Client(b"{}"), Client(b"{}")
+    first = asyncio.create_task(leaves.post(app))
+    await until(lambda: queues[0].waiting)
+    await refused.post(app)
+    assert refused.sent[0]["status"] == 503
+    assert (b"retry-after", b"2") in refused.sent[0]["headers"]
+    assert b"Too many are asking" in refused.sent[1]["body"]
+    leaves.gone.set()
+    await first
+    assert (leaves.sent, queues[0].waiting) == ([], 0)
+    second = asyncio.create_task(stays.post(app))
+    await until(lambda: queues[0].waiting)
+    queues[0].release()
+    await second
+    assert stays.sent[0]["status"] == 200
+    assert (queues[0].working, queues[0].waiting) == (0, 0)
+
+
+@async_test
+async def test_a_body_that_does_not_arrive_is_given_up(
+    queues: tuple[RequestQueue, RequestQueue], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def app(*_: Any) -> None:
         raise AssertionError
 
-    async def ask() -> None:
-        pieces = iter([{"type": "http.request", "body": b"{", "more_body": True}])
-
-        async def receive() -> Any:
-            return next(pieces, None) or await asyncio.sleep(60)
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await QueueMiddleware(app)({"type": "http", "method": "POST", "path": PATH}, receive, send)
-
-    in_a_loop(ask())
-    assert sent[0]["status"] == 408
-    assert b"did not arrive in time" in sent[1]["body"]
-    assert (here.working, here.held) == (0, 0)
+    gone = Client(b"{", complete=False)
+    gone.gone.set()
+    await gone.post(app)
+    assert gone.sent == []
+    monkeypatch.setattr(module, "READ_SECONDS", 0.01)
+    slow = Client(b"{", complete=False)
+    await slow.post(app)
+    assert slow.sent[0]["status"] == 408
+    assert queues[0].working == 0
 
 
-@runs
-async def test_a_visits_own_model_keeps_nobody_else_waiting(here: Line) -> None:
-    """It may be as large as the paper's, and take seconds."""
-    own = module.line(own=True)
-    async with turn("sweep", {"data": [f"{OWN_MODEL_PREFIX}abc"]}):
-        assert (own.working, here.working) == (1, 0)
-        async with turn("translate", ["Ich möchte ein Bier", "toy"]):
-            assert (own.working, here.working) == (1, 1)
-    assert (own.working, here.working) == (0, 0)
+def test_bodies_take_a_bounded_amount_of_memory(
+    queues: tuple[RequestQueue, RequestQueue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_BODIES", 10)
+    monkeypatch.setattr(module, "MAX_CALL", 3)
+
+    async def answer(request: Request) -> Response:
+        return Response(await request.body())
+
+    middleware = queueing(Starlette(routes=[Route(PATH, answer, methods=["POST"])]))
+    client = TestClient(middleware)
+    assert client.post(PATH, content=b"0123456789").content == b"0123456789"
+    assert client.post(PATH, content=b"0123456789a").status_code == 503
+    middleware._bodies += 10  # as if others were here
+    assert client.post(PATH, content=b"0123").status_code == 503
+    assert client.post(PATH, content=b"012").content == b"012"
+    assert middleware._bodies == 10
 
 
-@pytest.mark.parametrize("spelled", ["own-abc", r"\u006fwn-abc"])
-def test_a_question_about_an_own_model_is_known_however_it_is_spelled(here: Line, spelled: str) -> None:
+def test_a_long_session_hash_is_refused_because_gradio_keeps_it(queues: tuple[RequestQueue, RequestQueue]) -> None:
     async def answer(_: Request) -> Response:
-        return Response(f"{here.working} {module.line(own=True).working}")
+        return Response()
 
-    with served(answer) as client:
-        assert client.post(PATH, content=f'{{"event_data": {{"checkpoint": "{spelled}"}}}}').text == "0 1"
-        assert client.post(PATH, content='{"event_data": {"checkpoint": "toy"}}').text == "1 0"
-    assert (here.working, module.line(own=True).working, here.held) == (0, 0, 0)
+    long, client = json.dumps({"session_hash": "x" * 65}), served(answer)
+    for body, status in [
+        (long, 400),
+        (long.replace("session", r"\u0073ession"), 400),
+        (json.dumps({"session_hash": ["x" * 65]}), 400),
+        (json.dumps({"session_hash": "x" * 64, "data": "x" * 65}), 200),
+        (json.dumps(["x" * 65]), 200),
+    ]:
+        assert client.post(PATH, content=body).status_code == status
+    assert queues[0].working == 0

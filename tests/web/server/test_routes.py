@@ -578,7 +578,7 @@ def test_who_goes_ends_the_training_and_makes_room(
         return fakes[-1]
 
     monkeypatch.setattr(training_queue, "Worker", make)
-    limited(shop, at_once=1)
+    limited(shop, concurrency=1)
 
     async def test() -> None:
         one, two, three = (Asker(visit, spec) for visit in "abc")
@@ -606,7 +606,7 @@ def test_who_goes_ends_the_training_and_makes_room(
 def test_who_goes_from_the_queue_leaves_it(shop: TrainingQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_queue, "Worker", Fake)
     monkeypatch.setattr(Fake, "begin", lambda *_: None)
-    limited(shop, at_once=1)
+    limited(shop, concurrency=1)
 
     async def test() -> None:
         one, two = Asker("a", "2.3"), Asker("b", "2.3")
@@ -627,7 +627,7 @@ def test_who_goes_from_the_queue_leaves_it(shop: TrainingQueue, monkeypatch: pyt
 
 
 def test_health_counts_who_trains_and_who_waits(client: TestClient, shop: TrainingQueue) -> None:
-    limited(shop, at_once=2)
+    limited(shop, concurrency=2)
     told = client.get("/health").json()
     assert (told["status"], told["checkpoints"]) == ("ok", ["classroom", "toy"])
     assert told["training"] == {"running": 0, "waiting": 0}

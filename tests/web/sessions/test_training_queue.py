@@ -114,7 +114,7 @@ def runs(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
 
 
 def open_queue(kept: ModelStore, **limits: int) -> TrainingQueue:
-    return TrainingQueue(Limits(**({"at_once": 1, "waiting": 5} | limits)), kept)
+    return TrainingQueue(Limits(**({"concurrency": 1, "queue_size": 5} | limits)), kept)
 
 
 async def begun(stream: Stream) -> str:
@@ -196,7 +196,7 @@ async def test_what_the_process_says_is_handed_on_and_its_model_is_kept(kept: Mo
 
 @runs
 async def test_every_training_has_a_process_and_a_file_of_its_own(kept: ModelStore, fakes: list[Fake]) -> None:
-    shop = open_queue(kept, at_once=3)
+    shop = open_queue(kept, concurrency=3)
     streams = [shop.train(JOB, visit) for visit in "abc"]
     keys = [await begun(stream) for stream in streams]
     tasks = [await at_work(stream, fakes) for stream in streams]
@@ -269,7 +269,7 @@ async def test_a_full_shelf_is_told_and_the_file_removed(kept: ModelStore, fakes
 
 @runs
 async def test_so_many_train_at_once_and_the_others_are_told_their_place(kept: ModelStore, fakes: list[Fake]) -> None:
-    shop = open_queue(kept, at_once=2)
+    shop = open_queue(kept, concurrency=2)
     one, two, three, four, five = (shop.train(JOB, visit) for visit in "abcde")
     await begun(one)
     await begun(two)
@@ -332,7 +332,7 @@ async def test_who_waits_is_told_the_place_again_and_again(kept: ModelStore, fak
 
 @runs
 async def test_one_visit_trains_one_model_at_a_time(kept: ModelStore, fakes: list[Fake]) -> None:
-    shop = open_queue(kept, at_once=2)
+    shop = open_queue(kept, concurrency=2)
     one = shop.train(JOB, "me")
     await begun(one)
     with pytest.raises(BusyError) as error:
@@ -350,7 +350,7 @@ async def test_one_visit_trains_one_model_at_a_time(kept: ModelStore, fakes: lis
 
 @runs
 async def test_when_too_many_wait_nobody_else_may(kept: ModelStore, fakes: list[Fake]) -> None:
-    shop = open_queue(kept, at_once=1, waiting=2)
+    shop = open_queue(kept, concurrency=1, queue_size=2)
     streams = [shop.train(JOB, visit) for visit in "abc"]
     for stream in streams:
         await anext(stream)
@@ -472,7 +472,7 @@ async def test_who_is_cut_off_while_a_model_is_read_leaves_no_file(kept: ModelSt
 
 @runs
 async def test_a_stop_is_told_to_the_process_of_that_run_alone(kept: ModelStore, fakes: list[Fake]) -> None:
-    shop = open_queue(kept, at_once=2)
+    shop = open_queue(kept, concurrency=2)
     streams = [shop.train(JOB, visit) for visit in "ab"]
     keys = [await begun(stream) for stream in streams]
     tasks = [await at_work(stream, fakes) for stream in streams]
@@ -521,7 +521,7 @@ async def test_a_stop_that_comes_before_the_process_has_its_job_is_told_after_it
 
 @runs
 async def test_one_process_is_ready_and_is_taken_first(kept: ModelStore, fakes: list[Fake]) -> None:
-    shop = open_queue(kept, at_once=2)
+    shop = open_queue(kept, concurrency=2)
     threads = [threading.Thread(target=shop.prepare) for _ in range(10)]
     for thread in threads:
         thread.start()
@@ -709,7 +709,7 @@ async def test_a_mistake_is_shown_in_a_process_and_leaves_nothing(kept: ModelSto
 
 @runs
 async def test_a_mistake_waits_in_the_queue_of_the_trainings(kept: ModelStore, fakes: list[Fake]) -> None:
-    shop = open_queue(kept, waiting=1)
+    shop = open_queue(kept, queue_size=1)
     training = shop.train(JOB, "one")
     await begun(training)
     shown = shop.show("rank_collapse", "two")

@@ -13,6 +13,7 @@ from ...inference.translator import CheckpointError, SentenceError
 from ...live.mistake_training import for_page
 from ...messages import Message
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
+from ..server.request_queue import release_turn
 from ..server.routes import NOT_A_QUESTION
 from ..sessions.training_queue import BusyError, training_queue
 from .models import CorruptCheckpointError, ModelExpiredError, cached_per_checkpoint, title, translator
@@ -98,6 +99,7 @@ async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkp
         if isinstance(mistake, DecodingMistake):
             symptom, shown_on = await asyncio.to_thread(_shown, checkpoint, sentence, name)
             return {**told, "checkpoint": shown_on, **_sides(for_page(symptom), {})}
+        release_turn()  # what trains waits in the training queue
         return {**told, "checkpoint": None, **await _retrained(name)}
     except (SentenceError, CheckpointError, NoVisibleEffectError, BusyError) as error:
         raise gr.Error(str(error)) from error
@@ -105,7 +107,7 @@ async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkp
 
 async def _retrained(name: str) -> dict[str, Any]:
     losses: dict[str, list[float]] = {}
-    async with aclosing(training_queue().show(name, secrets.token_hex(16))) as events:
+    async with aclosing(training_queue().train_mistake(name, secrets.token_hex(16))) as events:
         async for line in events:
             event = json.loads(line) if isinstance(line, str) else line
             if event["event"] == "progress":

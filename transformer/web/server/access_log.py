@@ -1,22 +1,21 @@
-"""What the server says of itself: one line an action, and faults. Never what a visitor wrote, nor who it was.
+"""Logs one line per action, and faults; never what a visitor wrote, nor who it was.
 
-`$TRANSFORMER_LOG` is "json" for every action and fault as a line of JSON on standard error; unset, only faults are
-written, as text. A line has `time` (UTC), `level` and `action`, and of an action
+With $TRANSFORMER_LOG=json every action and fault is a line of JSON on standard error; unset, only faults are logged, as
+text. A line has `time` (UTC), `level` and `action`; that of an action also has
 
-    checkpoint   its name if it is a shipped one, "own" for a visit's, null where none was asked for
+    checkpoint   the name of a shipped one, "own" for a session's own model, else null
     characters   of the sentence
-    ms           that it took
-    outcome      "ok", the key of a refusal (see assets/locales) or "refused", "left" (the visitor went before the end
-                 of a stream), "full" (of the action "wait": the line was), or "fault"
+    ms           duration
+    outcome      "ok", the key of a refusal (see assets/locales) or "refused", "left" (the client disconnected during a
+                 stream), "full" (action "wait": the queue was full), or "fault"
 
-or of a request for one of our own addresses `status`, `received` and `sent` (bytes) instead of the first two. A fault
-has `error`, the type, and `where`, the lines of code that led to it: its message could quote a visitor.
+and that of a request to our own routes `status`, `received` and `sent` (bytes) instead of the first two. A fault has
+`error`, the type, and `where`, the code that led to it: its message could quote a visitor.
 """
 
 import inspect
 import json
 import logging
-import os
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -29,29 +28,22 @@ from typing import Any
 import gradio as gr
 
 from ...inference.translator import available_checkpoints
-from ..sessions.model_store import OWN_MODEL_PREFIX
+from ..sessions.model_store import is_own_model
+from .settings import settings
 
-ENVIRONMENT = "TRANSFORMER_LOG"
 LOG = logging.getLogger("transformer.actions")
-OURS = gr.Error("The server made a mistake. It is in the server's log.", print_exception=False)
+SERVER_FAULT = gr.Error("The server made a mistake. It is in the server's log.", print_exception=False)
 
 
 class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        return json.dumps({"time": when, "level": record.levelname.lower(), **record.__dict__.get("told", {})})
+        return json.dumps({"time": when, "level": record.levelname.lower(), **record.__dict__.get("logged", {})})
 
 
 def start() -> None:
-    """Write what the environment asks for.
-
-    Raises:
-        ValueError: it asks for what there is not.
-    """
-    wanted = os.environ.get(ENVIRONMENT, "")
-    if wanted not in ("", "json"):
-        raise ValueError(f"{ENVIRONMENT}={wanted!r} is no kind of log: it is json, or unset")
-    if wanted:
+    """Log what the settings ask for."""
+    if settings().log == "json":
         handler = logging.StreamHandler()
         handler.setFormatter(JsonLines())
         LOG.handlers = [handler]
@@ -59,23 +51,19 @@ def start() -> None:
         LOG.propagate = False
 
 
-def silence(package: str) -> None:
-    """For a package whose messages quote what it was sent."""
-    logging.getLogger(package).setLevel(logging.CRITICAL)
-
-
-def action(name: str, started: float, outcome: str, **told: Any) -> None:
-    """Note what was done since `started` (of time.perf_counter)."""
+def action(name: str, started: float, outcome: str, **details: Any) -> None:
+    """Log an action that began at `started` (of time.perf_counter)."""
     ms = round((time.perf_counter() - started) * 1000, 1)
-    LOG.info("%s: %s", name, outcome, extra={"told": {"action": name, **told, "ms": ms, "outcome": outcome}})
+    logged = {"action": name, **details, "ms": ms, "outcome": outcome}
+    LOG.info("%s: %s", name, outcome, extra={"logged": logged})
 
 
 def fault(name: str, error: BaseException) -> None:
-    """Note an error of our own."""
+    """Log an error of our own."""
     frames = traceback.extract_tb(error.__traceback__)
     where = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
-    told = {"action": name, "error": type(error).__name__, "where": where}
-    LOG.error("%s failed: %s at %s", name, type(error).__name__, " > ".join(where), extra={"told": told})
+    logged = {"action": name, "error": type(error).__name__, "where": where}
+    LOG.error("%s failed: %s at %s", name, type(error).__name__, " > ".join(where), extra={"logged": logged})
 
 
 def logged(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,60 +71,56 @@ def logged(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
     @contextmanager
-    def noting(args: Any, named: Any) -> Iterator[Callable[[Any], Any]]:
-        """Around a call, whose answer goes through what is given."""
+    def logging_call(args: Any, kwargs: Any) -> Iterator[Callable[[Any], Any]]:
+        """Logs the call inside it, and the outcome of the answer that passes through what it yields."""
         started, outcome = time.perf_counter(), "fault"
 
-        def told(answer: Any) -> Any:
+        def returned(answer: Any) -> Any:
             nonlocal outcome
             outcome = _outcome(answer)
             return answer
 
         try:
-            yield told
+            yield returned
         except gr.Error as error:
-            outcome = _key(error.__cause__)
+            outcome = str(getattr(getattr(error.__cause__, "message", None), "key", "refused"))
             raise
         finally:
             if LOG.isEnabledFor(logging.INFO):
-                action(function.__name__, started, outcome, **_about(signature, args, named))
+                action(function.__name__, started, outcome, **_details(signature, args, kwargs))
 
     @wraps(function)
-    def ask(*args: Any, **named: Any) -> Any:
-        with noting(args, named) as told:
-            return told(function(*args, **named))
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with logging_call(args, kwargs) as returned:
+            return returned(function(*args, **kwargs))
 
     @wraps(function)
-    async def ask_and_wait(*args: Any, **named: Any) -> Any:
-        with noting(args, named) as told:
-            return told(await function(*args, **named))
+    async def call_async(*args: Any, **kwargs: Any) -> Any:
+        with logging_call(args, kwargs) as returned:
+            return returned(await function(*args, **kwargs))
 
-    return ask_and_wait if inspect.iscoroutinefunction(function) else ask
+    return call_async if inspect.iscoroutinefunction(function) else call
 
 
-def _about(signature: inspect.Signature, args: Any, named: Any) -> dict[str, Any]:
-    """Of a question (a dict of anything), of an event, or of named arguments."""
-    bound = signature.bind_partial(*args, **named)
+def _details(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Of a request (a dict of anything), of an event, or of the arguments themselves."""
+    bound = signature.bind_partial(*args, **kwargs)
     bound.apply_defaults()
-    given = bound.arguments
-    about = given.get("question", given.get("event", given))
-    get = about.get if isinstance(about, dict) else lambda name: getattr(about, name, None)
+    asked: Any = bound.arguments
+    if len(asked) == 1:
+        (only,) = asked.values()
+        asked = only if isinstance(only, dict | gr.EventData) else asked
+    get = asked.get if isinstance(asked, dict) else lambda name: getattr(asked, name, None)
     checkpoint, sentence = get("checkpoint"), get("sentence")
-    if not isinstance(checkpoint, str):
-        checkpoint = None
-    elif checkpoint not in available_checkpoints():
-        checkpoint = "own" if checkpoint.startswith(OWN_MODEL_PREFIX) else None
+    if not isinstance(checkpoint, str) or checkpoint not in available_checkpoints():
+        checkpoint = "own" if is_own_model(checkpoint) else None
     return {"checkpoint": checkpoint, "characters": len(sentence) if isinstance(sentence, str) else None}
 
 
 def _outcome(answer: Any) -> str:
-    """Of what a handler answers: a dict, or a tuple that ends on one."""
+    """Of a handler's answer: a dict, or a tuple that ends with one."""
     answer = answer[-1] if isinstance(answer, tuple) else answer
     error = answer.get("error") if isinstance(answer, dict) else None
     if error is None:
         return "ok"
     return str(error["key"]) if isinstance(error, dict) else "refused"
-
-
-def _key(error: BaseException | None) -> str:
-    return str(getattr(getattr(error, "message", None), "key", "refused"))

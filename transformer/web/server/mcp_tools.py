@@ -1,10 +1,10 @@
-"""The tools of the MCP endpoint, for language models: translate, attention, positions; answers are kept short.
+"""The MCP endpoint, whose tools language models call: translate, attention, positions; answers are kept short.
 
-`$TRANSFORMER_MCP` = 1 switches it on, at the address that Gradio's own would have. It is not Gradio's, which offers
-every action of a page, sends each call round through the queue, and keeps what a call left behind on the replica.
+$TRANSFORMER_MCP=1 switches it on, at the path that Gradio's own endpoint would have. Gradio's would offer every action
+of the page, send each call through its queue, and keep what a call leaves behind on the replica.
 """
 
-import os
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -17,13 +17,13 @@ from ...inference.attention_maps import KINDS
 from ...inference.translator import positional_encoding
 from ..api import runs as handlers
 from ..api.runs import REFUSALS, run
-from . import access_log as log
-from .request_queue import QueueFullError, turn
+from . import access_log
+from .request_queue import QueueFullError, queued
+from .settings import settings
 
-ENVIRONMENT = "TRANSFORMER_MCP"
-ADDRESS = "/gradio_api/mcp"
-MAX_VALUES = 4096  # of an encoding: about 30 KB
-CANDIDATES = 3  # a step
+PATH = "/gradio_api/mcp"
+MAX_VALUES = 4096  # of a positional encoding: about 30 KB
+MAX_CANDIDATES = 3  # of a step
 
 
 def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
@@ -36,23 +36,23 @@ def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
         checkpoint: "toy" (two sentences) or "classroom" (a grammar of everyday German).
 
     Returns:
-        text; source and output (tokens as the model reads and says them: S start, E end, P padding); steps: of each
-        output token its probability, and the likeliest candidates.
+        text; source and output (the model's tokens: S start, E end, P padding); steps: for each output token its
+        probability and the most probable candidates.
     """
     found = handlers.translate(sentence, checkpoint)
-    steps = [step | {"candidates": step["candidates"][:CANDIDATES]} for step in found["steps"]]
+    steps = [step | {"candidates": step["candidates"][:MAX_CANDIDATES]} for step in found["steps"]]
     return {"text": found["text"], "source": found["source"], "output": found["output"], "steps": steps}
 
 
 def attention(
     sentence: str, kind: str = "cross", layer: int = 0, head: int = 0, checkpoint: str = "toy"
 ) -> dict[str, Any]:
-    """Tell where one attention head looked while the model translated a German sentence.
+    """Return the attention weights of one head while the model translated a German sentence.
 
     Args:
         sentence: German words that the checkpoint knows, such as "Ich möchte ein Bier".
-        kind: "encoder" (source looks at source), "decoder" (output so far looks at itself) or "cross" (output looks at
-            source).
+        kind: "encoder" (the source attends to itself), "decoder" (the output so far attends to itself) or "cross" (the
+            output attends to the source).
         layer: from 0.
         head: from 0.
         checkpoint: "toy" (6 layers of 8 heads) or "classroom" (2 layers of 4 heads).
@@ -72,15 +72,15 @@ def attention(
     heads = maps[0].n_heads
     if not (type(layer) is type(head) is int and 0 <= layer < len(maps) and 0 <= head < heads):
         raise gr.Error(f"layer is from 0 to {len(maps) - 1}, and head from 0 to {heads - 1}.")
-    looks = maps[layer]
+    chosen = maps[layer]
     return {
         "text": translation.text,
         "kind": kind,
         "layer": layer,
         "head": head,
-        "query_tokens": looks.query_tokens,
-        "key_tokens": looks.key_tokens,
-        "weights": [[round(float(weight), 4) for weight in row] for row in looks.weights[head]],
+        "query_tokens": chosen.query_tokens,
+        "key_tokens": chosen.key_tokens,
+        "weights": [[round(float(weight), 4) for weight in row] for row in chosen.weights[head]],
     }
 
 
@@ -107,46 +107,46 @@ TOOLS: tuple[Callable[..., dict[str, Any]], ...] = (translate, attention, positi
 
 
 def endpoint() -> dict[str, Any]:
-    """What the server needs for it, as FastAPI calls it: its routes and its lifespan; nothing where it is off.
+    """The endpoint's routes and lifespan, as FastAPI takes them; no routes where it is off.
 
     Raises:
-        ValueError: it is to be on, and the package that it needs is not there.
+        ValueError: it is on, and the package that it needs is not installed.
     """
-    if os.environ.get(ENVIRONMENT, "") in ("", "0"):
+    if not settings().mcp:
         return {"routes": []}
     try:
         from mcp.server.fastmcp import FastMCP  # here, because the page does without it
         from mcp.server.fastmcp.exceptions import ToolError
     except ImportError as error:
-        raise ValueError(f"{ENVIRONMENT} needs a package that is not here: pip install 'gradio[mcp]'") from error
+        raise ValueError("TRANSFORMER_MCP needs a package that is not here: pip install 'gradio[mcp]'") from error
 
-    def told(tool: Callable[..., dict[str, Any]]) -> Callable[..., Any]:
-        logged = log.logged(tool)
+    def as_tool(function: Callable[..., dict[str, Any]]) -> Callable[..., Any]:
+        logged = access_log.logged(function)
 
-        @wraps(tool)
-        async def call(**given: Any) -> dict[str, Any]:
+        @wraps(function)
+        async def call(**arguments: Any) -> dict[str, Any]:
             try:
-                async with turn(tool.__name__, given):
-                    return await run_in_threadpool(logged, **given)
+                async with queued(arguments.get("checkpoint")):
+                    return await run_in_threadpool(logged, **arguments)
             except QueueFullError as error:
                 raise ToolError(str(error)) from None
             except gr.Error as error:
                 raise ToolError(error.message) from None
             except Exception as error:
-                log.fault(tool.__name__, error)
-                raise ToolError(log.OURS.message) from None
+                access_log.fault(function.__name__, error)
+                raise ToolError(access_log.SERVER_FAULT.message) from None
 
         return call
 
-    # Its messages quote what was sent. Any host may ask: these tools tell nothing that the page does not tell.
-    log.silence("mcp")
-    how: dict[str, Any] = {"host": "0.0.0.0", "streamable_http_path": ADDRESS, "log_level": "ERROR"}
-    server = FastMCP("Attention, bitte", stateless_http=True, json_response=True, **how)
-    for tool in TOOLS:
-        server.add_tool(told(tool))
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # its messages quote what was sent
+    # Any host may call: the tools tell nothing that the page does not tell.
+    options: dict[str, Any] = {"host": "0.0.0.0", "streamable_http_path": PATH, "log_level": "ERROR"}
+    server = FastMCP("Attention, bitte", stateless_http=True, json_response=True, **options)
+    for function in TOOLS:
+        server.add_tool(as_tool(function))
     (route,) = server.streamable_http_app().routes
     assert isinstance(route, Route)
     return {
-        "routes": [route, Route(f"{ADDRESS}/", route.endpoint)],
+        "routes": [route, Route(f"{PATH}/", route.endpoint)],
         "lifespan": lambda _: server.session_manager.run(),
     }

@@ -1,60 +1,60 @@
-"""What stands before every address, Gradio's own included: bodies are bounded, and faults say nothing of visitors."""
+"""The outermost middleware: bounds bodies at every address, Gradio's included, and logs uncaught errors."""
+
+from collections.abc import Callable
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from . import access_log as log
+from . import access_log
 
 MAX_BODY = 8 * 2**20  # bytes: a table of 2,000 pairs of the longest sentences
-MAX_CALL = 256 * 2**10  # bytes: of a sentence and its changes
-CALLS = "/gradio_api/"
-WITH_TABLES = "/gradio_api/component_server"
-UNBOUNDED = "/models"  # which reads no more than a model can have
+MAX_CALL = 256 * 2**10  # bytes: a sentence and its changes
 
 
 class RequestLimits:
-    """Refuses what is larger than any question (413), files in forms, which nothing here takes (415), and addresses of
-    other servers (404), from where Gradio would fetch whatever anybody asks for."""
+    """Refuses bodies that are larger than any valid request (413), multipart forms (415), which Gradio would store on
+    disk, and paths with an address of another server (404), from which Gradio would fetch.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    Args:
+        max_body: the most bytes of a body by its path; None where the handler bounds it.
+    """
+
+    def __init__(self, app: ASGIApp, max_body: Callable[[str], int | None]) -> None:
+        self.app, self._max_body = app, max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        headers = Headers(scope=scope)
-        if headers.get("content-type", "").lower().lstrip().startswith("multipart/"):  # Gradio would keep it on disk
-            return await PlainTextResponse("No files are taken here.", 415)(scope, receive, send)
-        path = scope["path"]
-        if "://" in path:
-            return await PlainTextResponse("Only files of this page are here.", 404)(scope, receive, send)
-        bounded = path != UNBOUNDED
-        most = MAX_CALL if path.startswith(CALLS) and not path.startswith(WITH_TABLES) else MAX_BODY
-        if bounded and int(headers.get("content-length", 0)) > most:  # a server admits digits only
-            return await PlainTextResponse("That is too much.", 413)(scope, receive, send)
-        received, begun = 0, False
+        headers, most = Headers(scope=scope), self._max_body(scope["path"])
+        received, started = 0, False
 
-        async def read() -> Message:
+        async def bounded() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if bounded and received > most:
+            if most is not None and received > most:
                 raise HTTPException(413, "That is too much.")
             return message
 
         async def write(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         try:
-            await self.app(scope, read, write)
+            if headers.get("content-type", "").lower().lstrip().startswith("multipart/"):
+                raise HTTPException(415, "No files are taken here.")
+            if "://" in scope["path"]:
+                raise HTTPException(404, "Only files of this page are here.")
+            if most is not None and int(headers.get("content-length", 0)) > most:  # uvicorn accepts digits only
+                raise HTTPException(413, "That is too much.")
+            await self.app(scope, bounded, write)
         except HTTPException as error:
-            if not begun:
+            if not started:
                 await PlainTextResponse(error.detail, error.status_code)(scope, receive, send)
         except Exception as error:
-            log.fault("request", error)
-            if not begun:
+            access_log.fault("request", error)
+            if not started:
                 await PlainTextResponse("The server made a mistake.", 500)(scope, receive, send)

@@ -1,6 +1,6 @@
-"""The models of visits: trained or brought here, for one visit only, bounded in number, size and age.
+"""The models of sessions: trained or uploaded here, for one session only, bounded in number, size and age.
 
-Whoever knows a model's key may use it, and only the visit that it belongs to is told the key.
+Anyone with a model's key can use it, and only the session that the model belongs to learns the key.
 """
 
 import atexit
@@ -11,39 +11,46 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ...data import CORPORA, Corpus, uploaded_corpus
 from ...inference.translator import Translator
 from ...live.limits import Limits
 from ...messages import MessageError
+from ...settings import from_environment
 from ...storage.portable import PortableModel
 
-OWN_MODEL_PREFIX = "own-"  # begins every key; no shipped checkpoint is called so
-SAFE_SECONDS = 300  # since it was used last: until then another visit's model does not push it out
-TEXT_BYTES = 12  # of memory that a byte of a file's texts takes: measured with short pairs, which take most
+OWN_MODEL_PREFIX = "own-"  # of every key; no shipped checkpoint has such a name
+SAFE_SECONDS = 300  # after its last use, in which another session's model does not push a model out
+TEXT_BYTES = 12  # of memory per byte of a file's texts: measured with short pairs, which take most
 
 
 class ModelStoreFullError(MessageError):
     """A model cannot be kept."""
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
-    """A model that can be asked, and what there is of its corpus."""
+@dataclass(eq=False)
+class StoredModel:
+    """A model of a session, and what is known of its corpus.
+
+    Attributes:
+        size: bytes, in memory.
+        used: when it was used last, by the store's clock.
+    """
 
     translator: Translator
     corpus: Corpus
     portable: PortableModel
-    visit: str
+    session: str
     file: Path
-    size: int = field(kw_only=True)  # bytes, in memory
+    size: int
+    used: float
 
     def about(self) -> dict[str, Any]:
-        """What the page tells of it before it runs; beside these see `about` in page.py."""
+        """What the page shows of it before it runs; `about` in api/models.py adds the rest."""
         config = self.portable.checkpoint.model.config
         return {
             "name": self.portable.name,
@@ -56,80 +63,82 @@ class Model:
 
 
 class ModelStore:
-    """All visits' models. May be used from any thread."""
+    """All sessions' models. Thread-safe."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits
         self._clock = clock
         self._lock = threading.Lock()
-        self._models: dict[str, Model] = {}  # by key, the one that was used last at the end
-        self._used: dict[str, float] = {}
+        self._models: dict[str, StoredModel] = {}  # by key, in the order of their last use
         self.folder = Path(tempfile.mkdtemp(prefix="attention-bitte-"))
 
-    def put(self, portable: PortableModel, visit: str, file: Path) -> str:
+    def put(self, portable: PortableModel, session: str, file: Path) -> str:
         """Keep a model and its file; returns its key.
 
         Raises:
-            ModelStoreFullError: there is no room, because others use theirs.
+            ModelStoreFullError: other sessions' models take the room.
         """
         key = OWN_MODEL_PREFIX + secrets.token_urlsafe(24)
         model = portable.checkpoint.model
         weights = sum(values.nbytes for values in model.parameters())
         size = weights + model.positions.nbytes + TEXT_BYTES * max(0, file.stat().st_size - weights)
-        kept = Model(Translator(portable.checkpoint, key), _corpus(portable), portable, visit, file, size=size)
+        translator = Translator(portable.checkpoint, key)
+        stored = StoredModel(translator, _corpus(portable), portable, session, file, size, self._clock())
         with self._lock:
-            self._free(visit, size)
-            self._models[key] = kept
-            self._used[key] = self._clock()
+            self._make_room(session, size)
+            self._models[key] = stored
         return key
 
-    def find(self, key: str) -> Model | None:
+    def find(self, key: str) -> StoredModel | None:
         with self._lock:
-            self._forget(*self._old())
+            self._delete(*self._expired())
             model = self._models.pop(key, None)
             if model:
                 self._models[key] = model
-                self._used[key] = self._clock()
+                model.used = self._clock()
             return model
 
-    def of(self, visit: str) -> list[str]:
-        """The keys of a visit's models."""
+    def keys_of(self, session: str) -> list[str]:
         with self._lock:
-            return [key for key, model in self._models.items() if model.visit == visit]
+            return [key for key, model in self._models.items() if model.session == session]
 
-    def forget(self, key: str) -> None:
+    def delete(self, key: str) -> None:
         with self._lock:
-            self._forget(*{key} & self._models.keys())
+            self._delete(*{key} & self._models.keys())
 
     def close(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _free(self, visit: str, size: int) -> None:
-        """Make room for one more, or leave everything as it is."""
-        self._forget(*self._old())
-        own = [key for key, model in self._models.items() if model.visit == visit]
+    def _make_room(self, session: str, size: int) -> None:
+        """For one more model, or leave everything as it is."""
+        self._delete(*self._expired())
+        own = [key for key, model in self._models.items() if model.session == session]
         out = own[: max(0, len(own) + 1 - self.limits.models)]
         room = self.limits.megabytes * 2**20 - size
         room -= sum(model.size for key, model in self._models.items() if key not in out)
         for key, model in self._models.items():
-            if room < 0 and key not in out and self._clock() - self._used[key] > SAFE_SECONDS:
+            if room < 0 and key not in out and self._clock() - model.used > SAFE_SECONDS:
                 out.append(key)
                 room += model.size
         if room < 0:
             raise ModelStoreFullError("shelf.full")
-        self._forget(*out)
+        self._delete(*out)
 
-    def _old(self) -> list[str]:
-        now = self._clock()
-        return [key for key, used in self._used.items() if now - used > self.limits.minutes * 60]
+    def _expired(self) -> list[str]:
+        oldest = self._clock() - self.limits.minutes * 60
+        return [key for key, model in self._models.items() if model.used < oldest]
 
-    def _forget(self, *keys: str) -> None:
+    def _delete(self, *keys: str) -> None:
         for key in keys:
             self._models.pop(key).file.unlink(missing_ok=True)
-            del self._used[key]
 
 
-def _corpus(portable: PortableModel) -> Corpus:
+def is_own_model(checkpoint: object) -> TypeGuard[str]:
+    """Whether a checkpoint's name is the key of a session's model, which may be gone."""
+    return isinstance(checkpoint, str) and checkpoint.startswith(OWN_MODEL_PREFIX)
+
+
+def _corpus(portable: PortableModelModel) -> Corpus:
     """The corpus that the file names, with the model's own pairs and vocabularies."""
     checkpoint = portable.checkpoint
     corpus = CORPORA.get(portable.corpus) or uploaded_corpus(
@@ -143,13 +152,13 @@ def _corpus(portable: PortableModel) -> Corpus:
 
 
 def file_name(name: str) -> str:
-    """For a model's file, of what a visitor called it."""
+    """For a model's file, from the name that a visitor gave the model."""
     return (re.sub(r"[^\w-]+", "-", name).strip("-") or "model") + ".safetensors"
 
 
 @cache
 def model_store() -> ModelStore:
     """This server's."""
-    kept = ModelStore(Limits.from_environment())
-    atexit.register(kept.close)
-    return kept
+    store = ModelStore(from_environment(Limits))
+    atexit.register(store.close)
+    return store

@@ -1,0 +1,58 @@
+"""Every environment variable under its name and its old names; a value that it cannot have is refused by name."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from transformer.live.limits import Limits, variable
+from transformer.settings import Variable, from_environment, variables
+from transformer.web.server.settings import Settings
+
+VARIABLES = [(cls, field, each) for cls in (Settings, Limits) for field, each in variables(cls).items()]
+OLD_NAMES = {
+    "TRANSFORMER_AT_ONCE": "concurrency",
+    "TRANSFORMER_LINE": "queue_size",
+    "TRANSFORMER_TRAIN_AT_ONCE": "concurrency",
+    "TRANSFORMER_TRAIN_WAITING": "queue_size",
+    "TRANSFORMER_TRAIN_MODELS": "models",
+    "TRANSFORMER_TRAIN_MEGABYTES": "megabytes",
+    "TRANSFORMER_TRAIN_MINUTES": "minutes",
+}
+
+
+def test_without_variables_there_are_defaults() -> None:
+    assert from_environment(Settings, {}) == Settings()
+    assert from_environment(Limits, {}) == Limits()
+
+
+@pytest.mark.parametrize(("cls", "field", "each"), VARIABLES, ids=lambda value: getattr(value, "name", ""))
+def test_a_variable_sets_its_field_alone(cls: type[Any], field: str, each: Variable) -> None:
+    written, read = {int: ("7", 7), bool: ("1", True), str: ("json", "json")}[type(each.default)]
+    for name in (each.name, *each.old_names):
+        assert from_environment(cls, {name: written}) == replace(cls(), **{field: read})
+    for old in each.old_names:
+        assert from_environment(cls, {each.name: written, old: "1"}) == replace(cls(), **{field: read})
+    if type(each.default) is int:
+        for bad in ("0", "-1", "", "2.5", "two", "1e3", "nan", "inf", "0x10", "1,000", "²"):
+            with pytest.raises(ValueError, match="is not a whole number above 0") as error:
+                from_environment(cls, {each.name: bad})
+            assert f"{each.name}={bad!r}" in str(error.value)
+
+
+def test_old_names_are_still_read() -> None:
+    assert {old: field for _, field, each in VARIABLES for old in each.old_names} == OLD_NAMES
+
+
+def test_switches_and_log_formats() -> None:
+    assert [from_environment(Settings, {"TRANSFORMER_MCP": value}).mcp for value in ("", "0", "1")] == [
+        False,
+        False,
+        True,
+    ]
+    with pytest.raises(ValueError, match="TRANSFORMER_LOG='xml' is not a log format"):
+        from_environment(Settings, {"TRANSFORMER_LOG": "xml"})
+
+
+def test_a_limit_knows_its_variable() -> None:
+    assert variable("seconds") == "TRANSFORMER_TRAIN_SECONDS"

@@ -1,0 +1,62 @@
+"""Dataclasses that are filled from environment variables; every variable is declared once, with its old names."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable.
+
+    Attributes:
+        name: its name.
+        default: the setting where the variable is not set; its type is the setting's.
+        meaning: a line for the table of settings.
+        old_names: names that are still understood.
+    """
+
+    name: str
+    default: int | bool | str
+    meaning: str
+    old_names: tuple[str, ...]
+
+    def read(self, environment: Mapping[str, str]) -> int | bool | str:
+        """The setting: a whole number from 1, text, or a switch, which is off if it is empty or 0.
+
+        Raises:
+            ValueError: a number is not one.
+        """
+        name = next((name for name in (self.name, *self.old_names) if name in environment), None)
+        if name is None:
+            return self.default
+        value = environment[name]
+        if isinstance(self.default, bool):
+            return value not in ("", "0")
+        if isinstance(self.default, str):
+            return value
+        if value.strip().isdecimal() and int(value) >= 1:
+            return int(value)
+        raise ValueError(f"{name}={value!r} is not a whole number above 0")
+
+
+def setting(name: str, default: Any, meaning: str, *old_names: str) -> Any:
+    """A dataclass field that an environment variable sets."""
+    return field(default=default, metadata={"variable": Variable(name, default, meaning, old_names)})
+
+
+def variables(cls: type) -> dict[str, Variable]:
+    """The variables of a dataclass by its fields' names."""
+    return {each.name: each.metadata["variable"] for each in fields(cls)}
+
+
+def from_environment(cls: type[T], environment: Mapping[str, str] = os.environ) -> T:
+    """A dataclass whose fields are `setting`s.
+
+    Raises:
+        ValueError: a variable has a value that its setting cannot have.
+    """
+    return cls(**{name: variable.read(environment) for name, variable in variables(cls).items()})

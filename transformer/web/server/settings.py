@@ -1,0 +1,38 @@
+"""Settings of the web server, read from the environment once. Those of trainings are in live/limits.py."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from ...settings import from_environment, setting
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Raises ValueError for a log format that does not exist."""
+
+    concurrency: int = setting(
+        "TRANSFORMER_CONCURRENCY",
+        1,
+        "requests of each of the two queues that are worked on at a time; the others wait",
+        "TRANSFORMER_AT_ONCE",
+    )
+    queue_size: int = setting(
+        "TRANSFORMER_QUEUE_SIZE",
+        500,
+        "requests that may wait in each queue; further ones are refused with status 503",
+        "TRANSFORMER_LINE",
+    )
+    log: str = setting(
+        "TRANSFORMER_LOG", "", "`json` for a line of JSON for every action; unset, only faults are logged"
+    )
+    mcp: bool = setting("TRANSFORMER_MCP", False, "1 for the MCP endpoint, whose tools language models call")
+
+    def __post_init__(self) -> None:
+        if self.log not in ("", "json"):
+            raise ValueError(f"TRANSFORMER_LOG={self.log!r} is not a log format: use json, or leave it unset")
+
+
+@cache
+def settings() -> Settings:
+    """This server's."""
+    return from_environment(Settings)
