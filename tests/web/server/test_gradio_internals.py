@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 import pytest
 from gradio import processing_utils
+from gradio.events import api
 from gradio.routes import App
 from starlette.testclient import TestClient
 
@@ -50,9 +51,9 @@ def client() -> Iterator[TestClient]:
         html = gr.HTML(server_functions=[logged(function)])
         box = gr.Textbox()
         html.click(logged(event), None, box, queue=False, api_visibility="private")
-        gr.api(logged(action), api_name="action", queue=False)
-        gr.api(logged(train), api_name="train", queue=False)
-        gr.api(logged(action), api_name="queued")
+        api(logged(action), api_name="action", queue=False)
+        api(logged(train), api_name="train", queue=False)
+        api(logged(action), api_name="queued")
     page.queue()
     app = App.create_app(page, app_kwargs={"middleware": MIDDLEWARE, "exception_handlers": EXCEPTION_HANDLERS})
     with pytest.MonkeyPatch.context() as patch, TestClient(app) as client:

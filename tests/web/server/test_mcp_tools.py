@@ -54,7 +54,8 @@ def test_any_arguments_are_answered_or_refused_in_a_sentence(one: Any, two: Any,
         try:
             assert json.dumps(call())
         except gr.Error as error:
-            assert error.message.endswith(".")
+            refusal = error.message
+            assert refusal.endswith(".")
 
 
 @pytest.mark.parametrize(("layer", "head"), [(-1, 0), (0, -1), (6, 0), (0, 8), (10**100, 0)])

@@ -14,7 +14,6 @@ from ...live.mistake_training import for_page
 from ...messages import Message
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
 from ..server.request_queue import release_turn
-from ..server.routes import NOT_A_QUESTION
 from ..sessions.training_queue import BusyError, training_queue
 from .models import CorruptCheckpointError, ModelExpiredError, cached_per_checkpoint, title, translator
 
@@ -48,7 +47,7 @@ def mistake(question: Any) -> dict[str, Any]:
                     return {"error": error.message.for_page()}
                 except CheckpointError:
                     pass  # no page asks for one that was never there
-    return {"error": NOT_A_QUESTION.for_page()}
+    return {"error": Message("error.request").for_page()}
 
 
 @cached_per_checkpoint(64)

@@ -16,8 +16,9 @@ import json
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import TypeVar
 
+from pydantic import ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -29,51 +30,55 @@ from ...inference.device import pick_device
 from ...inference.translator import available_checkpoints
 from ...live.plan import plan
 from ...messages import Message
-from ...mistakes import MISTAKES, TrainingMistake
 from ...storage.portable import PortableError, file_too_large, load_portable, max_file_bytes
+from .. import schema
 from ..api.models import about, translator
 from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_name, model_store
 from ..sessions.training_queue import BusyError, Event, training_queue
 from . import access_log
 from .request_queue import request_queue
 
-MAX_SESSION = 64  # characters of a session's id
 MAX_UPLOADS = 2  # at a time: each is up to 208 MB on the disk, and then in memory
 UPLOAD_SECONDS = 300  # for a file to arrive
 UPLOAD_WAIT_SECONDS = 30  # for one of the places, with nothing read
-NOT_A_QUESTION = Message("error.request")
+UNREADABLE = Message("error.request")
 
+R = TypeVar("R", bound=schema.Request)
 _uploads = asyncio.Semaphore(MAX_UPLOADS)
 
 
+class TrainRequest(schema.Request):
+    """A session's training, which `plan` reads."""
+
+    model_config = ConfigDict(extra="allow")
+    visit: schema.SessionId
+
+
 async def train(request: Request) -> Response:
-    question, session = await _question(request)
-    if not session:
-        return _Refusal(NOT_A_QUESTION)
-    planned = await run_in_threadpool(plan, question, training_queue().limits)
+    asked = await _read(request, TrainRequest)
+    if not asked:
+        return _Refusal(UNREADABLE)
+    planned = await run_in_threadpool(plan, asked.model_extra or {}, training_queue().limits)
     if planned.job is None:
         return _Refusal(planned.problems[0].message)
-    return await _events(training_queue().train(planned.job, session))
+    return await _events(training_queue().train(planned.job, asked.visit))
 
 
 async def mistake(request: Request) -> Response:
-    question, session = await _question(request)
-    name = question.get("name")
-    if not session or not isinstance(name, str) or not isinstance(MISTAKES.get(name), TrainingMistake):
-        return _Refusal(NOT_A_QUESTION)
-    return await _events(training_queue().train_mistake(name, session))
+    asked = await _read(request, schema.MistakeTrainingRequest)
+    return await _events(training_queue().train_mistake(asked.name, asked.visit)) if asked else _Refusal(UNREADABLE)
 
 
 async def stop(request: Request) -> Response:
-    question, _ = await _question(request)
-    training_queue().stop(str(question.get("run")))
+    if asked := await _read(request, schema.StopRequest):
+        training_queue().stop(asked.run)
     return JSONResponse({})
 
 
 async def upload(request: Request) -> Response:
     session = request.query_params.get("visit", "")
-    if _cross_site(request) or not 1 <= len(session) <= MAX_SESSION:
-        return _Refusal(NOT_A_QUESTION)
+    if _cross_site(request) or not 1 <= len(session) <= schema.MAX_SESSION_ID:
+        return _Refusal(UNREADABLE)
     try:
         async with asyncio.timeout(UPLOAD_WAIT_SECONDS):
             await _uploads.acquire()
@@ -136,16 +141,12 @@ async def health(_: Request) -> Response:
     )
 
 
-async def _question(request: Request) -> tuple[dict[str, Any], str]:
-    """The body and the session's id; both empty if it is not a JSON object, or another site's page sent it."""
+async def _read(request: Request, model: type[R]) -> R | None:
+    """The body; None if it is something else, or another site's page sent it."""
     try:
-        question = await request.json()
-    except (ValueError, RecursionError, ClientDisconnect):
-        question = None
-    if not isinstance(question, dict) or _cross_site(request):
-        return {}, ""
-    session = question.get("visit")
-    return question, session if isinstance(session, str) and len(session) <= MAX_SESSION else ""
+        return None if _cross_site(request) else model.model_validate_json(await request.body())
+    except (ValidationError, ClientDisconnect):
+        return None
 
 
 def _cross_site(request: Request) -> bool:

@@ -138,7 +138,7 @@ def is_own_model(checkpoint: object) -> TypeGuard[str]:
     return isinstance(checkpoint, str) and checkpoint.startswith(OWN_MODEL_PREFIX)
 
 
-def _corpus(portable: PortableModelModel) -> Corpus:
+def _corpus(portable: PortableModel) -> Corpus:
     """The corpus that the file names, with the model's own pairs and vocabularies."""
     checkpoint = portable.checkpoint
     corpus = CORPORA.get(portable.corpus) or uploaded_corpus(
