@@ -39,6 +39,7 @@ from transformer.storage.checkpoint import Checkpoint
 from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
 from transformer.web.component import ASSETS, preloads
+from transformer.web.page import SCHEMA
 
 from .ratio import MissingError, Ratio, ratio
 
@@ -56,6 +57,7 @@ Control = str | None  # of a click: what is clicked, the event, and the value th
 
 # As a tab of the page is filled (webui/view.py), with what is fetched ahead there.
 OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="style.css">
+<script type="application/json" id="schema">{SCHEMA}</script>
 {preloads("core/mount", "tabs/attention").replace(f"gradio_api/file={ASSETS}/", "")}
 <body style="margin: 0"><div class="view" id="attention"></div>
 <script type="module">

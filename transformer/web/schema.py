@@ -1,14 +1,16 @@
 """Every request that crosses the wire, and all that the page's address can hold: declared once, here.
 
 Requests are pydantic models: they validate what anybody may have written. Their answers are types in answers.py.
-`page_schema` is what the browser needs to know; `python -m transformer.web.schema` prints all of it as one JSON
-Schema, from which the types are made that the JavaScript is checked against.
+`page_schema` is what the browser needs to know. `python -m transformer.web.schema FOLDER` writes it there as page.json,
+and all of this as one JSON Schema, schema.json, from which the types are made that the JavaScript is checked against.
 """
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import Field as DataclassField
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter
@@ -383,5 +385,8 @@ def _plain(schema: Any, inside: str = "") -> Any:
 
 if __name__ == "__main__":
     from transformer.web.api import endpoints  # whose imports are of this module by its own name
+    from transformer.web.page import SCHEMA
 
-    print(json.dumps(endpoints.json_schema(), indent=1))
+    folder = Path(sys.argv[1])
+    (folder / "schema.json").write_text(json.dumps(endpoints.json_schema(), indent=1))
+    (folder / "page.json").write_text(SCHEMA)

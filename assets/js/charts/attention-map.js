@@ -267,11 +267,8 @@ export function lineDrawing(kind, layer, head, { width, sides }) {
     (axis === "query" ? queries : keys).forEach((token, i) => {
       const read = described[axis][i].join(", ") || `${token}: ${t("masked")}`;
       const attributes = { tabindex: 0, role: "img", "aria-label": read, [`data-${axis}`]: i };
-      const place = /** @type {const} */ (
-        axis === "query"
-          ? { x: left - 14, y: y(i), anchor: "end", size }
-          : { x: width - right + 14, y: y(i), anchor: "start", size }
-      );
+      const x = axis === "query" ? left - 14 : width - right + 14;
+      const place = { x, y: y(i), anchor: /** @type {"start" | "end"} */ (axis === "query" ? "end" : "start"), size };
       const text = label(token, sides[axis === "query" ? 0 : 1], place, attributes);
       isolateOnPointing(picture, text, `[data-${axis}="${i}"]`);
       picture.append(text);

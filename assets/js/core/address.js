@@ -2,31 +2,15 @@
 
 import { checkpointFromAddress, modelAddress, models } from "../net/models.js";
 import { formatChanges, parseChanges } from "./changes.js";
-import { EXERCISES } from "./exercises.js";
 import { LANGUAGES, language } from "./i18n.js";
-import { DECODING_SETTINGS, KINDS, state, update } from "./state.js";
+import { schema } from "./schema.js";
+import { state, update } from "./state.js";
 
-/** @import { DecodingSetting, RunRequest, State } from "./types.d.ts" */
+/** @import { Parameter } from "#schema" */
+/** @import { RunRequest, State } from "./types.d.ts" */
 /** @typedef {Partial<State>} Place */
 
-const MAX_SENTENCE_LENGTH = 500;
-
-/** From 1 in the address, as on the page. @type {("layer" | "head" | "query" | "step" | "stop")[]} */
-const COUNTED = ["layer", "head", "query", "step", "stop"];
-/** @type {(keyof State)[]} */
-const OF_A_RUN = ["layer", "head", "query", "step", "forcedMistake"];
-const SETTINGS = /** @type {DecodingSetting[]} */ (Object.keys(DECODING_SETTINGS));
-const CHOICES = {
-  tab: ["translate", "attention", "positions", "inside", "train", "break", "lesson"],
-  part: ["whatif", "bugs", "roads"],
-  exercise: Object.keys(EXERCISES),
-  kind: KINDS,
-  drawing: ["heatmap", "lines", "table"],
-};
-const CHOSEN = /** @type {(keyof typeof CHOICES)[]} */ (Object.keys(CHOICES));
-const STRATEGIES = ["beam", "sampling", "forced"];
-const OTHERS = ["checkpoint", "sentence", "changes", "mean", "gold", "language", "present", "road", "slip"];
-const PARAMETERS = [...CHOSEN, ...COUNTED, ...SETTINGS, ...OTHERS];
+const PARAMETERS = Object.entries(schema.parameters);
 
 /** The address of the visitor's place; as a presenter's, without the controls that a lesson does not need. */
 export const pageAddress = (presenting = isPresenting(), run = /** @type {RunRequest} */ (state.run)) =>
@@ -35,59 +19,49 @@ export const pageAddress = (presenting = isPresenting(), run = /** @type {RunReq
 /** The same, with what else stands in `href`. @param {string} href @param {boolean} presenting @param {RunRequest} run */
 export function formatAddress(href, presenting, run) {
   const url = new URL(href);
-  for (const name of PARAMETERS) url.searchParams.delete(name);
-  const set = (/** @type {string} */ name, /** @type {unknown} */ value) => url.searchParams.set(name, String(value));
-  set("checkpoint", modelAddress(run.checkpoint));
-  set("sentence", run.sentence);
-  if (run.changes.length) set("changes", formatChanges(run.changes));
-  for (const name of CHOSEN) set(name, state[name]);
-  for (const name of COUNTED) set(name, state[name] + 1);
-  if (!state.averaged) set("mean", "no");
-  if (state.gold) set("gold", "yes");
-  if (state.part === "roads") {
-    if (state.strategy !== "beam") set("road", state.strategy);
-    for (const name of SETTINGS) if (state[name] !== DECODING_SETTINGS[name].default) set(name, state[name]);
-    if (state.forcedMistake) set("slip", `${state.forcedMistake.step + 1}.${state.forcedMistake.word}`);
+  /** @type {Record<string, string | null>} */
+  const special = {
+    checkpoint: modelAddress(run.checkpoint),
+    sentence: run.sentence,
+    changes: run.changes.length ? formatChanges(run.changes) : null,
+    language,
+    present: presenting ? "yes" : null,
+  };
+  for (const [name, parameter] of PARAMETERS) {
+    url.searchParams.delete(name);
+    const value = name in special ? special[name] : formatParameter(parameter);
+    if (value !== null) url.searchParams.set(name, value);
   }
-  set("language", language);
-  if (presenting) set("present", "yes");
   return url.href;
+}
+
+/** A part of the state as the address writes it; null where the address is without it. @param {Parameter} parameter */
+function formatParameter({ kind, state: name, default: usual, always, part }) {
+  const value = state[/** @type {keyof State} */ (name)];
+  if ((part && part !== state.part) || (!always && value === (usual ?? null))) return null;
+  if (kind === "position") return String(Number(value) + 1); // as on the page
+  if (kind === "switch") return value ? "yes" : "no";
+  if (kind === "mistake") return state.forcedMistake && `${state.forcedMistake.step + 1}.${state.forcedMistake.word}`;
+  return String(value);
 }
 
 export const isPresenting = () => new URLSearchParams(location.search).get("present") === "yes";
 
-/** @param {readonly string[]} choices @param {string} value */
-const isOneOf = (choices, value) => choices.includes(value);
-
-/**
- * What one parameter changes of the place; null for a value that cannot be.
- * @type {Record<string, (value: string) => Place | null>}
- */
-const PARSE = {
-  ...Object.fromEntries(
-    CHOSEN.map((name) => [name, (value) => (isOneOf(CHOICES[name], value) ? { [name]: value } : null)]),
-  ),
-  road: (value) => (isOneOf(STRATEGIES, value) ? /** @type {Place} */ ({ strategy: value }) : null),
-  ...Object.fromEntries(
-    COUNTED.map((name) => [name, (value) => (/^[1-9]\d{0,3}$/.test(value) ? { [name]: Number(value) - 1 } : null)]),
-  ),
-  ...Object.fromEntries(SETTINGS.map((name) => [name, (value) => parseSetting(name, value)])),
-  slip(value) {
-    const [, step, word] = value.match(/^([1-9]\d{0,3})\.(.{1,100})$/s) ?? [];
-    return step ? { forcedMistake: { step: Number(step) - 1, word } } : null;
-  },
-  mean: (value) => (isOneOf(["yes", "no"], value) ? { averaged: value === "yes" } : null),
-  gold: (value) => (isOneOf(["yes", "no"], value) ? { gold: value === "yes" } : null),
-  language: (value) => (Object.hasOwn(LANGUAGES, value) ? {} : null),
-  present: (value) => (value === "yes" ? {} : null),
-};
-
-/** @param {DecodingSetting} name @param {string} value */
-function parseSetting(name, value) {
-  const { min, max, step } = DECODING_SETTINGS[name];
-  const form = step === 1 ? /^\d{1,9}$/ : /^\d(\.\d{1,2})?$/;
-  const number = Number(value);
-  return form.test(value) && number >= min && number <= max ? { [name]: number } : null;
+/** The value that an address gives a parameter; null for one that cannot be. @param {Parameter} parameter @param {string} text */
+function parseParameter({ kind, choices = [], min = 0, max = 0, step }, text) {
+  if (kind === "choice") return choices.includes(text) ? text : null;
+  if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
+  if (kind === "switch") return ["yes", "no"].includes(text) ? text === "yes" : null;
+  if (kind === "language") return Object.hasOwn(LANGUAGES, text) ? text : null;
+  if (kind === "mistake") {
+    const [, place, word] = text.match(/^([1-9]\d{0,3})\.(.{1,100})$/s) ?? [];
+    return place ? { step: Number(place) - 1, word } : null;
+  }
+  if (kind === "number") {
+    const isForm = (step === 1 ? /^\d{1,9}$/ : /^\d(\.\d{1,2})?$/).test(text);
+    return isForm && Number(text) >= min && Number(text) <= max ? Number(text) : null;
+  }
+  return text; // checkpoint, sentence and changes: see parseRun
 }
 
 /**
@@ -97,39 +71,50 @@ function parseSetting(name, value) {
  */
 export function parseAddress(search) {
   const asked = new URLSearchParams(search);
-  /** @type {Place} */
+  /** @type {Record<string, unknown>} */
   const place = {};
   /** @type {string[]} */
   const wrong = [];
-  for (const [name, parse] of Object.entries(PARSE)) {
-    const value = asked.get(name);
-    if (value === null) continue;
-    const found = parse(value);
-    if (found) Object.assign(place, found);
-    else wrong.push(name);
+  for (const [name, parameter] of PARAMETERS) {
+    const text = asked.get(name);
+    if (text === null) continue;
+    const value = parseParameter(parameter, text);
+    if (value === null || (name === "present" && !value)) wrong.push(name);
+    else if (parameter.state) place[parameter.state] = value;
   }
+  const run = parseRun(asked, wrong);
+  if (wrong.includes("checkpoint"))
+    for (const [, { state: name, of_run }] of PARAMETERS) if (name && of_run) delete place[name]; // another model's
+  return { run, place, wrong };
+}
+
+/** @param {URLSearchParams} asked @param {string[]} wrong takes what of a run cannot be @returns {RunRequest | null} */
+function parseRun(asked, wrong) {
   const checkpoint = checkpointFromAddress(asked.get("checkpoint") ?? "toy");
   if (!checkpoint) {
-    for (const name of OF_A_RUN) delete place[name]; // they were another model's
-    return { run: null, place, wrong: [...wrong, "checkpoint"] };
+    wrong.push("checkpoint");
+    return null;
   }
   let sentence = asked.get("sentence");
-  if (sentence !== null && sentence.length > MAX_SENTENCE_LENGTH) {
+  if (sentence !== null && sentence.length > schema.max_sentence) {
     wrong.push("sentence");
     sentence = null;
   }
   const changes = parseChanges(asked.get("changes") ?? "");
   if (!changes) wrong.push("changes");
   if (asked.has("checkpoint") || changes?.length) sentence ??= models()[checkpoint].examples[0].sentence;
-  return { run: sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] }, place, wrong };
+  return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
 }
 
 /** Go where an address asks; returns the names of what this run does not have. @param {Place} place */
 export function restorePlace(place) {
   update(place);
-  /** @type {string[]} */
-  const missing = COUNTED.filter((name) => name in place && place[name] !== state[name]);
-  return place.forcedMistake && !state.forcedMistake ? [...missing, "slip"] : missing;
+  return PARAMETERS.flatMap(([name, { kind, state: key }]) => {
+    if (kind !== "position" && kind !== "mistake") return [];
+    const field = /** @type {keyof State} */ (key);
+    const isMissing = kind === "mistake" ? place.forcedMistake && !state.forcedMistake : place[field] !== state[field];
+    return field in place && isMissing ? [name] : [];
+  });
 }
 
 /** @type {string | null} */

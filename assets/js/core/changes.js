@@ -1,8 +1,10 @@
 // What is changed in the run: a list of interventions as the server takes them, and how a link writes them. All numbers
 // in them are from 0, but for those of sublayers.
 
+import { schema } from "./schema.js";
 import { state } from "./state.js";
 
+/** @import { ChangeField } from "#schema" */
 /** @import { Change, ChangeOf, DrawnRun, Kind } from "./types.d.ts" */
 /** @typedef {{ [Name in Change["do"]]: { do: Name } & Partial<ChangeOf<Name>> }[Change["do"]]} Pattern */
 
@@ -25,7 +27,9 @@ export function settleChanges() {
 
 /** @param {object} pattern */
 const matches = (pattern) => (/** @type {Change} */ one) =>
-  Object.entries(pattern).every(([name, value]) => /** @type {Record<string, unknown>} */ (one)[name] === value);
+  Object.entries(pattern).every(
+    ([name, value]) => /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (one))[name] === value,
+  );
 
 /**
  * The first change that has these values, if there is one.
@@ -55,10 +59,8 @@ export function editMask(kind, query, key) {
 /** @param {Change} one */
 export const undoChange = (one) => requestChanges(changes().filter((each) => each !== one));
 
-const OF_A_SENTENCE = ["edit_mask", "swap_word", "force_word"];
-
 /** Whether a change means something for another sentence. @param {Change} one */
-export const isLasting = (one) => !OF_A_SENTENCE.includes(one.do);
+export const isLasting = (one) => !schema.interventions[one.do].of_sentence;
 export const lastingChanges = () => changes().filter(isLasting);
 
 /** Whether a head of the run is silenced. @param {Kind} kind @param {number} layer @param {number} head */
@@ -90,35 +92,21 @@ export function hasNoEffect(one, run = state.run) {
 
 // ---- in a link: silence.cross.1.4*temperature.all.2 ----
 
-/** @type {{ [Name in Change["do"]]: Exclude<keyof ChangeOf<Name>, "do">[] }} */
-const FIELDS = {
-  silence: ["kind", "layer", "head"],
-  isolate: ["kind", "layer", "heads"],
-  remove_mask: ["kind"],
-  edit_mask: ["kind", "query", "key", "allowed"],
-  positions: ["stack", "how", "seed"],
-  temperature: ["kind", "temperature"],
-  drop_residual: ["stack", "layer", "sublayer"],
-  swap_word: ["position", "word"],
-  force_word: ["step", "word"],
-};
-const COUNTED = ["layer", "head", "query", "key", "position", "step"]; // from 1 in a link, as on the page
-const NUMBERS = ["seed", "sublayer", "temperature"];
-
 /** @param {Change[]} list */
 export const formatChanges = (list) =>
   list
     .map((one) => {
       const values = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (one));
-      return [one.do, ...FIELDS[one.do].map((name) => formatField(name, values[name]))].join(".");
+      const { fields } = schema.interventions[one.do];
+      return [one.do, ...Object.entries(fields).map(([name, field]) => formatField(field, values[name]))].join(".");
     })
     .join("*");
 
-/** @param {string} name @param {unknown} value */
-function formatField(name, value) {
-  if (COUNTED.includes(name)) return Number(value) + 1;
-  if (name === "heads") return /** @type {number[]} */ (value).map((head) => head + 1).join("-");
-  if (name === "allowed") return value ? "open" : "closed";
+/** @param {ChangeField} field @param {unknown} value */
+function formatField({ kind }, value) {
+  if (kind === "position") return Number(value) + 1;
+  if (kind === "positions") return /** @type {number[]} */ (value).map((each) => each + 1).join("-");
+  if (kind === "switch") return value ? "open" : "closed";
   return String(value).replaceAll("%", "%25").replaceAll("*", "%2A");
 }
 
@@ -131,21 +119,21 @@ export function parseChanges(text) {
 /** @param {string} text */
 function parseChange(text) {
   const [name, ...rest] = text.split(".");
-  if (!Object.hasOwn(FIELDS, name)) return null;
-  const fields = FIELDS[/** @type {Change["do"]} */ (name)];
+  if (!Object.hasOwn(schema.interventions, name)) return null;
+  const fields = Object.entries(schema.interventions[name].fields);
   const values = [...rest.slice(0, fields.length - 1), rest.slice(fields.length - 1).join(".")]; // a word may be a full stop
-  const read = fields.map((each, i) => parseField(each, values[i] ?? ""));
+  const read = fields.map(([, field], i) => parseField(field, values[i] ?? ""));
   if (read.includes(null)) return null;
-  return /** @type {Change} */ ({ do: name, ...Object.fromEntries(fields.map((each, i) => [each, read[i]])) });
+  return /** @type {Change} */ ({ do: name, ...Object.fromEntries(fields.map(([each], i) => [each, read[i]])) });
 }
 
-/** @param {string} name @param {string} text */
-function parseField(name, text) {
-  if (COUNTED.includes(name)) return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
-  if (NUMBERS.includes(name)) return /^\d{1,9}(\.\d{1,4})?$/.test(text) ? Number(text) : null;
-  if (name === "heads")
-    return /^[1-9]\d{0,3}(-[1-9]\d{0,3})*$/.test(text) ? text.split("-").map((head) => Number(head) - 1) : null;
-  if (name === "allowed") return ["open", "closed"].includes(text) ? text === "open" : null;
+/** @param {ChangeField} field @param {string} text */
+function parseField({ kind }, text) {
+  if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
+  if (kind === "number") return /^\d{1,9}(\.\d{1,4})?$/.test(text) ? Number(text) : null;
+  if (kind === "positions")
+    return /^[1-9]\d{0,3}(-[1-9]\d{0,3})*$/.test(text) ? text.split("-").map((each) => Number(each) - 1) : null;
+  if (kind === "switch") return ["open", "closed"].includes(text) ? text === "open" : null;
   try {
     return decodeURIComponent(text) || null;
   } catch {

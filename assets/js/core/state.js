@@ -1,52 +1,27 @@
 // What this visitor looks at. One page, one run, one state: every view draws from it and changes it through `update`.
 
-import { EXERCISES } from "./exercises.js";
+import { schema } from "./schema.js";
 
-/** @import { DecodingSetting, DrawnRun, Kind, Run, Side, State } from "./types.d.ts" */
+/** @import { DrawnRun, Kind, Run, Side, State } from "./types.d.ts" */
 
 /** Whose tokens are the queries of a kind of attention, and whose are its keys. @type {Record<Kind, [Side, Side]>} */
 export const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
 export const KINDS = /** @type {Kind[]} */ (Object.keys(SIDES));
 
-/**
- * What the decoding strategies can be set to, by their names in an address.
- * @type {Record<DecodingSetting, { min: number, max: number, step: number, default: number }>}
- */
-export const DECODING_SETTINGS = {
-  width: { min: 1, max: 5, step: 1, default: 4 }, // beam width
-  alpha: { min: 0, max: 2, step: 0.1, default: 0.6 }, // of the length penalty
-  temperature: { min: 0.1, max: 3, step: 0.1, default: 1 },
-  top_k: { min: 0, max: 999_999, step: 1, default: 0 }, // 0 for all
-  top_p: { min: 0.05, max: 1, step: 0.05, default: 1 },
-  seed: { min: 0, max: 999_999_999, step: 1, default: 0 },
-};
-
-/** @type {State} */
-export const state = {
-  run: /** @type {Run} */ (/** @type {unknown} */ (null)),
-  baseline: null,
-  tab: "translate",
-  step: 0,
-  query: 0,
-  kind: "cross",
-  layer: 0,
-  head: 0,
-  averaged: true,
-  drawing: "heatmap",
-  gold: false,
-  stop: 0,
-  stack: "encoder",
-  part: "whatif",
-  exercise: Object.keys(EXERCISES)[0],
-  strategy: "beam",
-  width: DECODING_SETTINGS.width.default,
-  alpha: DECODING_SETTINGS.alpha.default,
-  temperature: DECODING_SETTINGS.temperature.default,
-  top_k: DECODING_SETTINGS.top_k.default,
-  top_p: DECODING_SETTINGS.top_p.default,
-  seed: DECODING_SETTINGS.seed.default,
-  forcedMistake: null,
-};
+/** What the address holds has its defaults in the schema; the rest is here. @type {State} */
+export const state = Object.assign(
+  /** @type {State} */ ({
+    run: /** @type {Run} */ (/** @type {unknown} */ (null)),
+    baseline: null,
+    stack: "encoder",
+    forcedMistake: null,
+  }),
+  Object.fromEntries(
+    Object.values(schema.parameters).flatMap(({ state, default: usual }) =>
+      state && usual !== undefined ? [[state, usual]] : [],
+    ),
+  ),
+);
 
 export const LESSON_STOPS = 14; // of the lesson, in tabs/lesson.js
 
@@ -108,7 +83,7 @@ const clamp = (value, count) => Math.max(0, Math.min(value, count - 1));
  */
 export function showRun(run, baseline = null, watch = null) {
   for (const each of [run, baseline])
-    for (const map of Object.values(each?.attention ?? {})) map.values ??= decodeFloats(map.weights);
+    for (const map of Object.values(each?.attention ?? {})) map.values ??= decodeFloats(map.weights ?? "");
   const isAnotherModel = state.run?.checkpoint !== run.checkpoint;
   Object.assign(state, { run, baseline });
   const step = watch === null ? -1 : stepOfWord(run, watch);

@@ -1,4 +1,8 @@
-// The types that modules share: a run as the server sends it, the changes in it, and what Gradio hands a component.
+// The types that modules share. Those of requests and answers are made from transformer/web/schema.py: "#schema".
+
+import type * as Wire from "#schema";
+
+export type { Candidate, ErrorMessage as Message, Example, GoldLinks, Model, Reference, Step } from "#schema";
 
 export type Kind = "encoder" | "decoder" | "cross";
 export type Side = "source" | "target";
@@ -9,101 +13,29 @@ export type Place = string | number | boolean | null | undefined | Node | (strin
 export type Places = Record<string, Place>;
 export type Child = string | number | Node | null | undefined | Child[];
 
-/** A text of the server: its key in the catalogue and the values of its places. */
-export interface Message {
-  key: string;
-  values: Record<string, string | number | { shown: string[]; rest: number }>;
-  english?: string;
-}
-
 /** One intervention. Numbers count from 0, those of sublayers from 1. */
-export type Change =
-  | { do: "silence"; kind: Kind; layer: number; head: number }
-  | { do: "isolate"; kind: Kind; layer: number; heads: number[] }
-  | { do: "remove_mask"; kind: Kind }
-  | { do: "edit_mask"; kind: Kind; query: number; key: number; allowed: boolean }
-  | { do: "positions"; stack: Stack; how: "removed" | "shuffled"; seed: number }
-  | { do: "temperature"; kind: Kind | "all"; temperature: number }
-  | { do: "drop_residual"; stack: Stack; layer: number; sublayer: number }
-  | { do: "swap_word"; position: number; word: string }
-  | { do: "force_word"; step: number; word: string };
-
+export type Change = Wire.Run["changes"][number];
 export type ChangeOf<Name extends Change["do"]> = Extract<Change, { do: Name }>;
 
-/** All maps of one kind: L layers of H heads, from Q queries to K keys. */
-export interface AttentionMaps {
-  layers: number;
-  heads: number;
-  queries: string[];
-  keys: string[];
-  /** [query][key]: false where the mask is closed. */
-  allowed: boolean[][];
-  /** Base64 of float32, read into `values` once. */
-  weights: string;
+/** All maps of one kind, whose weights were read once. */
+export interface AttentionMaps extends Omit<Wire.AttentionMaps, "weights"> {
+  /** Base64 of float32; null of maps that came otherwise. */
+  weights?: string;
   /** (L, H, Q, K) in one row. */
   values: Float32Array | number[];
   /** These are changes of weights, −1 to 1. */
   difference?: boolean;
 }
 
-export interface Candidate {
-  token: string;
-  probability: number;
-}
-
-export interface Step extends Candidate {
-  candidates: Candidate[];
-}
-
-/** Gold links per output position: numbers of source words. */
-export interface GoldLinks {
-  sure: number[][];
-  possible: number[][];
-}
-
-export interface Reference {
-  text: string;
-  same: boolean;
-  aligned: boolean;
-  held_out: boolean;
-  gold: GoldLinks | null;
-  /** [layer][head] of cross-attention. */
-  error_rates: number[][] | null;
-}
-
 /** What a picture of attention needs of a run: snapshots of a training have no more. */
 export interface DrawnRun {
   attention: Record<Kind, AttentionMaps>;
-  reference: Reference | null;
+  reference: Wire.Reference | null;
   output: string[];
 }
 
-/** One translation with everything that was recorded of it: `for_page` of web/api/payload.py. */
-export interface Run extends DrawnRun {
-  sentence: string;
-  checkpoint: string;
-  changes: Change[];
-  complete: boolean;
-  source: string[];
-  decoder_input: string[];
-  steps: Step[];
-  ids: { source: number[]; decoder_input: number[] };
-  model: {
-    d_model: number;
-    heads: number;
-    layers: number;
-    d_ff: number;
-    positions: boolean;
-    norm_first: boolean;
-    final_norm: boolean;
-    tied: boolean;
-    source_words: number;
-    target_words: number;
-  };
-  heads: { columns: string[]; data: (string | number)[][] };
-  /** Of a run with changes: the probability that each step still gives the original word. */
-  beside?: { kept: number | null; same_input: boolean }[];
-}
+/** One translation with everything that was recorded of it. */
+export type Run = Omit<Wire.Run, "attention"> & DrawnRun;
 
 /** A run that a link or a click asks for. */
 export interface RunRequest {
@@ -112,30 +44,8 @@ export interface RunRequest {
   changes: Change[];
 }
 
-export interface Example {
-  sentence: string;
-  name: string;
-  watch: string;
-}
-
-/** What the page knows of a model before it runs: `about` of web/api/models.py. */
-export interface Model {
-  checkpoint: string;
-  sentences: number;
-  examples: Example[];
-  words: Record<string, [string, string][]>;
-  surprise: boolean;
-}
-
 /** A model of this session: trained here, or brought as a file. */
-export interface OwnModel extends Model {
-  name: string;
-  corpus: string;
-  weights: number;
-  layers: number;
-  heads: number;
-  d_model: number;
-}
+export type OwnModel = Required<Wire.Model>;
 
 /** A function of the server: asks it one question. */
 // biome-ignore lint/suspicious/noExplicitAny: until web/schema.py declares every question and answer
@@ -157,10 +67,8 @@ export interface View extends Component {
   signal: AbortSignal;
 }
 
-export type DecodingSetting = "width" | "alpha" | "temperature" | "top_k" | "top_p" | "seed";
-
 /** What this visitor looks at. Numbers count from 0. */
-export interface State extends Record<DecodingSetting, number> {
+export interface State {
   /** The latest run that succeeded. Views are drawn only once there is one. */
   run: Run;
   /** The same run without its changes; null where it has none. */
@@ -190,4 +98,10 @@ export interface State extends Record<DecodingSetting, number> {
   strategy: "beam" | "sampling" | "forced";
   /** A word that the model is made to output by mistake, beside teacher forcing. */
   forcedMistake: { step: number; word: string } | null;
+  width: number;
+  alpha: number;
+  temperature: number;
+  top_k: number;
+  top_p: number;
+  seed: number;
 }

@@ -193,7 +193,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
 
   function take() {
-    const { run, whole: baseline, error } = answered();
+    const { run, baseline = answered().whole, error } = answered();
     complain(error);
     if (error?.key === "error.model_gone" && wanted && isOwn(wanted)) forgetModel(wanted);
     if (!run || run === state.run) return;

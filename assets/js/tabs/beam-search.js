@@ -5,7 +5,8 @@ import { h, isSpecial, scrollBox, segmented, word } from "../core/dom.js";
 import { nodes, formatPercent, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { pictureButtons } from "../charts/export.js";
-import { DECODING_SETTINGS, state, update } from "../core/state.js";
+import { DECODING_SETTINGS } from "../core/schema.js";
+import { state, update } from "../core/state.js";
 import { highlightPath, branchPath, beamTree } from "../charts/beam-tree.js";
 
 export function beamSearch(signal) {

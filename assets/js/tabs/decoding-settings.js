@@ -3,7 +3,8 @@
 import { slider } from "./train-settings.js";
 import { h } from "../core/dom.js";
 import { formatNumber, t } from "../core/i18n.js";
-import { DECODING_SETTINGS, state, update } from "../core/state.js";
+import { DECODING_SETTINGS } from "../core/schema.js";
+import { state, update } from "../core/state.js";
 
 const labelled = (name, title, control) =>
   h(

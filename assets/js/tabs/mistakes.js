@@ -1,7 +1,7 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
 import { h, word } from "../core/dom.js";
-import { EXERCISES, offeredCauses } from "../core/exercises.js";
+import { EXERCISES, offeredCauses } from "../core/schema.js";
 import { nodes, formatNumber, t, formatMessage } from "../core/i18n.js";
 import { trainMistake, mistakeTraining, isTrainingMistake } from "../net/mistake-training.js";
 import { readSession, writeSession } from "../net/session.js";

@@ -5,7 +5,8 @@ import { settingSlider, labelledInput } from "./decoding-settings.js";
 import { h, word } from "../core/dom.js";
 import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
 import { pictureButtons } from "../charts/export.js";
-import { DECODING_SETTINGS, state, baselineRun, update } from "../core/state.js";
+import { DECODING_SETTINGS } from "../core/schema.js";
+import { state, baselineRun, update } from "../core/state.js";
 
 const TALLIED = 8; // sentences
 const draws = new Map(); // settings -> text -> seeds that drew it, of this visit
