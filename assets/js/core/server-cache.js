@@ -24,7 +24,7 @@ export function askOnce(name, question, ask) {
   const known = answers.get(key);
   if (known) return known;
   const answer = ask(question).then((data) => {
-    if (!data || data.error) throw new Error(data?.error ?? "no answer");
+    if (!data || data.error) throw new Error(data?.error?.key ?? "no answer");
     return data;
   });
   answer.catch(() => answers.delete(key)); // the next call asks again
