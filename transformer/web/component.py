@@ -33,7 +33,7 @@ def preloads(*modules: str) -> str:
         if name not in found:
             found[name] = None
             module = (ASSETS / "js" / f"{name}.js").read_text("utf-8")
-            imported = re.findall(r'(?:from|import) "(\.[\w./-]+)\.js"', module)
+            imported = re.findall(r'^(?:import|\}).* from "(\.[\w./-]+)\.js";$', module, re.M)  # types are not fetched
             wanted += [posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) for path in imported]
     return "".join(f'<link rel="modulepreload" href="gradio_api/file={ASSETS}/js/{name}.js">\n' for name in found)
 

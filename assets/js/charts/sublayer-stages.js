@@ -121,7 +121,8 @@ export function stageSection(stage, view) {
 function textOfChange(stage, view) {
   if (stage === "scores" && temperatureIn(view) !== 1) return "inside.scores_heated.about";
   if (stage === "values" && headIsSilenced(view)) return "inside.values_silent.about";
-  return isDropped(stage, view) ? `inside.${stage}_dropped.about` : null;
+  if (!isDropped(stage, view)) return null;
+  return stage === "residual" ? "inside.residual_dropped.about" : "inside.ffn_residual_dropped.about";
 }
 
 /** What else there is to say. @param {Stage} stage @param {SublayerView} view */
