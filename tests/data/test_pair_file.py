@@ -1,4 +1,4 @@
-"""Pairs from a file: each is read once a pass, memory does not grow with the file, and what is no pair is refused."""
+"""Pairs from a file: every pass reads each once, memory does not grow with the file, and other lines are refused."""
 
 import itertools
 import shlex
@@ -9,26 +9,25 @@ import pytest
 import torch
 
 from transformer import Translator
-from transformer.data import PairFile, PairFileError
-from transformer.data import pair_file as pairs
-from transformer.data.pair_file import MAX_BYTES, MAX_WORDS, Pair
+from transformer.data import Pair, PairFile, PairFileError, pair_file
+from transformer.data.pair_file import MAX_BYTES, MAX_WORDS
 from transformer.training.__main__ import main
 
 TOY = "Ich möchte ein Bier\ti want a beer .\nIch möchte ein Cola\ti want a coke ."
 
 
 def numbered(folder: Path, count: int) -> Path:
-    """A file whose pair i says i % 1000 on both sides, and i % 5 words more."""
+    """A file whose pair i holds i % 1000 on both sides, and i % 5 words more."""
     texts = [f"{i % 1000}" + " wort" * (i % 5) for i in range(count)]
     (folder / f"{count}.tsv").write_text("".join(f"{text}\t{text} .\n" for text in texts))
     return folder / f"{count}.tsv"
 
 
 def drawn(file: PairFile, batches: int, batch_size: int = 4, seed: int = 0) -> list[list[Pair]]:
-    return list(itertools.islice(file.draws(batch_size, torch.Generator().manual_seed(seed)), batches))
+    return list(itertools.islice(file.batches(batch_size, torch.Generator().manual_seed(seed)), batches))
 
 
-# What one pass finds
+# Scanning
 
 
 def test_words_are_folded_and_in_the_order_of_first_appearance(tmp_path: Path) -> None:
@@ -37,34 +36,30 @@ def test_words_are_folded_and_in_the_order_of_first_appearance(tmp_path: Path) -
     assert file.src_vocab.tokens == ("P", "ich", "mochte", "ein", "bier", "cola")
     assert file.tgt_vocab.tokens == ("P", "S", "E", "i", "want", "a", "beer", ".", "coke")
     assert (file.size, file.source_length, file.target_length) == (2, 4, 6)
-    batch = file.encoded([("Ich möchte ein Cola", "i want a coke .")])
+    batch = file.encode([("Ich möchte ein Cola", "i want a coke .")])
     assert (batch.src.tolist(), batch.tgt_out.tolist()) == ([[1, 2, 3, 5]], [[3, 4, 5, 8, 7, 2]])
-
-
-def test_line_ends_of_windows_are_no_words(tmp_path: Path) -> None:
-    for name, text in (("unix", TOY), ("windows", TOY.replace("\n", "\r\n") + "\r\n")):
-        (tmp_path / name).write_bytes(text.encode())
-    unix, windows = PairFile.scan(tmp_path / "unix"), PairFile.scan(tmp_path / "windows")
-    assert windows.tgt_vocab == unix.tgt_vocab
-    assert windows.digest != unix.digest  # of bytes
+    assert file.corpus().pairs == tuple(tuple(line.split("\t")) for line in TOY.splitlines())
+    assert (file.corpus().size, file.corpus().held_out) == (2, {})
+    (tmp_path / "windows.tsv").write_bytes((TOY.replace("\n", "\r\n") + "\r\n").encode())
+    windows = PairFile.scan(tmp_path / "windows.tsv")
+    assert windows.tgt_vocab == file.tgt_vocab
+    assert windows.digest != file.digest  # of bytes
 
 
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
         (b"", "has 0 tabs, not one between source and target"),
-        (b"ein bier", "has 0 tabs"),
         (b"ein\tbier\ta beer", "has 2 tabs"),
         (b"\ta beer", "the source has 0 words, not 1 to 250"),
-        (b"ein bier\t ", "the target has 0 words"),
         (b"ein bier\ta" + b" beer" * MAX_WORDS, "the target has 251 words"),
         (b"ein b\xeer\ta beer", "is not UTF-8"),
-        ("ein\u200bbier\ta beer".encode(), "invisible character in it (U+200B)"),
-        (b"ein bier\ta\x00beer", "invisible character in it (U+0000)"),
+        ("ein\u200bbier\ta beer".encode(), "U+200B"),
+        (b"ein bier\ta\x00beer", "U+0000"),
         (b"a" * MAX_BYTES, "is longer than 1,048,576 bytes"),
     ],
 )
-def test_a_line_that_is_no_pair_is_refused_by_its_number(line: bytes, complaint: str, tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_pair_is_refused_by_its_number(line: bytes, complaint: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.tsv"
     file.write_bytes(b"eins\tone\nzwei\ttwo\n" + line + b"\nvier\tfour\n")
     with pytest.raises(PairFileError) as error:
@@ -74,7 +69,7 @@ def test_a_line_that_is_no_pair_is_refused_by_its_number(line: bytes, complaint:
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_a_file_without_pairs_or_none_at_all_is_refused(tmp_path: Path) -> None:
+def test_an_empty_or_missing_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(PairFileError, match="empty: there is no sentence pair in it"):
         PairFile.scan(tmp_path / "empty")
@@ -88,46 +83,47 @@ def test_a_file_without_pairs_or_none_at_all_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [3, 16, 50])
 def test_each_pass_reads_every_pair_once(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "BUFFER", 5)  # batches, of 4: the file has buffers that are full and one that is not
+    monkeypatch.setattr(pair_file, "BUFFER", 5)  # batches, of 4: full buffers and one that is not
     file = PairFile.scan(numbered(tmp_path, count))
-    a_pass = -(-count // 4)
-    batches = drawn(file, 2 * a_pass)
-    first, second = (list(itertools.chain(*some)) for some in (batches[:a_pass], batches[a_pass:]))
+    per_pass = -(-count // 4)
+    batches = drawn(file, 2 * per_pass)
+    first, second = (list(itertools.chain(*some)) for some in (batches[:per_pass], batches[per_pass:]))
     assert len(set(first)) == count
     assert sorted(first) == sorted(second)
     assert first != second or count < 4
 
 
 def test_batches_are_shuffled_by_the_seed_within_the_buffer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "BUFFER", 5)
+    monkeypatch.setattr(pair_file, "BUFFER", 5)
     file = PairFile.scan(numbered(tmp_path, 100))
-    assert drawn(file, 60) == drawn(file, 60)
-    assert drawn(file, 25, seed=1) != drawn(file, 25)
-    numbers = [[int(source.split()[0]) for source, _ in batch] for batch in drawn(file, 25)]
+    batches = drawn(file, 25)
+    assert drawn(file, 60)[:25] == batches != drawn(file, 25, seed=1)
+    numbers = [[int(source.split()[0]) for source, _ in batch] for batch in batches]
     for i in range(5):  # 5 batches, and so 20 pairs, at a time
-        together = list(itertools.chain(*numbers[5 * i : 5 * i + 5]))
-        assert sorted(together) == list(range(20 * i, 20 * i + 20)) != together
-    lengths = [{len(source.split()) for source, _ in batch} for batch in drawn(file, 25)]
-    assert all(len(each) == 1 for each in lengths)  # 4 of each in a buffer
+        buffer = list(itertools.chain(*numbers[5 * i : 5 * i + 5]))
+        assert sorted(buffer) == list(range(20 * i, 20 * i + 20)) != buffer
+    assert all(len({len(source.split()) for source, _ in batch}) == 1 for batch in batches)  # of one length
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_file, "BUFFER", 50)
     peaks = []
-    for count in (10_000, 100_000):
+    for count in (2_000, 10_000):
         path = numbered(tmp_path, count)
         tracemalloc.start()
-        draws = PairFile.scan(path).draws(8, torch.Generator().manual_seed(0))
-        assert sum(len(next(draws)) for _ in range(count // 8)) == count
+        batches = PairFile.scan(path).batches(8, torch.Generator().manual_seed(0))
+        assert sum(len(next(batches)) for _ in range(count // 8)) == count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.1 * peaks[0] < 1_500_000  # bytes; the longer file has 3,000,000
+    assert peaks[1] < 1.1 * peaks[0] < 400_000  # bytes; the longer file has 300,000 and its pairs as objects 2,000,000
 
 
 # The command
 
-QUICK = shlex.split("--d-model 32 --n-heads 4 --d-ff 64 --layers 2 --steps 80 --learning-rate 3e-3 --device cpu")
+QUICK = shlex.split("--d-model 32 --n-heads 4 --d-ff 64 --layers 1 --steps 60 --learning-rate 3e-3 --device cpu")
 
 
+@pytest.mark.slow
 def test_the_command_learns_a_file_and_its_checkpoint_translates(tmp_path: Path) -> None:
     (tmp_path / "classroom.tsv").write_text(TOY + "\n" + "ja\tyes\n" * 40)
     main(["--pairs", str(tmp_path / "classroom.tsv"), "--out", str(tmp_path / "out"), "--batch-size", "21", *QUICK])
@@ -138,12 +134,10 @@ def test_the_command_learns_a_file_and_its_checkpoint_translates(tmp_path: Path)
     assert card.startswith("# classroom\n\n42 sentence pairs")
     assert f"--pairs {tmp_path / 'classroom.tsv'}" in card
     assert "decoding of its first 20 sentences" in card
-    assert "never saw" not in card  # nothing of it is held out, whatever the file is called
+    assert "never saw" not in card  # nothing is held out, whatever the file is called
 
 
-def test_a_bad_file_is_refused_by_the_command_before_it_writes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_refuses_a_bad_file_before_it_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.tsv").write_text("eins\tone\nzwei\n")
     for arguments in (["--pairs", str(tmp_path / "bad.tsv")], ["--pairs", "bad.tsv", "--corpus", "classroom"]):
         with pytest.raises(SystemExit) as error:
