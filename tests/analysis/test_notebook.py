@@ -17,6 +17,8 @@ from transformer import Translation, Translator
 from transformer.analysis.notebook import notebook
 from transformer.inference.interventions import Interventions
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "\"\"\"\n'''\n``` ` </script><script>alert(1)</script>\\"
 

@@ -379,6 +379,7 @@ def test_the_same_seed_says_the_same() -> None:
     assert first == again != other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [{}, {"temperature": 2.0, "top_k": 3}, {"temperature": 0.5, "top_p": 0.9}])
 def test_sentences_are_drawn_as_often_as_they_are_likely(limits: Any) -> None:
     """Pearson's chi-square over all sentences of two words; a wrong distribution misses the bound by far."""

@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformer import Translator, pick_device
 from transformer.data import Batch
 from transformer.inference.device import ENVIRONMENT, why_device
+from transformer.messages import Message
 from transformer.training import TrainingConfig, train
 
 from ..networks import network
@@ -52,15 +53,14 @@ def test_a_device_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, by
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_the_sentence_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_names_the_device_and_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Abacus 9")
-    alone = "Runs on the processor (cpu): PyTorch found no accelerator, and a model this small needs none."
-    assert str(why_device(CPU)) == alone
-    assert str(why_device(CUDA)) == "Runs on Abacus 9 (cuda), the accelerator that PyTorch found."
-    assert str(why_device(MPS)) == "Runs on mps, the accelerator that PyTorch found."
-    assert str(why_device(CPU, "cpu")) == "Runs on cpu, because the caller asked for it."
+    assert why_device(CPU) == Message("device.cpu")
+    assert why_device(CUDA) == Message("device.accelerator", {"device": "Abacus 9 (cuda)"})
+    assert why_device(MPS) == Message("device.accelerator", {"device": "mps"})
+    assert why_device(CPU, "cpu") == Message("device.caller", {"device": "cpu"})
     monkeypatch.setenv(ENVIRONMENT, "cpu")
-    assert str(why_device(CPU)) == f"Runs on cpu, because ${ENVIRONMENT} asked for it."
+    assert why_device(CPU) == Message("device.asked", {"device": "cpu", "variable": f"${ENVIRONMENT}"})
 
 
 class Dtypes(TorchDispatchMode):

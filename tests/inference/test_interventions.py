@@ -462,7 +462,7 @@ def test_a_deep_value_is_refused_too() -> None:
         (DropResidual("encoder", 2, 1), "layers of this stack are 0 to 1"),
         (DropResidual("encoder", 0, 3), "sublayers are 1 to 2"),
         (DropResidual("decoder", 0, 0), "sublayers are 1 to 3"),
-        (SwapWord(3, "wort1"), "words of this sentence are 0 to 2"),
+        (SwapWord(3, "wort1"), "positions of this sentence are 0 to 2"),
         (SwapWord(0, "bier"), "'bier' is not a word"),
         (SwapWord(0, "P"), "'P' is not a word"),
         (ForceWord(8, "word3"), "steps of this model are 0 to 7"),

@@ -12,6 +12,8 @@ from transformer.live.mistake_training import for_page, retrain
 from transformer.live.stream import Event
 from transformer.mistakes import MISTAKES, TrainingMistake
 
+pytestmark = pytest.mark.slow
+
 
 def mistake(name: str = "rank_collapse") -> TrainingMistake:
     found = MISTAKES[name]

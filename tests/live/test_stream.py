@@ -158,6 +158,7 @@ def test_it_begins_with_what_is_trained(file: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 2, 40])
 def test_every_step_is_a_point_once_and_in_order(steps: int, share: float, file: Path) -> None:
     asked = job(steps=steps)
@@ -201,6 +202,7 @@ def test_watching_changes_no_weight(changes: dict[str, Any], share: float, file:
     assert same_weights(load_portable(file).checkpoint.model, trained_alone(asked).model)
 
 
+@pytest.mark.slow
 def test_the_classrooms_training_is_not_changed_either(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "SNAPSHOT_SHARE", ONCE)
     asked = job("classroom", steps=3, held_out=0.3)
@@ -238,6 +240,7 @@ def test_the_file_is_whole_when_its_event_comes(file: Path) -> None:
 # Its frames
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"tie_weights": True, "norm_first": True}, {"steps": 40}])
 def test_every_frame_is_of_the_weights_of_its_step(
     changes: dict[str, Any], share: float, file: Path, monkeypatch: pytest.MonkeyPatch
@@ -354,6 +357,7 @@ def test_of_many_sentences_some_are_measured(file: Path, monkeypatch: pytest.Mon
 # Its end
 
 
+@pytest.mark.slow
 def test_it_looks_only_as_much_as_its_share_of_the_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock on which nothing takes time but looking: that is seldom, and what is due is kept for later."""
 

@@ -19,6 +19,8 @@ from transformer.storage.portable import load_portable
 
 from .test_stream import job, of, one, same_weights, trained_alone
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 GENEROUS = 120  # seconds, after which it hangs
 Process = subprocess.Popen[str]

@@ -37,7 +37,7 @@ def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
     else:
         file = PairFile.scan(folder / "pairs.tsv")
         pairs = [(p.source, p.target) for p in sample("", file.size)]
-        data, vocabularies = file if name.startswith("file") else file.encoded(pairs), (file.src_vocab, file.tgt_vocab)
+        data, vocabularies = file if name.startswith("file") else file.encode(pairs), (file.src_vocab, file.tgt_vocab)
         sizes = SIZES
     model = seeded_model(TransformerConfig(*map(len, vocabularies), **sizes, dropout=0.0), 0)
     read: list[list[list[int]]] = []

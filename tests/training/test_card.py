@@ -86,6 +86,7 @@ def test_the_figures_are_those_of_the_translations(toy: Translator, figures: Map
     assert figures.entropy["encoder"][2] == pytest.approx(sum(entropies) / 2)
 
 
+@pytest.mark.slow
 def test_the_classrooms_card_is_what_evaluation_prints_again() -> None:
     card = (FOLDER / "classroom" / "card.md").read_text().splitlines()
     today = scores_table(score_held_out(load_checkpoint(FOLDER / "classroom"), "classroom")).splitlines()

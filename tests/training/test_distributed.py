@@ -43,6 +43,7 @@ def case(request: pytest.FixtureRequest, folder: Path) -> tuple[dict[str, Any], 
     return seen(name, folder, ALONE), *(torch.load(folder / f"{name} {rank}.pt") for rank in (0, 1))
 
 
+@pytest.mark.slow
 def test_two_processes_are_one_process_with_the_same_batches(case: tuple[dict[str, Any], ...]) -> None:
     alone, first, second = case
     assert first["progress"] == second["progress"]
@@ -58,6 +59,7 @@ def test_two_processes_are_one_process_with_the_same_batches(case: tuple[dict[st
         assert name.endswith("k_proj.bias") or (first["weights"][name] - value).abs().max() < 1e-4
 
 
+@pytest.mark.slow
 def test_each_pair_of_a_batch_is_read_by_one_of_them(case: tuple[dict[str, Any], ...]) -> None:
     alone, first, second = case
     for whole, one, other in zip(alone["read"], first["read"], second["read"], strict=True):
@@ -75,8 +77,8 @@ def test_a_process_without_a_device_of_its_own_is_refused(
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("LOCAL_RANK", str(number))
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: accelerators)
-    monkeypatch.setattr("transformer.parallel.pick_device", lambda name: torch.device("cuda"))
-    with pytest.raises(ValueError, match=f"'cuda' is not there for process {number}"):
+    monkeypatch.setattr("transformer.training.distributed.pick_device", lambda name: torch.device("cuda"))
+    with pytest.raises(ValueError, match=f"process {number} has no device 'cuda'"):
         device_of_process(None)
 
 
@@ -84,7 +86,7 @@ def test_each_process_takes_the_device_of_its_number(monkeypatch: pytest.MonkeyP
     current: list[int] = []
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
     monkeypatch.setattr(torch.accelerator, "set_device_index", current.append)
-    monkeypatch.setattr("transformer.parallel.pick_device", lambda name: torch.device(name or "cuda"))
+    monkeypatch.setattr("transformer.training.distributed.pick_device", lambda name: torch.device(name or "cuda"))
     assert device_of_process(None) == torch.device("cuda")  # alone
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("LOCAL_RANK", "1")

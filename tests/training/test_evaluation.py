@@ -99,6 +99,7 @@ def agree(one: AlignmentScores, two: AlignmentScores) -> None:
 # Translating
 
 
+@pytest.mark.slow
 def test_many_sentences_are_translated_as_each_alone_and_in_their_order(babbler: Translator) -> None:
     sources = babble(BATCH + 30)  # more than one batch, lengths mixed
     expected = [babbler.translate(source).text for source in sources]
@@ -182,6 +183,7 @@ def test_alignment_is_of_the_reference_whatever_the_model_would_say(babbler: Tra
 # The shipped classroom, if there is one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", [HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS])
 def test_the_shipped_classroom_scores_as_sentence_by_sentence(which: str) -> None:
     classroom = Translator.load("classroom", device="cpu")

@@ -100,7 +100,7 @@ def kept(tmp_path: Path) -> TrainingState:
 
 
 def test_the_state_of_another_run_is_refused_by_what_differs(kept: TrainingState) -> None:
-    with pytest.raises(CheckpointError, match=rf"{STATE}: is of another run, whose seed is 0, not 1$"):
+    with pytest.raises(CheckpointError, match=rf"{STATE}: belongs to another run: its seed is 0, not 1$"):
         fresh(kept.file.parent, seed=1).load()
     with pytest.raises(CheckpointError, match=r"whose pairs is None, not abc$"):
         fresh(kept.file.parent, pairs="abc").load()
@@ -130,7 +130,7 @@ def test_a_state_that_is_none_is_refused_in_a_line(kept: TrainingState) -> None:
 
 def test_processes_that_see_different_files_are_refused(kept: TrainingState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(ALONE), "gathered", lambda self, value: [value, value * 0])
-    with pytest.raises(CheckpointError, match="not all processes see the same file"):
+    with pytest.raises(CheckpointError, match="the processes see different files"):
         fresh(kept.file.parent).load()
 
 
@@ -160,7 +160,7 @@ def start(arguments: list[str], before: str = "", processes: int = 1) -> subproc
 
 # Dies at the second time that a state is kept: its bytes are written, but not yet in their place.
 DIES_WRITING = """
-import os, signal, transformer.resume
+import os, signal, transformer.training.state
 kept = []
 def replace(part, file, replace=os.replace):
     kept.append(part)
@@ -169,6 +169,7 @@ os.replace = replace
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["while it writes the state", "anywhere"])
 def test_a_killed_run_resumes_to_the_weights_of_an_unbroken_one(moment: str, pairs: Path, tmp_path: Path) -> None:
     writing = moment == "while it writes the state"
@@ -190,6 +191,7 @@ def test_a_killed_run_resumes_to_the_weights_of_an_unbroken_one(moment: str, pai
     assert ", of which the last " in (tmp_path / "broken" / "card.md").read_text()
 
 
+@pytest.mark.slow
 def test_of_three_processes_one_is_killed_and_all_go_on(pairs: Path, tmp_path: Path) -> None:
     """With dropout, so the random generators of all have to be kept; and the sum of three depends on its order. The
     last batch of a pass has one pair, for three."""
@@ -233,7 +235,7 @@ def test_resuming_with_other_settings_is_refused_by_the_command(
     with pytest.raises(SystemExit) as error:
         main([*command, "--resume", "--dropout", "0.2"])
     assert error.value.code == 2
-    assert "is of another run, whose dropout is 0.1, not 0.2" in capsys.readouterr().err.splitlines()[-1]
+    assert "belongs to another run: its dropout is 0.1, not 0.2" in capsys.readouterr().err.splitlines()[-1]
     weights = load_file(tmp_path / "model.safetensors")
     main([*command, "--resume"])  # from step 6
     assert same(load_file(tmp_path / "model.safetensors"), weights)

@@ -230,6 +230,7 @@ def test_a_corpus_of_one_batch_is_taken_whole_in_its_own_order_with_its_padding(
     assert read == [toy_data.src.tolist()] * 3
 
 
+@pytest.mark.slow
 def test_a_probe_watches_and_breaks_training(toy_data: Batch) -> None:
     recorder = Recorder()
     list(train(learner(), toy_data, TrainingConfig(steps=3), probe=recorder))
@@ -260,6 +261,7 @@ def test_other_bad_values_are_refused_by_name(name: str, value: object) -> None:
         TrainingConfig(**{name: value})
 
 
+@pytest.mark.slow
 def test_half_the_bits_train_as_well_and_the_weights_keep_all_of_theirs(toy_data: Batch) -> None:
     model, dtypes = learner(), set()
 
@@ -327,6 +329,7 @@ def test_sentences_as_long_as_the_network_allows_can_be_scored() -> None:
 QUICK = shlex.split("--d-model 32 --n-heads 4 --d-ff 64 --layers 2 --steps 80 --learning-rate 3e-3 --device cpu")
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_checkpoint_that_translates(tmp_path: Path) -> None:
     out = tmp_path / "new" / "toy"
     command = [sys.executable, "-m", "transformer.training", "--corpus", "toy", "--out", str(out), *QUICK]
