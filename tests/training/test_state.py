@@ -102,7 +102,7 @@ def kept(tmp_path: Path) -> TrainingState:
 def test_the_state_of_another_run_is_refused_by_what_differs(kept: TrainingState) -> None:
     with pytest.raises(CheckpointError, match=rf"{STATE}: belongs to another run: its seed is 0, not 1$"):
         fresh(kept.file.parent, seed=1).load()
-    with pytest.raises(CheckpointError, match=r"whose pairs is None, not abc$"):
+    with pytest.raises(CheckpointError, match=r"its pairs is None, not abc$"):
         fresh(kept.file.parent, pairs="abc").load()
 
 
