@@ -1,10 +1,17 @@
 """Sentences for people, by their key in assets/locales: English as text here, any language on the page."""
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+# ICU MessageFormat's plural, "{pairs, plural, one {# pair} other {# pairs}}"; assets/js/core/message-format.js reads it
+# in every language.
+_FORM = r"(\w+) \{((?:[^{}]|\{\w+\})*)\}"
+_PLURAL = re.compile(rf"\{{(\w+), plural, ((?:{_FORM} ?)+)\}}")
 
 CATALOGUE = Path(__file__).resolve().parents[1] / "assets" / "locales" / "en.json"
 
@@ -24,7 +31,18 @@ class Words:
     rest: int = 0
 
     def __str__(self) -> str:
-        return ", ".join(self.shown) + (f" and {self.rest} more" if self.rest else "")
+        items = [*self.shown, *([f"{self.rest} more"] if self.rest else [])]
+        return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
+
+
+def formatted(text: str, values: Mapping[str, Any]) -> str:
+    """An English text of the catalogue with its placeholders and plurals filled in."""
+
+    def chosen(plural: re.Match[str]) -> str:
+        name, forms = plural[1], dict(re.findall(_FORM, plural[2]))
+        return forms["one" if values[name] == 1 else "other"].replace("#", f"{{{name}}}")
+
+    return _PLURAL.sub(chosen, text).format(**values)
 
 
 @dataclass(frozen=True)
@@ -40,7 +58,7 @@ class Message:
     values: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return english()[self.key].format(**self.values)
+        return formatted(english()[self.key], self.values)
 
     def for_page(self) -> dict[str, Any]:
         """As JSON: the key, its values, and the sentence in English."""

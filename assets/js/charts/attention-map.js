@@ -1,7 +1,7 @@
 // One head's attention map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
 import { h, isSpecial, svg, textWidth, typeScale, word } from "../core/dom.js";
-import { formatPercent, nodes, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { argmax, attentionRow, attentionWeight, goldLink, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
 
@@ -362,10 +362,6 @@ export function describeRow(kind, layer, head, query, output, run = state.run) {
   const key = argmax(weights);
   const open = allowed[query].filter(Boolean).length;
   const places = {
-    reading: nodes(output ? "aloud.reading_and_saying" : "aloud.reading", {
-      word: word(queries[query], from),
-      said: output && word(output, "target"),
-    }),
     head: head + 1,
     layer: layer + 1,
     count: open,
@@ -373,9 +369,13 @@ export function describeRow(kind, layer, head, query, output, run = state.run) {
     share: formatPercent(weights[key]),
     equal: formatPercent(1 / open),
   };
-  if (open === 0) return nodes("aloud.nothing", places);
-  if (open === 1) return nodes("aloud.only", places);
-  return nodes(weights[key] - 1 / open < UNIFORM_MARGIN ? "aloud.evenly" : "aloud.mostly", places);
+  const reading = nodes(output ? "aloud.reading_and_saying" : "aloud.reading", {
+    word: word(queries[query], from),
+    said: output && word(output, "target"),
+  });
+  const uniform = weights[key] - 1 / open < UNIFORM_MARGIN;
+  const attends = open === 0 ? "nothing" : open === 1 ? "only" : uniform ? "evenly" : "mostly";
+  return joinSentences(reading, nodes(`aloud.${attends}`, places));
 }
 
 /**

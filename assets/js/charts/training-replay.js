@@ -2,7 +2,7 @@
 // asks the server.
 
 import { chip, h, icon, isSpecial, numberedOptions, scrollBox, segmented, word } from "../core/dom.js";
-import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
+import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { argmax, attentionRow, KINDS, SIDES } from "../core/state.js";
 import { isTraining, measurementAt, training } from "../net/training-stream.js";
 import { cellTips, describeRow, heatmap, mapHeading, markRow, thumbnail } from "./attention-map.js";
@@ -469,9 +469,11 @@ function drawMap(replay, snapshot, query) {
   const run = runOf(snapshot);
   const output = kind === "encoder" ? null : run.output[query];
   say.replaceChildren(
-    ...nodes("film.step", { step: formatNumber(snapshot.step) }),
-    ...describeRow(kind, layer, head, query, output, run),
-    ...changeSinceFirst(query, run),
+    ...joinSentences(
+      nodes("film.step", { step: snapshot.step }),
+      describeRow(kind, layer, head, query, output, run),
+      changeSinceFirst(query, run),
+    ),
   );
   const width = place.clientWidth;
   if (!width) return; // the tab is not open

@@ -1,10 +1,12 @@
 // What the page says, in the visitor's language. Every text is in assets/locales, one file a language.
 
+import { parts, percentText, percentTexts, withPlurals } from "./message-format.js";
+
 export const LANGUAGES = { en: "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文" };
 const KEPT = "attention-bitte-language";
 
 let catalogue = {};
-let numbers = null; // made once, because toLocaleString looks its language up every time
+let formats = null; // made once, because toLocaleString looks its language up every time
 export let language = null;
 
 /** Speak another language from now on: every part of the page is mounted anew (see core/mount.js). */
@@ -13,10 +15,19 @@ async function speak(name) {
   if (!answer.ok) throw new Error(`no catalogue of ${name}`);
   catalogue = await answer.json();
   language = name;
-  numbers = new Intl.NumberFormat(name);
+  const spelled = name === "en" ? "en-GB" : name; // whose lists have no comma before "and"
+  formats = {
+    number: new Intl.NumberFormat(spelled),
+    percents: [0, 1, 2].map((digits) => rounded(spelled, digits)),
+    plurals: new Intl.PluralRules(spelled),
+    lists: new Intl.ListFormat(spelled),
+  };
   document.documentElement.lang = name;
   document.dispatchEvent(new Event("language:spoken"));
 }
+
+const rounded = (name, digits) =>
+  new Intl.NumberFormat(name, { style: "percent", minimumFractionDigits: digits, maximumFractionDigits: digits });
 
 export const hasText = (key) => Object.hasOwn(catalogue, key);
 
@@ -29,10 +40,8 @@ export function nodes(key, places = {}) {
     placed.add(value);
     return taken && value instanceof Node ? value.cloneNode(true) : value;
   };
-  return catalogue[key]
-    .split(/\{(\w+)\}/)
-    .map((part, i) => (i % 2 ? place(part) : part))
-    .flat()
+  return parts(withPlurals(catalogue[key], places, formats.plurals))
+    .flatMap((part, i) => (i % 2 ? place(part) : part))
     .filter((part) => part !== "");
 }
 
@@ -52,23 +61,34 @@ const filled = (value) =>
 /** What the server says: {key, values, english}. */
 export function formatMessage({ key, values, english }) {
   if (!hasText(key)) return english;
-  const places = Object.entries(values).map(([name, value]) => [name, value?.shown ? listed(value) : value]);
+  const places = Object.entries(values).map(([name, value]) => [name, value?.shown ? shortened(value) : value]);
   return t(key, Object.fromEntries(places));
 }
 
-function listed({ shown, rest }) {
-  const list = shown.join(t("list.comma"));
-  return rest ? t("list.more", { list, rest }) : list;
-}
+/** "a, b and 3 more". */
+const shortened = ({ shown, rest }) => formatList(rest ? [...shown, t("list.more", { rest })] : shown);
 
-export const formatNumber = (value) => numbers.format(value);
+/** "a, b and c", as nodes and strings. */
+export const formatList = (items) =>
+  formats.lists
+    .formatToParts(items.map((_, i) => String(i)))
+    .flatMap(({ type, value }) => (type === "element" ? items[value] : value));
 
-/** Two or three digits: "97 %", "99.4 %", "0.03 %". Only 0 is "0 %". */
-export function formatPercent(share) {
-  const value = share * 100;
-  const digits = value === 0 || value === 100 ? 0 : value < 1 ? 2 : value < 10 || value > 99 ? 1 : 0;
-  return t("percent", { value: value > 0 && value < 0.01 ? "< 0.01" : value.toFixed(digits) });
-}
+/** Whole sentences one after the other, as nodes and strings; one that is empty is left out. */
+export const joinSentences = (...all) =>
+  all
+    .filter((one) => one?.length)
+    .reduce((before, one) => (before.length ? nodes("sentences", { before, one }) : [one].flat()), []);
+
+export const formatNumber = (value) => formats.number.format(value);
+
+const inPercent = (share, digits) => formats.percents[digits].format(share);
+
+/** "97%", "99.4%", "< 0.01%", "> 99.9%". */
+export const formatPercent = (share) => percentText(share, inPercent);
+
+/** Two shares in percent, with more digits where fewer would hide that they differ. */
+export const formatPercents = (one, other) => percentTexts(one, other, inPercent);
 
 // A page inside another site's frame may have no storage; then a choice lasts as long as the page.
 export function remembered(key) {

@@ -1,7 +1,7 @@
 // A change of the run in words.
 
 import { word } from "../core/dom.js";
-import { nodes, t } from "../core/i18n.js";
+import { formatList, nodes, t } from "../core/i18n.js";
 import { SIDES, state } from "../core/state.js";
 
 /** A change in words. */
@@ -19,8 +19,7 @@ export function describeChange(one, run = state.run) {
     stack: one.stack && t(`change.of.${one.stack}`),
   };
   for (const name of ["layer", "head", "step", "position"]) if (name in one) places[name] = one[name] + 1;
-  if (one.do === "isolate")
-    places.heads = one.heads.map((head) => t("head_n", { head: head + 1 })).join(t("list.comma"));
+  if (one.do === "isolate") places.heads = formatList(one.heads.map((head) => t("head_n", { head: head + 1 })));
   if (one.do === "edit_mask")
     Object.assign(places, { from: token(one.kind, 0, one.query), at: token(one.kind, 1, one.key) });
   if ("word" in one) places.word = word(one.word, one.do === "swap_word" ? "source" : "target");

@@ -1,7 +1,7 @@
 // What a class takes home: one HTML file that needs nothing else, with the figures and the worked head of this run.
 
 import { h, svg, word } from "../core/dom.js";
-import { hasText, language, nodes, formatPercent, t } from "../core/i18n.js";
+import { formatList, formatPercent, hasText, language, nodes, t } from "../core/i18n.js";
 import { isSilenced } from "../core/changes.js";
 import { describeChange } from "./describe-change.js";
 import { checksTable } from "./self-checks.js";
@@ -77,10 +77,9 @@ export async function handout(server) {
             "p",
             {},
             h("b", {}, t("changed"), ": "),
-            run.changes.flatMap((one, i) => [i ? t("list.comma") : "", describeChange(one, baseline)]),
-            ". ",
-            nodes("changed.whole", { said: word(baseline.output.join(" "), "target") }),
+            formatList(run.changes.map((one) => describeChange(one, baseline))),
           ),
+          h("p", {}, nodes("changed.whole", { said: word(baseline.output.join(" "), "target") })),
         ]
       : []),
     facing(
@@ -161,7 +160,7 @@ const provenance = ({ checkpoint, seed, command, trained, weights, device, versi
   [t("handout.command")]: trained
     ? t("handout.trained", { pairs: trained.pairs, steps: trained.steps ?? "–" })
     : (command ?? "–"),
-  ...(trained ? { [t("train.settings")]: Object.entries(trained.settings).map(setting).join(t("list.comma")) } : {}),
+  ...(trained ? { [t("train.settings")]: formatList(Object.entries(trained.settings).map(setting)).join("") } : {}),
   [t("handout.device")]: device,
   [t("handout.versions")]: Object.entries(versions)
     .map(([name, version]) => `${name} ${version}`)

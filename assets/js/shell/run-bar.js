@@ -12,7 +12,7 @@ import {
 } from "../core/changes.js";
 import { describeChange } from "./describe-change.js";
 import { chip, h, icon, replaceKeepingFocus, word } from "../core/dom.js";
-import { nodes, formatPercent, t, formatMessage } from "../core/i18n.js";
+import { formatList, formatMessage, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { expectRun, updateAddressBar, parseAddress, restorePlace } from "../core/address.js";
 import { setShippedModels, forgetModel, isOwn, models } from "../net/models.js";
 import { exampleBar } from "./examples.js";
@@ -201,8 +201,10 @@ export function mount({ element, props, watch, trigger, signal }) {
     showRun(run, baseline, watch);
   }
   function complain(error, link = "") {
-    const refused = error ? t("run.refused", { error: formatMessage(error), sentence: state.run.sentence }) : "";
-    message.textContent = [link, refused].filter(Boolean).join(" ");
+    const refused = error
+      ? joinSentences(formatMessage(error), t("run.refused", { sentence: state.run.sentence }))
+      : [];
+    message.replaceChildren(...joinSentences(link, refused));
     message.hidden = !message.textContent;
   }
   signal.addEventListener("abort", stop);
@@ -233,7 +235,7 @@ export function mount({ element, props, watch, trigger, signal }) {
       }
       arrive = null;
       const missing = [...wrong, ...restorePlace(place)].map((name) => t(`link.${name}`));
-      if (missing.length) complain(answered().error, t("link.wrong", { what: missing.join(t("list.comma")) }));
+      if (missing.length) complain(answered().error, t("link.wrong", { what: formatList(missing) }));
     };
     const here =
       run && run.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence && !run.changes.length;
@@ -345,17 +347,17 @@ const plain = (text) =>
 /** What to watch in an example; what a reader of German, or of a sentence that was never learned, should know. */
 function noteOn(run, example) {
   const notes = [];
-  const add = (key, places) => notes.push(...nodes(key, places), " ");
+  const add = (key, places) => notes.push(nodes(key, places));
   if (example?.name)
-    add("note.watch", { shows: t(`example.${example.name}.shows`), word: word(plain(example.watch), "source") });
+    notes.push(t(`example.${example.name}.shows`), nodes("note.watch", { word: word(plain(example.watch), "source") }));
   if (run.changes.length && attendsAhead(run)) add("note.ahead");
   if (!run.complete) add("note.endless", { steps: run.steps.length });
   if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
     add("note.mochte", { without: h("i", {}, "mochte"), dotted: h("i", {}, "möchte"), plain: h("i", {}, "mochte") });
   }
-  if (run.changes.length) return notes; // what it says now is not what it learned
+  if (run.changes.length) return joinSentences(...notes); // what it says now is not what it learned
   if (!run.reference) add("note.unlearned");
   else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
   else if (run.reference.held_out) add("note.held_out");
-  return notes;
+  return joinSentences(...notes);
 }

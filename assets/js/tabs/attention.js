@@ -4,7 +4,7 @@ import { isSilenced } from "../core/changes.js";
 import { pictureButtons } from "../charts/export.js";
 import { argmax, subscribe, attentionRow, state, update, KINDS, SIDES } from "../core/state.js";
 import { h, isSpecial, numberedOptions, scrollBox, segmented } from "../core/dom.js";
-import { t } from "../core/i18n.js";
+import { joinSentences, t } from "../core/i18n.js";
 import {
   describeRow,
   mapHeading,
@@ -131,7 +131,7 @@ export function mount({ element, signal }) {
           ),
         ),
       );
-      about.textContent = explained(run, state.kind);
+      about.replaceChildren(...explained(run, state.kind));
     });
     [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
     hush.hidden = !isSilenced(state.kind, state.layer, head, run.changes);
@@ -177,8 +177,11 @@ export function mount({ element, signal }) {
 /** What a kind of map shows, as far as it is true of this run. */
 function explained(run, kind) {
   const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
-  if (kind === "decoder" && !causal) return t("attention.about_changed");
-  return t(`attention.about.${kind}`) + (kind === "encoder" && paddingMasked(run, kind) ? t("attention.padding") : "");
+  if (kind === "decoder" && !causal) return [t("attention.about_changed")];
+  return joinSentences(
+    t(`attention.about.${kind}`),
+    kind === "encoder" && paddingMasked(run, kind) ? t("attention.padding") : "",
+  );
 }
 
 /** The picture read aloud: the row of this step, or in the encoder the row that looks hardest. */

@@ -2,7 +2,7 @@
 
 import { labelledChoice, settingSlider } from "./decoding-settings.js";
 import { h, isSpecial, scrollBox, segmented, word } from "../core/dom.js";
-import { nodes, formatPercent, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { pictureButtons } from "../charts/export.js";
 import { DECODING_SETTINGS } from "../core/schema.js";
@@ -95,7 +95,7 @@ function aloud({ branches }, n) {
     h("small", {}, ` ${formatPercent(branches[each].probability)}`),
   ]);
   const so_far = { words: words.slice(1), share: formatPercent(Math.exp(log)), log: fixed(log, 2), count: step + 1 };
-  return [...nodes("roads.path", so_far), " ", t(`roads.fate.${fate}`)];
+  return joinSentences(nodes("roads.path", so_far), t(`roads.fate.${fate}`));
 }
 
 function sentences({ hypotheses, branches, best, greedy }, read) {
@@ -165,9 +165,9 @@ function say({ text: found, hypotheses, branches, best, greedy, width }) {
           : kept
             ? "penalty"
             : "lost";
-  return [
-    ...nodes(`roads.beam.say_${key}`, places),
-    ...(greedy.complete ? [] : [" ", t("roads.beam.greedy_unfinished")]),
-    ...(finished ? [] : [" ", t("roads.beam.unfinished", { steps: branches[best].step + 1 })]),
-  ];
+  return joinSentences(
+    nodes(`roads.beam.say_${key}`, places),
+    greedy.complete ? "" : t("roads.beam.greedy_unfinished"),
+    finished ? "" : t("roads.beam.unfinished", { steps: branches[best].step + 1 }),
+  );
 }

@@ -3,7 +3,7 @@
 import { beamSearch } from "./beam-search.js";
 import { h, segmented } from "../core/dom.js";
 import { teacherForcing } from "./teacher-forcing.js";
-import { t } from "../core/i18n.js";
+import { joinSentences, t } from "../core/i18n.js";
 import { askOnce } from "../core/server-cache.js";
 import { sampling } from "./sampling.js";
 import { subscribe, state, baselineRun, update } from "../core/state.js";
@@ -38,7 +38,7 @@ export function mount({ element, server, signal }) {
     const { strategy } = state;
     const open = Object.keys(STRATEGIES).indexOf(strategy);
     choice.set(strategy);
-    about.textContent = t(`roads.${strategy}.about`) + (state.baseline ? ` ${t("roads.unbroken")}` : "");
+    about.replaceChildren(...joinSentences(t(`roads.${strategy}.about`), state.baseline ? t("roads.unbroken") : ""));
     [panels, figures].forEach((each) => each.forEach((one, i) => (one.hidden = i !== open)));
     strategies[strategy].set();
     if (!element.offsetParent) return;

@@ -1,7 +1,7 @@
 // How well each cross-attention head aligns the words, what every head is like, and what a look does not prove.
 
 import { h, keepFocus, scrollBox, word } from "../core/dom.js";
-import { nodes, formatPercent, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { hasFullyMaskedRow, contrastClass } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
 import { argmax, hasEnoughGold, subscribe, likelihood, state, update } from "../core/state.js";
@@ -84,7 +84,7 @@ export function mount({ element, server, signal }) {
     const cross = run.attention.cross;
     const rates = run.reference?.error_rates ?? null;
     const held = answer?.held_out ?? null;
-    about.textContent = t("heads.about") + (rates && !hasEnoughGold(run) ? ` ${t("heads.luck")}` : "");
+    about.replaceChildren(...joinSentences(t("heads.about"), rates && !hasEnoughGold(run) ? t("heads.luck") : ""));
     here.replaceChildren(
       h("h3", {}, t("heads.here")),
       rates ? grid(cross, rate(rates), "here") : h("p", { class: "hint" }, missing(run)),
@@ -140,9 +140,8 @@ export function mount({ element, server, signal }) {
     );
     if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
     rows.sort((a, b) => (sort.down ? -1 : 1) * (a[sort.by] - b[sort.by]) || a.layer - b.layer || a.head - b.head);
-    aboutTable.textContent =
-      t(whole ? "heads.about_table_cross" : "heads.about_table", { whole: formatPercent(likelihood(run)) }) +
-      (hasFullyMaskedRow(run, kind) ? t("heads.blind") : "");
+    const about = t(whole ? "heads.about_table_cross" : "heads.about_table", { whole: formatPercent(likelihood(run)) });
+    aboutTable.replaceChildren(...joinSentences(about, hasFullyMaskedRow(run, kind) ? t("heads.blind") : ""));
     tableHeading.textContent = t(`heads.every.${kind}`);
     const table = h(
       "table",
@@ -266,16 +265,12 @@ function demonstrate(run, silenced) {
       { type: "button", class: "link", onclick: () => update({ kind: "cross", layer, head, averaged: false }) },
       t("heads.name", { layer: layer + 1, head: head + 1 }),
     );
-  const look = (each) =>
-    nodes("silenced.look", {
-      head: open(each),
-      share: formatPercent(each.weight),
-      word: word(run.source[each.key], "source"),
-      said: word(run.output[each.query], "target"),
-    });
-  const change = (each) => ({
-    look: look(each),
-    text: each.text,
+  const places = (each) => ({
+    head: open(each),
+    share: formatPercent(each.weight),
+    word: word(run.source[each.key], "source"),
+    said: word(run.output[each.query], "target"),
+    text: word(each.text, "target"),
     whole: formatPercent(likelihood(run)),
     left: formatPercent(each.probability),
   });
@@ -284,7 +279,10 @@ function demonstrate(run, silenced) {
     count: silenced.filter((each) => each.text === text).length,
   });
   const best = (list, value) => list[argmax(list.map(value))];
-  if (idle.length) return [...nodes("silenced.idle", change(best(idle, (each) => each.weight))), " ", ...all];
-  if (!strong.length) return [...nodes("silenced.none", { share: formatPercent(HIGH) }), " ", ...all];
-  return [...nodes("silenced.needed", change(best(strong, (each) => each.probability))), " ", ...all];
+  if (idle.length) {
+    const shown = places(best(idle, (each) => each.weight));
+    return joinSentences(nodes(shown.whole === shown.left ? "silenced.idle_stays" : "silenced.idle", shown), all);
+  }
+  if (!strong.length) return joinSentences(nodes("silenced.none", { share: formatPercent(HIGH) }), all);
+  return joinSentences(nodes("silenced.needed", places(best(strong, (each) => each.probability))), all);
 }

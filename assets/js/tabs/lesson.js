@@ -3,7 +3,7 @@
 // has no part in it.
 
 import { chip, h, isSpecial, scrollBox, word } from "../core/dom.js";
-import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
+import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { askAboutRun, fetchSublayer, askOnce } from "../core/server-cache.js";
 import { describeLargestWeights, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { dot, fixed, products, sum, commonDigits } from "../core/numbers.js";
@@ -754,11 +754,9 @@ export function mount({ element, server, signal }) {
         ? t("lesson.alone")
         : choice === -1
           ? ""
-          : `${t(choice === quiz.right ? "lesson.right" : "lesson.wrong")} `;
-      reveal.replaceChildren(
-        h("b", {}, verdict),
-        ...nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places),
-      );
+          : t(choice === quiz.right ? "lesson.right" : "lesson.wrong");
+      const revealed = nodes(quiz.says.reveal ?? `lesson.${stop.name}.reveal`, quiz.places);
+      reveal.replaceChildren(...joinSentences(verdict && [h("b", {}, verdict)], revealed));
       further.hidden = !further.hasChildNodes();
     }
     delete question.dataset.right;

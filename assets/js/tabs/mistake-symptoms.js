@@ -36,7 +36,10 @@ const texts = (side) => side.text.split(" | ");
 /** What the texts of an exercise may name: the wrong side's numbers as they are called, the right one's after "right_". */
 export function symptomPlaces({ sentence, wanted, head, right, wrong }) {
   const numbers = (side, before) =>
-    Object.entries(side.numbers).map(([name, value]) => [`${before}${name}`, said(name, value)]);
+    Object.entries(side.numbers).map(([name, value]) => [
+      `${before}${name}`,
+      COUNTS.includes(name) ? value : said(name, value), // a count as it is, for its plural
+    ]);
   const [one, two = one] = texts(wrong);
   return {
     ...Object.fromEntries([...numbers(wrong, ""), ...numbers(right, "right_")]),

@@ -2,7 +2,7 @@
 
 import { h, word } from "../core/dom.js";
 import { EXERCISES, offeredCauses } from "../core/schema.js";
-import { nodes, formatNumber, t, formatMessage } from "../core/i18n.js";
+import { formatMessage, formatNumber, joinSentences, nodes, t } from "../core/i18n.js";
 import { trainMistake, mistakeTraining, isTrainingMistake } from "../net/mistake-training.js";
 import { readSession, writeSession } from "../net/session.js";
 import { subscribe, state, update } from "../core/state.js";
@@ -260,10 +260,8 @@ export function mount({ element, props, server, signal }) {
       });
       if (!open) return;
       question.dataset.right = name;
-      verdict.replaceChildren(
-        h("b", {}, guess === null ? "" : `${t(guess === name ? "lesson.right" : "lesson.wrong")} `),
-        t("bugs.verdict", { cause: t(`bugs.${name}.cause`) }),
-      );
+      const judged = guess === null ? [] : [h("b", {}, t(guess === name ? "lesson.right" : "lesson.wrong"))];
+      verdict.replaceChildren(...joinSentences(judged, t("bugs.verdict", { cause: t(`bugs.${name}.cause`) })));
     };
     delete question.dataset.right;
   }

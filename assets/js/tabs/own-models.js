@@ -2,7 +2,7 @@
 
 import { download } from "../charts/export.js";
 import { h } from "../core/dom.js";
-import { formatMessage, formatNumber, t } from "../core/i18n.js";
+import { formatList, formatMessage, formatNumber, t } from "../core/i18n.js";
 import { state } from "../core/state.js";
 import { addModel, forgetModel, lostModels, ownModels, sessionId, useModel } from "../net/models.js";
 
@@ -35,7 +35,7 @@ export function ownModelList(signal) {
     list.replaceChildren(...ownModels().map((model) => modelRow(model, complain)));
     list.hidden = ownModels().length === 0;
     lost.hidden = lostModels().length === 0;
-    lost.textContent = lost.hidden ? "" : t("models.lost", { names: lostModels().join(t("list.comma")) });
+    lost.textContent = t("models.lost", { names: formatList(lostModels()) });
   };
   document.addEventListener("models:changed", draw, { signal });
   document.addEventListener("translate:answered", draw, { signal });

@@ -3,7 +3,7 @@
 import { findChange } from "../core/changes.js";
 import { decodeFloats, subscribe, state, update } from "../core/state.js";
 import { h, segmented, typeScale } from "../core/dom.js";
-import { formatNumber as counted, hasText, t } from "../core/i18n.js";
+import { formatNumber as counted, hasText, joinSentences, t } from "../core/i18n.js";
 import { runQuestion } from "../core/server-cache.js";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
@@ -182,7 +182,7 @@ export function mount({ element, props, server, signal }) {
       await Plotly.react(node, [{ ...data[0], y }], { ...layout, ...marks }, quiet());
     }
     const next = at.position + 1 < count ? t("positions.next", { cosine: cosines[at.position + 1].toFixed(2) }) : "";
-    say.textContent = t("positions.say", { ...wavy, value: values[at.position].toFixed(3), next });
+    say.replaceChildren(...joinSentences(t("positions.say", { ...wavy, value: values[at.position].toFixed(3) }), next));
     map.setAttribute("aria-label", say.textContent);
     wave.setAttribute("aria-label", waveHeading.textContent);
     alike.setAttribute("aria-label", alikeHeading.textContent);

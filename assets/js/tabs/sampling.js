@@ -3,7 +3,7 @@
 import { tokensAsText, sentenceWord } from "./beam-search.js";
 import { settingSlider, labelledInput } from "./decoding-settings.js";
 import { h, word } from "../core/dom.js";
-import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
+import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { pictureButtons } from "../charts/export.js";
 import { DECODING_SETTINGS } from "../core/schema.js";
 import { state, baselineRun, update } from "../core/state.js";
@@ -166,8 +166,8 @@ const card = (i, token, share, now, choose, bold = false) =>
 function say({ text: said, steps, seed, complete }) {
   const step = steps.findIndex(({ token, candidates }) => token !== candidates[0].token);
   const places = { seed: String(seed), drawn: sentenceWord(said), greedy: tokensAsText(baselineRun().output) };
-  const end = complete ? [] : [" ", t("note.endless", { steps: steps.length })];
-  if (step < 0) return [...nodes("roads.sampling.say_same", places), ...end];
+  const end = complete ? "" : t("note.endless", { steps: steps.length });
+  if (step < 0) return joinSentences(nodes("roads.sampling.say_same", places), end);
   const { token, drawn, probability, candidates } = steps[step];
   const parted = {
     step: step + 1,
@@ -176,5 +176,5 @@ function say({ text: said, steps, seed, complete }) {
     own: formatPercent(probability),
     first: word(candidates[0].token, "target"),
   };
-  return [...nodes("roads.sampling.say", { ...places, ...parted }), ...end];
+  return joinSentences(nodes("roads.sampling.say", { ...places, ...parted }), end);
 }

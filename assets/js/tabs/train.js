@@ -5,7 +5,16 @@ import { chip, h, scrollBox, segmented } from "../core/dom.js";
 import { trainSettings, slider } from "./train-settings.js";
 import { lossAxis, lineChart } from "../charts/line-chart.js";
 import { trainingReplay, translationChips } from "../charts/training-replay.js";
-import { hasText, language, nodes, formatNumber, formatPercent, t, formatMessage } from "../core/i18n.js";
+import {
+  formatMessage,
+  formatNumber,
+  formatPercent,
+  hasText,
+  joinSentences,
+  language,
+  nodes,
+  t,
+} from "../core/i18n.js";
 import { isTraining, onTrainingChange, startTraining, stopTraining, training } from "../net/training-stream.js";
 import { ownModelList } from "./own-models.js";
 import { pairEditor, ownPairs, unsettledPairs } from "./own-pairs.js";
@@ -328,7 +337,7 @@ function dataCard({ server, limits, settings, changed, touched, signal }) {
     problem.textContent = wrong ? formatMessage(wrong.message) : "";
     held.set(settings().held_out);
     const counts = plan?.pairs;
-    kept.textContent = t("train.set.held_out.about") + (counts ? t("train.split", counts) : "");
+    kept.replaceChildren(...joinSentences(t("train.set.held_out.about"), counts ? t("train.split", counts) : ""));
     if (shown === plan) return;
     shown = plan;
     built.hidden = !plan?.vocabularies;
@@ -445,8 +454,8 @@ function liveCard(signal) {
     const smoothed = training.smoothing && keeps ? t("train.smoothed") : "";
     const reading = last
       ? t("train.reads", {
-          step: formatNumber(last[0]),
-          steps: formatNumber(steps),
+          step: last[0],
+          steps,
           loss: last[1].toFixed(3),
           uniform: uniform.toFixed(3),
           accuracy: formatPercent(last[2]),
@@ -476,13 +485,11 @@ function liveCard(signal) {
       line: null,
       label: reading,
     });
-    say.textContent = reading + smoothed;
+    say.replaceChildren(...joinSentences(reading, smoothed));
 
     if (drawn !== says || !now.hasChildNodes()) {
       drawn = says;
-      const heading = says
-        ? t("train.says", { step: formatNumber(says.step), sentence: training.watch })
-        : t("train.says_nothing");
+      const heading = says ? t("train.says", { step: says.step, sentence: training.watch }) : t("train.says_nothing");
       now.replaceChildren(h("span", { class: "after" }, heading), ...(says ? translationChips(says) : []));
     }
     const result = training.scores ?? phase;
@@ -502,8 +509,7 @@ function liveCard(signal) {
 }
 
 function statusOf({ phase, name, why, step, seconds }) {
-  if (why && phase !== "failed")
-    return t(`train.ended.${why}`, { name, step: formatNumber(step), time: duration(seconds) });
+  if (why && phase !== "failed") return t(`train.ended.${why}`, { name, step, time: duration(seconds) });
   return t(`train.status.${phase}`, { name });
 }
 
@@ -622,7 +628,7 @@ function startBar(begin) {
 
 // ---- numbers for people ----
 
-const percentOf = (share) => t("percent", { value: Math.round(share * 100) });
+const percentOf = (share) => formatPercent(Math.round(share * 100) / 100);
 const compact = (value) =>
   new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 }).format(value);
 const size = (bytes) => {

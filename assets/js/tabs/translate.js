@@ -3,7 +3,7 @@
 import { findChange, replaceChange, isSilenced } from "../core/changes.js";
 import { UNIFORM_MARGIN, argmax, subscribe, goldLink, attentionRow, state, update } from "../core/state.js";
 import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
-import { hasText, nodes, formatPercent, t } from "../core/i18n.js";
+import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js";
 import { paddingMasked } from "../charts/attention-map.js";
 import { models } from "../net/models.js";
 import { pictureButtons } from "../charts/export.js";
@@ -74,7 +74,7 @@ export function mount({ element }) {
       const layered = cross.layers > 1 ? t("translate.layers", { layers: cross.layers }) : t("translate.one_layer");
       const headed = cross.heads > 1 ? t("translate.heads", { heads: cross.heads }) : t("translate.one_head");
       const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
-      explained.textContent = t("translate.explained", { layers: layered, heads: headed }) + padded;
+      explained.replaceChildren(...joinSentences(layered, headed, padded));
       loop.textContent = t(findChange({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
     }
     [...cards.children].forEach((each, i) => {
@@ -183,21 +183,21 @@ function sentence(layer, look, who) {
     own_share: formatPercent(candidates[0].probability),
   };
   const said = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", places);
-  const look_at = {
+  const where = {
     word: word(keys[key], "source"),
     count: open,
     share: formatPercent(look[key]),
     layer: layer + 1,
     who,
   };
-  if (open === 0) return [...said, ...nodes("translate.nothing", look_at)];
-  if (open === 1) return [...said, ...nodes("translate.only", look_at)];
-  if (averaged && heads > 1) {
-    const alone = Array.from({ length: heads }, (_, head) => Math.max(...attentionRow("cross", layer, head, step)));
-    const best = argmax(alone);
-    const at = argmax(attentionRow("cross", layer, best, step));
-    const hardest = { head: best + 1, share: formatPercent(alone[best]), word: word(keys[at], "source") };
-    look_at.alone = even(alone[best]) ? "" : nodes("translate.alone", hardest);
-  } else look_at.alone = "";
-  return [...said, ...nodes(even(look[key]) ? "translate.evenly" : "translate.mostly", look_at)];
+  if (open === 0) return joinSentences(said, nodes("translate.nothing", where));
+  if (open === 1) return joinSentences(said, nodes("translate.only", where));
+  const attends = even(look[key]) ? "translate.evenly" : "translate.mostly";
+  if (!averaged || heads === 1) return joinSentences(said, nodes(attends, where));
+  const largest = Array.from({ length: heads }, (_, head) => Math.max(...attentionRow("cross", layer, head, step)));
+  const best = argmax(largest);
+  if (even(largest[best])) return joinSentences(said, nodes(attends, where));
+  const on = word(keys[argmax(attentionRow("cross", layer, best, step))], "source");
+  const alone = { head: best + 1, alone: formatPercent(largest[best]), on };
+  return joinSentences(said, nodes(`${attends}_alone`, { ...where, ...alone }));
 }

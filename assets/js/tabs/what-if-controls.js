@@ -10,7 +10,7 @@ import {
   toggleChange,
 } from "../core/changes.js";
 import { h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
-import { nodes, formatPercent, t } from "../core/i18n.js";
+import { formatPercent, formatPercents, joinSentences, nodes, t } from "../core/i18n.js";
 import { askOnce } from "../core/server-cache.js";
 import { contrastClass } from "../charts/attention-map.js";
 import { fixed } from "../core/numbers.js";
@@ -163,9 +163,7 @@ function heads(server) {
         class: `score ${contrastClass(strength, drop < 0)} ${off ? "off" : drop < 0 ? "gain" : ""}`.trim(),
         style: `--score: ${strength.toFixed(1)}%`,
         "aria-pressed": off,
-        "aria-label":
-          t(drop === null ? "panel.head" : "panel.head_drop", places) +
-          (off ? t("list.comma") + t("panel.silent") : ""),
+        "aria-label": t(off ? "panel.head_silenced" : drop === null ? "panel.head" : "panel.head_drop", places),
         "data-place": `${layer} ${head}`,
         "data-drop": drop,
         onclick: () => press(name, layer, head, count),
@@ -220,17 +218,18 @@ function heads(server) {
 function summary({ drop, unbroken, sentences, reference }, kind) {
   const all = drop[kind].flatMap((row, layer) => row.map((value, head) => ({ value, layer, head })));
   const most = all.reduce((best, each) => (Math.abs(each.value) > Math.abs(best.value) ? each : best));
+  const [whole, left] = formatPercents(unbroken, Math.max(0, unbroken - most.value));
   const places = {
     layer: most.layer + 1,
     head: most.head + 1,
-    whole: formatPercent(unbroken),
-    left: formatPercent(Math.max(0, unbroken - most.value)),
+    whole,
+    left,
     sentences,
     said: reference && word(reference, "target"),
   };
   const key = unbroken < SEEN ? "small" : Math.abs(most.value) < LEAST ? "same" : most.value < 0 ? "better" : "said";
   const told = nodes(reference || key === "small" ? `panel.sweep.${key}` : `panel.sweep.${key}_many`, places);
-  return state.baseline ? [...told, " ", t("panel.sweep.unbroken")] : told;
+  return joinSentences(told, state.baseline ? t("panel.sweep.unbroken") : "");
 }
 
 // ---- masks ----

@@ -129,7 +129,8 @@ function aloud(run, baseline) {
     after: sentence(run),
     left: formatPercent(likelihood(run)),
   };
-  return nodes(same ? "whatif.say_same" : "whatif.say_other", places);
+  if (!same) return nodes("whatif.say_other", places);
+  return nodes(places.share === places.left ? "whatif.say_stays" : "whatif.say_same", places);
 }
 
 /** What both runs say at every step, and what the broken one gives the unbroken one's word. */

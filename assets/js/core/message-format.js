@@ -1,0 +1,55 @@
+// A catalogue's text as ICU MessageFormat has it, as far as the page needs it: "{name}", and a plural,
+// "{pairs, plural, one {# pair} other {# pairs}}". transformer/messages.py reads the same.
+
+const FORM = String.raw`(\w+) \{((?:[^{}]|\{\w+\})*)\}`;
+const PLURAL = new RegExp(String.raw`\{(\w+), plural, ((?:${FORM} ?)+)\}`, "g");
+
+/**
+ * The text with one form of each plural, and its "{name}" for "#".
+ *
+ * @param {string} text
+ * @param {Record<string, unknown>} values
+ * @param {Intl.PluralRules} rules
+ */
+export const withPlurals = (text, values, rules) =>
+  text.replace(PLURAL, (_, name, forms) => {
+    const byCategory = new Map(
+      [...forms.matchAll(new RegExp(FORM, "g"))].map(([, category, form]) => [category, form]),
+    );
+    const form = byCategory.get(rules.select(Number(values[name]))) ?? byCategory.get("other");
+    return form.replaceAll("#", `{${name}}`);
+  });
+
+/**
+ * The names of a text that has no plurals (at odd places), between what stands around them.
+ *
+ * @param {string} text
+ */
+export const parts = (text) => text.split(/\{(\w+)\}/);
+
+/**
+ * A share in percent, with two or three digits: "97%", "99.4%", "0.03%". Only 0 is "0%" and only 1 is "100%".
+ *
+ * @param {number} share
+ * @param {(share: number, digits: number) => string} format
+ */
+export function percentText(share, format) {
+  if (share > 0 && share < 0.0001) return `< ${format(0.0001, 2)}`;
+  if (share >= 0.9995 && share < 1) return `> ${format(0.999, 1)}`;
+  const digits = share === 0 || share === 1 ? 0 : share < 0.01 ? 2 : share < 0.1 || share > 0.99 ? 1 : 0;
+  return format(share, digits);
+}
+
+/**
+ * Two shares in percent, with more digits where fewer would hide that they differ.
+ *
+ * @param {number} one
+ * @param {number} other
+ * @param {(share: number, digits: number) => string} format
+ */
+export function percentTexts(one, other, format) {
+  const usual = [percentText(one, format), percentText(other, format)];
+  if (one === other || Math.max(one, other) >= 0.9995) return usual;
+  const finer = [1, 2].map((digits) => [format(one, digits), format(other, digits)]);
+  return [usual, ...finer].find(([left, right]) => left !== right) ?? usual;
+}
