@@ -1,20 +1,20 @@
 """The classroom's model as a visitor meets it: examples, surprises, gold alignments, scores, silenced heads."""
 
-import json
+import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from transformer import Translation, Translator
 from transformer.data import CORPORA
 from transformer.data.classroom.corpus import find
 from transformer.training.evaluation import sentence_alignment
 
-from .conftest import ROOT, Visit
+from .catalogue import EN, matching, t
+from .conftest import Visit
 
-ENGLISH = json.loads((ROOT / "assets/locales/en.json").read_text())
-FLAGSHIP = "Heute habe ich ein kaltes Bier getrunken"
+FLAGSHIP, OUTPUT = "Heute habe ich ein kaltes Bier getrunken", "today i have drunk a cold beer . E"
 DRUNK, GETRUNKEN = 3, 6  # the step that says it; the source word
 
 
@@ -23,29 +23,41 @@ def run() -> Translation:
     return Translator.load("classroom", device="cpu").translate(FLAGSHIP)
 
 
-def open_classroom(visit: Visit) -> None:
-    visit.open()
-    visit.page.locator("#checkpoint").select_option("classroom")
-    expect(visit.page.locator("#translation")).to_have_text("today i have drunk a cold beer . E")
-
-
-def test_choosing_the_classroom_shows_its_first_example(visit: Visit) -> None:
-    open_classroom(visit)
+def go(visit: Visit, tab: str = "translate") -> Page:
+    """To the first example, where the classroom's model opens."""
     page = visit.page
+    if page.url == "about:blank":
+        visit.open()
+    if page.locator("#checkpoint").input_value() != "classroom":
+        page.locator("#checkpoint").select_option("classroom")
+    else:
+        page.locator(".examples button").first.click()
+    expect(page.locator("#translation")).to_have_text(OUTPUT)
+    visit.tab(tab)
+    return page
+
+
+def test_choosing_the_classroom_shows_its_first_example(shared: Visit) -> None:
+    page = go(shared)
     expect(page.locator("#sentence input")).to_have_value(FLAGSHIP)
-    expect(page.locator(".note")).to_contain_text("The participle stands at the end")
-    assert visit.step == DRUNK
+    expect(page.locator(".note")).to_contain_text(t("example.perfect.shows"))
+    assert shared.step == DRUNK
     page.locator("#checkpoint").select_option("toy")
     expect(page.locator("#translation")).to_have_text("i want a beer . E")
     assert page.locator(".examples button").all_text_contents()[:2] == ["Ich möchte ein Bier", "Ich möchte ein Cola"]
+    page.locator("#sentence input").evaluate("box => box.remove()")  # Gradio draws it when it has time
+    page.locator("#checkpoint").select_option("classroom")
+    expect(page.locator("#translation")).to_have_text(OUTPUT)
+    shared.open()
+    shared.ask("ich möchte ein bier")  # a sentence of one's own is kept when the other model knows it
+    page.locator("#checkpoint").select_option("classroom")
+    expect(page.locator("#translation")).to_have_text("i would like a beer . E")
+    expect(page.locator("#sentence input")).to_have_value("ich möchte ein bier")
 
 
-def test_getrunken_lights_up_when_drunk_is_said_in_every_view_of_cross_attention(
-    visit: Visit, run: Translation
-) -> None:
+def test_drunk_attends_to_getrunken_in_every_view_of_cross_attention(shared: Visit, run: Translation) -> None:
     assert (run.output[DRUNK], run.source[GETRUNKEN]) == ("drunk", "getrunken")
-    open_classroom(visit)
-    page = visit.page
+    page = go(shared)
 
     def hardest(selector: str, attribute: str = "e => Number(e.dataset.weight ?? e.dataset.share)") -> int:
         weights = page.locator(selector).evaluate_all(f"all => all.map({attribute})")
@@ -53,139 +65,98 @@ def test_getrunken_lights_up_when_drunk_is_said_in_every_view_of_cross_attention
         return int(np.argmax(weights))
 
     share = "e => Number(e.style.getPropertyValue('--share'))"
-    assert hardest(".tokens[aria-label='Source words'] .chip", share) == GETRUNKEN
+    assert hardest("#top .chip.source", share) == GETRUNKEN
     assert hardest("#story .bars li") == GETRUNKEN
-    expect(page.locator("#story .say")).to_contain_text("looking mostly at getrunken")
-    visit.tab("attention")
-    expect(page.locator("#attention .say")).to_contain_text("looks mostly at getrunken")
+    expect(page.locator("#story .say")).to_have_text(matching("translate.mostly", word="getrunken"))
+    shared.tab("attention")
+    expect(page.locator("#attention .say")).to_have_text(matching("aloud.mostly", word="getrunken"))
     assert hardest(f".heatmap [data-weight][data-query='{DRUNK}']") == GETRUNKEN
-    visit.press("Lines")
+    shared.press(t("attention.lines"))
     assert hardest(f".lines path[data-weight][data-query='{DRUNK}']") == GETRUNKEN
-    visit.press("Table")
-    assert hardest("#attention tr.marked td") == GETRUNKEN
+    shared.press(t("attention.table"))
+    assert hardest("#attention .large tr.marked td") == GETRUNKEN
+    shared.press(t("attention.heatmap"))
 
 
-def test_every_example_is_one_click_and_right(visit: Visit) -> None:
-    open_classroom(visit)
-    page = visit.page
+def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(shared: Visit) -> None:
+    page = go(shared)
     for example in CORPORA["classroom"].examples:
-        name = ENGLISH[f"example.{example.name}"]
+        name = EN[f"example.{example.name}"]
         page.locator(".examples").get_by_role("button", name=name, exact=True).click()
         expect(page.locator("#sentence input")).to_have_value(example.sentence)
         pair = find(" ".join(Translator.load("classroom").translate(example.sentence).source))
         assert pair is not None
         expect(page.locator("#translation")).to_have_text(f"{pair.target} E")
-        expect(page.locator(".note")).to_contain_text(ENGLISH[f"example.{example.name}.shows"])
+        expect(page.locator(".note")).to_contain_text(EN[f"example.{example.name}.shows"])
+    page.get_by_role("button", name=t("offers.surprise")).click()
+    expect(page.locator("#sentence input")).not_to_have_value(example.sentence)
+    expect(page.locator(".note")).to_contain_text(t("note.held_out"))
 
 
-def test_a_surprise_is_translated(visit: Visit) -> None:
-    open_classroom(visit)
-    page = visit.page
-    page.get_by_role("button", name="surprise me").click()
-    expect(page.locator("#sentence input")).not_to_have_value(FLAGSHIP)
-    expect(page.locator(".note")).to_contain_text("never saw this sentence")
-
-
-def test_a_model_can_be_chosen_before_the_box_is_there(visit: Visit) -> None:
-    page = visit.open()
-    page.locator("#sentence input").evaluate("box => box.remove()")  # Gradio draws it when it has time
-    page.locator("#checkpoint").select_option("classroom")
-    expect(page.locator("#translation")).to_have_text("today i have drunk a cold beer . E")
-
-
-def test_an_unknown_word_names_the_nearest(visit: Visit) -> None:
-    open_classroom(visit)
-    visit.ask("Heute habe ich ein Bier getrunkn")
-    expect(visit.page.get_by_role("alert")).to_contain_text("“getrunkn”. The nearest that this model knows: getrunken")
-    expect(visit.page.locator("#translation")).to_contain_text("drunk")  # nothing is lost
-
-
-def test_the_word_list_opens_and_closes(visit: Visit) -> None:
-    open_classroom(visit)
-    page = visit.page
-    page.get_by_role("button", name="word list").click()
+def test_an_unknown_word_names_the_nearest_and_the_word_list_opens_and_closes(shared: Visit) -> None:
+    page = go(shared)
+    shared.ask("Heute habe ich ein Bier getrunkn")
+    told = matching("error.unknown_near", unknown="“getrunkn”", near="getrunken")
+    expect(page.locator(".message")).to_have_text(told)
+    expect(page.locator("#translation")).to_have_text(OUTPUT)  # nothing is lost
+    page.get_by_role("button", name=t("offers.words")).click()
     expect(page.get_by_role("dialog")).to_contain_text("das Bier, Biere")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-@pytest.mark.parametrize("drawing", ["Heatmap", "Lines", "Table"])
-def test_gold_is_laid_over_any_drawing(visit: Visit, run: Translation, drawing: str) -> None:
-    open_classroom(visit)
-    page = visit.page
-    visit.tab("attention")
-    visit.press(drawing)
-    assert page.locator("#attention [data-gold]").count() == 0
-    page.locator("#gold").click()
+def test_gold_is_laid_over_any_drawing(shared: Visit, run: Translation) -> None:
+    page = go(shared, "attention")
     pair = find(" ".join(run.source))
     assert pair is not None
-    links = {f"{t} {s}" for t, keys in enumerate(pair.gold.sure) for s in keys}
-    links |= {f"{t} {s}" for t, keys in enumerate(pair.gold.possible) for s in keys}
-    assert (
-        set(page.locator("#attention .large [data-gold]").evaluate_all("all => all.map(e => e.dataset.gold)")) == links
-    )
-    visit.press("Decoder")
+    links = {f"{step} {key}" for step, keys in enumerate(pair.gold.sure) for key in keys}
+    links |= {f"{step} {key}" for step, keys in enumerate(pair.gold.possible) for key in keys}
+    assert page.locator("#attention [data-gold]").count() == 0
+    page.locator("#gold").click()
+    for drawing in ("table", "lines", "heatmap"):
+        shared.press(t(f"attention.{drawing}"))
+        drawn = page.locator("#attention .large [data-gold]").evaluate_all("all => all.map(e => e.dataset.gold)")
+        assert set(drawn) == links
+    shared.press(t("kind.decoder"))
     assert page.locator("#attention [data-gold]").count() == 0
     expect(page.locator("#gold")).to_be_hidden()
+    shared.press(t("kind.cross"))
+    page.locator("#gold").click()
 
 
-def test_a_cell_of_the_scores_opens_its_head(visit: Visit, run: Translation) -> None:
-    open_classroom(visit)
-    page = visit.page
-    visit.tab("attention")
-    visit.press("Encoder")
+def test_the_scores_and_the_table_of_heads(shared: Visit, run: Translation) -> None:
+    page = go(shared, "attention")
+    shared.press(t("kind.encoder"))
     pair = find(" ".join(run.source))
     assert pair is not None
     scores = page.locator(".scores").first.locator("button.score")
     shown = scores.evaluate_all("all => all.map(e => Number(e.dataset.score))")
     expected = 1 - np.array(sentence_alignment(run, pair.gold).heads)
     np.testing.assert_allclose(np.reshape(shown, expected.shape), expected, atol=1e-6)
-    scores.nth(2).click()
-    expect(page.locator("#attention h2").first).to_contain_text("Head 3 of layer 1")
-    expect(page.locator("#attention [aria-pressed=true]", has_text="Cross")).to_be_visible()
-    expect(page.locator(".scores").nth(1)).to_contain_text("1,000 held-out sentences")
+    scores.nth(2).click()  # opens its head
+    heading = page.locator("#attention h2").first
+    expect(heading).to_have_text(matching("attention.axes", head=3, layer=1))
+    expect(page.locator("#attention button[value=cross]")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".scores").nth(1)).to_contain_text(t("heads.there_count", count=1000))
     expect(page.locator(".scores").nth(1).locator("button.score")).to_have_count(8)
-
-
-def test_the_table_of_heads_sorts(visit: Visit) -> None:
-    open_classroom(visit)
-    page = visit.page
-    visit.tab("attention")
-    page.locator(".scores").nth(1).locator("button").first.wait_for()
     for column, by in ((2, "entropy"), (3, "distance"), (5, "silenced")):
         cells = page.locator(f".sortable td:nth-child({column + 1})")
         for down in (True, False):
             page.locator(f".sortable button[data-by={by}]").click()
-            values = [float(text.replace(" %", "")) for text in cells.all_text_contents()]
+            values = [float(text.strip(" %")) for text in cells.all_text_contents()]
             assert values == sorted(values, reverse=down), by
     page.locator(".sortable tbody tr").last.click()
-    marked = page.locator(".sortable tr.marked td").all_text_contents()
-    expect(page.locator("#attention h2").first).to_contain_text(f"Head {marked[1]} of layer {marked[0]}")
+    layer, head = page.locator(".sortable tr.marked td").all_text_contents()[:2]
+    expect(heading).to_have_text(matching("attention.axes", head=head, layer=layer))
+    verdict = page.locator("#silenced").get_by_role("button")  # a head that was silenced, with its numbers
+    head, layer = re.findall(r"\d+", verdict.inner_text())
+    verdict.click()
+    expect(heading).to_have_text(matching("attention.axes", head=head, layer=layer))
 
 
-def test_a_silenced_head_is_demonstrated_with_its_numbers(visit: Visit) -> None:
-    open_classroom(visit)
-    page = visit.page
-    visit.tab("attention")
-    verdict = page.locator("#silenced")
-    expect(verdict).to_contain_text("ross-attention heads")
-    verdict.get_by_role("button").click()
-    expect(page.locator("#attention h2").first).to_contain_text(verdict.get_by_role("button").inner_text().split()[1])
-
-
-def test_a_sentence_outside_the_grammar_has_no_gold_and_is_said_so(visit: Visit) -> None:
-    open_classroom(visit)
-    page = visit.page
-    visit.ask("getrunken bier kaltes")
-    expect(page.locator(".note")).to_contain_text("never learned this sentence")
-    visit.tab("attention")
+def test_a_sentence_outside_the_grammar_has_no_gold_alignment(shared: Visit) -> None:
+    page = go(shared, "attention")
+    shared.ask("getrunken bier kaltes")
+    expect(page.locator(".note")).to_contain_text(t("note.unlearned"))
     expect(page.locator("#gold")).to_be_hidden()
-    expect(page.locator(".scores").first).to_contain_text("nobody knows its gold alignment")
-
-
-def test_an_own_sentence_is_kept_when_the_other_model_knows_it(visit: Visit) -> None:
-    page = visit.open()
-    visit.ask("ich möchte ein bier")
-    page.locator("#checkpoint").select_option("classroom")
-    expect(page.locator("#translation")).to_have_text("i would like a beer . E")
-    expect(page.locator("#sentence input")).to_have_value("ich möchte ein bier")
+    expect(page.locator(".scores").first).to_contain_text(t("heads.unknown"))

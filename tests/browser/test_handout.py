@@ -21,7 +21,7 @@ from transformer import Translation, Translator
 from transformer.inference.attention_maps import KINDS, Kind
 from transformer.web.api import lesson
 
-from .catalogue import EN, LOCALES, percent
+from .catalogue import matching, percent, t
 from .conftest import Visit, visiting
 
 A4, PRINTED = 794, 680  # px: the sheet, and what is left between margins of 15 mm
@@ -56,9 +56,13 @@ CASES = [
 
 
 class Handout(NamedTuple):
+    """With the weights and the notebook that the same visitor took home."""
+
     case: Case
     path: Path
     run: Translation
+    csv: bytes
+    notebook: bytes
 
 
 def downloaded(visit: Visit, what: str, name: str) -> bytes:
@@ -88,7 +92,9 @@ def handout(
         path.write_bytes(downloaded(visit, "handout", f"{case.checkpoint}-handout.html"))
         assert page.evaluate("document.body.className") == dark  # nothing of the making is left in the page
         assert page.evaluate("document.querySelectorAll('.gradio-container > *').length") == parts
-    return Handout(case, path, case.translate())
+        csv = downloaded(visit, "csv", f"{case.checkpoint}-attention.csv")
+        notebook = downloaded(visit, "notebook", f"{case.checkpoint}-attention.ipynb")
+    return Handout(case, path, case.translate(), csv, notebook)
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +103,15 @@ def sheet(browser: Browser, handout: Handout) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": A4, "height": 1123}, offline=True)
     page = context.new_page()
     faults: list[str] = []
-    page.on("request", lambda request: request.url == handout.path.as_uri() or faults.append(request.url))
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda message: message.type == "error" and faults.append(message.text))
-    page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+
+    def note(what: str, is_fault: bool = True) -> None:
+        if is_fault:
+            faults.append(what)
+
+    page.on("request", lambda request: note(request.url, request.url != handout.path.as_uri()))
+    page.on("pageerror", lambda error: note(str(error)))
+    page.on("console", lambda message: note(message.text, message.type == "error"))
+    page.on("dialog", lambda dialog: note(dialog.message))
     page.goto(handout.path.as_uri())
     yield page
     context.close()
@@ -114,7 +125,27 @@ def words(text: str) -> str:
 # ---- the handout ----
 
 
-def test_the_handout_needs_nothing_else(handout: Handout, sheet: Page) -> None:
+# Every element that reaches beyond the sheet.
+WIDE = """() => [...document.querySelectorAll("body *")]
+    .filter(each => each.getBoundingClientRect().right > innerWidth + 1)
+    .map(each => `${each.tagName} ${each.getAttribute("class")}: ${each.getBoundingClientRect().right}`)"""
+# Every colour of a text, with such a text; not of a number on a cell, in a colour to go with it.
+INKS = """() => {
+    const seen = new Map();
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || element.tagName === "title") continue;
+        const drawn = element.namespaceURI.endsWith("svg");
+        if (drawn && /^[−0-9.]+$/.test(element.textContent)) continue;
+        const style = getComputedStyle(element);
+        seen.set(drawn ? style.fill : style.color, element.textContent);
+    }
+    return [...seen];
+}"""
+
+
+def test_the_handout_needs_nothing_but_paper(handout: Handout, sheet: Page) -> None:
     html = handout.path.read_text("utf-8")
     assert html.startswith("<!doctype html>")
     assert re.findall(r"<(?:script|link|iframe|img|object|embed|base|form|input|button|a)\b", html) == []
@@ -123,11 +154,33 @@ def test_the_handout_needs_nothing_else(handout: Handout, sheet: Page) -> None:
     assert re.findall(r"@import|@font-face|var\(|color-mix|oklab", html) == []
     expect(sheet.locator("html")).to_have_attribute("lang", handout.case.language)
     assert sheet.locator("#hatch").count() == 1
+    text = sheet.locator("body").inner_text()
+    assert re.findall(r".{0,40}(?:\b[Cc]lick\b|[点點][一任击擊选選]).{0,40}", text) == []
+    assert re.findall(r"undefined|NaN|\[object|\{\w+\}", text) == []
+
+    assert sheet.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    inks = sheet.evaluate(INKS)  # dark, whatever the theme that it was made in
+    assert len(inks) >= 4
+    for ink, text in inks:
+        red, green, blue = (float(value) / 255 for value in re.findall(r"[\d.]+", ink)[:3])
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+        light = sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+        assert 1.05 / (light + 0.05) >= 4.5, (ink, text)
+
+    for width in (390, A4, PRINTED):
+        sheet.emulate_media(media="print" if width != 390 else "screen")
+        sheet.set_viewport_size({"width": width, "height": 1123})
+        assert sheet.evaluate(WIDE) == []
+        assert sheet.evaluate("document.documentElement.scrollWidth") <= width
+    pdf = sheet.pdf(format="A4", prefer_css_page_size=True)
+    boxes = {tuple(map(float, box)) for box in re.findall(rb"/MediaBox \[([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+)\]", pdf)}
+    assert boxes
+    assert all(box == pytest.approx((0, 0, 595, 842), abs=1.5) for box in boxes)
+    assert 3 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 30
 
 
 def test_the_handout_holds_the_run(handout: Handout, sheet: Page) -> None:
-    case, _, run = handout
-    said = LOCALES[case.language]
+    case, run, language = handout.case, handout.run, handout.case.language
     source, target = sheet.locator("h1 .word").all_text_contents()
     assert (source, target) == (case.sentence, run.text)
     assert sheet.title() == " ".join(f"{case.sentence} → {' '.join(run.output)}".split())
@@ -138,40 +191,36 @@ def test_the_handout_holds_the_run(handout: Handout, sheet: Page) -> None:
     looks = run.attention.cross[case.layer].weights.mean(axis=0)
     for i, (cells, step) in enumerate(zip(shown, run.steps, strict=True)):
         key = int(looks[i].argmax())
-        others = ", ".join(f"{each.token} {percent(each.probability, case.language)}" for each in step.candidates[1:3])
+        others = ", ".join(f"{each.token} {percent(each.probability, language)}" for each in step.candidates[1:3])
         assert cells == [
             str(i + 1),
             run.decoder_input[i],
-            f"{step.token} {percent(step.probability, case.language)}",
+            f"{step.token} {percent(step.probability, language)}",
             others,
-            f"{run.source[key]} {percent(float(looks[i, key]), case.language)}",
+            f"{run.source[key]} {percent(looks[i, key], language)}",
         ]
     headings = sheet.locator("h2").all_inner_texts()
-    for key in ("handout.steps", "checks.title", "shapes.title"):
-        assert said[key] in headings
-    assert said["handout.worked"].format(
-        layer=case.layer + 1, head=case.head + 1, kind=said[f"kind.{case.kind}"]
-    ) in headings  # fmt: skip
+    kind = t(f"kind.{case.kind}", language)
+    worked = t("handout.worked", language, layer=case.layer + 1, head=case.head + 1, kind=kind)
+    assert {worked, *(t(key, language) for key in ("handout.steps", "checks.title", "shapes.title"))} <= set(headings)
 
 
 def test_the_handout_says_where_its_numbers_come_from(handout: Handout, sheet: Page) -> None:
-    case = handout.case
-    said = LOCALES[case.language]
+    case, language = handout.case, handout.case.language
     names = sheet.locator(".facts th").all_inner_texts()
     facts = dict(zip(names, sheet.locator(".facts td").all_inner_texts(), strict=True))
     made = Translator.load(case.checkpoint, device="cpu").checkpoint
     weights = sum(each.numel() for each in made.model.parameters())
     card = lesson.provenance({"checkpoint": case.checkpoint})
-    assert facts[said["handout.checkpoint"]] == said["handout.checkpoint_of"].format(
-        checkpoint=case.checkpoint, weights=f"{weights:,}"
-    )
-    assert facts[said["handout.seed"]] == card["seed"]
+    of = t("handout.checkpoint_of", language, checkpoint=case.checkpoint, weights=weights)
+    assert facts[t("handout.checkpoint", language)] == of
+    assert facts[t("handout.seed", language)] == card["seed"]
     assert card["seed"].isdecimal()
-    assert facts[said["handout.command"]] == card["command"]
+    assert facts[t("handout.command", language)] == card["command"]
     assert f"--out checkpoints/{case.checkpoint}" in card["command"]
-    assert facts[said["handout.device"]] == "cpu"
+    assert facts[t("handout.device", language)] == "cpu"
     packages = [f"{name} {version(name)}" for name in ("torch", "gradio", "plotly", "pandas", "numpy")]
-    assert facts[said["handout.versions"]] == ", ".join([f"python {platform.python_version()}", *packages])
+    assert facts[t("handout.versions", language)] == ", ".join([f"python {platform.python_version()}", *packages])
     shapes = lesson.shapes({"checkpoint": case.checkpoint, "sentence": case.sentence})["rows"]
     rows = sheet.locator(".shapes tbody tr")
     assert rows.evaluate_all("all => all.map(row => row.dataset.stage)") == [row["stage"] for row in shapes]
@@ -205,7 +254,7 @@ DARKEST = 1 - 0x43 / 255  # of the accent's red
 
 
 def test_the_handout_has_every_head_of_every_kind(handout: Handout, sheet: Page) -> None:
-    case, _, run = handout
+    case, run = handout.case, handout.run
     small = sheet.locator(".heads figure svg").evaluate_all(CELLS)
     large = sheet.locator("body > svg:not([width='0'])").evaluate_all(CELLS)
     assert len(large) == len(KINDS)
@@ -231,7 +280,7 @@ def test_the_handout_has_every_head_of_every_kind(handout: Handout, sheet: Page)
 
 
 def test_the_arithmetic_of_the_handout_adds_up(handout: Handout, sheet: Page) -> None:
-    case, _, run = handout
+    case, run = handout.case, handout.run
 
     def value(text: str | None) -> float:
         return float((text or "").replace("−", "-"))
@@ -261,74 +310,17 @@ def test_the_arithmetic_of_the_handout_adds_up(handout: Handout, sheet: Page) ->
     assert min(strips) > 0  # every picture had been drawn when it was taken
 
 
-def test_the_handout_asks_for_nothing_that_paper_cannot_do(handout: Handout, sheet: Page) -> None:
-    text = sheet.locator("body").inner_text()
-    assert re.findall(r".{0,40}(?:\b[Cc]lick\b|[点點][一任击擊选選]).{0,40}", text) == []
-    assert re.findall(r"undefined|NaN|\[object|\{\w+\}", text) == []
-
-
-@pytest.mark.parametrize("width", [A4, PRINTED, 390])
-def test_the_handout_fits_its_paper(sheet: Page, width: int) -> None:
-    sheet.emulate_media(media="print" if width != 390 else "screen")
-    sheet.set_viewport_size({"width": width, "height": 1123})
-    wide = sheet.evaluate(
-        """() => [...document.querySelectorAll("body *")]
-        .filter(each => each.getBoundingClientRect().right > innerWidth + 1)
-        .map(each => `${each.tagName} ${each.getAttribute("class")}: ${each.getBoundingClientRect().right}`)"""
-    )
-    assert wide == []
-    assert sheet.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_the_handout_prints(sheet: Page) -> None:
-    pdf = sheet.pdf(format="A4", prefer_css_page_size=True)
-    assert pdf.startswith(b"%PDF")
-    boxes = {tuple(map(float, box)) for box in re.findall(rb"/MediaBox \[([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+)\]", pdf)}
-    assert all(box == pytest.approx((0, 0, 595, 842), abs=1.5) for box in boxes)
-    assert boxes
-    assert 3 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 30
-
-
-def test_the_handout_is_dark_ink_on_white_paper(handout: Handout, sheet: Page) -> None:
-    """Whatever the theme that it was made in."""
-    assert handout.case.theme in ("dark", "light")
-    assert sheet.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    inks = sheet.evaluate(
-        """() => {
-        const seen = new Map();
-        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-        while (walker.nextNode()) {
-            const element = walker.currentNode.parentElement;
-            if (!walker.currentNode.data.trim() || element.tagName === "title") continue;
-            const drawn = element.namespaceURI.endsWith("svg");
-            if (drawn && /^[−0-9.]+$/.test(element.textContent)) continue; // on a cell, in a colour to go with it
-            const style = getComputedStyle(element);
-            seen.set(drawn ? style.fill : style.color, element.textContent);
-        }
-        return [...seen];
-    }"""
-    )
-    assert len(inks) >= 4
-    for ink, text in inks:
-        red, green, blue = (float(value) / 255 for value in re.findall(r"[\d.]+", ink)[:3])
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
-        light = sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-        assert 1.05 / (light + 0.05) >= 4.5, (ink, text)
-
-
 # ---- weights and notebook ----
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.checkpoint)
-def test_weights_and_notebook_are_those_of_the_run(visit: Visit, case: Case) -> None:
-    page = visit.open(case.address)
-    expect(page.locator("#sentence input")).to_have_value(case.sentence)
-    table = pd.read_csv(io.BytesIO(downloaded(visit, "csv", f"{case.checkpoint}-attention.csv")), keep_default_na=False)
-    expected = case.translate().table()
+def test_weights_and_notebook_are_those_of_the_run(handout: Handout) -> None:
+    case = handout.case
+    table = pd.read_csv(io.BytesIO(handout.csv), keep_default_na=False)
+    expected = handout.run.table()
     assert list(table.columns) == list(expected.columns)
     np.testing.assert_allclose(table.pop("weight"), expected.pop("weight"), atol=1e-6)
     assert (table == expected).all(axis=None)
-    book = json.loads(downloaded(visit, "notebook", f"{case.checkpoint}-attention.ipynb"))
+    book = json.loads(handout.notebook)
     assert book["nbformat"] == 4
     code = "".join(cell["source"] for cell in book["cells"] if cell["cell_type"] == "code")
     assert f"SENTENCE = {case.sentence!r}" in code
@@ -342,7 +334,7 @@ def test_a_file_that_cannot_be_made_is_said_so(visit: Visit) -> None:
     page.locator("#home summary").click()
     for what in ("handout", "notebook", "csv"):
         page.locator(f"[data-file={what}]").click()
-        expect(page.locator("#home [role=alert]")).to_have_text(EN["home.failed"])
+        expect(page.locator("#home [role=alert]")).to_have_text(t("home.failed"))
         expect(page.locator(f"[data-file={what}]")).to_be_enabled()
     page.unroute_all()
     downloaded(visit, "csv", "toy-attention.csv")
@@ -427,45 +419,24 @@ def expect_saved(page: Page, figures: list[Locator], png: bool = True) -> None:
             expect_png(page, handed(pair.locator("button").last, "png"), *size)
 
 
-def test_the_figures_of_translate_and_attention_are_saved(visit: Visit) -> None:
+def test_every_figure_is_saved(visit: Visit) -> None:
     page = visit.open("?checkpoint=toy&__theme=dark")
     expect_saved(page, [page.locator("#story .bars"), page.locator("#story .candidates")])
     visit.tab("attention")
     expect(page.locator("#silenced")).not_to_have_text("…")
     large, heads = page.locator("#attention .large"), page.locator("#attention .heads")
     scores, table = page.locator("#heads .pair-of-scores"), page.locator("#heads .scroll").last
-    expect_saved(page, [large, heads, scores, table])
-    for drawing in ("lines", "table"):
+    for drawing in ("heatmap", "lines", "table"):
         page.locator(f"#attention button[value={drawing}]").click()
-        expect_saved(page, [large, heads, scores, table], png=False)
-
-
-def test_the_figures_of_the_classroom_are_saved_in_chinese(visit: Visit) -> None:
-    """Longer sentences, gold links, and words that are not set apart by spaces."""
-    page = visit.open("?checkpoint=classroom&language=zh-Hant&tab=attention&gold=yes")
-    expect(page.locator("#translation")).to_contain_text("drunk")
-    expect(page.locator("#silenced")).not_to_have_text("…")
-    pair = page.locator(".map .saves button").first
-    svg = saved(pair, page, "cross-layer-2-head-4.svg")
-    expect_svg(svg, page.locator("#attention .large").evaluate(WORDS))
-    heads = handed(page.locator("#attention .kept .saves button").first, "svg")
-    characters = set("".join(page.locator("#attention .heads").evaluate(WORDS)))
-    picture = ElementTree.fromstring(heads)
-    assert characters <= set("".join(picture.itertext()))
-
-
-def test_the_figures_inside_a_head_are_saved(visit: Visit) -> None:
-    page = visit.open("?checkpoint=toy&tab=inside&kind=decoder")
+        expect_saved(page, [large, heads, scores, table], png=drawing == "heatmap")
+    visit.tab("inside")
+    page.locator("#inside .strips").nth(9).wait_for()
     figures = page.locator("#inside .stage-figure")
     expect(figures).to_have_count(7)
-    page.locator("#inside .strips").nth(9).wait_for()
-    expect_saved(page, figures.all())
-
-
-def test_the_figure_of_every_stop_is_saved(visit: Visit) -> None:
-    page = visit.open("?checkpoint=toy&tab=lesson")
+    expect_saved(page, figures.all(), png=False)
+    visit.tab("lesson")
     for stop in range(1, 15):
-        expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
+        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))
         page.keyboard.press("r")  # what gives the answer away is veiled until then
         expect(page.locator("#lesson .reveal")).to_be_visible()
         figure = page.locator(".lesson-figure")
@@ -477,14 +448,25 @@ def test_the_figure_of_every_stop_is_saved(visit: Visit) -> None:
 def test_the_figures_of_positions_are_saved(visit: Visit) -> None:
     page = visit.open("?checkpoint=toy&tab=positions")
     figures = page.locator("#positions .figure")
-    for i in range(4):
-        figure = figures.nth(i)
+    for figure in figures.all():
         figure.locator(".modebar-btn").first.wait_for(state="attached")
-        svg = saved(figure.locator(f"[data-title='{EN['save.svg']}']"), page, "positions.svg")
+        svg = saved(figure.locator(f"[data-title='{t('save.svg')}']"), page, "positions.svg")
         texts = {"".join(each.itertext()) for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("}text")}
         titles = figure.locator(".xtitle, .ytitle, .annotation-text, .ytick text").all_text_contents()
         assert titles
         assert set(titles) <= texts
-    png = saved(figures.first.locator(f"[data-title='{EN['save.png']}']"), page, "positions.png")
+    png = saved(figures.first.locator(f"[data-title='{t('save.png')}']"), page, "positions.png")
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     assert page.evaluate(COLOURS, base64.b64encode(png).decode()) > 3
+
+
+def test_the_figures_of_the_classroom_are_saved_in_chinese(visit: Visit) -> None:
+    """Longer sentences, gold links, and words that are not set apart by spaces."""
+    page = visit.open("?checkpoint=classroom&language=zh-Hant&tab=attention&gold=yes")
+    expect(page.locator("#translation")).to_contain_text("drunk")
+    expect(page.locator("#silenced")).not_to_have_text("…")
+    svg = saved(page.locator(".map .saves button").first, page, "cross-layer-2-head-4.svg")
+    expect_svg(svg, page.locator("#attention .large").evaluate(WORDS))
+    heads = handed(page.locator("#attention .kept .saves button").first, "svg")
+    characters = set("".join(page.locator("#attention .heads").evaluate(WORDS)))
+    assert characters <= set("".join(ElementTree.fromstring(heads).itertext()))

@@ -10,19 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import torch
 from playwright.sync_api import Browser, Page, Route, expect
 
 from transformer import TransformerConfig, Translation, Translator
-from transformer.analysis.sublayer import SublayerValues, inspect_sublayer, parameters
+from transformer.analysis.sublayer import SublayerValues, inspect_sublayer, parameter_row
 from transformer.inference.attention_maps import KINDS, Kind
 from transformer.network.shapes import shapes
 
-from .conftest import ROOT, Visit
+from .catalogue import matching, t
+from .conftest import Visit, script, visiting
 
 SENTENCES = {"toy": "Ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
 TEXTS = {"toy": "i want a beer . E", "classroom": "today i have drunk a cold beer . E"}
-SPOKEN = {"encoder": "encoder", "decoder": "decoder", "cross": "cross-attention"}
 STAGES = ("qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual")
 LAST_BITS: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-6}  # more threads add in another order, numbers up to 20
 
@@ -37,13 +36,17 @@ class Look(NamedTuple):
     query: int
 
 
-LOOKS = [  # whose arithmetic is read
+LOOKS = [
     Look("toy", "encoder", 0, 0, 0),
     Look("toy", "encoder", 5, 7, 4),  # the query is the padding
-    Look("toy", "decoder", 4, 1, 0),  # may see itself only
+    Look("toy", "decoder", 4, 1, 0),  # attends to itself only
+    Look("toy", "decoder", 3, 6, 5),
     Look("toy", "cross", 1, 4, 3),
+    Look("toy", "cross", 5, 2, 1),
     Look("classroom", "encoder", 0, 3, 6),
+    Look("classroom", "encoder", 1, 1, 2),
     Look("classroom", "decoder", 1, 2, 4),
+    Look("classroom", "decoder", 0, 0, 7),
     Look("classroom", "cross", 1, 3, 3),
     Look("classroom", "cross", 0, 0, 8),
 ]
@@ -117,39 +120,44 @@ def exact() -> Iterator[None]:
 class Head:
     """The open tab."""
 
-    def __init__(self, visit: Visit, checkpoint: str = "toy") -> None:
+    def __init__(self, visit: Visit) -> None:
         self.visit = visit
         self.page: Page = visit.open()
         self.view = self.page.locator("#inside")
         self.page.locator("#checkpoint").wait_for()
-        self.choose_model(checkpoint)
-        visit.tab("inside")
-        expect(self.view.locator(".stage")).to_have_count(len(STAGES))
+        self.open("toy")
 
-    def choose_model(self, checkpoint: str) -> None:
-        if checkpoint != "toy":
+    def open(self, checkpoint: str) -> None:
+        if self.page.locator("#checkpoint").input_value() != checkpoint:
             self.page.locator("#checkpoint").select_option(checkpoint)
         expect(self.page.locator("#translation")).to_have_text(TEXTS[checkpoint])
+        self.visit.tab("inside")
+        expect(self.view.locator(".stage")).to_have_count(len(STAGES))
 
     def press(self, group: str, name: str) -> None:
-        self.view.get_by_role("group", name=group).get_by_role("button", name=name, exact=True).click()
+        self.view.get_by_role("group", name=t(group)).get_by_role("button", name=name, exact=True).click()
 
     def look(self, look: Look) -> dict[str, Any]:
         """Choose by the page's own controls, and read all that is drawn then; see CHOSEN."""
-        return self.page.evaluate(CHOSEN, [*look[1:], SPOKEN[look.kind]])
+        groups = [t("attention.which"), t("layer"), t("head")]
+        return self.page.evaluate(CHOSEN, [*look[1:], said(look).pattern, groups])
 
     def drawn(self, queries: tuple[str, ...], look: Look) -> dict[str, Any]:
         """What is drawn when nothing was clicked here, as soon as it is this look of these words."""
         expect(self.view.locator(".queries button")).to_have_text(queries)
         expect(self.view.locator(".queries button").nth(look.query)).to_have_attribute("aria-pressed", "true")
-        expect(self.view.locator(".say")).to_contain_text(
-            f"Reading {queries[look.query]}, head {look.head + 1} of layer {look.layer + 1} ({SPOKEN[look.kind]})"
-        )
+        expect(self.view.locator(".say")).to_have_text(said(look, word=queries[look.query]))
         return self.page.evaluate(CHOSEN, None)
 
     def arithmetic(self, cells: list[tuple[str, int]]) -> list[dict[str, Any]]:
         """Click each cell and read what the panel says of it."""
         return self.page.evaluate(CLICKED, cells)
+
+
+def said(look: Look, **word: str) -> re.Pattern[str]:
+    """The sentence above the stages."""
+    kind = t(f"inside.kind.{look.kind}")
+    return matching("inside.say", head=look.head + 1, layer=look.layer + 1, kind=kind, **word)
 
 
 CHOSEN = """async (look) => {
@@ -162,13 +170,12 @@ CHOSEN = """async (look) => {
     }
   };
   if (look) {
-    const [kind, layer, head, query, spoken] = look;
+    const [kind, layer, head, query, said, [kinds, layers, heads]] = look;
     const press = (group, value) => view.querySelector(`[role=group][aria-label="${group}"] [value="${value}"]`).click();
-    press("Which attention", kind);
-    press("layer", layer);
-    press("head", head);
-    const said = ` head ${head + 1} of layer ${layer + 1} (${spoken})`;
-    await until(() => view.querySelector(".say").textContent.includes(said), said);
+    press(kinds, kind);
+    press(layers, layer);
+    press(heads, head);
+    await until(() => new RegExp(said, "s").test(view.querySelector(".say").textContent), said);
     const chip = () => view.querySelectorAll(".queries button")[query];
     chip().click();
     await until(() => chip().getAttribute("aria-pressed") === "true", `query ${query}`);
@@ -252,27 +259,11 @@ def shown_by(data: SublayerValues, look: Look) -> dict[str, np.ndarray]:
     return rows
 
 
-def every_head(checkpoint: str) -> list[Look]:
-    """All heads of every kind, each in one layer and from one query."""
-    config = translator(checkpoint).checkpoint.model.config
-    return [
-        Look(checkpoint, kind, head % config.num_encoder_layers, head, head % 5)
-        for kind in KINDS
-        for head in range(config.n_heads)
-    ]
-
-
 @pytest.fixture(scope="module")
-def drawn(browser: Browser, url: str) -> Iterator[dict[Look, dict[str, Any]]]:
-    """What one visitor of a wide page saw of every head."""
-    context = browser.new_context(viewport={"width": 1920, "height": 1080}, reduced_motion="reduce")
-    visit = Visit(context.new_page(), url)
-    page = Head(visit)
-    seen = {look: page.look(look) for look in every_head("toy")}
-    page.choose_model("classroom")
-    yield seen | {look: page.look(look) for look in every_head("classroom")}
-    context.close()
-    assert visit.faults == []
+def head(browser: Browser, url: str) -> Iterator[Head]:
+    """Of a page so wide that numbers stand in the cells."""
+    with visiting(browser, url, viewport={"width": 1920, "height": 1080}) as visit:
+        yield Head(visit)
 
 
 DRAWN_TWICE = ("output", "ff_output")  # where they are made, and where they are added
@@ -290,13 +281,6 @@ def expect_cells(drawn: dict[str, Any], data: SublayerValues, look: Look) -> Non
     assert Counter((name, i) for name, i, _ in drawn["cells"]) == wanted
     shown = [float(value) for *_, value in drawn["cells"]]
     np.testing.assert_allclose(shown, [expected[name][i] for name, i, _ in drawn["cells"]], **LAST_BITS)
-
-
-@pytest.mark.parametrize("checkpoint", SENTENCES)
-def test_every_cell_is_the_models(drawn: dict[Look, dict[str, Any]], checkpoint: str) -> None:
-    for look in every_head(checkpoint):
-        with told(look):
-            expect_cells(drawn[look], of(look), look)
 
 
 # ---- the arithmetic of a cell
@@ -338,7 +322,7 @@ def expect_attention(lines: list[dict[str, Any]], data: SublayerValues, look: Lo
     ((shown, text),) = lines[1]["results"]
     dot, width, quotient = numbers(lines[1]["text"])
     assert dot == rounded(number(lines[0]["results"][0][0]), str(dot)), "the dot product that goes on is the one above"
-    assert (width, quotient, text) == (d, number(shown), shown)
+    assert (width, quotient, text) == (Decimal(d), number(shown), shown)
     assert gives(dot / Decimal(d).sqrt(), shown)
     expect_model(score, shown)
     if asked == "score":
@@ -360,7 +344,7 @@ def expect_attention(lines: list[dict[str, Any]], data: SublayerValues, look: Lo
         expect_model(data.scores[head, query, i], exponent)
         assert gives(number(exponent).exp(), power)
         assert numbers(text) == [number(exponent)]
-    mine = list(heard).index(j)
+    mine = heard.tolist().index(j)
     powers = [number(power) for power, _, _ in terms["powers"]]
     exponents = [number(exponent) for _, exponent, _ in terms["powers"]]
     assert numbers(terms["text"]) == [exponents[mine], *exponents]
@@ -405,7 +389,7 @@ def expect_arithmetic(answer: dict[str, Any], data: SublayerValues, look: Look) 
     assert answer["chosen"]
 
     def row_of(part: str, row: int) -> tuple[np.ndarray, float | None]:
-        return parameters(translator(checkpoint), kind, layer, part, row)
+        return parameter_row(translator(checkpoint), kind, layer, part, row)
 
     match what:
         case "x" | "residual" | "ff_residual" | "concat":
@@ -462,139 +446,111 @@ def some_of_every_name(expected: dict[str, np.ndarray], seed: int) -> list[tuple
     return [*cells, ("hidden", int(hidden.argmax())), ("hidden", int(np.flatnonzero(hidden == 0)[0]))]
 
 
-@pytest.mark.parametrize("checkpoint", SENTENCES)
-def test_the_arithmetic_of_a_cell_adds_up(visit: Visit, checkpoint: str) -> None:
-    page = Head(visit, checkpoint)
-    for seed, look in enumerate(each for each in LOOKS if each.checkpoint == checkpoint):
-        data = of(look)
-        page.look(look)
-        cells = some_of_every_name(shown_by(data, look), seed)
-        masked = np.flatnonzero(~data.allowed[look.query])[:1]
-        cells += [(name, int(j)) for j in masked for name in ("score", "mask", "weight")]
-        for answer in page.arithmetic(cells):
-            with told(look, answer):
-                expect_arithmetic(answer, data, look)
+# ---- the table of a look, the columns of numbers, and what is said of them
 
 
-# ---- the table of a look, and the columns of numbers
-
-
-def expect_table(rows: list[dict[str, str]], total: str, data: SublayerValues, look: Look) -> list[str]:
-    """The model's numbers, masked where they must be. Returns the cells that do not follow from those beside them."""
+def expect_table(drawn: dict[str, Any], data: SublayerValues, look: Look) -> None:
+    """The model's numbers, masked where they must be, and each follows from those beside it."""
     _, _, _, head, query = look
-    q, d = data.q[head, query].astype(float), data.head_dim
+    q, d, rows = data.q[head, query].astype(float), data.head_dim, drawn["table"]
     open_, weights = data.allowed[query], data.weights[head, query]
-    wrong = []
     for row, k, score, weight, may in zip(rows, data.k[head], data.scores[head, query], weights, open_, strict=True):
         expect_model(float(k.astype(float) @ q), row["dot"])
         expect_model(score, row["score"])
         expect_model(weight, row["weight"])
         assert row["mask"] == (row["score"] if may else "−∞")
         assert may or number(row["weight"]) == 0
-        if not gives(number(row["dot"]) / Decimal(d).sqrt(), row["score"]):
-            wrong.append(f"{row['dot']} ÷ √{d} is not {row['score']}")
+        assert gives(number(row["dot"]) / Decimal(d).sqrt(), row["score"])
     heard = [row for row, may in zip(rows, open_, strict=True) if may]
     powers = [number(row["score"]).exp() for row in heard]
     for row, power in zip(heard, powers, strict=True):
-        if not gives(power / sum(powers), row["weight"]):
-            wrong.append(f"softmax: {row['score']} does not give {row['weight']}")
-    assert gives(sum((number(row["weight"]) for row in rows), Decimal(0)), total)
-    assert number(total) == 1
-    return wrong
+        assert gives(power / sum(powers), row["weight"])
+    assert gives(sum((number(row["weight"]) for row in rows), Decimal(0)), drawn["total"])
+    assert number(drawn["total"]) == 1
 
 
-@pytest.mark.parametrize("checkpoint", SENTENCES)
-def test_the_table_of_a_look_gives_what_it_shows(drawn: dict[Look, dict[str, Any]], checkpoint: str) -> None:
-    wrong = []
-    for look in every_head(checkpoint):
-        table, total = drawn[look]["table"], drawn[look]["total"]
-        with told(look, table):
-            wrong += [f"{look}: {each}" for each in expect_table(table, total, of(look), look)]
-    assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize("checkpoint", SENTENCES)
-def test_columns_of_numbers_add_up_to_the_number_below(drawn: dict[Look, dict[str, Any]], checkpoint: str) -> None:
-    wrong, added = [], 0
-    for look in every_head(checkpoint):
-        data = of(look)
-        rows, expected = written(drawn[look]["strips"]), shown_by(data, look)
-        for name, texts in rows.items():
-            for text, value in zip(texts, expected[name], strict=True):
-                expect_model(value, text)
-        parts = [rows[f"part:{j}"] for j in range(len(data.keys)) if f"part:{j}" in rows]
-        assert len(parts) in (0, len(data.keys))
-        sums = [(parts, "head_output")] if parts else []
-        sums += [
-            ([rows[f"{part}residual"], rows[f"{part}output"]], f"{part}sum")
-            for part in ("", "ff_")
-            if f"{part}residual" in rows
-        ]
-        for terms, name in sums:
-            for column, total in zip(zip(*terms, strict=True), rows[name], strict=True):
-                added += 1
-                if not gives(sum(map(number, column)), total):
-                    wrong.append(f"{look}: {' + '.join(column)} is not {total}")
-    assert added, "no cells are wide enough for numbers"
-    assert not wrong, "\n".join(wrong)
-
-
-def written(strips: list[dict[str, list[str]]]) -> dict[str, list[str]]:
-    """The numbers that stand in the cells, by row, where the cells are wide enough for numbers."""
+def expect_columns(drawn: dict[str, Any], data: SublayerValues, look: Look) -> int:
+    """The numbers in the cells, where these are wide enough: of how many columns the number below is the sum."""
     rows: dict[str, list[str]] = {}
-    for strip in strips:
+    for strip in drawn["strips"]:
         assert len(strip["texts"]) in (0, len(strip["names"]))
         for name, text in zip(strip["names"], strip["texts"], strict=False):
             rows.setdefault(name, []).append(text)
-    return rows
+    expected = shown_by(data, look)
+    for name, texts in rows.items():
+        for text, value in zip(texts, expected[name], strict=True):
+            expect_model(value, text)
+    parts = [rows[f"part:{j}"] for j in range(len(data.keys)) if f"part:{j}" in rows]
+    assert len(parts) in (0, len(data.keys))
+    sums = [(parts, "head_output")] if parts else []
+    for part in ("", "ff_"):
+        if f"{part}residual" in rows:
+            sums.append(([rows[f"{part}residual"], rows[f"{part}output"]], f"{part}sum"))
+    added = 0
+    for terms, name in sums:
+        for column, total in zip(zip(*terms, strict=True), rows[name], strict=True):
+            assert gives(sum(map(number, column)), total), f"{' + '.join(column)} is not {total}"
+            added += 1
+    return added
 
 
-# ---- feed-forward and LayerNorm
+def expect_facts(drawn: dict[str, Any], data: SublayerValues, look: Look) -> None:
+    """How many units are active, and what LayerNorm does."""
+    facts = drawn["facts"]
+    assert facts.keys() == {"stage-residual", "stage-ffn", "stage-ffn_residual"}
+    hidden = data.ff_hidden[look.query]
+    firing = int((hidden > 0).sum())
+    assert int(facts["stage-ffn"]["firing"]) == firing
+    assert matching("inside.firing", count=firing, of=len(hidden)).search(facts["stage-ffn"]["text"])
+    for part, stage in (("", "residual"), ("ff_", "ffn_residual")):
+        read = getattr(data, f"{part}residual" if data.norm_first else f"{part}sum")[look.query].astype(float)
+        norm = getattr(data, f"{part}norm")[look.query].astype(float)
+        bare = (read - read.mean()) / np.sqrt(read.var() + data.norm_eps)
+        values = {"mean": read.mean(), "variance": read.var(), "after": norm.mean(), "kept": norm.var()}
+        fact = facts[f"stage-{stage}"]
+        for name, value in values.items():
+            assert float(fact[name]) == pytest.approx(value, rel=1e-4, abs=1e-5), name
+        before, spread, after, kept = values.values()
+        shown = re.findall(r"−?\d+\.\d+", fact["text"])
+        for value, text in zip((before, spread, bare.mean(), bare.var(), after, kept), shown, strict=True):
+            expect_model(value, text)
 
 
 @pytest.mark.parametrize("checkpoint", SENTENCES)
-def test_firing_units_and_what_layernorm_does_are_the_models(
-    drawn: dict[Look, dict[str, Any]], checkpoint: str
-) -> None:
-    for look in every_head(checkpoint):
-        data = of(look)
-        facts = drawn[look]["facts"]
-        assert facts.keys() == {"stage-residual", "stage-ffn", "stage-ffn_residual"}
-        hidden = data.ff_hidden[look.query]
-        firing = int((hidden > 0).sum())
-        assert int(facts["stage-ffn"]["firing"]) == firing
-        assert facts["stage-ffn"]["text"].startswith(f"{firing} of {len(hidden)} units fire")
-        for part, stage in (("", "residual"), ("ff_", "ffn_residual")):
-            read = getattr(data, f"{part}residual" if data.norm_first else f"{part}sum")[look.query].astype(float)
-            norm = getattr(data, f"{part}norm")[look.query].astype(float)
-            bare = (read - read.mean()) / np.sqrt(read.var() + data.norm_eps)
-            values = {"mean": read.mean(), "variance": read.var(), "after": norm.mean(), "kept": norm.var()}
-            fact = facts[f"stage-{stage}"]
-            for name, value in values.items():
-                assert float(fact[name]) == pytest.approx(value, rel=1e-4, abs=1e-5), (look, name)
-            before, spread, after, kept = values.values()
-            said = re.findall(r"−?\d+\.\d+", fact["text"])
-            for value, text in zip((before, spread, bare.mean(), bare.var(), after, kept), said, strict=True):
-                expect_model(value, text)
+def test_every_number_is_the_models_and_follows_from_those_that_are_shown(head: Head, checkpoint: str) -> None:
+    head.open(checkpoint)
+    added = 0
+    for seed, look in enumerate(each for each in LOOKS if each.checkpoint == checkpoint):
+        data, drawn = of(look), head.look(look)
+        with told(look):
+            expect_cells(drawn, data, look)
+            expect_table(drawn, data, look)
+            expect_facts(drawn, data, look)
+            added += expect_columns(drawn, data, look)
+        cells = some_of_every_name(shown_by(data, look), seed)
+        masked = np.flatnonzero(~data.allowed[look.query])[:1]
+        cells += [(name, int(j)) for j in masked for name in ("score", "mask", "weight")]
+        for answer in head.arithmetic(cells):
+            with told(look, answer):
+                expect_arithmetic(answer, data, look)
+    assert added, "no cells are wide enough for numbers"
 
 
 # ---- choosing: keys, steps, places
 
 
-def test_arrow_keys_move_through_a_strip_and_not_the_steps(visit: Visit) -> None:
-    page = Head(visit)
-    page.look(Look("toy", "cross", 1, 4, 3))
-    title, result = page.view.locator(".arithmetic-panel h3"), page.view.locator(".arithmetic-panel .result")
-    chosen = page.page.locator(".cell.chosen")
-    keys = page.view.locator("#stage-qkv svg.strips").nth(2)  # five keys of eight numbers
+def test_arrow_keys_move_through_a_strip_and_not_the_steps(head: Head) -> None:
+    head.open("toy")
+    head.look(Look("toy", "cross", 1, 4, 3))
+    title, result = head.view.locator(".arithmetic-panel h3"), head.view.locator(".arithmetic-panel .result")
+    chosen = head.page.locator(".cell.chosen")
+    keys = head.view.locator("#stage-qkv svg.strips").nth(2)  # five keys of eight numbers
     keys.locator(".cell").first.click()
-    expect(title).to_have_text("Key of ich, number 1")
+    expect(title).to_have_text(t("cell.k", token="ich", n=1))
     keys.focus()
     data = inside("toy", "cross", 1)
     for key, (token, i) in [
         ("ArrowRight", (0, 1)),
-        ("ArrowRight", (0, 2)),
-        ("ArrowLeft", (0, 1)),
         ("ArrowDown", (1, 1)),
         ("ArrowUp", (0, 1)),
         ("End", (0, 7)),
@@ -602,121 +558,120 @@ def test_arrow_keys_move_through_a_strip_and_not_the_steps(visit: Visit) -> None
         ("ArrowUp", (0, 0)),  # no row above, and no step either
         ("ArrowLeft", (0, 0)),
     ]:
-        page.page.keyboard.press(key)
-        expect(title).to_have_text(f"Key of {data.keys[token]}, number {i + 1}")
+        head.page.keyboard.press(key)
+        expect(title).to_have_text(t("cell.k", token=data.keys[token], n=i + 1))
         expect(chosen).to_have_count(1)
         expect(chosen).to_have_attribute("data-name", f"k:{token}")
         expect(chosen).to_have_attribute("data-index", str(i))
         expect_model(data.k[4, token, i], result.inner_text())
-        assert visit.step == 3, key
-    page.view.locator(".look .cell").nth(1).click()  # the table has buttons
+        assert head.visit.step == 3, key
+    head.view.locator(".look .cell").nth(1).click()  # the table has buttons
     expect(chosen).to_have_attribute("data-name", "score")
-    expect(title).to_have_text("a asks ich: score")
+    expect(title).to_have_text(t("cell.score", **{"from": "a", "to": "ich"}))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_steps_move_the_query_of_the_decoder_only(visit: Visit, kind: Kind) -> None:
-    page = Head(visit)
-    look = Look("toy", kind, 1, 4, 2)
-    page.look(look)
-    for step in (0, 4):
-        page.page.locator("#translation button").nth(step).click()
-        there = look._replace(query=2 if kind == "encoder" else step)
-        expect_cells(page.drawn(of(there).queries, there), of(there), there)
-    before = visit.step
-    page.view.locator(".queries button").nth(1).click()
-    page.drawn(of(look).queries, look._replace(query=1))
-    assert visit.step == (before if kind == "encoder" else 1)
+def test_steps_move_the_query_of_the_decoder_only(head: Head) -> None:
+    head.open("toy")
+    for kind in KINDS:
+        look = Look("toy", kind, 1, 4, 2)
+        head.look(look)
+        for step in (0, 4):
+            head.page.locator("#translation button").nth(step).click()
+            there = look._replace(query=2 if kind == "encoder" else step)
+            expect_cells(head.drawn(of(there).queries, there), of(there), there)
+        before = head.visit.step
+        head.view.locator(".queries button").nth(1).click()
+        head.drawn(of(look).queries, look._replace(query=1))
+        assert head.visit.step == (before if kind == "encoder" else 1)
+    head.look(Look("toy", "encoder", 1, 4, 2))
+    head.page.locator("#translation button").nth(4).click()
+    head.press("attention.which", t("kind.cross"))
+    there = Look("toy", "cross", 1, 4, 4)  # the query is the step again
+    head.drawn(of(there).queries, there)
 
 
-def test_the_decoders_query_is_the_step_again_after_a_look_at_the_encoder(visit: Visit) -> None:
-    page = Head(visit)
-    page.look(Look("toy", "encoder", 1, 4, 2))
-    page.page.locator("#translation button").nth(4).click()
-    page.press("Which attention", "Cross")
-    expect(page.view.locator(".say")).to_contain_text("(cross-attention)")
-    expect(page.view.locator(".queries button").nth(4)).to_have_attribute("aria-pressed", "true")
-
-
-def test_another_sentence_or_model_has_its_own_numbers(visit: Visit) -> None:
-    page = Head(visit)
+def test_another_sentence_or_model_has_its_own_numbers(head: Head) -> None:
+    head.open("toy")
     look = Look("toy", "encoder", 0, 2, 0)
-    page.look(look)
+    head.look(look)
     sentence = "ich möchte ein cola"
     bier, cola = of(look), of(look, sentence)
     assert not np.allclose(bier.k, cola.k)
-    page.arithmetic([("k:3", 0)])
-    visit.ask(sentence)
-    drawn = page.drawn(cola.queries, look)
+    head.arithmetic([("k:3", 0)])
+    head.visit.ask(sentence)
+    drawn = head.drawn(cola.queries, look)
     assert drawn["keys"] == [*cola.keys]
     expect_cells(drawn, cola, look)
-    expect(page.view.locator(".arithmetic-panel h3")).to_have_text("The arithmetic of a number")  # the old one is gone
-    (answer,) = page.arithmetic([("k:3", 0)])
+    expect(head.view.locator(".arithmetic-panel h3")).to_have_text(t("inside.arithmetic"))  # the old one is gone
+    (answer,) = head.arithmetic([("k:3", 0)])
     expect_arithmetic(answer, cola, look)
-    page.page.locator("#checkpoint").select_option("classroom")  # which knows these words too
+    head.page.locator("#checkpoint").select_option("classroom")  # which knows these words too
     there = look._replace(checkpoint="classroom")
     data = of(there, sentence)
-    expect(page.view.locator(".queries button")).to_have_text(data.queries)
-    expect_cells(page.look(there), data, there)
-    (answer,) = page.arithmetic([("k:3", 0)])  # a row of the other model's matrix
+    expect(head.view.locator(".queries button")).to_have_text(data.queries)
+    expect_cells(head.look(there), data, there)
+    (answer,) = head.arithmetic([("k:3", 0)])  # a row of the other model's matrix
     expect_arithmetic(answer, data, there)
+    head.page.locator("#checkpoint").select_option("toy")
+    head.visit.ask(SENTENCES["toy"])
 
 
-def test_an_answer_that_comes_late_is_not_shown(visit: Visit) -> None:
+ANSWERED = f"""async (question) => {{
+  const {{ askAboutRun }} = await import({script("core/server-cache.js")});
+  await askAboutRun("inside", {{}}, question); // was asked already: the page awaits the same answer
+  await new Promise(requestAnimationFrame);
+}}"""
+
+
+def test_an_answer_that_comes_late_is_not_shown(head: Head) -> None:
     """What is shown is what was asked for last."""
-    page = Head(visit)
-    held: list[Route] = []
+    head.open("toy")
+    page, held = head.page, list[Route]()
+    head.look(Look("toy", "cross", 0, 4, 1))
 
     def hold(route: Route) -> None:
         asked = (route.request.post_data or "").replace(" ", "")
         held.append(route) if '"layer":2' in asked else route.continue_()
 
-    visit.page.route(re.compile("/component_server"), hold)
-    page.press("Layer", "3")
-    page.press("Layer", "6")
-    look = Look(
-        "toy", "cross", 5, page.page.locator("#inside [aria-label=head] button").evaluate_all(PRESSED), visit.step
-    )
-    expect_cells(page.drawn(of(look).queries, look), of(look), look)
+    page.route(re.compile("/component_server"), hold)
+    head.press("layer", "3")
+    head.press("layer", "6")
+    look = Look("toy", "cross", 5, 4, 1)
+    expect_cells(head.drawn(of(look).queries, look), of(look), look)
     (route,) = held
     route.continue_()
-    page.page.evaluate(ANSWERED, [str(ROOT / "assets/js/core/server-cache.js"), {"kind": "cross", "layer": 2}])
-    expect_cells(page.drawn(of(look).queries, look), of(look), look)
+    page.evaluate(ANSWERED, {"kind": "cross", "layer": 2})
+    expect_cells(head.drawn(of(look).queries, look), of(look), look)
+    page.unroute_all()
 
 
-PRESSED = "all => all.findIndex((each) => each.ariaPressed === 'true')"
-ANSWERED = """async ([file, question]) => {
-  const { askAboutRun } = await import(new URL(`gradio_api/file=${file}`, document.baseURI));
-  await askAboutRun("inside", {}, question); // was asked already: the page awaits the same answer
-  await new Promise(requestAnimationFrame);
-}"""
-
-
-def test_on_a_phone_a_cell_opens_its_arithmetic_and_close_closes_it(visit: Visit) -> None:
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = Head(visit)
-    panel = page.view.locator(".arithmetic-panel")
-    expect(page.view.locator("rect.cell[data-name=q]")).to_have_count(8)
+def test_on_a_phone_a_cell_opens_its_arithmetic_and_close_closes_it(head: Head) -> None:
+    head.open("toy")
+    head.look(LOOKS[0])
+    head.page.set_viewport_size({"width": 390, "height": 844})
+    panel, cells = head.view.locator(".arithmetic-panel"), head.view.locator("rect.cell[data-name=q]")
+    expect(cells).to_have_count(8)
     expect(panel).to_be_hidden()
-    page.view.locator("rect.cell[data-name=q]").nth(3).click()
+    cells.nth(3).click()
     expect(panel).to_be_in_viewport()
     expect(panel.locator(".result")).to_be_visible()
-    assert page.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
-    panel.get_by_role("button", name="Close").click()
+    assert head.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    panel.get_by_role("button", name=t("close")).click()
     expect(panel).to_be_hidden()
+    head.page.set_viewport_size({"width": 1920, "height": 1080})
 
 
 # ---- shapes
 
 
-LESSONS = {  # the stop that draws it
-    "source_ids": "Words become ids",
-    "source_embedding": "Ids become vectors",
-    "memory": "The stack",
-    "target_ids": "Words become ids",
-    "target_embedding": "Ids become vectors",
-    "logits": "From vector to word",
-    "loss_logits": "The greedy loop, and teacher forcing",
+STOPS = {  # where it is drawn
+    "source_ids": "tokens",
+    "source_embedding": "embeddings",
+    "memory": "stack",
+    "target_ids": "tokens",
+    "target_embedding": "embeddings",
+    "logits": "logits",
+    "loss_logits": "loop",
 }
 STAGE_OF: dict[str, tuple[Kind, str]] = {
     "encoder_qkv": ("encoder", "qkv"),
@@ -729,60 +684,55 @@ STAGE_OF: dict[str, tuple[Kind, str]] = {
 
 
 @pytest.mark.parametrize("checkpoint", SENTENCES)
-def test_the_table_of_shapes_is_right(visit: Visit, checkpoint: str) -> None:
-    page = Head(visit, checkpoint)
+def test_the_table_of_shapes_is_right(head: Head, checkpoint: str) -> None:
+    head.open(checkpoint)
     config, seen = translator(checkpoint).checkpoint.model.config, run(checkpoint)
     lengths = len(seen.source), len(seen.decoder_input)
     paper = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
-    rows = page.view.locator(".shapes tbody tr")
-    expect(rows).to_have_count(len(shapes(config, *lengths)))
-    shown = rows.evaluate_all(
+    read = (
         "all => all.map((row) => [row.dataset.stage, row.querySelector('small')?.textContent ?? '', "
         "...[...row.querySelectorAll('td')].map((cell) => cell.textContent)])"
     )
-    assert shown == [
+    expected = [
         [here.stage, f" × {here.layers}" if here.layers > 1 else "", str(here.shape), str(there.shape)]
         for here, there in zip(shapes(config, *lengths), shapes(paper, *lengths), strict=True)
     ]
+    rows = head.view.locator(".shapes tbody tr")
+    expect(rows.first.locator("td").first).to_have_text(expected[0][2])
+    assert rows.evaluate_all(read) == expected
 
 
-def test_every_shape_leads_to_its_stage(visit: Visit) -> None:
-    page = Head(visit)
-    rows = page.view.locator(".shapes tbody tr")
+def test_every_shape_leads_to_its_stage(head: Head) -> None:
+    head.open("toy")
+    rows = head.view.locator(".shapes tbody tr")
     expect(rows.first).to_be_visible()
-    wrong = []
     for name in rows.evaluate_all("all => all.map((row) => row.dataset.stage)"):
-        visit.tab("inside")
+        head.visit.tab("inside")
         if name in STAGE_OF:
-            page.look(Look("toy", "decoder" if name.startswith(("encoder", "cross")) else "encoder", 1, 1, 1))
-        rows.and_(visit.page.locator(f"[data-stage={name}]")).get_by_role("button").click()
-        try:
-            expect_place(page, name)
-        except AssertionError as error:
-            wrong.append(f"{name}: {str(error).splitlines()[:3]}")
-    assert not wrong, "\n".join(wrong)
+            head.look(Look("toy", "decoder" if name.startswith(("encoder", "cross")) else "encoder", 1, 1, 1))
+        rows.and_(head.page.locator(f"[data-stage={name}]")).get_by_role("button").click()
+        with told(name):
+            expect_place(head, name)
 
 
-def expect_place(page: Head, name: str) -> None:
+def expect_place(head: Head, name: str) -> None:
     """Where a row of the table has led to."""
-    tab = page.page.locator("[role=tab][aria-selected=true]")
-    if name in LESSONS:
-        expect(tab).to_have_text("Lesson")
-        expect(page.page.locator("#stop-title")).to_contain_text(LESSONS[name], timeout=15_000)
-    elif name in STAGE_OF:
+    page, stack = head.page, "decoder" if name == "target_input" else "encoder"
+    if name in STAGE_OF:
         kind, stage = STAGE_OF[name]
         look = Look("toy", kind, 1, 1, 1)
-        page.drawn(of(look).queries, look)
-        expect(page.view.locator(f"#stage-{stage} h3")).to_be_in_viewport(timeout=15_000)
-    elif name.endswith("_attention"):
-        expect(tab).to_have_text("Attention")
-        kind_shown = name.removesuffix("_attention").capitalize()
-        expect(page.page.locator("#attention [aria-pressed=true]", has_text=kind_shown)).to_be_visible()
+        head.drawn(of(look).queries, look)
+        expect(head.view.locator(f"#stage-{stage} h3")).to_be_in_viewport()
+        return
+    tab = "lesson" if name in STOPS else "attention" if name.endswith("_attention") else "positions"
+    expect(page.locator(f"[role=tab][data-tab-id={tab}]")).to_have_attribute("aria-selected", "true")
+    if tab == "lesson":
+        expect(page.locator("#stop-title")).to_contain_text(t(f"lesson.{STOPS[name]}"))
+    elif tab == "attention":
+        chosen = page.locator(f"#attention button[value={name.removesuffix('_attention')}]")
+        expect(chosen).to_have_attribute("aria-pressed", "true")
     else:
-        expect(tab).to_have_text("Positions")
-        stack = "encoder" if name == "source_input" else "decoder"
-        shown = page.page.locator("#positions [aria-pressed=true]", has_text=f"{stack} input")
-        expect(shown).to_be_visible(timeout=15_000)
+        expect(page.locator(f"#positions button[value={stack}]")).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_tab_that_was_clicked_early_stays_open(visit: Visit) -> None:
@@ -794,195 +744,5 @@ def test_a_tab_that_was_clicked_early_stays_open(visit: Visit) -> None:
     for route in held:
         route.continue_()
     visit.page.locator("#checkpoint").wait_for()
-    expect(visit.page.get_by_role("tab", name="SublayerValues a head")).to_have_attribute("aria-selected", "true")
+    expect(visit.page.locator("[role=tab][data-tab-id=inside]")).to_have_attribute("aria-selected", "true")
     expect(visit.page.locator("#inside .stage")).to_have_count(len(STAGES))
-
-
-# ---- numbers.js by itself
-
-Case = tuple[str, list[Any]]
-RUN = """async ([file, cases]) => {
-  const numbers = await import(new URL(`gradio_api/file=${file}`, document.baseURI));
-  return cases.map(([name, args]) => {
-    try {
-      return numbers[name](...args);
-    } catch (error) {
-      return String(error);
-    }
-  });
-}"""
-
-
-def floats(tensor: torch.Tensor) -> list[Any]:
-    return tensor.tolist()
-
-
-def sums(chance: torch.Generator) -> Iterator[Case]:
-    """Rows times columns as a linear layer computes them: of every length and scale, with and without a bias."""
-    for n in (1, 2, 3, 8, 16, 64, 256):
-        for x, y in ((0.01, 0.05), (0.5, 0.5), (1, 3), (8, 0.2)):
-            for biased in (False, True):
-                a, b = torch.randn(n, generator=chance) * x, torch.randn(n, generator=chance) * y
-                a[torch.rand(n, generator=chance) < 0.2] = 0
-                bias = torch.randn(1, generator=chance) * y if biased else None
-                result = torch.nn.functional.linear(a, b[None], bias).item()
-                yield "products", [floats(a), floats(b), bias.item() if bias is not None else None, result]
-    ties = [
-        ([0.5, 0.125], [1, 1]),
-        ([1.5], [0.25]),
-        ([-0.5, -0.125], [1, 1]),
-        ([2.125, -2], [1, 1]),
-        ([0.0078125], [0.5]),
-    ]
-    zeros = [([0.0, 0.0], [1, -1]), ([1, -1], [1, 1]), ([-0.0004], [1]), ([1e-9, -1e-9], [1, 1]), ([-0.0], [3])]
-    for a_, b_ in ties + zeros:
-        yield "products", [a_, b_, None, float(np.dot(a_, b_))]
-    for a_, b_ in ((0.5, 0.125), (1.0049, -0.0001), (-0.125, -0.25), (0.004, 0.001), (0, 0), (-0.001, 0.001)):
-        yield "sum", [a_, b_, float(np.float32(a_) + np.float32(b_))]
-    for x in (0.01, 1, 20):
-        for a_, b_ in (torch.randn(20, 2, generator=chance) * x).tolist():
-            yield "sum", [a_, b_, float(np.float32(a_) + np.float32(b_))]
-
-
-def looks(chance: torch.Generator) -> Iterator[Case]:
-    """Whole rows of scores, of some of which the mask leaves a part."""
-    for d in (8, 16, 64):
-        for keys in (1, 2, 5, 12):
-            for scale in (0.3, 1, 2.5):
-                q, k = torch.randn(d, generator=chance) * scale, torch.randn(keys, d, generator=chance)
-                dots = (k.double() @ q.double()).tolist()
-                scores = (k @ q) / d**0.5
-                open_ = torch.rand(keys, generator=chance) < 0.7
-                open_[int(torch.randint(keys, (1,), generator=chance))] = True
-                weights = scores.masked_fill(~open_, float("-inf")).softmax(0)
-                yield "attentionColumns", [dots, d, floats(scores), floats(open_), floats(weights)]
-                heard, kept = floats(scores[open_]), floats(weights[open_])
-                yield from (("softmax", [heard, i, weight]) for i, weight in enumerate(kept))
-                yield from (("scaled", [dot, d, score]) for dot, score in zip(dots, floats(scores), strict=True))
-    for dot in (0.5, -0.5, 4.0196, 4.0204, -5.0996, 0.0196, 0):  # a quarter of the shown ones ends on 5
-        score = float(np.float32(dot / 4))
-        yield "scaled", [dot, 16, score]
-        yield "attentionColumns", [[dot], 16, [score], [True], [1.0]]
-    for alone in (19.5, -19.5):
-        yield "softmax", [[alone], 0, 1.0]
-    yield "attentionColumns", [[4.0] * 3, 16, [1.0] * 3, [True] * 3, floats(torch.full((3,), 1 / 3))]
-
-
-def norms(chance: torch.Generator) -> Iterator[Case]:
-    for spread in (0.05, 1, 4):
-        for middle in (0, 3):
-            row = torch.randn(64, generator=chance) * spread + middle
-            gain, bias = 1 + 0.3 * torch.randn(64, generator=chance), 0.2 * torch.randn(64, generator=chance)
-            result = torch.nn.functional.layer_norm(row, (64,), gain, bias)
-            wide = row.double()
-            deviation = float((wide.var(correction=0) + 1e-5).sqrt())
-            for i in range(0, 64, 8):
-                values = [row[i], wide.mean(), torch.tensor(deviation), gain[i], bias[i], result[i]]
-                yield (
-                    "normalised",
-                    [value.item() for value in values[:2]] + [deviation] + [v.item() for v in values[3:]],
-                )
-
-
-def columns(chance: torch.Generator) -> Iterator[Case]:
-    for rows in (2, 5, 9):
-        for width in (1, 8, 16):
-            for scale in (0.1, 0.5, 2):
-                parts = torch.randn(rows, width, generator=chance) * scale
-                yield "commonDigits", [floats(parts), floats(parts.sum(0))]
-    yield "commonDigits", [[[1.0034], [0.0015]], [1.0049]]  # 1.003 + 0.002 = 1.005: a half
-    yield "commonDigits", [[[0.125, 0.5], [0, 0.125]], [0.125, 0.625]]
-
-
-def expect_rounded(value: float, shown: str) -> None:
-    """Correctly, and a zero has no sign."""
-    assert rounded(value, shown) == number(shown), f"{value} is not {shown}"
-    assert number(shown) != 0 or "−" not in shown
-
-
-def check(name: str, args: list[Any], answer: Any) -> None:
-    """What numbers.js made of a case: the digits beside "=" are the rounded model's, and what the shown terms give."""
-    match name:
-        case "products":
-            a, b, bias, result = args
-            assert len(answer["terms"]) == len(a)
-            for pair, values in zip(answer["terms"], zip(a, b, strict=True), strict=True):
-                for shown, value in zip(pair, values, strict=True):
-                    expect_rounded(value, shown)
-            assert (answer["bias"] is None) == (bias is None)
-            terms = [number(x) * number(y) for x, y in answer["terms"]]
-            if bias is not None:
-                expect_rounded(bias, answer["bias"])
-                terms.append(number(answer["bias"]))
-            given = sum(terms, Decimal(0))
-        case "sum":
-            *parts, result = args
-            for shown, value in zip(answer["terms"], parts, strict=True):
-                expect_rounded(value, shown)
-            given = sum(map(number, answer["terms"]), Decimal(0))
-        case "scaled":
-            dot, d, result = args
-            expect_rounded(dot, answer["dot"])
-            assert answer["digits"] == len(answer["dot"].partition(".")[2])
-            given = number(answer["dot"]) / Decimal(d).sqrt()
-        case "softmax":
-            scores, index, result = args
-            assert answer["shifted"] == (not -5 <= max(scores) <= 10)
-            taken = max(scores) if answer["shifted"] else 0
-            for score, shown, power in zip(scores, answer["scores"], answer["powers"], strict=True):
-                expect_rounded(score - taken, shown)
-                assert gives(number(shown).exp(), power)
-            assert sum(map(number, answer["powers"])) == number(answer["total"])
-            given = number(answer["powers"][index]) / number(answer["total"])
-        case "normalised":
-            *parts, result = args
-            names = ("x", "mean", "deviation", "gain", "bias")
-            for each, value in zip(names, parts, strict=True):
-                expect_rounded(value, answer[each])
-            x, mean, deviation, gain, bias = (number(answer[each]) for each in names)
-            given = (x - mean) / deviation * gain + bias
-        case "attentionColumns":
-            check_look(*args, answer)
-            return
-        case "commonDigits":
-            parts, total = args
-            for i, value in enumerate(total):
-                if answer is not None:
-                    like = "0." + "0" * answer
-                    column = sum((rounded(part[i], like) for part in parts), Decimal(0))
-                    assert rounded(column, "0.00") == rounded(value, "0.00"), f"{column} is not {value}"
-            return
-    expect_rounded(result, answer["result"])
-    assert gives(given, answer["result"]), f"{given} is not {answer['result']}"
-
-
-def check_look(
-    dots: list[float], d: int, scores: list[float], open_: list[bool], weights: list[float], answer: dict[str, Any]
-) -> None:
-    for name, values in (("dots", dots), ("scores", scores), ("weights", weights)):
-        for value, shown in zip(values, answer[name], strict=True):
-            expect_rounded(value, shown)
-    for dot, score in zip(answer["dots"], answer["scores"], strict=True):
-        assert gives(number(dot) / Decimal(d).sqrt(), score), f"{dot} ÷ √{d} is not {score}"
-    powers = [number(score).exp() if may else Decimal(0) for score, may in zip(answer["scores"], open_, strict=True)]
-    for power, weight in zip(powers, answer["weights"], strict=True):
-        assert gives(power / sum(powers), weight)
-    assert gives(sum(map(number, answer["weights"]), Decimal(0)), answer["total"])
-    assert number(answer["total"]) == 1
-
-
-def test_whatever_is_shown_can_be_checked_with_a_pencil(visit: Visit) -> None:
-    chance = torch.Generator().manual_seed(1)
-    cases = [case for make in (sums, looks, norms, columns) for case in make(chance)]
-    page = visit.open()
-    answers = page.evaluate(RUN, [str(ROOT / "assets/js/core/numbers.js"), cases])
-    wrong = []
-    for (name, args), answer in zip(cases, answers, strict=True):
-        try:
-            assert not isinstance(answer, str), answer
-            check(name, args, answer)
-        except AssertionError as error:
-            wrong.append(f"{str(error).splitlines()[0]}: {name}({args}) -> {answer}"[:400])
-    assert not wrong, "\n".join(wrong)
-    found = [answer for (name, _), answer in zip(cases, answers, strict=True) if name == "commonDigits"]
-    assert found.count(None) < len(found) / 4  # most columns find digits that all can have

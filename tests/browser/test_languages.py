@@ -1,22 +1,18 @@
 """Three languages: every text comes from a catalogue, and choosing another one loses nothing of the visitor's place."""
 
-import re
-
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from transformer.inference.translator import Translator
 from transformer.storage.checkpoint import available_checkpoints
 
-from .catalogue import LOCALES
-from .conftest import Visit, place, script, visiting
+from .catalogue import LOCALES, matching, t
+from .conftest import Visit, place, visiting
 
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
 BIER = "Ich möchte ein Bier"
-PATIENCE = 20_000  # ms: Plotly is 5 MB to read, and the machine may be busy
 
-
-# ---- text that is in no catalogue ----
+# ---- text that is in no catalogue
 
 # Everything that a visitor can see or hear, less what stands in ⟦ ⟧, which may open in one node and close in another.
 STRAYS = r"""({ tokens, names, said }) => {
@@ -69,24 +65,8 @@ STRAYS = r"""({ tokens, names, said }) => {
     return found;
 }"""
 
-NAMES = [
-    "S",
-    "E",
-    "P",
-    "Q",
-    "K",
-    "V",
-    "SVG",
-    "PNG",
-    "cpu",
-    "Attention",
-    "bitte",
-    *available_checkpoints(),
-    *NATIVE.values(),
-]
+NAMES = ["S", "E", "P", "Q", "K", "V", "SVG", "PNG", "cpu", "Attention", "bitte"]
 SYMBOLS = ["softmax", "max", "e", "z", "t", "Σ"]  # in arithmetic and shapes: mathematics has one language
-
-
 HOVER = "node => Plotly.Fx.hover(node, { xval: 3, yval: node.data[0].z ? 2 : node.data[0].y[3] }, 'xy')"
 
 
@@ -96,11 +76,11 @@ class Reader:
     def __init__(self, visit: Visit) -> None:
         self.visit, self.page = visit, visit.page
         self.found: set[str] = set()
-        translators = [Translator.load(name, device="cpu").checkpoint for name in available_checkpoints()]
+        checkpoints = [Translator.load(name, device="cpu").checkpoint for name in available_checkpoints()]
         self.words = {
-            "tokens": [word for each in translators for word in each.src_vocab.words],
-            "said": [word for each in translators for word in each.tgt_vocab.words],
-            "names": [*NAMES, *SYMBOLS],
+            "tokens": [word for each in checkpoints for word in each.src_vocab.words],
+            "said": [word for each in checkpoints for word in each.tgt_vocab.words],
+            "names": [*NAMES, *SYMBOLS, *available_checkpoints(), *NATIVE.values()],
         }
         self.page.route("**/locales/en.json", self.wrap)
 
@@ -110,35 +90,24 @@ class Reader:
 
     def open(self, query: str = "") -> None:
         self.visit.open(query)
-        expect(self.page.locator("#translate")).to_have_text("⟦Translate⟧")  # the header speaks for Gradio's own parts
+        expect(self.page.locator("#translate")).to_have_text(f"⟦{t('sentence.translate')}⟧")  # Gradio's own part
 
     def look(self) -> None:
         self.found |= set(self.page.evaluate(STRAYS, self.words))
-
-    def read_translate(self) -> None:
-        self.visit.tab("translate")
-        self.look()
-        self.page.locator("#story [role=group]").last.get_by_role("button", name="2").click()
-        self.page.keyboard.press("End")
-        self.look()
 
     def read_attention(self) -> None:
         page = self.page
         self.visit.tab("attention")
         expect(page.locator("#silenced")).not_to_have_text("…")
-        for kind in ("encoder", "decoder", "cross"):
+        for kind, drawing in (("encoder", "table"), ("decoder", "lines"), ("cross", "heatmap")):
             page.locator(f"#attention button[value={kind}]").click()
-            for drawing in ("table", "lines", "heatmap"):
-                page.locator(f"#attention button[value={drawing}]").click()
-                self.look()
-            for cell in (".large rect[data-weight]", ".large rect.masked[data-look]"):
-                if page.locator(cell).count():  # nobody is masked in a sentence without padding
-                    page.locator(cell).first.hover()
-                    expect(page.locator("#attention .tip")).to_be_visible()
-                    self.look()
-        if page.locator("#gold").is_visible():
-            page.locator("#gold").click()
+            page.locator(f"#attention button[value={drawing}]").click()
             self.look()
+        for cell in (".large rect[data-weight]", ".large rect.masked[data-look]"):
+            if page.locator(cell).count():  # nothing is masked in a sentence without padding
+                page.locator(cell).first.hover()
+                expect(page.locator("#attention .tip")).to_be_visible()
+                self.look()
 
     def read_positions(self) -> None:
         page = self.page
@@ -146,15 +115,12 @@ class Reader:
         figures = page.locator("#positions .figure")
         for stack in ("decoder", "encoder"):
             page.locator(f"#positions button[value={stack}]").click()
-            count = len(page.evaluate(f"import({script('core/state.js')}).then(({{ state }}) => state.run.source)"))
-            if stack == "encoder":
-                expect(page.locator("#positions .card").last).to_contain_text(f"reads {count} vectors")
-            expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible(timeout=PATIENCE)
+            expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible()
             self.look()
         for i in range(4):
             figures.nth(i).evaluate(HOVER)
             expect(figures.nth(i).locator(".hoverlayer text").first).to_be_visible()
-            self.look()
+        self.look()
         titles = figures.locator(".xtitle, .ytitle, .annotation-text").all_text_contents()
         assert len(titles) >= 6
         assert [title for title in titles if not title.startswith("⟦")] == []
@@ -164,8 +130,7 @@ class Reader:
         self.visit.tab("inside")
         for kind in ("encoder", "decoder", "cross"):
             page.locator(f"#inside button[value={kind}]").click()
-            heading = page.locator("#inside .say")
-            expect(heading).to_contain_text(LOCALES["en"][f"inside.kind.{kind}"])
+            expect(page.locator("#inside .say")).to_contain_text(t(f"inside.kind.{kind}"))
             page.locator("#inside .strips").nth(9).wait_for()
             page.locator("#shapes tbody tr").first.wait_for()
             self.look()
@@ -184,16 +149,14 @@ class Reader:
         self.visit.tab("lesson")
         page.locator("#lesson .stops button").first.click()
         for stop in range(1, 15):
-            expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
+            expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))
             page.locator(".lesson-figure > *").first.wait_for()
-            self.look()
             page.keyboard.press("1" if stop % 2 else "r")
             expect(page.locator("#lesson .reveal")).to_be_visible()
-            self.look()
             if stop == 3:
                 page.locator(".lesson-figure .cell").first.dispatch_event("click")
                 expect(page.locator("#lesson .told")).to_be_visible()
-                self.look()
+            self.look()
             page.keyboard.press("PageDown")
 
     def read_break(self) -> None:
@@ -203,7 +166,6 @@ class Reader:
             summary.click()
         page.locator("#sweep").click()
         page.locator("#whatif .score[data-drop]").first.wait_for()
-        self.look()
         for i in range(page.locator(".starters button").count()):
             page.locator(".starters button").nth(i).click()
             expect(page.locator("#top .change")).to_have_count(1)
@@ -213,8 +175,6 @@ class Reader:
         page.locator("#breakit button[value=bugs]").click()
         for i in range(4, 14):  # those of training are read in test_bugs.py
             page.locator("#bugs nav button, #bugs ol button").nth(i).click()
-            page.locator("#bugs .choice").first.wait_for()
-            self.look()
             page.locator("#bugs .choice").first.click()
             expect(page.locator("#bugs .reveal")).to_be_visible()
             self.look()
@@ -226,16 +186,15 @@ class Reader:
 
     def read_header(self) -> None:
         page = self.page
+        page.locator("#checks[data-state='✓']").wait_for()
         for popover in ("#device", "#checks", "#home"):
             page.locator(f"{popover} summary").click()
             expect(page.locator(f"{popover} .popover")).to_be_visible()
             self.look()
-        page.locator("#checks[data-state='✓']").wait_for()
         page.locator("#share").click()
-        self.look()
         page.locator("#share-presenter").click()
         self.look()
-        page.locator(".examples button", has_text="word list").click()
+        page.locator(".examples button", has_text=t("offers.words")).click()
         expect(page.get_by_role("dialog")).to_be_visible()
         self.look()
         page.keyboard.press("Escape")
@@ -247,14 +206,17 @@ def reader(visit: Visit) -> Reader:
 
 
 def test_every_text_of_the_toys_page_is_in_the_catalogue(reader: Reader) -> None:
+    page = reader.page
     reader.open("?layer=99&tab=nope")
-    expect(reader.page.locator(".message")).to_contain_text("⟦layer⟧")
+    expect(page.locator(".message")).to_contain_text(f"⟦{t('link.layer')}⟧")
     reader.look()
     for sentence in ("ich trinke wasser", "", "x" * 600, "ein Bier möchte ich", "ich mochte ein cola", BIER):
         reader.visit.ask(sentence)
         reader.look()
+    page.locator("#story [role=group]").last.get_by_role("button", name="2").click()
+    page.keyboard.press("End")
+    reader.look()
     reader.read_header()
-    reader.read_translate()
     reader.read_attention()
     reader.read_positions()
     reader.read_inside()
@@ -265,18 +227,26 @@ def test_every_text_of_the_toys_page_is_in_the_catalogue(reader: Reader) -> None
 
 def test_every_text_of_the_classrooms_page_is_in_the_catalogue(reader: Reader) -> None:
     """Where it differs from the toy's: there are gold links, held-out sentences, named examples and a longer list."""
+    page = reader.page
+    page.set_viewport_size({"width": 390, "height": 844})
     reader.open("?checkpoint=classroom&language=xx")
-    expect(reader.page.locator("#translation")).to_contain_text("drunk")
+    buttons = page.locator(".tab-wrapper > :not([aria-hidden]) button:visible")  # the others are for measuring
+    assert {f"⟦{t('tab.translate')}⟧", f"⟦{t('tab.inside')}⟧"} <= set(buttons.all_inner_texts())
+    assert buttons.count() >= 5  # with those that do not fit, which Gradio puts into a menu of its own
+    named = "all => all.map(each => each.getAttribute('aria-label') ?? each.innerText)"
+    assert [name for name in buttons.evaluate_all(named) if not name.startswith("⟦")] == []
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(page.locator("#translation")).to_contain_text("drunk")
     reader.visit.ask("Heute habe ich ein Bier getrunkn")
     reader.look()
-    example = reader.page.locator(".examples button").nth(2)
+    example = page.locator(".examples button").nth(2)
     example.click()
-    expect(reader.page.locator("#sentence input")).to_have_value(example.get_attribute("title") or "")
+    expect(page.locator("#sentence input")).to_have_value(example.get_attribute("title") or "")
     reader.look()
     reader.read_header()
-    reader.read_translate()
     reader.read_attention()
-    reader.read_lesson()
+    page.locator("#gold").click()
+    reader.look()
     assert not reader.found, "\n".join(sorted(reader.found))
 
 
@@ -292,12 +262,10 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader
     page.locator("[data-file=csv]").click()
     expect(page.locator("#home [role=alert]")).to_be_visible()
     reader.look()
-    reader.visit.tab("positions")
-    expect(page.locator("#positions .hint").last).not_to_be_empty()
-    reader.look()
-    reader.visit.tab("inside")
-    expect(page.locator("#inside .say")).not_to_be_empty()
-    reader.look()
+    for tab, told in (("positions", ".hint >> nth=-1"), ("inside", ".say")):
+        reader.visit.tab(tab)
+        expect(page.locator(f"#{tab} {told}")).not_to_be_empty()
+        reader.look()
     reader.visit.tab("lesson")
     page.locator("#lesson .stops button").nth(3).click()
     expect(page.locator(".lesson-figure .hint")).to_be_visible()
@@ -305,29 +273,13 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader
     assert not reader.found, "\n".join(sorted(reader.found))
 
 
-def test_on_a_phone_the_tabs_are_in_the_visitors_language_too(reader: Reader) -> None:
-    """Those that do not fit as well, which Gradio puts into a menu of its own."""
-    reader.page.set_viewport_size({"width": 390, "height": 844})
-    reader.open()
-    buttons = reader.page.locator(".tab-wrapper > :not([aria-hidden]) button:visible")  # the others are for measuring
-    assert {"⟦Translate⟧", "⟦SublayerValues a head⟧"} <= set(buttons.all_inner_texts())
-    assert buttons.count() >= 5
-    named = "all => all.map(each => each.getAttribute('aria-label') ?? each.innerText)"
-    assert [name for name in buttons.evaluate_all(named) if not name.startswith("⟦")] == []
-
-
-# ---- choosing a language ----
+# ---- choosing a language
 
 
 def choose(page: Page, language: str) -> None:
     page.locator("#language").select_option(language)
     expect(page.locator("html")).to_have_attribute("lang", language)
-    expect(page.get_by_role("tab").first).to_have_text(LOCALES[language]["tab.translate"])
-
-
-def said(language: str, key: str) -> re.Pattern[str]:
-    """A text with anything in its places."""
-    return re.compile(".*".join(map(re.escape, re.split(r"\{\w+\}", LOCALES[language][key]))), re.DOTALL)
+    expect(page.get_by_role("tab").first).to_have_text(t("tab.translate", language))
 
 
 # In every tab some texts, and where they stand.
@@ -346,97 +298,84 @@ IN_TABS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("checkpoint", "sentence"), [("toy", "ich möchte ein Cola"), ("classroom", "Der Hund sieht den Mann")]
-)
-def test_another_language_is_chosen_at_once_and_remembered(visit: Visit, checkpoint: str, sentence: str) -> None:
-    page = visit.open(f"?checkpoint={checkpoint}&sentence={sentence}&tab=lesson&stop=12&kind=decoder&layer=2&head=3")
-    expect(page.locator("#sentence input")).to_have_value(sentence)
-    expect(page.locator("#stop-title")).to_contain_text("12 of 14")
+def test_another_language_is_chosen_at_once_and_remembered(visit: Visit) -> None:
+    sentence = "Der Hund sieht den Mann"
+    page = visit.open(f"?checkpoint=classroom&sentence={sentence}&tab=lesson&stop=12&kind=decoder&layer=2&head=3")
+    box = page.locator("#sentence input")
+    expect(box).to_have_value(sentence)
+    expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=12))
     page.locator("#translation button").nth(1).click()
     page.keyboard.press("r")
     expect(page.locator("#lesson .reveal")).to_be_visible()
-    page.locator("#sentence input").fill("ich")  # not asked for yet
+    box.fill("ich")  # not asked for yet
     before = place(page)
-    assert (before["run"], before["tab"], before["stop"]) == ([checkpoint, sentence], "lesson", 11)
-    assert (before["kind"], before["layer"], before["head"], before["step"]) == ("decoder", 1, 2, 1)
+    at = {"tab": "lesson", "stop": 11, "kind": "decoder", "layer": 1, "head": 2, "step": 1}
+    assert before == before | at | {"run": ["classroom", sentence]}
     page.evaluate("window.stayed = true")
-
     for language in ("zh-Hant", "zh-Hans"):
         choose(page, language)
         assert place(page) == before
-        assert page.get_by_role("tab").all_inner_texts() == [LOCALES[language][f"tab.{name}"] for name in IN_TABS]
-        expect(page.locator("#sentence input")).to_have_attribute("placeholder", LOCALES[language]["sentence.label"])
-        expect(page.locator("#sentence input")).to_have_value("ich")
-    for tab in IN_TABS if checkpoint == "classroom" else ("lesson",):
-        page.locator(f"[role=tab][data-tab-id={tab}]").click()
-        for where, key in IN_TABS[tab].items():
-            expect(page.locator(where).filter(has_text=said(language, key)).first).to_be_visible(timeout=PATIENCE)
+        assert page.get_by_role("tab").all_inner_texts() == [t(f"tab.{name}", language) for name in IN_TABS]
+        expect(box).to_have_attribute("placeholder", t("sentence.label", language))
+        expect(box).to_have_value("ich")
+    for tab, texts in IN_TABS.items():
+        visit.tab(tab)
+        for where, key in texts.items():
+            expect(page.locator(where).filter(has_text=matching(key, language)).first).to_be_visible()
+    visit.tab("lesson")
     assert place(page) == before
     assert page.evaluate("window.stayed")
 
     visit.open()
     expect(page.locator("html")).to_have_attribute("lang", language)
     expect(page.locator("#language")).to_have_value(language)
-    expect(page.get_by_role("tab").last).to_have_text(LOCALES[language]["tab.lesson"])
-
-
-def test_an_error_is_told_again_in_the_language_that_is_chosen(visit: Visit) -> None:
-    page = visit.open()
-    visit.ask("ich trinke wasser")
-    expect(page.locator(".message")).to_have_text(said("en", "error.unknown"))
-    choose(page, "zh-Hans")
-    expect(page.locator(".message")).to_have_text(said("zh-Hans", "error.unknown"))
-    expect(page.locator("#translation")).to_have_text("i want a beer . E")
+    expect(page.get_by_role("tab").last).to_have_text(t("tab.lesson", language))
 
 
 def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
     page = visit.open()
+    visit.ask("ich trinke wasser")
+    expect(page.locator(".message")).to_have_text(matching("error.unknown"))
     for language in ("zh-Hans", "zh-Hant", "en"):
         choose(page, language)
+        expect(page.locator(".message")).to_have_text(matching("error.unknown", language))
+        expect(page.locator("#translation")).to_have_text("i want a beer . E")
     page.locator("body").click(position={"x": 2, "y": 2})
-    for key, step in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("ArrowLeft", 0)):
         page.keyboard.press(key)
         assert visit.step == step
     page.keyboard.press("Space")
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.get_by_role("button", name=t("run.pause"))).to_be_visible()
     page.keyboard.press("Space")
-    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page.get_by_role("button", name=t("run.play"))).to_be_visible()
     visit.tab("lesson")
-    for stop in (1, 2, 3):
-        expect(page.locator("#stop-title")).to_contain_text(f"{stop} of 14")
+    for stop in (1, 2):
+        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))
         page.keyboard.press("PageDown")
     visit.tab("positions")
-    figure = page.locator("#positions .figure").nth(3)
-    expect(figure.locator(".heatmaplayer").first).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()
     visit.settle()
     visit.requests.clear()
     visit.ask("ich möchte ein Cola")
     expect(page.locator("#translation")).to_contain_text("coke")
-    expect(page.locator("#positions .card").last).to_contain_text("reads 5 vectors")
     visit.settle()
     asked = [request.rsplit("/gradio_api/")[-1].split("?")[0] for request in visit.requests]
     assert len([request for request in asked if request.startswith("run/")]) == 1
     assert asked.count("component_server/") == 2  # the checks, and the input of the new sentence
 
+    page.route("**/locales/zh-Hans.json", lambda route: route.abort())
+    page.reload()
+    page.locator("#language").select_option("zh-Hans")  # a catalogue that does not come leaves the page as it is
+    expect(page.locator("#language")).to_have_value("en")
+    expect(page.get_by_role("tab").first).to_have_text(t("tab.translate"))
+    choose(page, "zh-Hant")
 
-@pytest.mark.parametrize(
-    ("locale", "language"),
-    [("zh-TW", "zh-Hant"), ("zh-HK", "zh-Hant"), ("zh-CN", "zh-Hans"), ("de-DE", "en")],
-)
+
+@pytest.mark.parametrize(("locale", "language"), [("zh-HK", "zh-Hant"), ("zh-CN", "zh-Hans"), ("de-DE", "en")])
 def test_a_browser_is_answered_in_its_own_language(browser: Browser, url: str, locale: str, language: str) -> None:
     with visiting(browser, url, locale=locale) as visit:
         page = visit.open()
         expect(page.locator("html")).to_have_attribute("lang", language)
         expect(page.locator("#language")).to_have_value(language)
         expect(page.locator("#language option:checked")).to_have_text(NATIVE[language])
-        expect(page.get_by_role("tab").last).to_have_text(LOCALES[language]["tab.lesson"])
-
-
-def test_a_catalogue_that_does_not_come_leaves_the_page_as_it_is(visit: Visit) -> None:
-    page = visit.open()
-    page.route("**/locales/zh-Hans.json", lambda route: route.abort())
-    page.locator("#language").select_option("zh-Hans")
-    expect(page.locator("#language")).to_have_value("en")
-    expect(page.get_by_role("tab").first).to_have_text("Translate")
-    choose(page, "zh-Hant")
+        expect(page.get_by_role("tab").last).to_have_text(t("tab.lesson", language))
