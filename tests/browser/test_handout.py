@@ -7,6 +7,7 @@ import platform
 import re
 import struct
 from collections.abc import Iterator
+from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from transformer.web.api import lesson
 
 from .catalogue import matching, percent, t
 from .conftest import Visit, visiting
+from .test_inside import STAGES, gives, number
 
 A4, PRINTED = 794, 680  # px: the sheet, and what is left between margins of 15 mm
 
@@ -280,30 +282,20 @@ def test_the_handout_has_every_head_of_every_kind(handout: Handout, sheet: Page)
 
 
 def test_the_arithmetic_of_the_handout_adds_up(handout: Handout, sheet: Page) -> None:
-    case, run = handout.case, handout.run
-
-    def value(text: str | None) -> float:
-        return float((text or "").replace("−", "-"))
-
+    """That each of its numbers is the model's is tested where the page draws it, in test_inside.py."""
+    case = handout.case
     lines = sheet.locator(".arithmetic", has=sheet.locator(".term"))
     assert lines.count() == 3  # q · k, the head's sum, and what comes after Wᴼ
     for line in lines.all():
-        terms = line.locator(".term").evaluate_all(
-            "all => all.map(each => [each.dataset.a, each.dataset.b, each.innerText])"
-        )
-        total = sum(value(a) * value(b) for a, b, _ in terms)
-        for a, b, shown in terms:
-            assert [value(each.strip("()")) for each in shown.split(" × ")] == [value(a), value(b)]
-        for bias in line.locator(".bias").all():
-            total += value(bias.get_attribute("data-bias"))
-        result = line.locator(".result").inner_text()
-        assert f"{total:.{len(result.partition('.')[2])}f}".replace("-0.00", "0.00") == result.replace("−", "-")
-    row = run.attention.of(case.kind)[case.layer].weights[case.head, case.query]
+        terms = line.locator(".term").evaluate_all("all => all.map(({ dataset: { a, b } }) => [a, b])")
+        total = sum((number(a) * number(b) for a, b in terms), Decimal(0))
+        total += sum(number(bias.get_attribute("data-bias") or "") for bias in line.locator(".bias").all())
+        assert gives(total, line.locator(".result").inner_text())
+    row = handout.run.attention.of(case.kind)[case.layer].weights[case.head, case.query]
     weight = sheet.locator(".arithmetic", has_text="softmax").last.locator("xpath=following-sibling::p[1]")
-    assert value(weight.locator(".result").inner_text()) == pytest.approx(row.max(), abs=0.006)
-    stages = sheet.locator(".stage").evaluate_all("all => all.map(each => each.id)")
-    assert stages == [
-        f"stage-{name}" for name in ("qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual")
+    assert float(number(weight.locator(".result").inner_text())) == pytest.approx(row.max(), abs=0.006)
+    assert sheet.locator(".stage").evaluate_all("all => all.map(each => each.id)") == [
+        f"stage-{name}" for name in STAGES
     ]
     strips = sheet.locator(".stage svg").evaluate_all("all => all.map(each => each.querySelectorAll('rect').length)")
     assert len(strips) >= 12

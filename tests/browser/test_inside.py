@@ -18,7 +18,7 @@ from transformer.inference.attention_maps import KINDS, Kind
 from transformer.network.shapes import shapes
 
 from .catalogue import matching, t
-from .conftest import Visit, script, visiting
+from .conftest import Visit, place, script, visiting
 
 SENTENCES = {"toy": "Ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
 TEXTS = {"toy": "i want a beer . E", "classroom": "today i have drunk a cold beer . E"}
@@ -312,25 +312,20 @@ def expect_dot(line: dict[str, Any], a: np.ndarray, b: np.ndarray, bias: float |
 def expect_attention(lines: list[dict[str, Any]], data: SublayerValues, look: Look, j: int, asked: str) -> None:
     """From q · k to the weight, as far as was asked."""
     _, _, _, head, query = look
-    q, k = data.q[head, query], data.k[head, j]
+    q, k, d = data.q[head, query], data.k[head, j], data.head_dim
     open_, score, weight = data.allowed[query], data.scores[head, query, j], data.weights[head, query, j]
-    d = data.head_dim
     expect_dot(lines[0], q, k, None, float(k.astype(float) @ q))
-    if asked == "dot":
-        assert len(lines) == 1
-        return
-    ((shown, text),) = lines[1]["results"]
-    dot, width, quotient = numbers(lines[1]["text"])
-    assert dot == rounded(number(lines[0]["results"][0][0]), str(dot)), "the dot product that goes on is the one above"
-    assert (width, quotient, text) == (Decimal(d), number(shown), shown)
-    assert gives(dot / Decimal(d).sqrt(), shown)
-    expect_model(score, shown)
-    if asked == "score":
-        assert len(lines) == 2
-        return
-    assert ("−∞" in lines[2]["text"]) == (not open_[j])
-    if asked == "mask":
-        assert len(lines) == 3
+    if asked != "dot":
+        ((shown, text),) = lines[1]["results"]
+        dot, width, quotient = numbers(lines[1]["text"])
+        assert dot == rounded(number(lines[0]["results"][0][0]), str(dot)), "the dot product above goes on"
+        assert (width, quotient, text) == (Decimal(d), number(shown), shown)
+        assert gives(dot / Decimal(d).sqrt(), shown)
+        expect_model(score, shown)
+    if asked in ("mask", "weight"):
+        assert ("−∞" in lines[2]["text"]) == (not open_[j])
+    if asked != "weight":
+        assert len(lines) == ("dot", "score", "mask").index(asked) + 1
         return
     ((shown, text),) = lines[-1]["results"]
     assert text == shown
@@ -338,19 +333,16 @@ def expect_attention(lines: list[dict[str, Any]], data: SublayerValues, look: Lo
         assert (shown, weight) == ("0", 0)
         return
     terms, quotient_line = lines[3:]
-    heard = np.flatnonzero(open_)
-    assert len(terms["powers"]) == len(heard)
+    heard = np.flatnonzero(open_).tolist()
     for (power, exponent, text), i in zip(terms["powers"], heard, strict=True):
         expect_model(data.scores[head, query, i], exponent)
         assert gives(number(exponent).exp(), power)
         assert numbers(text) == [number(exponent)]
-    mine = heard.tolist().index(j)
-    powers = [number(power) for power, _, _ in terms["powers"]]
-    exponents = [number(exponent) for _, exponent, _ in terms["powers"]]
-    assert numbers(terms["text"]) == [exponents[mine], *exponents]
-    read = numbers(quotient_line["text"])
-    assert read == [powers[mine], *powers, powers[mine], sum(powers), number(shown)]
-    assert gives(powers[mine] / sum(powers), shown)
+    powers, exponents = ([number(each[i]) for each in terms["powers"]] for i in (0, 1))
+    power, exponent = powers[heard.index(j)], exponents[heard.index(j)]
+    assert numbers(terms["text"]) == [exponent, *exponents]
+    assert numbers(quotient_line["text"]) == [power, *powers, power, sum(powers), number(shown)]
+    assert gives(power / sum(powers), shown)
     expect_model(weight, shown)
 
 
@@ -664,75 +656,55 @@ def test_on_a_phone_a_cell_opens_its_arithmetic_and_close_closes_it(head: Head) 
 # ---- shapes
 
 
-STOPS = {  # where it is drawn
-    "source_ids": "tokens",
-    "source_embedding": "embeddings",
-    "memory": "stack",
-    "target_ids": "tokens",
-    "target_embedding": "embeddings",
-    "logits": "logits",
-    "loss_logits": "loop",
-}
-STAGE_OF: dict[str, tuple[Kind, str]] = {
-    "encoder_qkv": ("encoder", "qkv"),
-    "encoder_hidden": ("encoder", "ffn"),
-    "decoder_qkv": ("decoder", "qkv"),
-    "cross_q": ("cross", "qkv"),
-    "cross_kv": ("cross", "qkv"),
-    "decoder_hidden": ("decoder", "ffn"),
+PLACES: dict[str, dict[str, Any]] = {  # where each of them is drawn
+    "source_ids": {"tab": "lesson", "stop": 0},
+    "source_embedding": {"tab": "lesson", "stop": 1},
+    "source_input": {"tab": "positions", "stack": "encoder"},
+    "encoder_qkv": {"tab": "inside", "kind": "encoder"},
+    "encoder_attention": {"tab": "attention", "kind": "encoder"},
+    "encoder_hidden": {"tab": "inside", "kind": "encoder"},
+    "memory": {"tab": "lesson", "stop": 9},
+    "target_ids": {"tab": "lesson", "stop": 0},
+    "target_embedding": {"tab": "lesson", "stop": 1},
+    "target_input": {"tab": "positions", "stack": "decoder"},
+    "decoder_qkv": {"tab": "inside", "kind": "decoder"},
+    "decoder_attention": {"tab": "attention", "kind": "decoder"},
+    "cross_q": {"tab": "inside", "kind": "cross"},
+    "cross_kv": {"tab": "inside", "kind": "cross"},
+    "cross_attention": {"tab": "attention", "kind": "cross"},
+    "decoder_hidden": {"tab": "inside", "kind": "decoder"},
+    "logits": {"tab": "lesson", "stop": 12},
+    "loss_logits": {"tab": "lesson", "stop": 13},
 }
 
 
 @pytest.mark.parametrize("checkpoint", SENTENCES)
-def test_the_table_of_shapes_is_right(head: Head, checkpoint: str) -> None:
+def test_the_table_of_shapes_is_right_and_leads_to_each_stage(head: Head, checkpoint: str) -> None:
     head.open(checkpoint)
     config, seen = translator(checkpoint).checkpoint.model.config, run(checkpoint)
     lengths = len(seen.source), len(seen.decoder_input)
     paper = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
-    read = (
-        "all => all.map((row) => [row.dataset.stage, row.querySelector('small')?.textContent ?? '', "
-        "...[...row.querySelectorAll('td')].map((cell) => cell.textContent)])"
-    )
     expected = [
         [here.stage, f" × {here.layers}" if here.layers > 1 else "", str(here.shape), str(there.shape)]
         for here, there in zip(shapes(config, *lengths), shapes(paper, *lengths), strict=True)
     ]
     rows = head.view.locator(".shapes tbody tr")
     expect(rows.first.locator("td").first).to_have_text(expected[0][2])
+    read = (
+        "all => all.map((row) => [row.dataset.stage, row.querySelector('small')?.textContent ?? '', "
+        "...[...row.querySelectorAll('td')].map((cell) => cell.textContent)])"
+    )
     assert rows.evaluate_all(read) == expected
-
-
-def test_every_shape_leads_to_its_stage(head: Head) -> None:
-    head.open("toy")
-    rows = head.view.locator(".shapes tbody tr")
-    expect(rows.first).to_be_visible()
-    for name in rows.evaluate_all("all => all.map((row) => row.dataset.stage)"):
+    for name, there in PLACES.items() if checkpoint == "toy" else ():
         head.visit.tab("inside")
-        if name in STAGE_OF:
-            head.look(Look("toy", "decoder" if name.startswith(("encoder", "cross")) else "encoder", 1, 1, 1))
+        if name.endswith(("qkv", "hidden")):
+            head.look(Look("toy", "cross", 1, 1, 1))
         rows.and_(head.page.locator(f"[data-stage={name}]")).get_by_role("button").click()
-        with told(name):
-            expect_place(head, name)
-
-
-def expect_place(head: Head, name: str) -> None:
-    """Where a row of the table has led to."""
-    page, stack = head.page, "decoder" if name == "target_input" else "encoder"
-    if name in STAGE_OF:
-        kind, stage = STAGE_OF[name]
-        look = Look("toy", kind, 1, 1, 1)
-        head.drawn(of(look).queries, look)
-        expect(head.view.locator(f"#stage-{stage} h3")).to_be_in_viewport()
-        return
-    tab = "lesson" if name in STOPS else "attention" if name.endswith("_attention") else "positions"
-    expect(page.locator(f"[role=tab][data-tab-id={tab}]")).to_have_attribute("aria-selected", "true")
-    if tab == "lesson":
-        expect(page.locator("#stop-title")).to_contain_text(t(f"lesson.{STOPS[name]}"))
-    elif tab == "attention":
-        chosen = page.locator(f"#attention button[value={name.removesuffix('_attention')}]")
-        expect(chosen).to_have_attribute("aria-pressed", "true")
-    else:
-        expect(page.locator(f"#positions button[value={stack}]")).to_have_attribute("aria-pressed", "true")
+        expect(head.page.locator(f"[role=tab][data-tab-id={there['tab']}]")).to_have_attribute("aria-selected", "true")
+        assert place(head.page) == place(head.page) | there, name
+        if there["tab"] == "inside":
+            stage = "ffn" if name.endswith("hidden") else "qkv"
+            expect(head.view.locator(f"#stage-{stage} h3")).to_be_in_viewport()
 
 
 def test_a_tab_that_was_clicked_early_stays_open(visit: Visit) -> None:

@@ -4,7 +4,7 @@ import math
 import re
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from transformer.network.shapes import shapes
 from transformer.web.api.decoding import forced
 from transformer.web.api.runs import reference
 
+from . import conftest
 from .catalogue import percent, t
 from .conftest import Visit
 from .test_inside import LAST_BITS, Look, gives, number, numbers, shown_by
@@ -87,7 +88,6 @@ STOP = """async (stop) => {
     ids: all(".lesson-figure [data-id]", ({ dataset }) => Number(dataset.id)),
     heads: all(".lesson-figure [data-head]", ({ dataset }) => Number(dataset.head)),
     ways: all(".ways tbody tr", (line) => [...line.children].map((cell) => cell.textContent)),
-    said: all(".ways tbody td[data-said]", ({ dataset }) => dataset.said),
   };
 }"""  # noqa: E501
 
@@ -108,7 +108,7 @@ def stop(page: Page, n: int) -> dict[str, Any]:
 
 
 class Place(NamedTuple):
-    """From 0; what the shared link holds."""
+    """From 0; of what the page holds, what a stop asks about."""
 
     kind: str
     layer: int
@@ -118,12 +118,8 @@ class Place(NamedTuple):
 
 
 def place(page: Page) -> Place:
-    page.locator("#share").click()
-    asked = {
-        name: value for name, (value,) in parse_qs(urlsplit(page.locator(".share input").input_value()).query).items()
-    }
-    page.locator(".share input").blur()  # it has the focus where there is no clipboard, and the keys with it
-    return Place(asked["kind"], *(int(asked[name]) - 1 for name in Place._fields[1:]))
+    seen = conftest.place(page)
+    return Place(*(seen[name] for name in Place._fields))
 
 
 def named(tokens: tuple[str, ...], i: int) -> str:
@@ -131,8 +127,11 @@ def named(tokens: tuple[str, ...], i: int) -> str:
     return f"{tokens[i]} ({i + 1})" if tokens.count(tokens[i]) > 1 else tokens[i]
 
 
+Answer = tuple[str, dict[str, Any]]  # the right choice, and what its texts say
+
+
 class Answers:
-    """What every stop asks, from the model itself: the right choice, and what its texts say."""
+    """What every stop asks, from the model itself."""
 
     def __init__(self, checkpoint: str, sentence: str, at: Place) -> None:
         self.checkpoint, self.at = checkpoint, at
@@ -144,15 +143,15 @@ class Answers:
         self.layer = min(at.layer, self.config.num_encoder_layers - 1)
         self.data: SublayerValues = inspect_sublayer(self.model, self.run, "encoder", self.layer)
 
-    def tokens(self) -> tuple[str, dict[str, Any]]:
+    def tokens(self) -> Answer:
         count = len(self.run.source)
         return str(count), {"count": count, "words": count - self.run.source.count("P")}
 
-    def embeddings(self) -> tuple[str, dict[str, Any]]:
+    def embeddings(self) -> Answer:
         factor = f"{round(math.sqrt(self.config.d_model), 2):g}"
         return factor, {"word": self.word, "d_model": self.config.d_model, "factor": factor}
 
-    def positions(self) -> tuple[str, dict[str, Any]]:
+    def positions(self) -> Answer:
         count = max(5, len(self.run.source))
         rows = positional_encoding(count, self.config.d_model).astype(float)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -160,36 +159,36 @@ class Answers:
         right = t("lesson.positions.pair", a=1, b=2 if near >= far else count)
         return right, {"near": f"{near:.2f}", "far": f"{far:.2f}", "last": count}
 
-    def qkv(self) -> tuple[str, dict[str, Any]]:
+    def qkv(self) -> Answer:
         width = self.config.d_model // self.config.n_heads
         return str(width), {"d_model": self.config.d_model, "heads": self.config.n_heads, "width": width}
 
-    def scores(self) -> tuple[str, dict[str, Any]]:
+    def scores(self) -> Answer:
         scores = self.data.scores[self.at.head, self.query]
         key = int(scores.argmax())
         padding = "" if self.data.allowed[self.query, key] else t("lesson.scores.padding")
         places = {"word": self.word, "key": self.data.keys[key], "score": signed(scores[key]), "padding": padding}
         return named(self.data.keys, key), places
 
-    def softmax(self) -> tuple[str, dict[str, Any]]:
+    def softmax(self) -> Answer:
         weights, open_ = self.data.weights[self.at.head, self.query], int(self.data.allowed[self.query].sum())
         share = percent(weights.max())
         places = {"word": self.word, "key": self.data.keys[weights.argmax()], "share": share}
         return share, places | {"equal": percent(1 / open_), "open": open_, "masked": len(weights) - open_}
 
-    def heads(self) -> tuple[str, dict[str, Any]]:
+    def heads(self) -> Answer:
         words = [i for i, token in enumerate(self.run.source) if token != "P"]
         hardest = self.run.attention.encoder[self.layer].weights[:, words].max(axis=(1, 2))
         head = int(hardest.argmax()) + 1
         places = {"heads": len(hardest), "layer": self.layer + 1, "head": head, "share": percent(hardest.max())}
         return t("head_n", head=head), places
 
-    def residual(self) -> tuple[str, dict[str, Any]]:
+    def residual(self) -> Answer:
         own, change = (np.linalg.norm(row[self.query].astype(float)) for row in (self.data.residual, self.data.output))
         right = "own" if own >= change else "change"
         return t(f"lesson.residual.{right}"), {"word": self.word, "own": signed(own), "change": signed(change)}
 
-    def ffn(self) -> tuple[str, dict[str, Any]]:
+    def ffn(self) -> Answer:
         hidden = self.data.ff_hidden[self.query]
         firing = int((hidden > 0).sum())
         quarter = min(4, 1 + 4 * firing // len(hidden))
@@ -197,32 +196,32 @@ class Answers:
         wide = 2 * self.config.d_model * self.config.d_ff > 4 * self.config.d_model**2
         return t(f"lesson.ffn.quarter{quarter}"), places | {"most": t("lesson.ffn.most") if wide else ""}
 
-    def stack(self) -> tuple[str, dict[str, Any]]:
+    def stack(self) -> Answer:
         stream = residual_stream(self.model, self.run)["encoder"][:, self.query].astype(float)
         moves = np.linalg.norm(np.diff(stream, axis=0), axis=1)
         layer = int(moves.argmax()) + 1
         places = {"word": self.word, "layers": len(moves), "layer": layer, "distance": signed(moves.max())}
         return t("layer_n", layer=layer), places
 
-    def masked(self) -> tuple[str, dict[str, Any]]:
+    def masked(self) -> Answer:
         allowed = self.run.attention.decoder[0].allowed
         masked = int((~allowed).sum())
-        places = {"masked": masked, "count": len(allowed), "cells": allowed.size, "first": self.run.decoder_input[0]}
-        return str(masked), places
+        places = {"masked": masked, "count": len(allowed), "cells": int(allowed.size)}
+        return str(masked), places | {"first": self.run.decoder_input[0]}
 
-    def cross(self) -> tuple[str, dict[str, Any]]:
+    def cross(self) -> Answer:
         weights = self.run.attention.cross[self.at.layer].weights[self.at.head]
         step, key = (int(i) for i in np.unravel_index(weights.argmax(), weights.shape))
-        places = {"said": self.run.output[step], "read": self.run.decoder_input[step], "key": self.run.source[key]}
-        places |= {"layer": self.at.layer + 1, "head": self.at.head + 1, "step": step + 1}
-        return named(self.run.source, key), places | {"share": percent(weights.max())}
+        words = {"said": self.run.output[step], "read": self.run.decoder_input[step], "key": self.run.source[key]}
+        at = {"layer": self.at.layer + 1, "head": self.at.head + 1, "step": step + 1}
+        return named(self.run.source, key), words | at | {"share": percent(weights.max())}
 
-    def logits(self) -> tuple[str, dict[str, Any]]:
+    def logits(self) -> Answer:
         first, second = self.run.steps[self.at.step].candidates[:2]
-        places = {"words": len(self.model.checkpoint.tgt_vocab), "first": first.token, "second": second.token}
+        words = {"words": len(self.model.checkpoint.tgt_vocab), "first": first.token, "second": second.token}
         read = " ".join(self.run.decoder_input[: self.at.step + 1])
         shares = {"share": percent(first.probability), "second_share": percent(second.probability)}
-        return second.token, places | shares | {"read": read}
+        return second.token, words | shares | {"read": read}
 
     def ways(self) -> dict[str, Any]:
         """The likeliest word that is neither the model's own nor the right one is said; not at the last step."""
@@ -233,17 +232,12 @@ class Answers:
         slip = {"step": step, "word": others[0]}
         return forced({"checkpoint": self.checkpoint, "sentence": self.run.sentence, "slip": slip})
 
-    def loop(self) -> tuple[str, dict[str, Any]]:
+    def loop(self) -> Answer:
         ways = self.ways()
         slip, slipped = ways["slip"], ways["free"][ways["slip"]]
         wanted = [each["wanted"] for each in ways["teacher"]]
         said = [each["said"] for each in ways["free"]]
-        places = {
-            "step": slip + 1,
-            "slipped": slipped["said"],
-            "right_word": wanted[slip],
-            "free": " ".join(said),
-        }
+        places = {"step": slip + 1, "slipped": slipped["said"], "right_word": wanted[slip], "free": " ".join(said)}
         right = "yes" if wanted[slip + 1 :] == said[slip + 1 :] else "no"
         return t(f"lesson.loop.{right}"), places | {"chance": percent(slipped["probability"])}
 

@@ -13,7 +13,7 @@ from transformer import Translation, Translator, sinusoidal_positions
 from transformer.inference.attention_maps import KINDS, AttentionMap
 
 from .catalogue import matching, t
-from .conftest import Visit, script
+from .conftest import Visit, place, script
 
 BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SAID = {BIER: "i want a beer . E", COLA: "i want a coke . E"}
@@ -30,7 +30,7 @@ def go(visit: Visit, tab: str) -> Page:
     page = visit.page
     if page.url == "about:blank":
         visit.open()
-    if page.locator("#translation").inner_text() != SAID[BIER]:
+    if place(page)["run"] != ["toy", BIER]:
         visit.ask(BIER)
     visit.tab(tab)
     page.evaluate(f"(place) => import({script('core/state.js')}).then(({{ update }}) => update(place))", OPENING)
@@ -270,7 +270,7 @@ BAD: dict[str, str | re.Pattern[str]] = {
     "ein " * 50: "50",
     "x" * 10_000: "10,000",
     "<img src=x onerror=alert(1)>": "“<img”",
-    "<script>alert(1)</script>": "“<script”",
+    "<script>alert(1)</script>": "“<script>alert(1)</script>”",
     "{{constructor.constructor('alert(1)')()}} ${alert(1)}": "“{{constructor",
     "ich \u202emöchte": "U+202E",
     "ich \x07möchte": "U+0007",
@@ -351,7 +351,7 @@ def test_a_page_without_storage_has_its_header(visit: Visit) -> None:
     expect(page.locator("#device")).to_be_visible()
 
 
-def test_sixty_interactions_leave_nothing_behind(visit: Visit) -> None:
+def test_many_interactions_leave_nothing_behind(visit: Visit) -> None:
     page = visit.open()
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
@@ -376,9 +376,9 @@ def test_sixty_interactions_leave_nothing_behind(visit: Visit) -> None:
         metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
         return metrics["Nodes"], metrics["JSHeapUsedSize"] / 2**20
 
-    interact(12)  # what is loaded once is loaded now
+    interact(9)  # what is loaded once is loaded now
     nodes, heap = footprint()
-    interact(60)
+    interact(36)
     more_nodes, more_heap = footprint()
     assert more_nodes <= nodes * 1.1
     assert more_heap <= heap + 2
