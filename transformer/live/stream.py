@@ -208,7 +208,7 @@ def _card(job: Job, ended: dict[str, Any], scores: dict[str, Any]) -> str:
     for name, found in scores.items():
         if found:
             rows += [
-                (f"{name}: loss", f"{found['loss']:.4f} nats a token, over {found['sentences']} sentences"),
+                (f"{name}: loss", f"{found['loss']:.4f} nats per token, over {found['sentences']} sentences"),
                 (f"{name}: token accuracy, teacher-forced", f"{found['token_accuracy']:.1%}"),
                 (f"{name}: exact match, free-running", f"{found['exact_match']:.1%}"),
             ]

@@ -180,10 +180,10 @@ def _train(
     facts = {"training": f"{steps} in {seconds:.1f} s on {where}"}
     if corpus_batch and not after:
         facts["every sentence exactly right"] = exact_after
-    facts["last training loss"] = f"{progress.loss:.4f} nats a token"
+    facts["last training loss"] = f"{progress.loss:.4f} nats per token"
     if corpus_batch:
         result = evaluate(model, corpus_batch, start, end)
-        facts["loss without dropout"] = f"{result.loss:.4f} nats a token"
+        facts["loss without dropout"] = f"{result.loss:.4f} nats per token"
         facts["token accuracy, teacher-forced"] = f"{result.token_accuracy:.1%}"
         facts["exact match, free-running"] = f"{result.exact_match:.1%}"
     return facts

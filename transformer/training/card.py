@@ -1,4 +1,4 @@
-"""What a checkpoint's card says: how it was made, what it scores, and what its maps show."""
+"""The card of a checkpoint: how it was made, its scores, and figures of its maps."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -11,18 +11,18 @@ from ..inference.translator import MAX_CHARACTERS, Translator
 from ..storage.checkpoint import Checkpoint
 from .evaluation import Scores, scores_table
 
-SAMPLE = 200  # sentences, where a corpus has more than one can draw maps of
+SAMPLE = 200  # held-out sentences whose maps are measured
 
 
 @dataclass(frozen=True)
 class MapFigures:
-    """What the maps of a corpus's sentences look like, from the decodings that translate them.
+    """Figures of the attention maps of a corpus's sentences, from free-running decoding.
 
     Attributes:
-        entropy: kind -> a mean over sentences, heads and rows a layer, nats.
-        from_uniform: kind -> a layer's largest distance of any head from looking at every allowed key alike.
-        telling: the largest weight that any cross-attention head puts on the source word that decides a target word
-            (bier for beer) when it says that word; the smallest over the corpus. None where no word is said to decide.
+        entropy: kind -> per layer the mean over sentences, heads and rows, nats.
+        from_uniform: kind -> per layer the largest difference of any head from uniform attention over the allowed keys.
+        telling: the largest weight of any cross-attention head on the source word that decides a target word (bier for
+            beer) when that word is predicted; the smallest over the corpus. None if the corpus names no such words.
     """
 
     entropy: dict[str, list[float]]
@@ -75,7 +75,7 @@ def write_card(
     Args:
         facts: figures of the training run.
         scores: on the held-out sets, if there are any.
-        tried: a table of other sizes and schedules that were measured, with its own heading.
+        tried: a table of other sizes and schedules, with its own heading.
     """
     figures, config = map_figures(checkpoint, corpus), checkpoint.model.config
     weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
@@ -94,25 +94,24 @@ def write_card(
     ]
     if scores:
         lines += [
-            "On sentences that it never saw. AER is the alignment error rate of cross-attention: each target word",
-            "points at the source word that it looks at hardest while the reference is said; 0 is all right.",
-            "`make evaluate` prints this table again.",
+            "On held-out sentences. AER is the alignment error rate of cross-attention under teacher forcing: each target",
+            "word is aligned to the source word with the highest weight; 0 is perfect. `make evaluate` prints this table.",
             "",
             scores_table(scores),
             "",
-            f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats;",
-            "looking at n words alike would be ln n.",
+            f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats; uniform",
+            "attention over n words would be ln n.",
         ]
     else:
         uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
         which = "all its" if len(corpus.pairs) == corpus.size else f"its first {len(corpus.pairs)}"
         lines += [
-            f"Its maps, over the free-running decoding of {which} sentences. Entropy in nats; spreading over all",
-            f"source words alike would be {uniform:.2f}.",
+            f"Its maps, over the free-running decoding of {which} sentences. Entropy in nats; uniform",
+            f"attention over all source words would be {uniform:.2f}.",
         ]
-    lines[-1] += " *From uniform*: how far a layer's most decided head"
+    lines[-1] += " *From uniform*: the largest difference of any head of"
     lines += [
-        "is, at most, from looking at all that it may look at alike.",
+        "the layer from uniform attention over the allowed keys.",
         "",
         "| | " + " | ".join(f"layer {i}" for i in range(1, depth + 1)) + " |",
         "| --- |" + " --- |" * depth,
@@ -122,11 +121,11 @@ def write_card(
         lines.append(f"| {kind}: from uniform | " + " | ".join(f"{v:.2f}" for v in figures.from_uniform[kind]) + " |")
     if figures.telling is not None:
         words = ", ".join(f"{target} → {source}" for target, source in corpus.deciding_words.items())
-        lines += ["", f"Largest weight of any cross-attention head on the word that decides ({words}), the smaller"]
-        lines += [f"of the sentences: {figures.telling:.2f}."]
+        lines += ["", f"Largest weight of any cross-attention head on the deciding word ({words}), the smaller of the"]
+        lines += [f"sentences: {figures.telling:.2f}."]
     if tried:
         lines += ["", tried.strip()]
-    # The switch is named only where it is off: the shipped cards, signed with their weights, are older than it.
+    # Named only if it is off: the shipped cards are older than this switch.
     shape = {k: v for k, v in asdict(config).items() if (k, v) != ("positional_encoding", True)}
     lines += ["", "Configuration: " + ", ".join(f"{k} {v}" for k, v in shape.items()) + ".", ""]
     return "\n".join(lines)

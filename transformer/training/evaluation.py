@@ -160,7 +160,7 @@ def scores_table(scores: dict[str, Scores]) -> str:
 def speed(scores: dict[str, Scores]) -> str:
     """The decoding speed over all sets."""
     seconds = sum(s.seconds for s in scores.values())
-    return f"{sum(s.sentences for s in scores.values()) / seconds:,.0f} sentences a second"
+    return f"{sum(s.sentences for s in scores.values()) / seconds:,.0f} sentences per second"
 
 
 def score_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, Scores]:
