@@ -35,7 +35,7 @@ def sampled(split: str) -> tuple[Sentence, ...]:
 @cache
 def large_training_sample() -> tuple[Sentence, ...]:
     """Enough for every word to occur."""
-    return sample("", 5000)
+    return sample("", 3500)
 
 
 def is_reserved(noun: str, adjective: str, verb: str) -> bool:
