@@ -16,7 +16,7 @@ from transformer import Translator
 from transformer.live.plan import DEFAULTS
 from transformer.storage.portable import save_portable
 
-from ..storage.test_portable import packed
+from ..models import packed
 from ..visitors import Page, Question, Visitor
 from .conftest import ROOT, Server, until
 

@@ -22,7 +22,7 @@ from transformer.storage.portable import save_portable
 from transformer.web.server.mcp_tools import MAX_VALUES
 from transformer.web.server.request_limits import MAX_BODY
 
-from ..storage.test_portable import packed
+from ..models import packed
 from .conftest import LAPTOP, PATIENCE, ROOT, Server, Visit, until
 from .proxy import Proxy
 

@@ -22,7 +22,7 @@ from transformer.live.plan import CORPUS_NAMES, DEFAULTS, PAPER, REAL, SCHEDULES
 from transformer.network.config import validate_field_types
 from transformer.training import TrainingConfig
 
-from ..storage.test_portable import json_values
+from ..models import json_values
 
 LIMITS = Limits()
 OWN = [["Guten Morgen!", "Good morning!"], ["Wie geht es dir?", "How are you?"], ["Danke", "Thanks a lot."]]

@@ -16,7 +16,7 @@ from transformer.live import snapshots as film
 from transformer.live.snapshots import MAX_SNAPSHOTS, Snapshot, SnapshotRecorder
 from transformer.storage.checkpoint import Checkpoint
 
-from ..storage.test_checkpoint import small
+from ..models import small
 
 WATCH, RIGHT = "wort1 wort2 wort0", "wort3 wort4"
 

@@ -14,7 +14,7 @@ from transformer.live.job import Job
 from transformer.storage.portable import save_portable
 from transformer.web.sessions import training_queue
 
-from ..storage.test_portable import packed
+from ..models import packed
 
 
 class FakeWorker:

@@ -17,7 +17,7 @@ from transformer.web.api import training as train
 from transformer.web.api.training import SHOWN_WORDS
 
 from ...live.test_plan import question, questions
-from ...storage.test_portable import json_values
+from ...models import json_values
 
 
 @pytest.fixture(autouse=True)

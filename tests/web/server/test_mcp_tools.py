@@ -13,7 +13,7 @@ from transformer.inference.translator import positional_encoding
 from transformer.web.server import mcp_tools
 from transformer.web.server.settings import Settings
 
-from ...storage.test_portable import json_values
+from ...models import json_values
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])

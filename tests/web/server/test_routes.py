@@ -28,7 +28,7 @@ from transformer.web.sessions.training_queue import BusyError, Event, Events, Tr
 
 from ...live.test_plan import question
 from ...live.test_stream import TINY
-from ...storage.test_portable import json_values, packed
+from ...models import json_values, packed
 from ..loop import async_test, until
 from ..workers import FakeWorker, fake_workers
 

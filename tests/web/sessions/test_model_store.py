@@ -22,7 +22,7 @@ from transformer.web.sessions.model_store import (
     is_own_model,
 )
 
-from ...storage.test_portable import of_pairs, packed
+from ...models import of_pairs, packed
 
 PORTABLE = packed()
 NUMBERS = itertools.count()

@@ -1,0 +1,48 @@
+"""Small models as checkpoints and as portable files, and any JSON."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from transformer import Vocabulary
+from transformer.data import uploaded_corpus
+from transformer.storage.checkpoint import Checkpoint
+from transformer.storage.portable import PortableModel
+
+from .networks import network
+
+TRAINING = {"steps": 3, "learning_rate": 0.001, "schedule": "constant", "seed": 42, "held_out_pairs": 0}
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def small(word: str = "wort", **fields: Any) -> Checkpoint:
+    """A random network with words."""
+    model = network(**fields)
+    src_vocab = Vocabulary(("P", *(f"{word}{i}" for i in range(10))))
+    tgt_vocab = Vocabulary(("P", "S", "E", *(f"{word}{i}" for i in range(model.config.tgt_vocab_size - 3))))
+    return Checkpoint(model, src_vocab, tgt_vocab, source_length=5, output_limit=7)
+
+
+def packed(pad_source: bool = True, **fields: Any) -> PortableModel:
+    """The same with everything that a file holds."""
+    return PortableModel(
+        checkpoint=Checkpoint(**(vars(small(**fields)) | {"pad_source": pad_source})),
+        name="Mein Modell",
+        corpus="own",
+        pairs=(("wort1 wort2", "wort2 wort1"), ("übung !", "“quoted” .")),
+        training=TRAINING,
+        card="# Mein Modell\n\nSays “nothing”.\n",
+    )
+
+
+def of_pairs(*pairs: tuple[str, str]) -> PortableModel:
+    """A model of a visitor's own pairs, with their vocabularies."""
+    corpus = uploaded_corpus(pairs)
+    sizes = {"src_vocab_size": len(corpus.src_vocab), "tgt_vocab_size": len(corpus.tgt_vocab)}
+    model = network(d_model=2, n_heads=1, num_encoder_layers=1, num_decoder_layers=1, max_len=200, **sizes)
+    checkpoint = Checkpoint(model, corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, output_limit=91)
+    return PortableModel(checkpoint, "big", "own", corpus.pairs, {}, "")
