@@ -63,12 +63,6 @@ def other(folder: Path) -> Path:
     return folder / "other.safetensors"
 
 
-@pytest.fixture
-def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No network may be built, which would allocate memory."""
-    monkeypatch.setattr(portable, "Transformer", pytest.fail)
-
-
 def refusal(file: Path, max_parameters: int = 2**31) -> tuple[str, dict[str, Any]]:
     """Key and values of the message, which is one visible sentence without a path of the server."""
     with pytest.raises(PortableError) as error:
@@ -302,22 +296,7 @@ def test_weights_of_another_program_are_refused(other: Path) -> None:
         refusal(other)
 
 
-ABOUTS: list[Any] = [
-    None,
-    5,
-    [],
-    {},
-    "",
-    "null",
-    "5",
-    "[]",
-    "{",
-    '"x"',
-    "{}",
-    "[" * 10**5,
-    '{"a": "\\ud800"}',
-    "1" * 5000,
-]
+ABOUTS: list[Any] = [None, 5, [], {}, "", "null", "5", "[]", "{", '"x"', "{}", "[" * 10**5, '{"a": "\\ud800"}']
 ENTRIES: list[Any] = [[], [[]], 5, "about", {}, {"about": "{}"}, {"digest": "0" * 64}]
 ENTRIES += [{"about": about, "digest": ""} for about in ABOUTS]
 TEXTS = ["[" * 100_000, '{"a":' * 100_000, "1" * 5000, "nul", *map(json.dumps, ENTRIES)]
@@ -442,7 +421,9 @@ def test_the_longest_sentences_have_100_words(saved: Path, other: Path) -> None:
 
 
 WORDS: list[Any] = ["two words", " wort0", "wort0\n", "\u3000", "", "in\u200bvisible", "\0", "\x1b[31m", "\u202eab"]
-WORDS += ["\ud800", "x" * 2001, 3, None, ["wort"], "wort1"]
+WORDS += ["\ud800", "x" * 2001, 3, None, ["wort"], "a"]
+SETTINGS: list[Any] = [None, [], {}, "x" * 41, "\0", float("nan"), float("inf"), 10**4000, 2**64]
+SENTENCES: list[Any] = [5, None, ["b"], {}, "", " ", "!", "\0", "\ud800", "b\u200b", "b" * 2001]
 OTHERS: dict[str, list[Any]] = {
     "source_words": ["P", "Pabcdefghij", {"P": 1}, 5, None, [], *(["P", word, *"abcdefghi"] for word in WORDS)],
     "target_words": [["P", *"abcdefghijkl"], ["P", "S", *"abcdefghijk"], ["P", "S", "E"], None],
@@ -453,14 +434,11 @@ OTHERS: dict[str, list[Any]] = {
     "corpus": ["", "tao", "../toy", 5, None, [], ["toy"], {}],
     "card": ["x" * 50_001, "\0", "\u200b", "\ud800", 5, None, [], {}],
     "model": [None, [], [["d_model", 16]], "model", 5, {}],
-    "training": [
-        *(None, 5, "x", [], [["seed", 1]], {"\0": 1}, {"x" * 41: 1}),
-        *({"seed": each} for each in (None, [], {}, "x" * 41, "\0", float("nan"), float("inf"), 10**4000, 2**64)),
-    ],
+    "training": [None, 5, "x", [], [["seed", 1]], {"\0": 1}, {"x" * 41: 1}, *({"seed": each} for each in SETTINGS)],
     "pairs": [
         *(None, 5, True, "", "ab", [], {}, {"ab": 1}, [None], [5], ["ab"], [{}], [{"a": 1, "b": 2}], [[]], [["a"]]),
-        *([["a", each]] for each in (5, None, ["b"], {}, "", " ", "!", "\0", "\ud800", "b\u200b", "b" * 2001)),
         *([["a", "b", "c"]], ["a", "b"], [["", "b"]], [["...", "b"]], [["a", "b"]] * 10_001),
+        *([["a", each]] for each in SENTENCES),
     ],
 }
 
