@@ -24,7 +24,9 @@ from transformer.network.config import TransformerConfig
 from transformer.network.shapes import shapes
 from transformer.storage.checkpoint import available_checkpoints
 from transformer.web.api import runs as handlers
+from transformer.web.page import TABS as PAGE_TABS
 from transformer.web.page import build
+from transformer.web.schema import page_schema
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets/locales"
@@ -50,9 +52,7 @@ OTHERS = LANGUAGES[1:]
 
 
 def test_the_page_offers_the_catalogues_that_there_are() -> None:
-    offered = re.search(r"LANGUAGES = \{(.+?)\}", (ROOT / "assets/js/core/i18n.js").read_text("utf-8"))
-    assert offered is not None
-    assert re.findall(r'([\w-]+)"?: "', offered[1]) == list(LANGUAGES)
+    assert page_schema(PAGE_TABS)["languages"] == list(LANGUAGES)
     assert {path.stem for path in LOCALES.glob("*.json")} == set(LANGUAGES)
 
 

@@ -2,7 +2,7 @@
 
 import { checkpointFromAddress, modelAddress, models } from "../net/models.js";
 import { formatChanges, parseChanges } from "./changes.js";
-import { LANGUAGES, language } from "./i18n.js";
+import { language } from "./i18n.js";
 import { schema } from "./schema.js";
 import { state, update } from "./state.js";
 
@@ -52,7 +52,7 @@ function parseParameter({ kind, choices = [], min = 0, max = 0, step }, text) {
   if (kind === "choice") return choices.includes(text) ? text : null;
   if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
   if (kind === "switch") return ["yes", "no"].includes(text) ? text === "yes" : null;
-  if (kind === "language") return Object.hasOwn(LANGUAGES, text) ? text : null;
+  if (kind === "language") return schema.languages.includes(text) ? text : null;
   if (kind === "mistake") {
     const [, place, word] = text.match(/^([1-9]\d{0,3})\.(.{1,100})$/s) ?? [];
     return place ? { step: Number(place) - 1, word } : null;

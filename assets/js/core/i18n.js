@@ -1,96 +1,123 @@
 // What the page says, in the visitor's language. Every text is in assets/locales, one file a language.
 
 import { parts, percentText, percentTexts, withPlurals } from "./message-format.js";
+import { schema } from "./schema.js";
 
-export const LANGUAGES = { en: "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文" };
+/** @import { Message, Place, Places } from "./types.d.ts" */
+
+/** The languages of the page, each by its own name. @type {Record<string, string>} */
+export const LANGUAGES = Object.fromEntries(
+  schema.languages.map((name) => [name, new Intl.DisplayNames(name, { type: "language" }).of(name) ?? name]),
+);
 const KEPT = "attention-bitte-language";
 
+/** @type {Record<string, string>} */
 let catalogue = {};
-let formats = null; // made once, because toLocaleString looks its language up every time
-export let language = null;
+export let language = "en"; // until a catalogue has come
+let formats = formatsOf(language); // made once, because toLocaleString looks its language up every time
 
-/** Speak another language from now on: every part of the page is mounted anew (see core/mount.js). */
+/** Speak another language from now on: every part of the page is mounted again (see core/mount.js). @param {string} name */
 async function speak(name) {
   const answer = await fetch(new URL(`../../locales/${name}.json`, import.meta.url));
   if (!answer.ok) throw new Error(`no catalogue of ${name}`);
   catalogue = await answer.json();
   language = name;
-  const spelled = name === "en" ? "en-GB" : name; // whose lists have no comma before "and"
-  formats = {
-    number: new Intl.NumberFormat(spelled),
-    percents: [0, 1, 2].map((digits) => rounded(spelled, digits)),
-    plurals: new Intl.PluralRules(spelled),
-    lists: new Intl.ListFormat(spelled),
-  };
+  formats = formatsOf(name);
   document.documentElement.lang = name;
   document.dispatchEvent(new Event("language:spoken"));
 }
 
-const rounded = (name, digits) =>
-  new Intl.NumberFormat(name, { style: "percent", minimumFractionDigits: digits, maximumFractionDigits: digits });
+/** @param {string} name */
+function formatsOf(name) {
+  const locale = name === "en" ? "en-GB" : name; // whose lists have no comma before "and"
+  const percent = (/** @type {number} */ digits) =>
+    new Intl.NumberFormat(locale, { style: "percent", minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return {
+    number: new Intl.NumberFormat(locale),
+    percents: [0, 1, 2].map(percent),
+    plurals: new Intl.PluralRules(locale),
+    lists: new Intl.ListFormat(locale),
+  };
+}
 
+/** @param {string} key */
 export const hasText = (key) => Object.hasOwn(catalogue, key);
 
-/** A text with its {places} filled, as nodes and strings in the order that this language puts them in. */
+/**
+ * A text with its {places} filled, as nodes and strings in the order that this language puts them in.
+ * @param {string} key @param {Places} places
+ * @returns {(string | Node)[]}
+ */
 export function nodes(key, places = {}) {
-  const placed = new Set(); // a node stands in one place: where it is named again, a copy does
-  const place = (name) => {
-    const value = filled(places[name]);
-    const taken = placed.has(value) || value.parentNode;
+  /** @type {Set<string | Node>} */
+  const placed = new Set();
+  const once = (/** @type {string | Node} */ value) => {
+    if (!(value instanceof Node)) return value;
+    const isTaken = placed.has(value) || value.parentNode; // where it is named again, a copy stands
     placed.add(value);
-    return taken && value instanceof Node ? value.cloneNode(true) : value;
+    return isTaken ? value.cloneNode(true) : value;
   };
   return parts(withPlurals(catalogue[key], places, formats.plurals))
-    .flatMap((part, i) => (i % 2 ? place(part) : part))
+    .flatMap((part, i) => (i % 2 ? filled(places[part]).map(once) : part))
     .filter((part) => part !== "");
 }
 
-/** The same as one string. */
+/** The same as one string. @param {string} key @param {Places} [places] */
 export const t = (key, places) =>
   nodes(key, places)
-    .map((part) => part.textContent ?? part)
+    .map((part) => (part instanceof Node ? part.textContent : part))
     .join("");
 
-const filled = (value) =>
-  typeof value === "number"
-    ? formatNumber(value)
-    : Array.isArray(value) || value instanceof Node
-      ? value
-      : String(value);
+/** @param {Place} value @returns {(string | Node)[]} */
+function filled(value) {
+  if (typeof value === "number") return [formatNumber(value)];
+  if (Array.isArray(value)) return value;
+  return [value instanceof Node ? value : String(value)];
+}
 
-/** What the server says: {key, values, english}. */
+/** A text of the server. @param {Message} message */
 export function formatMessage({ key, values, english }) {
-  if (!hasText(key)) return english;
-  const places = Object.entries(values).map(([name, value]) => [name, value?.shown ? shortened(value) : value]);
+  if (!hasText(key)) return english ?? key;
+  const places = Object.entries(values).map(([name, value]) => [
+    name,
+    typeof value === "object" ? shortened(value) : value,
+  ]);
   return t(key, Object.fromEntries(places));
 }
 
-/** "a, b and 3 more". */
+/** "a, b and 3 more". @param {{ shown: string[], rest: number }} list */
 const shortened = ({ shown, rest }) => formatList(rest ? [...shown, t("list.more", { rest })] : shown);
 
-/** "a, b and c", as nodes and strings. */
+/** "a, b and c", as nodes and strings. @param {(string | Node | (string | Node)[])[]} items @returns {(string | Node)[]} */
 export const formatList = (items) =>
   formats.lists
     .formatToParts(items.map((_, i) => String(i)))
-    .flatMap(({ type, value }) => (type === "element" ? items[value] : value));
+    .flatMap(({ type, value }) => (type === "element" ? items[Number(value)] : value));
 
-/** Whole sentences one after the other, as nodes and strings; one that is empty is left out. */
+/**
+ * Whole sentences one after the other, as nodes and strings; one that is empty is left out.
+ * @param {(string | (string | Node)[] | null | undefined)[]} all
+ * @returns {(string | Node)[]}
+ */
 export const joinSentences = (...all) =>
   all
-    .filter((one) => one?.length)
-    .reduce((before, one) => (before.length ? nodes("sentences", { before, one }) : [one].flat()), []);
+    .flatMap((one) => (one?.length ? [[one].flat()] : []))
+    .reduce((before, one) => (before.length ? nodes("sentences", { before, one }) : one), []);
 
+/** @param {number} value */
 export const formatNumber = (value) => formats.number.format(value);
 
+/** @param {number} share @param {number} digits */
 const inPercent = (share, digits) => formats.percents[digits].format(share);
 
-/** "97%", "99.4%", "< 0.01%", "> 99.9%". */
+/** "97%", "99.4%", "< 0.01%", "> 99.9%". @param {number} share */
 export const formatPercent = (share) => percentText(share, inPercent);
 
-/** Two shares in percent, with more digits where fewer would hide that they differ. */
+/** Two shares in percent, with more digits where fewer would hide that they differ. @param {number} one @param {number} other */
 export const formatPercents = (one, other) => percentTexts(one, other, inPercent);
 
 // A page inside another site's frame may have no storage; then a choice lasts as long as the page.
+/** @param {string} key */
 export function remembered(key) {
   try {
     return localStorage.getItem(key);
@@ -98,6 +125,7 @@ export function remembered(key) {
     return null;
   }
 }
+/** @param {string} key @param {string} value */
 export function remember(key, value) {
   try {
     localStorage.setItem(key, value);
@@ -106,7 +134,7 @@ export function remember(key, value) {
   }
 }
 
-/** The visitor's own choice, kept for the next visit. */
+/** The visitor's own choice, kept for the next visit. @param {string} name */
 export async function chooseLanguage(name) {
   await speak(name);
   remember(KEPT, name);
@@ -116,10 +144,10 @@ export async function chooseLanguage(name) {
 export const speakPreferredLanguage = () => speak(preferredLanguage());
 
 function preferredLanguage() {
-  const traditional = (tag) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
+  const traditional = (/** @type {string} */ tag) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
   const spoken = navigator.languages.map((tag) =>
     traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
   );
   const wishes = [new URLSearchParams(location.search).get("language"), remembered(KEPT), ...spoken];
-  return wishes.find((wish) => wish && Object.hasOwn(LANGUAGES, wish)) ?? "en";
+  return wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en";
 }
