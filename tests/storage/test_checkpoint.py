@@ -6,6 +6,7 @@ import pickle
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from transformer import Vocabulary
+from transformer import TransformerConfig, Vocabulary
 from transformer.storage.checkpoint import (
     FOLDER,
     Checkpoint,
@@ -81,6 +82,18 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Pat
     assert (after.model.src_embedding.weight is after.model.output_projection.weight) is before.model.config.tie_weights
     assert sorted(file.name for file in folder.iterdir()) == sorted(FILES)
     assert (folder / CARD).read_text() == "# a card that says something\n"
+
+
+def test_a_checkpoint_that_is_older_than_a_switch_has_its_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_switch(config: TransformerConfig) -> dict[str, Any]:
+        return {name: value for name, value in asdict(config).items() if name != "positional_encoding"}
+
+    monkeypatch.setattr("transformer.storage.checkpoint.asdict", without_switch)
+    save_checkpoint(small(), tmp_path, card="")
+    assert "positional_encoding" not in json.loads((tmp_path / "config.json").read_text())["model"]
+    assert load_checkpoint(tmp_path, CPU).model.config.positional_encoding
 
 
 @pytest.mark.parametrize("pad_source", [True, False])

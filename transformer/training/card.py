@@ -94,13 +94,14 @@ def write_card(
     ]
     if scores:
         lines += [
-            "On held-out sentences. AER is the alignment error rate of cross-attention under teacher forcing: each target",
-            "word is aligned to the source word with the highest weight; 0 is perfect. `make evaluate` prints this table.",
+            "On held-out sentences. AER is the alignment error rate of cross-attention under teacher forcing: each",
+            "target word is aligned to the source word with the highest weight; 0 is perfect.",
+            "`make evaluate` prints this table.",
             "",
             scores_table(scores),
             "",
-            f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats; uniform",
-            "attention over n words would be ln n.",
+            f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats;",
+            "uniform attention over n words would be ln n.",
         ]
     else:
         uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
@@ -125,7 +126,5 @@ def write_card(
         lines += [f"sentences: {figures.telling:.2f}."]
     if tried:
         lines += ["", tried.strip()]
-    # Named only if it is off: the shipped cards are older than this switch.
-    shape = {k: v for k, v in asdict(config).items() if (k, v) != ("positional_encoding", True)}
-    lines += ["", "Configuration: " + ", ".join(f"{k} {v}" for k, v in shape.items()) + ".", ""]
+    lines += ["", "Configuration: " + ", ".join(f"{k} {v}" for k, v in asdict(config).items()) + ".", ""]
     return "\n".join(lines)
