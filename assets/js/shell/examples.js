@@ -2,8 +2,8 @@
 
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
+import { state, subscribe } from "../core/state.js";
 import { isOwn, models } from "../net/models.js";
-import { subscribe, state } from "../core/state.js";
 
 const MAX_LENGTH = 40; // letters of a sentence that is offered; its title has all of them
 

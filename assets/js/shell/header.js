@@ -1,15 +1,15 @@
 // The title line: which model, which device and why, which language, light or dark.
 
-import { h } from "../core/dom.js";
-import { LANGUAGES, chooseLanguage, language, remember, remembered, t, formatMessage } from "../core/i18n.js";
-import { badge as checks } from "./self-checks.js";
-import { handout } from "./handout.js";
-import { askAboutRun } from "../core/server-cache.js";
-import { pageAddress, isPresenting } from "../core/address.js";
 import { mapPaint } from "../charts/attention-map.js";
-import { setShippedModels, models, modelName } from "../net/models.js";
 import { download } from "../charts/export.js";
-import { subscribe, state, update } from "../core/state.js";
+import { isPresenting, pageAddress } from "../core/address.js";
+import { h } from "../core/dom.js";
+import { chooseLanguage, formatMessage, LANGUAGES, language, remember, remembered, t } from "../core/i18n.js";
+import { askAboutRun } from "../core/server-cache.js";
+import { state, subscribe, update } from "../core/state.js";
+import { modelName, models, setShippedModels } from "../net/models.js";
+import { handout } from "./handout.js";
+import { badge as checks } from "./self-checks.js";
 
 const THEME = "attention-bitte-theme";
 

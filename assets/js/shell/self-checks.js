@@ -1,10 +1,10 @@
 // Is what you see right? Four checks of this run, made anew by the server for every run.
 
+import { hasFullyMaskedRow } from "../charts/attention-map.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { askAboutRun } from "../core/server-cache.js";
-import { hasFullyMaskedRow } from "../charts/attention-map.js";
-import { subscribe, state } from "../core/state.js";
+import { state, subscribe } from "../core/state.js";
 
 const LATER_MS = 300; // a run that is looked at, not one that is passed by
 

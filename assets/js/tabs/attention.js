@@ -1,194 +1,222 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table. Rows are queries, columns are keys.
 
-import { isSilenced } from "../core/changes.js";
-import { pictureButtons } from "../charts/export.js";
-import { argmax, subscribe, attentionRow, state, update, KINDS, SIDES } from "../core/state.js";
-import { h, isSpecial, numberedOptions, scrollBox, segmented } from "../core/dom.js";
-import { joinSentences, t } from "../core/i18n.js";
 import {
+  cellTips,
   describeRow,
-  mapHeading,
   heatmap,
   lineDrawing,
+  mapHeading,
   markRow,
   paddingMasked,
   repaint,
-  weightTable,
   thumbnail,
-  cellTips,
+  weightTable,
 } from "../charts/attention-map.js";
+import { pictureButtons } from "../charts/export.js";
+import { isSilenced } from "../core/changes.js";
+import { h, isSpecial, numberedOptions, scrollBox, segmented } from "../core/dom.js";
+import { t } from "../core/i18n.js";
+import { changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
+import { argmax, attentionRow, SIDES, state, subscribe, update } from "../core/state.js";
 
-const DRAW = { heatmap, lines: lineDrawing, table: weightTable };
-const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
+/** @import { Kind, Run, State, View } from "../core/types.d.ts" */
+/** @typedef {ReturnType<typeof build>} Parts */
 
+const DRAWINGS = { heatmap, lines: lineDrawing, table: weightTable };
+const DRAWING_NAMES = /** @type {State["drawing"][]} */ (Object.keys(DRAWINGS));
+
+/** @param {View} view */
 export function mount({ element, signal }) {
-  const kind = segmented(
-    t("attention.which"),
-    KINDS.map((name) => [name, t(`kind.${name}`)]),
-    (value) => update({ kind: value }),
+  const parts = build(signal);
+  const { say, kind, layers, overlay, drawing, heading, large, key, silenced, tip, gridHeading, grid, about } = parts;
+  const file = (/** @type {string} */ what) => `${state.kind}-layer-${state.layer + 1}-${what}`;
+  const map = h(
+    "div",
+    { class: "map" },
+    heading,
+    scrollBox(large),
+    key,
+    silenced,
+    tip,
+    pictureButtons(large, () => file(`head-${state.head + 1}`)),
   );
-  const drawing = segmented(
-    t("attention.how"),
-    Object.keys(DRAW).map((name) => [name, t(`attention.${name}`)]),
-    (value) => update({ drawing: value }),
+  const small = h(
+    "div",
+    { class: "kept" },
+    gridHeading,
+    grid,
+    about,
+    pictureButtons(grid, () => file("heads")),
   );
-  const layers = h("span", { class: "pickers" });
-  const overlay = h(
-    "button",
-    { type: "button", class: "pill toggle", id: "gold", onclick: () => update({ gold: !state.gold }) },
-    t("attention.gold"),
-  );
-  const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
-  const hush = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
-  const heading = h("h2");
-  const about = h("p", { class: "hint" });
-  const large = h("div", { class: "large" });
-  const file = (what) => `${state.kind}-layer-${state.layer + 1}-${what}`;
-  const keep = pictureButtons(large, () => file(`head-${state.head + 1}`));
-  const tip = cellTips(large, signal);
-  const gridHeading = h("h2");
-  const grid = h("div", { class: "heads" });
-  const say = h("p", { class: "say", "aria-live": "polite" });
+  const controls = [kind.element, layers, h("span", { class: "space" }), overlay, drawing.element];
   element.replaceChildren(
     say,
     h(
       "section",
       { class: "card" },
-      h("div", { class: "controls" }, kind.element, layers, h("span", { class: "space" }), overlay, drawing.element),
-      h(
-        "div",
-        { class: "columns" },
-        h("div", { class: "map" }, heading, scrollBox(large), key, hush, tip, keep),
-        h(
-          "div",
-          { class: "kept" },
-          gridHeading,
-          grid,
-          about,
-          pictureButtons(grid, () => file("heads")),
-        ),
-      ),
+      h("div", { class: "controls" }, controls),
+      h("div", { class: "columns" }, map, small),
     ),
   );
-
-  let layer, width;
-  const drawn = {};
-  /** Run `draw` only where something that it depends on has changed. */
-  const redraw = (part, depends, draw) => {
-    if (drawn[part]?.every((value, i) => value === depends[i])) return;
-    drawn[part] = depends;
-    draw();
+  subscribe(element, () => draw(parts));
+  // The observer knows the width without another layout of the page.
+  const resize = () => {
+    const width = large.parentElement?.clientWidth ?? 0;
+    if (!width || width === parts.width) return;
+    parts.width = width;
+    if (state.run) draw(parts);
   };
-
-  const small = new Map(); // layer -> the small maps of this run and kind
-  const smallOf = (layer) => {
-    if (!small.has(layer))
-      small.set(
-        layer,
-        Array.from({ length: state.run.attention[state.kind].heads }, (_, i) => thumbnail(state.kind, layer, i)),
-      );
-    return small.get(layer);
-  };
-  let ahead = null;
-  /** Layers that nobody has looked at yet are drawn while the page has nothing else to do, one at a time. */
-  const drawAhead = () => {
-    ahead ??= whenIdle(() => {
-      ahead = null;
-      const { layers } = state.run.attention[state.kind];
-      const next = Array.from({ length: layers }, (_, i) => i).find((i) => !small.has(i));
-      if (next === undefined || signal.aborted) return;
-      smallOf(next);
-      drawAhead();
-    });
-  };
-
-  const draw = () => {
-    const { run, step, head } = state;
-    const map = run.attention[state.kind];
-    const sides = SIDES[state.kind];
-    const marked = state.kind === "encoder" ? null : step;
-    redraw("layers", [map.layers], () => {
-      layer = segmented(t("layer"), numberedOptions(map.layers), (value) => update({ layer: Number(value) }));
-      layers.replaceChildren(h("span", {}, t("layer")), layer.element);
-    });
-    kind.set(state.kind);
-    drawing.set(state.drawing);
-    layer.set(state.layer);
-    const aligned = state.kind === "cross" && Boolean(run.reference?.gold);
-    overlay.hidden = !aligned;
-    overlay.setAttribute("aria-pressed", state.gold);
-    key.hidden = !(aligned && state.gold);
-    redraw("small", [run, state.kind, state.gold], () => small.clear());
-    redraw("grid", [run, state.kind, state.layer, state.gold], () => {
-      gridHeading.textContent = t("attention.all_heads", { layer: state.layer + 1 });
-      grid.replaceChildren(
-        ...smallOf(state.layer).map((picture, i) =>
-          h(
-            "button",
-            { type: "button", onclick: () => update({ head: i }) },
-            picture,
-            h("small", {}, t("head_n", { head: i + 1 })),
-          ),
-        ),
-      );
-      about.replaceChildren(...explained(run, state.kind));
-    });
-    [...grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === head));
-    hush.hidden = !isSilenced(state.kind, state.layer, head, run.changes);
-    if (!width) return; // the tab is not open, and has not been yet
-    drawAhead();
-    const frame = [run, state.kind, state.drawing, state.gold, width];
-    redraw("large", [...frame, state.layer, head], () => {
-      heading.replaceChildren(
-        ...mapHeading(
-          state.kind,
-          state.layer,
-          head,
-          state.drawing === "lines" ? "attention.axes_lines" : "attention.axes",
-        ),
-      );
-      tip.hidden = true;
-      let whole = state.drawing !== "heatmap";
-      redraw("frame", frame, () => (whole = true));
-      if (whole) large.replaceChildren(DRAW[state.drawing](state.kind, state.layer, head, { width, sides }));
-      else repaint(large.firstChild, state.layer, head);
-    });
-    markRow(large.firstChild, marked);
-    say.replaceChildren(...read(marked));
-    large.firstChild.setAttribute("aria-label", say.textContent);
-  };
-  subscribe(element, draw);
-  // The browser tells the width when it knows it: to ask in between would have it lay out the page once more.
-  const sized = new ResizeObserver(() => {
-    const now = large.parentElement.clientWidth;
-    if (!now || now === width) return;
-    width = now;
-    if (state.run) draw();
-  });
-  sized.observe(large.parentElement);
-  signal.addEventListener("abort", () => sized.disconnect());
-
-  large.addEventListener("click", ({ target }) => {
-    const query = target.closest("[data-query]")?.dataset.query;
+  if (large.parentElement) onResize(large.parentElement, resize, signal);
+  large.addEventListener("click", (event) => {
+    const query = closest(event, "[data-query]")?.dataset.query;
     if (query !== undefined && state.kind !== "encoder") update({ step: Number(query) });
   });
 }
 
-/** What a kind of map shows, as far as it is true of this run. */
-function explained(run, kind) {
-  const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
-  if (kind === "decoder" && !causal) return [t("attention.about_changed")];
-  return joinSentences(
-    t(`attention.about.${kind}`),
-    kind === "encoder" && paddingMasked(run, kind) ? t("attention.padding") : "",
-  );
+/** @param {AbortSignal} signal */
+function build(signal) {
+  const large = h("div", { class: "large" });
+  return {
+    signal,
+    say: h("p", { class: "say", "aria-live": "polite" }),
+    kind: kindPicker(),
+    drawing: segmented(
+      t("attention.how"),
+      DRAWING_NAMES.map((name) => [name, t(`attention.${name}`)]),
+      (value) => update({ drawing: /** @type {State["drawing"]} */ (value) }),
+    ),
+    layers: h("span", { class: "pickers" }),
+    overlay: h(
+      "button",
+      { type: "button", class: "pill toggle", id: "gold", onclick: () => update({ gold: !state.gold }) },
+      t("attention.gold"),
+    ),
+    key: h("p", { class: "hint", hidden: true }, t("attention.gold_key")),
+    silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
+    heading: h("h2"),
+    about: h("p", { class: "hint" }),
+    large,
+    tip: cellTips(large, signal),
+    gridHeading: h("h2"),
+    grid: h("div", { class: "heads" }),
+    width: 0, // of the large map; 0 until its tab has been open
+    setLayer: (/** @type {number} */ _layer) => {},
+    thumbnails: /** @type {Map<number, SVGElement[]>} */ (new Map()), // by layer, of this run and kind
+    isDrawingAhead: false,
+    hasNew: {
+      layers: changeDetector(),
+      thumbnails: changeDetector(),
+      grid: changeDetector(),
+      head: changeDetector(),
+      frame: changeDetector(),
+    },
+  };
 }
 
-/** The picture read aloud: the row of this step, or in the encoder the row that looks hardest. */
-function read(marked) {
+/** @param {Parts} parts */
+function draw(parts) {
+  const { run, kind, layer, head, gold, drawing, step } = state;
+  if (parts.hasNew.layers(run.attention[kind].layers)) buildLayers(parts);
+  parts.kind.set(kind);
+  parts.drawing.set(drawing);
+  parts.setLayer(layer);
+  const isAligned = kind === "cross" && Boolean(run.reference?.gold);
+  parts.overlay.hidden = !isAligned;
+  parts.overlay.setAttribute("aria-pressed", String(gold));
+  parts.key.hidden = !(isAligned && gold);
+  if (parts.hasNew.thumbnails(run, kind, gold)) parts.thumbnails.clear();
+  if (parts.hasNew.grid(run, kind, layer, gold)) drawGrid(parts);
+  [...parts.grid.children].forEach((each, i) => {
+    each.setAttribute("aria-pressed", String(i === head));
+  });
+  parts.silenced.hidden = !isSilenced(kind, layer, head, run.changes);
+  if (!parts.width) return;
+  drawAhead(parts);
+  const picture = drawLarge(parts);
+  const row = kind === "encoder" ? null : step;
+  markRow(picture, row);
+  parts.say.replaceChildren(...describeMap(row));
+  picture.setAttribute("aria-label", parts.say.textContent ?? "");
+}
+
+/** @param {Parts} parts */
+function buildLayers(parts) {
+  const { layers } = state.run.attention[state.kind];
+  const layer = segmented(t("layer"), numberedOptions(layers), (value) => update({ layer: Number(value) }));
+  parts.layers.replaceChildren(h("span", {}, t("layer")), layer.element);
+  parts.setLayer = layer.set;
+}
+
+/** @param {Parts} parts */
+function drawGrid(parts) {
+  const { run, kind, layer } = state;
+  parts.gridHeading.textContent = t("attention.all_heads", { layer: layer + 1 });
+  parts.grid.replaceChildren(
+    ...thumbnailsOf(parts, layer).map((picture, head) =>
+      h(
+        "button",
+        { type: "button", onclick: () => update({ head }) },
+        picture,
+        h("small", {}, t("head_n", { head: head + 1 })),
+      ),
+    ),
+  );
+  parts.about.textContent = describeKind(run, kind);
+}
+
+/** @param {Parts} parts @param {number} layer */
+function thumbnailsOf({ thumbnails }, layer) {
+  const { run, kind } = state;
+  const known = thumbnails.get(layer);
+  if (known) return known;
+  const drawn = Array.from({ length: run.attention[kind].heads }, (_, head) => thumbnail(kind, layer, head));
+  thumbnails.set(layer, drawn);
+  return drawn;
+}
+
+/** Draw the thumbnails of the other layers while the page has nothing else to do, a layer at a time. @param {Parts} parts */
+function drawAhead(parts) {
+  if (parts.isDrawingAhead) return;
+  parts.isDrawingAhead = true;
+  const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
+  whenIdle(() => {
+    parts.isDrawingAhead = false;
+    const { layers } = state.run.attention[state.kind];
+    const next = Array.from({ length: layers }, (_, layer) => layer).find((layer) => !parts.thumbnails.has(layer));
+    if (next === undefined || parts.signal.aborted) return;
+    thumbnailsOf(parts, next);
+    drawAhead(parts);
+  });
+}
+
+/** Draw the large map: only its cells where its frame stays. @param {Parts} parts */
+function drawLarge({ large, heading, tip, hasNew, width }) {
+  const { run, kind, layer, head, drawing, gold } = state;
+  const frame = [run, kind, drawing, gold, width];
+  if (hasNew.head(...frame, layer, head)) {
+    const key = drawing === "lines" ? "attention.axes_lines" : "attention.axes";
+    heading.replaceChildren(...mapHeading(kind, layer, head, key));
+    tip.hidden = true;
+    const isNewFrame = hasNew.frame(...frame);
+    if (drawing === "heatmap" && !isNewFrame) repaint(/** @type {SVGElement} */ (large.firstElementChild), layer, head);
+    else large.replaceChildren(DRAWINGS[drawing](kind, layer, head, { width, sides: SIDES[kind] }));
+  }
+  return /** @type {Element} */ (large.firstElementChild);
+}
+
+/** What a kind of map shows, as far as it is true of this run. @param {Run} run @param {Kind} kind */
+function describeKind(run, kind) {
+  const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
+  if (kind === "decoder" && !causal) return t("attention.about_changed");
+  return t(`attention.about.${kind}`) + (kind === "encoder" && paddingMasked(run, kind) ? t("attention.padding") : "");
+}
+
+/** The text alternative of the map: this step's row, or in the encoder the row with the highest weight. @param {number | null} row */
+function describeMap(row) {
   const { run, kind, layer, head } = state;
-  const { queries } = run.attention[kind];
-  const hardest = () =>
-    argmax(queries.map((token, query) => (isSpecial(token) ? 0 : Math.max(...attentionRow(kind, layer, head, query)))));
-  return describeRow(kind, layer, head, marked ?? hardest(), marked === null ? null : run.output[marked]);
+  if (row !== null) return describeRow(kind, layer, head, row, run.output[row]);
+  const highest = run.attention[kind].queries.map((token, query) =>
+    isSpecial(token) ? 0 : Math.max(...attentionRow(kind, layer, head, query)),
+  );
+  return describeRow(kind, layer, head, argmax(highest), null);
 }

@@ -1,173 +1,181 @@
-// Beam search: the tree of everything that was tried, and the sentences that it chose from, beside greedy's.
+// Beam search: the tree of everything that was considered, and the sentences that it chose from, beside greedy's.
 
-import { labelledChoice, settingSlider } from "./decoding-settings.js";
-import { h, isSpecial, scrollBox, segmented, word } from "../core/dom.js";
-import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { fixed } from "../core/numbers.js";
+import { beamTree, branchPath, highlightPath } from "../charts/beam-tree.js";
 import { pictureButtons } from "../charts/export.js";
+import { h, isSpecial, scrollBox, segmented, word } from "../core/dom.js";
+import { formatPercent, nodes, t } from "../core/i18n.js";
+import { fixed } from "../core/numbers.js";
+import { onResize, rowHeading, table } from "../core/parts.js";
 import { DECODING_SETTINGS } from "../core/schema.js";
 import { state, update } from "../core/state.js";
-import { highlightPath, branchPath, beamTree } from "../charts/beam-tree.js";
+import { namedSetting, settingSlider } from "./decoding-settings.js";
 
+/** @import { Branch } from "../charts/beam-tree.js" */
+/** @import { Strategy } from "./decoding.js" */
+/** A sentence with its probability; `score` with the length penalty, `branch` where it ends in the tree. @typedef {{ text: string, probability: number, log_probability: number, score?: number, branch?: number, finished?: boolean, complete?: boolean }} Hypothesis */
+/** @typedef {{ text: string, width: number, branches: (Branch & { log_probability: number })[], best: number, left_out: number[], hypotheses: Hypothesis[], greedy: Hypothesis }} Search */
+/** @typedef {ReturnType<typeof build>} Parts */
+
+/** @param {AbortSignal} signal @returns {Strategy} */
 export function beamSearch(signal) {
-  const widths = Array.from({ length: DECODING_SETTINGS.width.max }, (_, i) => String(i + 1));
-  const width = segmented(
-    t("roads.set.width"),
-    widths.map((each) => [each, each]),
-    (value) => update({ width: Number(value) }),
-  );
-  const alpha = settingSlider("alpha");
-  const place = h("div", { class: "scroll tree-place" });
-  const reading = h("p", { class: "reading" });
-  const table = scrollBox();
-  const more = h("p", { class: "hint" });
-
-  let drawn = null;
-  let at = 0; // how wide the place was
-  const read = (n) => {
-    highlightPath(place.firstChild, drawn.branches, n);
-    reading.replaceChildren(...aloud(drawn, n ?? drawn.best));
+  const parts = build();
+  const { width, alpha, treePlace, path, sentences, more } = parts;
+  const resize = () => {
+    const { clientWidth } = treePlace;
+    if (parts.search && clientWidth && Math.abs(clientWidth - parts.drawnWidth) > 1) drawTree(parts, parts.search);
   };
-  function picture() {
-    at = place.clientWidth;
-    const focused = place.contains(document.activeElement);
-    const { scrollLeft } = place;
-    place.replaceChildren(beamTree(drawn, at, read));
-    place.scrollLeft = scrollLeft;
-    if (focused) place.querySelector("[tabindex='0']").focus();
-    read(null);
-  }
-  const sized = new ResizeObserver(
-    () => drawn && place.clientWidth && Math.abs(place.clientWidth - at) > 1 && picture(),
-  );
-  sized.observe(place);
-  signal.addEventListener("abort", () => sized.disconnect());
-
+  onResize(treePlace, resize, signal);
+  const file = () => `beam-${parts.search?.width}`;
   return {
     asks: "beam",
-    controls: [labelledChoice("width", width), alpha.element],
+    controls: [namedSetting("width", width.element), alpha.element],
     figure: [
       h("h2", {}, t("roads.tree")),
-      h(
-        "div",
-        { class: "kept" },
-        place,
-        pictureButtons(place, () => `beam-${drawn.width}`),
-      ),
-      reading,
+      h("div", { class: "kept" }, treePlace, pictureButtons(treePlace, file)),
+      path,
       more,
       h("h2", { class: "later" }, t("roads.sentences")),
       h(
         "div",
         { class: "kept" },
-        table,
-        pictureButtons(table, () => `beam-${drawn.width}-sentences`),
+        sentences,
+        pictureButtons(sentences, () => `${file()}-sentences`),
       ),
       h("p", { class: "hint" }, t("roads.score")),
     ],
     question: () => ({ width: state.width, alpha: state.alpha }),
-    set() {
+    drawControls() {
       width.set(state.width);
-      alpha.set();
+      alpha.draw();
     },
-    draw(said) {
-      drawn = said;
-      picture();
-      more.textContent = said.left_out.some(Boolean) ? t("roads.left_out") : t("roads.all_in");
-      table.replaceChildren(sentences(said, read));
+    draw(/** @type {Search} */ search) {
+      parts.search = search;
+      drawTree(parts, search);
+      more.textContent = search.left_out.some(Boolean) ? t("roads.left_out") : t("roads.all_in");
+      sentences.replaceChildren(sentenceTable(search, (n) => readPath(parts, search, n)));
     },
-    say,
+    describe: describeSearch,
   };
 }
 
-/** What was said, without special tokens, as a sentence. */
+function build() {
+  const widths = Array.from({ length: DECODING_SETTINGS.width.max }, (_, i) => String(i + 1));
+  return {
+    width: segmented(
+      t("roads.set.width"),
+      widths.map((each) => [each, each]),
+      (value) => update({ width: Number(value) }),
+    ),
+    alpha: settingSlider("alpha"),
+    treePlace: h("div", { class: "scroll tree-place" }),
+    path: h("p", { class: "reading" }),
+    sentences: scrollBox(),
+    more: h("p", { class: "hint" }),
+    search: /** @type {Search | null} */ (null),
+    drawnWidth: 0,
+  };
+}
+
+/** @param {Parts} parts @param {Search} search */
+function drawTree(parts, search) {
+  const { treePlace } = parts;
+  parts.drawnWidth = treePlace.clientWidth;
+  const hadFocus = treePlace.contains(document.activeElement);
+  const { scrollLeft } = treePlace;
+  treePlace.replaceChildren(beamTree(search, parts.drawnWidth, (n) => readPath(parts, search, n)));
+  treePlace.scrollLeft = scrollLeft;
+  if (hadFocus) /** @type {SVGElement | null} */ (treePlace.querySelector("[tabindex='0']"))?.focus();
+  readPath(parts, search, null);
+}
+
+/** Highlight the path to a branch and say it in words; the chosen one's where none is pointed at (null). @param {Parts} parts @param {Search} search @param {number | null} n */
+function readPath({ treePlace, path }, search, n) {
+  if (treePlace.firstElementChild) highlightPath(treePlace.firstElementChild, search.branches, n);
+  path.replaceChildren(...describePath(search, n ?? search.best));
+}
+
+/** Tokens without the special ones, as a sentence. @param {string[]} tokens */
 export const tokensAsText = (tokens) => sentenceWord(tokens.filter((token) => !isSpecial(token)).join(" "));
 
-/** A sentence of the model; one that ends at once has no word. */
+/** A sentence of the model; one that ends at once has no word. @param {string} sentence */
 export const sentenceWord = (sentence) => (sentence ? word(sentence, "target") : t("roads.nothing"));
 
-/** A branch's words from the first one on, each with its probability. */
-function aloud({ branches }, n) {
+/** A branch's words from the first one on, each with its probability. @param {Search} search @param {number} n */
+function describePath({ branches }, n) {
   const { fate, step, log_probability: log } = branches[n];
   const words = branchPath(branches, n).flatMap((each) => [
     " ",
     word(branches[each].token, "target"),
     h("small", {}, ` ${formatPercent(branches[each].probability)}`),
   ]);
-  const so_far = { words: words.slice(1), share: formatPercent(Math.exp(log)), log: fixed(log, 2), count: step + 1 };
-  return joinSentences(nodes("roads.path", so_far), t(`roads.fate.${fate}`));
+  const places = { words: words.slice(1), share: formatPercent(Math.exp(log)), log: fixed(log, 2), count: step + 1 };
+  return [...nodes("roads.path", places), " ", t(`roads.fate.${fate}`)];
 }
 
-function sentences({ hypotheses, branches, best, greedy }, read) {
-  const figures = ({ probability, log_probability: log, score }) =>
+/** @param {Search} search @param {(n: number | null) => void} read */
+function sentenceTable({ hypotheses, branches, best, greedy }, read) {
+  const numbers = (/** @type {Hypothesis} */ { probability, log_probability: log, score }) =>
     [formatPercent(probability), fixed(log, 2), score === undefined ? "–" : fixed(score, 2)].map((each) =>
       h("td", {}, each),
     );
-  const tag = (key) => [" ", h("small", { class: "tag" }, t(key))];
-  const found = hypotheses.some((each) => each.text === greedy.text);
-  const rows = hypotheses.map((each, i) => {
-    const same = each.text === greedy.text && hypotheses.findIndex((one) => one.text === greedy.text) === i;
-    const marks = [each.branch === best ? tag("roads.tag.chosen") : [], same ? tag("roads.tag.greedy") : []];
-    const attributes = {
-      class: each.branch === best ? "marked" : "",
-      "data-branch": each.branch,
-      "data-score": each.score,
-      "data-log": each.log_probability,
-    };
+  const tag = (/** @type {string} */ name) => [" ", h("small", { class: "tag" }, t(`roads.tag.${name}`))];
+  const ofGreedy = hypotheses.findIndex((each) => each.text === greedy.text);
+  const row = (/** @type {Hypothesis} */ each, /** @type {number} */ i) => {
+    const isBest = each.branch === best;
+    const marks = [isBest ? tag("chosen") : [], i === ofGreedy ? tag("greedy") : []];
     return h(
       "tr",
-      { ...attributes, onpointerenter: () => read(each.branch), onpointerleave: () => read(null) },
-      h("th", { scope: "row" }, sentenceWord(each.text), marks),
-      figures(each),
+      {
+        class: isBest ? "marked" : "",
+        "data-branch": each.branch,
+        "data-score": each.score,
+        "data-log": each.log_probability,
+        onpointerenter: () => read(each.branch ?? null),
+        onpointerleave: () => read(null),
+      },
+      rowHeading([sentenceWord(each.text), ...marks]),
+      numbers(each),
     );
-  });
-  if (!found)
-    rows.push(
-      h(
-        "tr",
-        { class: "lost", "data-log": greedy.log_probability },
-        h("th", { scope: "row" }, sentenceWord(greedy.text), tag("roads.tag.greedy"), tag("roads.tag.lost")),
-        figures(greedy),
-      ),
+  };
+  const lost = () =>
+    h(
+      "tr",
+      { class: "lost", "data-log": greedy.log_probability },
+      rowHeading([sentenceWord(greedy.text), tag("greedy"), tag("lost")]),
+      numbers(greedy),
     );
-  const head = ["sentence", "probability", "log", "score"].map((name) =>
-    h("th", { scope: "col" }, t(`roads.column.${name}`)),
-  );
-  const caption = h("caption", { class: "visually-hidden" }, t("roads.sentences"));
-  return h(
-    "table",
+  const element = table(
     { class: "sentences", "data-count": branches.length },
-    caption,
-    h("thead", {}, h("tr", {}, head)),
-    h("tbody", {}, rows),
+    ["sentence", "probability", "log", "score"].map((name) => t(`roads.column.${name}`)),
+    [...hypotheses.map(row), ofGreedy < 0 ? lost() : null],
   );
+  element.prepend(h("caption", { class: "visually-hidden" }, t("roads.sentences")));
+  return element;
 }
 
-/** What the search found, beside greedy. */
-function say({ text: found, hypotheses, branches, best, greedy, width }) {
-  const { probability, finished } = hypotheses.find(({ branch }) => branch === best);
+/** What the search found, beside greedy. @param {Search} search */
+function describeSearch(search) {
+  const { text, hypotheses, branches, best, greedy, width } = search;
+  const { probability = 0, finished } = hypotheses.find(({ branch }) => branch === best) ?? {};
   const places = {
-    beam: sentenceWord(found),
+    beam: sentenceWord(text),
     share: formatPercent(probability),
     greedy: sentenceWord(greedy.text),
     greedy_share: formatPercent(greedy.probability),
     width,
     count: hypotheses.length,
   };
-  const kept = hypotheses.some((each) => each.text === greedy.text);
-  const key =
-    width === 1
-      ? "one"
-      : found === greedy.text
-        ? "same"
-        : probability >= greedy.probability
-          ? "better"
-          : kept
-            ? "penalty"
-            : "lost";
-  return joinSentences(
-    nodes(`roads.beam.say_${key}`, places),
-    greedy.complete ? "" : t("roads.beam.greedy_unfinished"),
-    finished ? "" : t("roads.beam.unfinished", { steps: branches[best].step + 1 }),
-  );
+  return [
+    ...nodes(`roads.beam.say_${besideGreedy(search, probability)}`, places),
+    ...(greedy.complete ? [] : [" ", t("roads.beam.greedy_unfinished")]),
+    ...(finished ? [] : [" ", t("roads.beam.unfinished", { steps: branches[best].step + 1 })]),
+  ];
+}
+
+/** @param {Search} search @param {number} probability of its sentence */
+function besideGreedy({ text, hypotheses, greedy, width }, probability) {
+  if (width === 1) return "one";
+  if (text === greedy.text) return "same";
+  if (probability >= greedy.probability) return "better";
+  return hypotheses.some((each) => each.text === greedy.text) ? "penalty" : "lost";
 }

@@ -1,12 +1,15 @@
-// What the other roads of decoding are set to, each with its name and a sentence on what it does.
+// The settings of the decoding strategies, each with its name and a sentence on what it does.
 
-import { slider } from "./train-settings.js";
 import { h } from "../core/dom.js";
 import { formatNumber, t } from "../core/i18n.js";
 import { DECODING_SETTINGS } from "../core/schema.js";
 import { state, update } from "../core/state.js";
+import { slider } from "./train-settings.js";
 
-const labelled = (name, title, control) =>
+/** @import { Child, DecodingSetting } from "../core/types.d.ts" */
+
+/** @param {string} name @param {Child} title @param {Child} control */
+const setting = (name, title, control) =>
   h(
     "div",
     { class: "setting", "data-dial": name },
@@ -15,19 +18,23 @@ const labelled = (name, title, control) =>
     h("p", { class: "about", id: `road-${name}-about` }, t(`roads.set.${name}.about`)),
   );
 
+/** @param {string} name */
 const ids = (name) => ({ id: `road-${name}`, "aria-describedby": `road-${name}-about` });
 
-/** A choice of a few. */
-export const labelledChoice = (name, { element }) =>
-  labelled(name, h("span", { class: "name" }, t(`roads.set.${name}`)), element);
+/** A setting without a control that a label could name. @param {string} name @param {Child} control */
+export const namedSetting = (name, control) =>
+  setting(name, h("span", { class: "name" }, t(`roads.set.${name}`)), control);
 
-/** Anything that a label can name. */
-export const labelledInput = (name, input, control = input) => {
+/** A setting whose label names an input or a select. @param {string} name @param {Element} input @param {Child} control */
+export const labelledSetting = (name, input, control = input) => {
   for (const [key, value] of Object.entries(ids(name))) input.setAttribute(key, value);
-  return labelled(name, h("label", { class: "name", for: `road-${name}` }, t(`roads.set.${name}`)), control);
+  return setting(name, h("label", { class: "name", for: `road-${name}` }, t(`roads.set.${name}`)), control);
 };
 
-/** A slider of a dial. `max()` and `shown(value)` where they are not the dial's own. */
+/**
+ * A slider of a setting; `max()` and `shown(value)` where they are not the setting's own.
+ * @param {DecodingSetting} name @param {{ max?: () => number, shown?: (value: number) => string }} options
+ */
 export function settingSlider(name, { max = () => DECODING_SETTINGS[name].max, shown = formatNumber } = {}) {
   const { min, max: limit, step } = DECODING_SETTINGS[name];
   const range = slider({
@@ -36,9 +43,9 @@ export function settingSlider(name, { max = () => DECODING_SETTINGS[name].max, s
     change: (value) => update({ [name]: value }),
   });
   return {
-    element: labelledInput(name, range.input, range.element),
-    set() {
-      range.input.max = max();
+    element: labelledSetting(name, range.input, range.element),
+    draw() {
+      range.input.max = String(max());
       range.set(state[name]);
     },
   };

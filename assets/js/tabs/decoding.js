@@ -1,83 +1,113 @@
-// Other roads of decoding: which of three is open, what it asks the server, and its sentence.
+// Other decoding strategies: which of three is open, what it asks the server, and its sentence.
 
-import { beamSearch } from "./beam-search.js";
 import { h, segmented } from "../core/dom.js";
-import { teacherForcing } from "./teacher-forcing.js";
-import { joinSentences, t } from "../core/i18n.js";
+import { t } from "../core/i18n.js";
+import { drawInSight, isOpen } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
+import { baselineRun, state, update } from "../core/state.js";
+import { beamSearch } from "./beam-search.js";
 import { sampling } from "./sampling.js";
-import { subscribe, state, baselineRun, update } from "../core/state.js";
+import { teacherForcing } from "./teacher-forcing.js";
 
-// A strategy is {asks: the server function, controls, figure, question(), set(), draw(said), say(said)}; what it draws may
-// depend on the step as well if it `steps`.
+/** @import { Child, Run, Server, State, View } from "../core/types.d.ts" */
+/**
+ * `asks` is a function of the server, `describe` the answer in a sentence; what is drawn depends on the step as well if it
+ * `followsStep`.
+ * @typedef {{ asks: string, followsStep?: boolean, controls: Child, figure: Child, question: () => object,
+ *   drawControls: () => void, draw: (answer: any) => void, describe: (answer: any) => (string | Node)[] }} Strategy
+ */
+/** @typedef {{ name: State["strategy"], run: Run, question: object, key: string }} Question */
+/** @typedef {ReturnType<typeof build>} Parts */
+
 const STRATEGIES = { beam: beamSearch, sampling, forced: teacherForcing };
+const NAMES = /** @type {State["strategy"][]} */ (Object.keys(STRATEGIES));
 
+/** @param {View} view */
 export function mount({ element, server, signal }) {
-  const strategies = Object.fromEntries(Object.entries(STRATEGIES).map(([name, make]) => [name, make(signal)]));
-  const choice = segmented(
-    t("roads.which"),
-    Object.keys(STRATEGIES).map((name) => [name, t(`roads.${name}`)]),
-    (strategy) => update({ strategy }),
-  );
-  const about = h("p", { class: "hint" });
-  const say = h("p", { class: "say", "aria-live": "polite" });
-  const panels = Object.values(strategies).map(({ controls }) => h("div", { class: "dials" }, controls));
-  const figures = Object.values(strategies).map(({ figure }) => h("section", { class: "card below" }, figure));
+  const parts = build(element, server, signal);
+  const { say, choice, about, panels, figures } = parts;
   element.replaceChildren(
     say,
     h("section", { class: "card" }, h("div", { class: "controls" }, choice.element), about, panels),
     ...figures,
   );
+  drawInSight(element, () => draw(parts), signal);
+}
 
-  let wanted = null; // {strategy, run, question, key}
-  let drawn = null; // what is on the screen: the same, and the answer
-  let asking = false;
-  let step = null;
+/** @param {HTMLElement} element @param {Server} server @param {AbortSignal} signal */
+function build(element, server, signal) {
+  const strategies = NAMES.map((name) => STRATEGIES[name](signal));
+  return {
+    element,
+    server,
+    strategies,
+    choice: segmented(
+      t("roads.which"),
+      NAMES.map((name) => [name, t(`roads.${name}`)]),
+      (strategy) => update({ strategy: /** @type {State["strategy"]} */ (strategy) }),
+    ),
+    about: h("p", { class: "hint" }),
+    say: h("p", { class: "say", "aria-live": "polite" }),
+    panels: strategies.map(({ controls }) => h("div", { class: "dials" }, controls)),
+    figures: strategies.map(({ figure }) => h("section", { class: "card below" }, figure)),
+    wanted: /** @type {Question | null} */ (null),
+    drawn: /** @type {Question & { answer: any } | null} */ (null),
+    drawnStep: -1,
+    isAsking: false,
+  };
+}
 
-  function draw() {
-    const { strategy } = state;
-    const open = Object.keys(STRATEGIES).indexOf(strategy);
-    choice.set(strategy);
-    about.replaceChildren(...joinSentences(t(`roads.${strategy}.about`), state.baseline ? t("roads.unbroken") : ""));
-    [panels, figures].forEach((each) => each.forEach((one, i) => (one.hidden = i !== open)));
-    strategies[strategy].set();
-    if (!element.offsetParent) return;
-    const { checkpoint, sentence } = baselineRun();
-    const question = { checkpoint, sentence, ...strategies[strategy].question() };
-    wanted = { strategy, run: baselineRun(), question, key: JSON.stringify([strategy, question]) };
-    if (wanted.key === drawn?.key && wanted.run === drawn.run) {
-      if (strategies[strategy].steps && step !== state.step) put();
-    } else if (!asking) ask();
-  }
+/** @param {Parts} parts @param {State["strategy"]} name */
+const strategyOf = ({ strategies }, name) => strategies[NAMES.indexOf(name)];
 
-  /** One question at a time: what is chosen meanwhile is asked next, and only the newest of it. */
-  async function ask() {
-    asking = true;
-    while (wanted.key !== drawn?.key || wanted.run !== drawn.run) {
-      const asked = wanted;
-      const said = await askOnce(asked.strategy, asked.question, server[strategies[asked.strategy].asks]).catch(
-        () => null,
-      );
-      if (asked.strategy !== wanted.strategy || asked.run !== wanted.run) continue; // something else is wanted by now
-      if (!said) {
-        say.textContent = t("positions.failed");
-        drawn = null; // the next look asks again
-        break;
-      }
-      drawn = { ...asked, said };
-      put();
+/** @param {Question} one @param {Question | null} other */
+const isSame = (one, other) => one.key === other?.key && one.run === other.run;
+
+/** @param {Parts} parts */
+function draw(parts) {
+  const { strategy: name } = state;
+  const strategy = strategyOf(parts, name);
+  parts.choice.set(name);
+  parts.about.textContent = t(`roads.${name}.about`) + (state.baseline ? ` ${t("roads.unbroken")}` : "");
+  for (const each of [parts.panels, parts.figures])
+    each.forEach((one, i) => {
+      one.hidden = NAMES[i] !== name;
+    });
+  strategy.drawControls();
+  if (!isOpen(parts.element)) return;
+  const run = baselineRun();
+  const question = { checkpoint: run.checkpoint, sentence: run.sentence, ...strategy.question() };
+  parts.wanted = { name, run, question, key: JSON.stringify([name, question]) };
+  if (!isSame(parts.wanted, parts.drawn)) ask(parts);
+  else if (strategy.followsStep && parts.drawnStep !== state.step) drawAnswer(parts);
+}
+
+/** One question at a time: of those that come meanwhile, the newest is asked next. @param {Parts} parts */
+async function ask(parts) {
+  if (parts.isAsking) return;
+  parts.isAsking = true;
+  while (parts.wanted && !isSame(parts.wanted, parts.drawn)) {
+    const question = parts.wanted;
+    const { name, run } = question;
+    const answering = askOnce(name, question.question, parts.server[strategyOf(parts, name).asks]);
+    const answer = await answering.catch(() => null);
+    if (name !== parts.wanted.name || run !== parts.wanted.run) continue; // another answer is wanted by now
+    parts.drawn = answer && { ...question, answer };
+    if (!answer) {
+      parts.say.textContent = t("positions.failed"); // the next change asks again
+      break;
     }
-    asking = false;
+    drawAnswer(parts);
   }
+  parts.isAsking = false;
+}
 
-  function put() {
-    step = state.step;
-    strategies[drawn.strategy].draw(drawn.said);
-    say.replaceChildren(...strategies[drawn.strategy].say(drawn.said));
-  }
-
-  subscribe(element, draw);
-  const seen = new IntersectionObserver(() => state.run && draw());
-  seen.observe(element);
-  signal.addEventListener("abort", () => seen.disconnect());
+/** @param {Parts} parts */
+function drawAnswer(parts) {
+  if (!parts.drawn) return;
+  const { name, answer } = parts.drawn;
+  parts.drawnStep = state.step;
+  const strategy = strategyOf(parts, name);
+  strategy.draw(answer);
+  parts.say.replaceChildren(...strategy.describe(answer));
 }

@@ -1,288 +1,289 @@
-// How well each cross-attention head aligns the words, what every head is like, and what a look does not prove.
+// How well each cross-attention head aligns the words, what every head is like, and what a high weight does not prove.
 
-import { h, keepFocus, scrollBox, word } from "../core/dom.js";
-import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { hasFullyMaskedRow, contrastClass } from "../charts/attention-map.js";
+import { contrastClass, hasFullyMaskedRow } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
-import { argmax, hasEnoughGold, subscribe, likelihood, state, update } from "../core/state.js";
+import { h, keepFocus, scrollBox, word } from "../core/dom.js";
+import { formatPercent, nodes, t } from "../core/i18n.js";
+import { changeDetector, columnHeading, drawInSight, isOpen, link, table } from "../core/parts.js";
+import { argmax, hasEnoughGold, likelihood, state, update } from "../core/state.js";
 
-const HIGH = 0.5; // a weight that a map shows as a clear look
+/** @import { AttentionMaps, Run, Server, View } from "../core/types.d.ts" */
+/** @typedef {ReturnType<typeof build>} Parts */
+/** @typedef {{ layer: number, head: number }} Head */
+/** What remains without a head, and its highest weight. @typedef {Head & { text: string, probability: number, weight: number, query: number, key: number }} SilencedHead */
+/** @typedef {{ held_out: { sentences: number, error_rates: number[][] } | null, silenced: SilencedHead[] }} Answer */
+/** @typedef {keyof typeof COLUMNS} Column */
+/** @typedef {Head & Record<"entropy" | "distance", number> & Record<"aligned" | "silenced", number | null>} Row */
+
+const HIGH = 0.5; // a weight that stands out on a map
+
 const COLUMNS = {
-  layer: (row) => String(row.layer + 1),
-  head: (row) => String(row.head + 1),
-  entropy: (row) => row.entropy.toFixed(2),
-  distance: (row) => row.distance.toFixed(2),
-  aligned: (row) => share(row.aligned),
-  silenced: (row) => share(row.silenced),
+  layer: (/** @type {Row} */ row) => String(row.layer + 1),
+  head: (/** @type {Row} */ row) => String(row.head + 1),
+  entropy: (/** @type {Row} */ row) => row.entropy.toFixed(2),
+  distance: (/** @type {Row} */ row) => row.distance.toFixed(2),
+  aligned: (/** @type {Row} */ row) => share(row.aligned),
+  silenced: (/** @type {Row} */ row) => share(row.silenced),
 };
 
-const share = (value) => (value === null || value === undefined ? "–" : formatPercent(value));
+/** @param {number | null} value */
+const share = (value) => (value === null ? "–" : formatPercent(value));
 
-let answer = null; // what the server said of the run in `asked`
-let asked = null;
-let sort = { by: "layer", down: false };
+/** The server's answer about a run. It outlives every mounting. */
+const known = {
+  run: /** @type {Run | null} */ (null),
+  answer: /** @type {Answer | null} */ (null),
+};
 
+/** @param {View} view */
 export function mount({ element, server, signal }) {
-  const about = h("p", { class: "hint" });
-  const here = h("div", { class: "scores" });
-  const there = h("div", { class: "scores" });
-  const scores = h("div", { class: "pair-of-scores" }, here, there);
-  const verdict = h("p", { id: "silenced", "aria-live": "polite" });
-  const tableHeading = h("h2");
-  const tableHolder = scrollBox();
-  const aboutTable = h("p", { class: "hint" });
-  const section = h(
-    "section",
-    { class: "card below" },
+  const parts = build();
+  const { scores, about, verdict, tableHeading, tablePlace, aboutTable } = parts;
+  const alignment = h(
+    "div",
+    {},
+    h("h2", {}, t("heads.title")),
     h(
       "div",
-      { class: "columns even" },
-      h(
-        "div",
-        {},
-        h("h2", {}, t("heads.title")),
-        h(
-          "div",
-          { class: "kept" },
-          scores,
-          pictureButtons(scores, () => "alignment-of-heads"),
-        ),
-        about,
-        h("h2", { class: "later" }, t("heads.proof")),
-        h("p", {}, t("heads.limits")),
-        verdict,
-      ),
-      h(
-        "div",
-        { class: "kept" },
-        tableHeading,
-        tableHolder,
-        aboutTable,
-        pictureButtons(tableHolder, () => `${state.kind}-heads`),
-      ),
+      { class: "kept" },
+      scores,
+      pictureButtons(scores, () => "alignment-of-heads"),
     ),
+    about,
+    h("h2", { class: "later" }, t("heads.proof")),
+    h("p", {}, t("heads.limits")),
+    verdict,
   );
-  element.replaceChildren(section);
-
-  async function know() {
-    const { run } = state;
-    if (asked === run || !element.offsetParent) return;
-    asked = run;
-    answer = null;
-    const said = await server.heads({ checkpoint: run.checkpoint, sentence: run.sentence }).catch(() => null);
-    if (asked !== run) return; // another sentence by now
-    if (!said || said.error)
-      asked = null; // the next look asks again
-    else answer = said;
-    keepFocus(section, draw);
-  }
-
-  const rate = (rates) => (layer, head) => (rates ? 1 - rates[layer][head] : null);
-
-  function draw() {
-    const { run } = state;
-    const cross = run.attention.cross;
-    const rates = run.reference?.error_rates ?? null;
-    const held = answer?.held_out ?? null;
-    about.replaceChildren(...joinSentences(t("heads.about"), rates && !hasEnoughGold(run) ? t("heads.luck") : ""));
-    here.replaceChildren(
-      h("h3", {}, t("heads.here")),
-      rates ? grid(cross, rate(rates), "here") : h("p", { class: "hint" }, missing(run)),
-    );
-    there.hidden = Boolean(answer) && !held;
-    there.replaceChildren(
-      h(
-        "h3",
-        {},
-        held
-          ? t(run.changes.length ? "heads.there_unbroken" : "heads.there_count", { count: held.sentences })
-          : t("heads.there"),
-      ),
-      held ? grid(cross, rate(held.error_rates), "there") : h("p", { class: "hint" }, "…"),
-    );
-    verdict.replaceChildren(
-      ...(run.changes.length ? [t("silenced.changed")] : answer ? demonstrate(run, answer.silenced) : ["…"]),
-    );
-    drawTable();
-  }
-
-  /** The head that is looked at, in what is drawn. */
-  function mark() {
-    const { kind, layer, head } = state;
-    const chosen = ({ dataset }) => Number(dataset.layer) === layer && Number(dataset.head) === head;
-    for (const score of scores.querySelectorAll(".score"))
-      score.setAttribute("aria-pressed", kind === "cross" && chosen(score));
-    for (const row of tableHolder.querySelectorAll("tbody tr")) {
-      row.classList.toggle("marked", chosen(row));
-      row.querySelector("button").setAttribute("aria-current", chosen(row));
-    }
-  }
-
-  function drawTable() {
-    const { run, kind } = state;
-    const silenced = answer?.silenced ?? [];
-    const names = run.heads.columns;
-    const rows = run.heads.data
-      .map((values) => Object.fromEntries(values.map((value, i) => [names[i], value])))
-      .filter((row) => row.kind === kind)
-      .map((row) => ({
-        ...row,
-        aligned:
-          kind === "cross" && run.reference?.error_rates ? 1 - run.reference.error_rates[row.layer][row.head] : null,
-        silenced:
-          kind === "cross"
-            ? (silenced.find((each) => each.layer === row.layer && each.head === row.head)?.probability ?? null)
-            : null,
-      }));
-    const whole = kind === "cross" && !run.changes.length; // the heads were silenced in the unbroken run
-    const columns = Object.keys(COLUMNS).filter((name) =>
-      name === "aligned" ? kind === "cross" : name !== "silenced" || whole,
-    );
-    if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
-    rows.sort((a, b) => (sort.down ? -1 : 1) * (a[sort.by] - b[sort.by]) || a.layer - b.layer || a.head - b.head);
-    const about = t(whole ? "heads.about_table_cross" : "heads.about_table", { whole: formatPercent(likelihood(run)) });
-    aboutTable.replaceChildren(...joinSentences(about, hasFullyMaskedRow(run, kind) ? t("heads.blind") : ""));
-    tableHeading.textContent = t(`heads.every.${kind}`);
-    const table = h(
-      "table",
-      { class: "sortable" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          columns.map((name) =>
-            h(
-              "th",
-              { scope: "col", "aria-sort": sort.by === name ? (sort.down ? "descending" : "ascending") : "none" },
-              h(
-                "button",
-                { type: "button", "data-by": name, "data-place": name, onclick: () => sortBy(name) },
-                t(`heads.column.${name}`),
-              ),
-            ),
-          ),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        rows.map((row) => {
-          const open = () => update({ layer: row.layer, head: row.head });
-          return h(
-            "tr",
-            { onclick: open, "data-layer": row.layer, "data-head": row.head },
-            columns.map((name) => h("td", {}, name === "head" ? opener(row) : COLUMNS[name](row))),
-          );
-        }),
-      ),
-    );
-    tableHolder.replaceChildren(table);
-    mark();
-  }
-
-  function sortBy(name) {
-    sort = { by: name, down: sort.by === name ? !sort.down : !["layer", "head"].includes(name) };
-    keepFocus(section, drawTable);
-  }
-
-  let drawn = [];
-  subscribe(element, () => {
-    know();
-    const depends = [state.run, state.kind];
-    if (depends.every((value, i) => value === drawn[i])) return mark();
-    drawn = depends;
-    keepFocus(section, draw);
-  });
-  const seen = new IntersectionObserver(() => state.run && know());
-  seen.observe(element);
-  signal.addEventListener("abort", () => seen.disconnect());
+  const every = h(
+    "div",
+    { class: "kept" },
+    tableHeading,
+    tablePlace,
+    aboutTable,
+    pictureButtons(tablePlace, () => `${state.kind}-heads`),
+  );
+  parts.section.append(h("div", { class: "columns even" }, alignment, every));
+  element.replaceChildren(parts.section);
+  const update = () => {
+    if (isOpen(element)) fetchAnswer(parts, server);
+    if (parts.isNew(state.run, state.kind)) keepFocus(parts.section, () => draw(parts));
+    else mark(parts);
+  };
+  drawInSight(element, update, signal);
 }
 
-/** The whole row is clicked; the keyboard has this. */
-const opener = (row) =>
-  h(
-    "button",
-    {
-      type: "button",
-      "aria-label": t("heads.name", { layer: row.layer + 1, head: row.head + 1 }),
-      "data-place": `row ${row.layer} ${row.head}`,
-    },
-    COLUMNS.head(row),
-  );
+function build() {
+  const here = h("div", { class: "scores" });
+  const heldOut = h("div", { class: "scores" });
+  return {
+    section: h("section", { class: "card below" }),
+    here,
+    heldOut,
+    scores: h("div", { class: "pair-of-scores" }, here, heldOut),
+    about: h("p", { class: "hint" }),
+    verdict: h("p", { id: "silenced", "aria-live": "polite" }),
+    tableHeading: h("h2"),
+    tablePlace: scrollBox(),
+    aboutTable: h("p", { class: "hint" }),
+    sort: { by: /** @type {Column} */ ("layer"), down: false },
+    isNew: changeDetector(),
+  };
+}
 
-/** Layers × heads: rows are layers, columns are heads; a cell opens its head. `name` tells one grid from another. */
-function grid({ layers, heads }, score, name) {
-  const cells = [];
-  for (let layer = 0; layer < layers; layer++) {
-    cells.push(h("small", { class: "axis" }, t("layer_n", { layer: layer + 1 })));
-    for (let head = 0; head < heads; head++) {
-      const value = score(layer, head);
-      const strength = 4 + 96 * value; // % of the hue
-      cells.push(
-        h(
-          "button",
-          {
-            type: "button",
-            class: `score ${contrastClass(strength)}`,
-            style: `--score: ${strength.toFixed(1)}%`,
-            "data-score": value,
-            "data-layer": layer,
-            "data-head": head,
-            "data-place": `${name} ${layer} ${head}`,
-            "aria-label": t("heads.score", { layer: layer + 1, head: head + 1, share: formatPercent(value) }),
-            onclick: () => update({ kind: "cross", layer, head, averaged: false }),
-          },
-          String(Math.round(100 * value)),
-        ),
-      );
-    }
+/** @param {Parts} parts @param {Server} server */
+async function fetchAnswer(parts, server) {
+  const { run } = state;
+  if (known.run === run) return;
+  Object.assign(known, { run, answer: null });
+  const answer = await server.heads({ checkpoint: run.checkpoint, sentence: run.sentence }).catch(() => null);
+  if (known.run !== run) return; // another sentence by now
+  const isAnswered = answer && !answer.error;
+  Object.assign(known, isAnswered ? { answer } : { run: null }); // without an answer, the next change asks again
+  keepFocus(parts.section, () => draw(parts));
+}
+
+/** @param {Parts} parts */
+function draw(parts) {
+  const { here, heldOut, about, verdict } = parts;
+  const { run } = state;
+  const { cross } = run.attention;
+  const rates = run.reference?.error_rates ?? null;
+  const elsewhere = known.answer?.held_out ?? null;
+  about.textContent = t("heads.about") + (rates && !hasEnoughGold(run) ? ` ${t("heads.luck")}` : "");
+  here.replaceChildren(
+    h("h3", {}, t("heads.here")),
+    rates ? scoreGrid(cross, rates, "here") : h("p", { class: "hint" }, whyNoScores(run)),
+  );
+  heldOut.hidden = Boolean(known.answer) && !elsewhere;
+  const heading = run.changes.length ? "heads.there_unbroken" : "heads.there_count";
+  heldOut.replaceChildren(
+    h("h3", {}, elsewhere ? t(heading, { count: elsewhere.sentences }) : t("heads.there")),
+    elsewhere ? scoreGrid(cross, elsewhere.error_rates, "there") : h("p", { class: "hint" }, "…"),
+  );
+  if (run.changes.length) verdict.textContent = t("silenced.changed");
+  else if (!known.answer) verdict.textContent = "…";
+  else verdict.replaceChildren(...describeSilenced(run, known.answer.silenced));
+  drawTable(parts);
+}
+
+/** Mark the head that the visitor has chosen. @param {Parts} parts */
+function mark({ scores, tablePlace }) {
+  const isChosen = (/** @type {HTMLElement} */ { dataset }) =>
+    Number(dataset.layer) === state.layer && Number(dataset.head) === state.head;
+  for (const score of /** @type {NodeListOf<HTMLElement>} */ (scores.querySelectorAll(".score")))
+    score.setAttribute("aria-pressed", String(state.kind === "cross" && isChosen(score)));
+  for (const row of /** @type {NodeListOf<HTMLElement>} */ (tablePlace.querySelectorAll("tbody tr"))) {
+    row.classList.toggle("marked", isChosen(row));
+    row.querySelector("button")?.setAttribute("aria-current", String(isChosen(row)));
   }
-  const names = Array.from({ length: heads }, (_, head) => h("small", { class: "axis" }, String(head + 1)));
+}
+
+/** @param {Parts} parts */
+function drawTable(parts) {
+  const { tableHeading, tablePlace, aboutTable } = parts;
+  const { run, kind } = state;
+  const hasSilenced = kind === "cross" && !run.changes.length; // each head was silenced in the run without changes
+  const columns = /** @type {Column[]} */ (Object.keys(COLUMNS)).filter((name) =>
+    name === "aligned" ? kind === "cross" : name !== "silenced" || hasSilenced,
+  );
+  if (!columns.includes(parts.sort.by)) parts.sort = { by: "layer", down: false };
+  const { by, down } = parts.sort;
+  const rows = headRows(run).sort(
+    (a, b) => (down ? -1 : 1) * (Number(a[by]) - Number(b[by])) || a.layer - b.layer || a.head - b.head,
+  );
+  const whole = formatPercent(likelihood(run));
+  aboutTable.textContent =
+    t(hasSilenced ? "heads.about_table_cross" : "heads.about_table", { whole }) +
+    (hasFullyMaskedRow(run, kind) ? t("heads.blind") : "");
+  tableHeading.textContent = t(`heads.every.${kind}`);
+  const headings = columns.map((name) => sortHeading(parts, name));
+  tablePlace.replaceChildren(
+    table(
+      { class: "sortable" },
+      headings,
+      rows.map((row) => tableRow(row, columns)),
+    ),
+  );
+  mark(parts);
+}
+
+/** @param {Run} run @returns {Row[]} */
+function headRows({ heads, reference }) {
+  const { kind } = state;
+  return heads.data
+    .map((values) => Object.fromEntries(values.map((value, i) => [heads.columns[i], value])))
+    .filter((row) => row.kind === kind)
+    .map((values) => {
+      const row = /** @type {Row} */ (/** @type {unknown} */ (values));
+      const isRow = (/** @type {Head} */ { layer, head }) => layer === row.layer && head === row.head;
+      const rate = kind === "cross" ? reference?.error_rates?.[row.layer][row.head] : undefined;
+      const silenced = kind === "cross" ? known.answer?.silenced.find(isRow) : undefined;
+      return { ...row, aligned: rate === undefined ? null : 1 - rate, silenced: silenced?.probability ?? null };
+    });
+}
+
+/** @param {Parts} parts @param {Column} name */
+function sortHeading(parts, name) {
+  const { by, down } = parts.sort;
+  const sort = () => {
+    parts.sort = { by: name, down: by === name ? !down : !["layer", "head"].includes(name) };
+    keepFocus(parts.section, () => drawTable(parts));
+  };
+  return columnHeading(
+    h("button", { type: "button", "data-by": name, "data-place": name, onclick: sort }, t(`heads.column.${name}`)),
+    { "aria-sort": by === name ? (down ? "descending" : "ascending") : "none" },
+  );
+}
+
+/** A row is clicked anywhere; the keyboard has a button in it. @param {Row} row @param {Column[]} columns */
+function tableRow(row, columns) {
+  const { layer, head } = row;
+  const opener = () =>
+    h(
+      "button",
+      {
+        type: "button",
+        "aria-label": t("heads.name", { layer: layer + 1, head: head + 1 }),
+        "data-place": `row ${layer} ${head}`,
+      },
+      COLUMNS.head(row),
+    );
+  return h(
+    "tr",
+    { onclick: () => update({ layer, head }), "data-layer": layer, "data-head": head },
+    columns.map((name) => h("td", {}, name === "head" ? opener() : COLUMNS[name](row))),
+  );
+}
+
+/** @param {Head} head */
+const openHead = ({ layer, head }) => update({ kind: "cross", layer, head, averaged: false });
+
+/** Layers × heads: how much of each head's alignment is right. `name` tells one grid from another. @param {AttentionMaps} maps @param {number[][]} rates @param {string} name */
+function scoreGrid({ layers, heads }, rates, name) {
+  const axis = (/** @type {string} */ text) => h("small", { class: "axis" }, text);
+  const cell = (/** @type {number} */ layer, /** @type {number} */ head) => {
+    const value = 1 - rates[layer][head];
+    const strength = 4 + 96 * value; // % of the hue
+    return h(
+      "button",
+      {
+        type: "button",
+        class: `score ${contrastClass(strength, false)}`,
+        style: `--score: ${strength.toFixed(1)}%`,
+        "data-score": value,
+        "data-layer": layer,
+        "data-head": head,
+        "data-place": `${name} ${layer} ${head}`,
+        "aria-label": t("heads.score", { layer: layer + 1, head: head + 1, share: formatPercent(value) }),
+        onclick: () => openHead({ layer, head }),
+      },
+      String(Math.round(100 * value)),
+    );
+  };
   return h(
     "div",
     { class: "score-grid", style: `--heads: ${heads}` },
-    h("small", { class: "axis" }, t("head")),
-    names,
-    cells,
+    axis(t("head")),
+    Array.from({ length: heads }, (_, head) => axis(String(head + 1))),
+    Array.from({ length: layers }, (_, layer) => [
+      axis(t("layer_n", { layer: layer + 1 })),
+      ...Array.from({ length: heads }, (_, head) => cell(layer, head)),
+    ]),
   );
 }
 
-function missing({ reference }) {
+/** @param {Run} run */
+function whyNoScores({ reference }) {
   if (!reference) return t("heads.unknown");
   return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");
 }
 
-/** The head with the highest weight that changes nothing when it is silent; if there is none, the one that matters least. */
-function demonstrate(run, silenced) {
+/**
+ * The head with the highest weight that changes nothing when it is silenced; if there is none, the one that matters least
+ * of those with a high weight.
+ * @param {Run} run @param {SilencedHead[]} silenced
+ */
+function describeSilenced(run, silenced) {
   const text = run.output.filter((token) => token !== "E").join(" ");
-  const idle = silenced.filter((each) => each.text === text && each.weight >= HIGH);
-  const strong = silenced.filter((each) => each.weight >= HIGH);
-  const open = ({ layer, head }) =>
-    h(
-      "button",
-      { type: "button", class: "link", onclick: () => update({ kind: "cross", layer, head, averaged: false }) },
-      t("heads.name", { layer: layer + 1, head: head + 1 }),
-    );
-  const places = (each) => ({
-    head: open(each),
+  const high = silenced.filter((each) => each.weight >= HIGH);
+  const idle = high.filter((each) => each.text === text);
+  const count = silenced.filter((each) => each.text === text).length;
+  const all = [" ", ...nodes("silenced.all", { heads: silenced.length, count })];
+  if (!high.length) return [...nodes("silenced.none", { share: formatPercent(HIGH) }), ...all];
+  const each = idle.length
+    ? idle[argmax(idle.map(({ weight }) => weight))]
+    : high[argmax(high.map(({ probability }) => probability))];
+  const highest = nodes("silenced.look", {
+    head: link(t("heads.name", { layer: each.layer + 1, head: each.head + 1 }), () => openHead(each)),
     share: formatPercent(each.weight),
     word: word(run.source[each.key], "source"),
     said: word(run.output[each.query], "target"),
-    text: word(each.text, "target"),
+  });
+  const places = {
+    look: highest,
+    text: each.text,
     whole: formatPercent(likelihood(run)),
     left: formatPercent(each.probability),
-  });
-  const all = nodes("silenced.all", {
-    heads: silenced.length,
-    count: silenced.filter((each) => each.text === text).length,
-  });
-  const best = (list, value) => list[argmax(list.map(value))];
-  if (idle.length) {
-    const shown = places(best(idle, (each) => each.weight));
-    return joinSentences(nodes(shown.whole === shown.left ? "silenced.idle_stays" : "silenced.idle", shown), all);
-  }
-  if (!strong.length) return joinSentences(nodes("silenced.none", { share: formatPercent(HIGH) }), all);
-  return joinSentences(nodes("silenced.needed", places(best(strong, (each) => each.probability))), all);
+  };
+  return [...nodes(idle.length ? "silenced.idle" : "silenced.needed", places), ...all];
 }

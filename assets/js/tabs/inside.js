@@ -1,42 +1,28 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
-import { chip, h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
-import { nodes, formatPercent, t } from "../core/i18n.js";
-import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
-import { headPicker } from "./head-picker.js";
 import { STAGES, stageSection } from "../charts/sublayer-stages.js";
-import { argmax, subscribe, selectQuery, state, update, KINDS } from "../core/state.js";
+import { chip, h, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
+import { formatPercent, nodes, t } from "../core/i18n.js";
+import { button, changeDetector, drawInSight, isOpen, kindPicker, link, rowHeading, table } from "../core/parts.js";
+import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
+import { argmax, selectQuery, state, update } from "../core/state.js";
+import { headPicker } from "./head-picker.js";
 
+/** @import { Child, Run, Server, State, View } from "../core/types.d.ts" */
+/** @import { SublayerView } from "../charts/sublayer-view.js" */
+/** @typedef {{ stage: string, layers: number, here: number[], paper: number[] }} ShapeRow */
+/** @typedef {ReturnType<typeof build>} Parts */
+
+/** @param {View} view */
 export function mount({ element, server, signal }) {
-  const kind = segmented(
-    t("attention.which"),
-    KINDS.map((name) => [name, t(`kind.${name}`)]),
-    (value) => update({ kind: value }),
-  );
-  const which = headPicker();
-  const queries = h("p", { class: "queries" });
-  const say = h("p", { class: "say", "aria-live": "polite" });
-  const stages = h("div", { class: "stages" });
-  const title = h("h3");
-  const body = h("div", { class: "worked" });
-  const close = h(
-    "button",
-    { type: "button", class: "pill", onclick: () => panel.classList.remove("open") },
-    t("close"),
-  );
-  const panel = h(
-    "aside",
-    { class: "card arithmetic-panel", "aria-live": "polite" },
-    h("div", { class: "panel-title" }, title, close),
-    body,
-  );
-  const shapes = h("section", { class: "card below", id: "shapes" });
+  const parts = build(element, server);
+  const { say, kind, picker, queries, stages, panel, shapes } = parts;
   element.replaceChildren(
     say,
     h(
       "section",
       { class: "card" },
-      h("div", { class: "controls" }, kind.element, which.element),
+      h("div", { class: "controls" }, kind.element, picker.element),
       h("div", { class: "pickers" }, t("inside.from"), queries),
     ),
     h(
@@ -47,84 +33,103 @@ export function mount({ element, server, signal }) {
     ),
     shapes,
   );
-
-  const tell = (heading, parts) => {
-    title.textContent = heading;
-    body.replaceChildren(...parts);
-    panel.classList.add("open");
-  };
-  const invite = () => {
-    title.textContent = t("inside.arithmetic");
-    body.replaceChildren(h("p", { class: "hint" }, t("inside.invite")), h("p", { class: "hint" }, t("inside.digits")));
-    panel.classList.remove("open");
-  };
-
-  let lifetime = null; // of the stages that are drawn
-  let shown = [];
-  async function draw() {
-    const { run } = state;
-    kind.set(state.kind);
-    which.draw(run.attention[state.kind]);
-    const depends = [run, state.kind, state.layer, state.head, state.query];
-    if (!element.offsetParent || depends.every((value, i) => value === shown[i])) return;
-    shown = depends;
-    const data = await fetchSublayer(server, state.kind, state.layer).catch(() => null);
-    if (depends.some((value, i) => value !== shown[i])) return; // something else is wanted by now
-    if (!data) {
-      shown = [];
-      say.textContent = t("positions.failed");
-      return;
-    }
-    replaceKeepingFocus(
-      queries,
-      data.queries.map((token, i) =>
-        chip("button", token, data.from, {
-          type: "button",
-          "aria-pressed": i === state.query,
-          onclick: () => selectQuery(i),
-        }),
-      ),
-    );
-    lifetime?.abort();
-    lifetime = new AbortController();
-    const look = {
-      run,
-      data,
-      kind: state.kind,
-      layer: state.layer,
-      head: state.head,
-      query: state.query,
-      server,
-      signal: lifetime.signal,
-      tell,
-    };
-    stages.replaceChildren(...STAGES.map((name) => stageSection(name, look)));
-    say.replaceChildren(...aloud(look));
-    invite();
-    drawShapes();
-  }
-
-  let shaped = null; // the run whose shapes are shown
-  async function drawShapes() {
-    const { run } = state;
-    if (shaped === run) return;
-    const said = await askAboutRun("shapes", server).catch(() => null);
-    if (!said || run !== state.run) return;
-    shaped = run;
-    shapes.replaceChildren(...shapeTable(said), h("p", { class: "hint" }, t("shapes.click")));
-  }
-
-  subscribe(element, draw);
-  const seen = new IntersectionObserver(() => state.run && draw());
-  seen.observe(element);
-  signal.addEventListener("abort", () => {
-    seen.disconnect();
-    lifetime?.abort();
-  });
+  drawInSight(element, () => draw(parts), signal);
+  signal.addEventListener("abort", () => parts.drawn.abort());
 }
 
-/** The whole way in one sentence. */
-function aloud({ data, kind, layer, head, query }) {
+/** @param {HTMLElement} element @param {Server} server */
+function build(element, server) {
+  const title = h("h3");
+  const body = h("div", { class: "worked" });
+  const close = button("pill", t("close"), () => panel.classList.remove("open"));
+  const panel = h(
+    "aside",
+    { class: "card arithmetic-panel", "aria-live": "polite" },
+    h("div", { class: "panel-title" }, title, close),
+    body,
+  );
+  return {
+    element,
+    server,
+    kind: kindPicker(),
+    picker: headPicker(),
+    queries: h("p", { class: "queries" }),
+    say: h("p", { class: "say", "aria-live": "polite" }),
+    stages: h("div", { class: "stages" }),
+    panel,
+    showArithmetic: (/** @type {string} */ heading, /** @type {Child[]} */ parts, isOpen = true) => {
+      title.textContent = heading;
+      body.replaceChildren(...h("div", {}, parts).childNodes);
+      panel.classList.toggle("open", isOpen);
+    },
+    shapes: h("section", { class: "card below", id: "shapes" }),
+    shapesOf: /** @type {Run | null} */ (null),
+    drawn: new AbortController(), // ends what belongs to the stages that are drawn
+    isNew: changeDetector(),
+  };
+}
+
+/** @param {Parts} parts */
+async function draw(parts) {
+  const { element, server, kind, picker, say, stages, isNew } = parts;
+  const { run, layer, head, query } = state;
+  kind.set(state.kind);
+  picker.draw(run.attention[state.kind]);
+  if (!isOpen(element) || !isNew(run, state.kind, layer, head, query)) return;
+  parts.drawn.abort();
+  const drawn = new AbortController();
+  parts.drawn = drawn;
+  const data = await fetchSublayer(server, state.kind, layer).catch(() => null);
+  if (drawn.signal.aborted) return; // another head is wanted by now
+  if (!data) {
+    isNew.forget();
+    say.textContent = t("positions.failed");
+    return;
+  }
+  const view = {
+    run,
+    data,
+    kind: data.kind,
+    layer,
+    head,
+    query,
+    server,
+    signal: drawn.signal,
+    tell: parts.showArithmetic,
+  };
+  drawQueries(parts.queries, view);
+  stages.replaceChildren(...STAGES.map((name) => stageSection(name, view)));
+  say.replaceChildren(...describeHead(view));
+  const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
+  parts.showArithmetic(t("inside.arithmetic"), invitation, false);
+  drawShapes(parts);
+}
+
+/** @param {Element} element @param {SublayerView} view */
+const drawQueries = (element, { data, query }) =>
+  replaceKeepingFocus(
+    element,
+    data.queries.map((token, i) =>
+      chip("button", token, data.from, {
+        type: "button",
+        "aria-pressed": i === query,
+        onclick: () => selectQuery(i),
+      }),
+    ),
+  );
+
+/** @param {Parts} parts */
+async function drawShapes(parts) {
+  const { run } = state;
+  if (parts.shapesOf === run) return;
+  const answer = await askAboutRun("shapes", parts.server).catch(() => null);
+  if (!answer || run !== state.run) return;
+  parts.shapesOf = run;
+  parts.shapes.replaceChildren(...shapeTable(answer.rows), h("p", { class: "hint" }, t("shapes.click")));
+}
+
+/** The whole way in one sentence. @param {SublayerView} view */
+function describeHead({ data, kind, layer, head, query }) {
   const weights = data.at("weights", head, query);
   const scores = data.at("scores", head, query);
   const key = argmax(weights);
@@ -142,7 +147,7 @@ function aloud({ data, kind, layer, head, query }) {
   });
 }
 
-// Where each row of the table of shapes is drawn: a tab, and what to look at there.
+/** Where each row of the table of shapes is drawn: a place of the page, and the stage of Inside a head. @type {Record<string, Partial<State> & { stage?: string }>} */
 const PLACES = {
   source_ids: { tab: "lesson", stop: 0 },
   source_embedding: { tab: "lesson", stop: 1 },
@@ -164,45 +169,35 @@ const PLACES = {
   loss_logits: { tab: "lesson", stop: 13 },
 };
 
-// Stages that are called otherwise in a model without positions.
-const BARE = { source_input: "shapes.bare_encoder", target_input: "shapes.bare_decoder" };
+/** Rows that are called otherwise in a model without positions. @type {Record<string, string>} */
+const NAMES_WITHOUT_POSITIONS = { source_input: "shapes.bare_encoder", target_input: "shapes.bare_decoder" };
 
-export function shapeTable({ rows }) {
+/** A heading, the table and what its letters mean. @param {ShapeRow[]} rows */
+export function shapeTable(rows) {
   const { positions } = state.run.model;
-  const called = (name) => t((!positions && BARE[name]) || `shapes.${name}`);
-  const show = (shape) => `(${shape.join(", ")})`;
-  const open = ({ stage: name, ...place }) => {
-    update(place);
-    if (name) requestAnimationFrame(() => document.querySelector(`#stage-${name}`)?.scrollIntoView({ block: "start" }));
-  };
-  const heading = ["stage", "here", "paper"].map((name) => h("th", { scope: "col" }, t(`shapes.${name}`)));
+  const name = (/** @type {string} */ stage) => t((!positions && NAMES_WITHOUT_POSITIONS[stage]) || `shapes.${stage}`);
+  const shape = (/** @type {number[]} */ sizes) => h("td", {}, `(${sizes.join(", ")})`);
+  const row = (/** @type {ShapeRow} */ { stage, layers, here, paper }) =>
+    h(
+      "tr",
+      { "data-stage": stage },
+      rowHeading([
+        link(name(stage), () => openPlace(PLACES[stage])),
+        layers > 1 ? h("small", {}, ` × ${layers}`) : null,
+      ]),
+      shape(here),
+      shape(paper),
+    );
+  const headings = ["stage", "here", "paper"].map((each) => t(`shapes.${each}`));
   return [
     h("h2", {}, t("shapes.title")),
-    scrollBox(
-      h(
-        "table",
-        { class: "shapes" },
-        h("thead", {}, h("tr", {}, heading)),
-        h(
-          "tbody",
-          {},
-          rows.map(({ stage: name, layers, here, paper }) =>
-            h(
-              "tr",
-              { "data-stage": name },
-              h(
-                "th",
-                { scope: "row" },
-                h("button", { type: "button", class: "link", onclick: () => open(PLACES[name]) }, called(name)),
-                layers > 1 ? h("small", {}, ` × ${layers}`) : null,
-              ),
-              h("td", {}, show(here)),
-              h("td", {}, show(paper)),
-            ),
-          ),
-        ),
-      ),
-    ),
+    scrollBox(table({ class: "shapes" }, headings, rows.map(row))),
     h("p", { class: "hint" }, t("shapes.letters")),
   ];
+}
+
+/** @param {Partial<State> & { stage?: string }} place */
+function openPlace({ stage, ...place }) {
+  update(place);
+  if (stage) requestAnimationFrame(() => document.getElementById(`stage-${stage}`)?.scrollIntoView({ block: "start" }));
 }

@@ -1,25 +1,39 @@
-// What a stop of the lesson leads to in Break it: a place there, or what is broken in the run that is shown.
+// Where a stop of the lesson leads in Break it: to a place, or to a change of the run that is shown.
 
 import { replaceChange } from "../core/changes.js";
-import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
+import { link } from "../core/parts.js";
 import { state, update } from "../core/state.js";
 
-const TRIES = {
+/** @import { Child, Run, State } from "../core/types.d.ts" */
+/** @typedef {Parameters<typeof replaceChange>} Replacement */
+
+/** `change` gives what it takes the place of, and the change; null where a model has no such part. @type {Record<string, Partial<State> & { change?: (run: Run) => Replacement | null }>} */
+const LINKS = {
   tokens: { part: "bugs", exercise: "positions_from_ids" },
   positions: {
-    breaks: ({ model }) => model.positions && { do: "positions", stack: "encoder", how: "removed", seed: 0 },
+    change: ({ model }) =>
+      model.positions
+        ? [
+            { do: "positions", stack: "encoder" },
+            { do: "positions", stack: "encoder", how: "removed", seed: 0 },
+          ]
+        : null,
   },
   scores: { part: "bugs", exercise: "unscaled" },
-  softmax: { breaks: () => ({ do: "temperature", kind: "all", temperature: 5 }) },
+  softmax: {
+    change: () => [
+      { do: "temperature", kind: "all" },
+      { do: "temperature", kind: "all", temperature: 5 },
+    ],
+  },
   heads: { part: "bugs", exercise: "one_head" },
   residual: {
-    breaks: ({ attention }) => ({
-      do: "drop_residual",
-      stack: "decoder",
-      layer: attention.decoder.layers - 1,
-      sublayer: 2,
-    }),
+    change: ({ attention }) => {
+      const layer = attention.decoder.layers - 1;
+      const one = /** @type {const} */ ({ do: "drop_residual", stack: "decoder", layer, sublayer: 2 });
+      return [one, one];
+    },
   },
   masked: { part: "bugs", exercise: "causal_mask" },
   cross: { part: "bugs", exercise: "rank_collapse" },
@@ -27,22 +41,14 @@ const TRIES = {
   loop: { part: "roads", strategy: "beam" },
 };
 
-// What a change of a kind takes the place of.
-const CLASH = {
-  positions: ({ stack }) => ({ do: "positions", stack }),
-  temperature: ({ kind }) => ({ do: "temperature", kind }),
-  drop_residual: (one) => one,
-};
-
-/** A button that leads there from the stop of this name, or none. */
+/** A button that leads there from the stop of this name, or null. @param {string} name @returns {Child} */
 export function lessonLink(name) {
-  if (!Object.hasOwn(TRIES, name)) return null;
-  const { breaks, ...place } = TRIES[name];
-  const one = breaks?.(state.run);
-  if (breaks && !one) return null; // this model has no such part
-  const go = () => {
+  if (!Object.hasOwn(LINKS, name)) return null;
+  const { change, ...place } = LINKS[name];
+  const replacement = change?.(state.run);
+  if (change && !replacement) return null;
+  return link(t(`lesson.try.${name}`), () => {
     update({ tab: "break", part: "whatif", ...place });
-    if (one) replaceChange(CLASH[one.do](one), one);
-  };
-  return h("button", { type: "button", class: "link", onclick: go }, t(`lesson.try.${name}`));
+    if (replacement) replaceChange(...replacement);
+  });
 }

@@ -1,12 +1,12 @@
 // What is seen of a mistake: numbers, texts, maps, curves of loss and code, of one side or of both.
 
-import { h, word } from "../core/dom.js";
-import { lineChart } from "../charts/line-chart.js";
-import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
-import { mapHeading, describeLargestWeights, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
-import { SIDES } from "../core/state.js";
+import { describeLargestWeights, heatmap, mapHeading, markRow, thumbnail } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
+import { lineChart } from "../charts/line-chart.js";
 import { fluidPicture } from "../charts/vector-strip.js";
+import { h, word } from "../core/dom.js";
+import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
+import { SIDES } from "../core/state.js";
 
 const COUNTS = [
   "words_after_end",

@@ -1,10 +1,10 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
 import { findChange } from "../core/changes.js";
-import { decodeFloats, subscribe, state, update } from "../core/state.js";
 import { h, segmented, typeScale } from "../core/dom.js";
 import { formatNumber as counted, hasText, joinSentences, t } from "../core/i18n.js";
 import { runQuestion } from "../core/server-cache.js";
+import { decodeFloats, state, subscribe, update } from "../core/state.js";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const quiet = () => ({ displaylogo: false, modeBarButtons: [[imageButton("png"), imageButton("svg")]] });

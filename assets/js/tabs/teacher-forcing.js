@@ -1,113 +1,144 @@
-// Teacher forcing beside free running: what the model says when the right words are read to it, and when it reads its own.
+// Teacher forcing beside free running: what the model outputs when it reads the right words, and when it reads its own.
 
-import { tokensAsText } from "./beam-search.js";
-import { labelledInput } from "./decoding-settings.js";
-import { h, scrollBox, word } from "../core/dom.js";
-import { nodes, formatNumber, formatPercent, t } from "../core/i18n.js";
 import { pictureButtons } from "../charts/export.js";
-import { possibleMistakes, state, baselineRun, update } from "../core/state.js";
+import { h, scrollBox, word } from "../core/dom.js";
+import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
+import { changeDetector, columnHeading, option, rowHeading } from "../core/parts.js";
+import { baselineRun, possibleMistakes, state, update } from "../core/state.js";
+import { tokensAsText } from "./beam-search.js";
+import { labelledSetting } from "./decoding-settings.js";
 
+/** @import { Strategy } from "./decoding.js" */
+/** One step: what the model reads, outputs, and should output. @typedef {{ read: string, said: string, wanted: string | null, probability: number }} ForcedStep */
+/** `slip` is the step of the forced mistake. @typedef {{ teacher: ForcedStep[], free: ForcedStep[], right: { teacher: number, free: number }, of: number, slip: number | null, reference: string | null }} Comparison */
+/** @typedef {ReturnType<typeof build>} Parts */
+
+/** @returns {Strategy} */
 export function teacherForcing() {
-  const step = h("select");
-  const slipped = h("select");
-  step.addEventListener("change", () =>
-    update({
-      forcedMistake:
-        step.value === "" ? null : { step: Number(step.value), word: possibleMistakes(Number(step.value))[0] },
-    }),
+  const parts = build();
+  const { step, mistake, place, hint } = parts;
+  const figure = h(
+    "div",
+    { class: "kept" },
+    place,
+    pictureButtons(place, () => "teacher-forcing"),
   );
-  slipped.addEventListener("change", () => update({ forcedMistake: { ...state.forcedMistake, word: slipped.value } }));
-  const table = scrollBox();
-  const hint = h("p", { class: "hint" });
-
-  let offered = ""; // what the selects hold
   return {
     asks: "forced",
-    controls: [labelledInput("slip", step), labelledInput("word", slipped)],
-    figure: [
-      h(
-        "div",
-        { class: "kept" },
-        table,
-        pictureButtons(table, () => "teacher-forcing"),
-      ),
-      hint,
-    ],
+    controls: [labelledSetting("slip", step), labelledSetting("word", mistake)],
+    figure: [figure, hint],
     question: () => ({ slip: state.forcedMistake }),
-    set() {
-      const { output } = baselineRun();
-      const words = state.forcedMistake ? possibleMistakes(state.forcedMistake.step) : [];
-      const now = JSON.stringify([output, words]);
-      if (now !== offered) {
-        offered = now;
-        const steps = output.flatMap((token, i) =>
-          possibleMistakes(i).length ? [h("option", { value: i }, `${i + 1}: ${token}`)] : [],
-        );
-        step.replaceChildren(h("option", { value: "" }, t("roads.no_slip")), ...steps);
-        slipped.replaceChildren(...(words.length ? words : ["–"]).map((token) => h("option", { value: token }, token)));
-      }
-      step.value = state.forcedMistake?.step ?? "";
-      slipped.value = state.forcedMistake?.word ?? "–";
-      slipped.disabled = !state.forcedMistake;
+    drawControls: () => drawControls(parts),
+    draw(/** @type {Comparison} */ comparison) {
+      place.replaceChildren(sideBySide(comparison));
+      hint.textContent = t(comparison.reference ? "roads.wanted" : "roads.unknown");
     },
-    draw(said) {
-      table.replaceChildren(sideBySide(said));
-      hint.textContent = t(said.reference ? "roads.wanted" : "roads.unknown");
-    },
-    say,
+    describe: describeComparison,
   };
 }
 
+function build() {
+  const step = h("select");
+  const mistake = h("select");
+  step.addEventListener("change", () => {
+    const at = Number(step.value);
+    update({ forcedMistake: step.value === "" ? null : { step: at, word: possibleMistakes(at)[0] } });
+  });
+  mistake.addEventListener("change", () => {
+    if (state.forcedMistake) update({ forcedMistake: { ...state.forcedMistake, word: mistake.value } });
+  });
+  return { step, mistake, place: scrollBox(), hint: h("p", { class: "hint" }), isNew: changeDetector() };
+}
+
+/** @param {Parts} parts */
+function drawControls({ step, mistake, isNew }) {
+  const { forcedMistake } = state;
+  const run = baselineRun();
+  const words = forcedMistake ? possibleMistakes(forcedMistake.step) : [];
+  if (isNew(run, words.join(" "))) {
+    const steps = run.output.flatMap((token, i) =>
+      possibleMistakes(i).length ? [option()([i, `${i + 1}: ${token}`])] : [],
+    );
+    step.replaceChildren(option()(["", t("roads.no_slip")]), ...steps);
+    mistake.replaceChildren(...(words.length ? words : ["–"]).map((token) => option()([token, token])));
+  }
+  step.value = String(forcedMistake?.step ?? "");
+  mistake.value = forcedMistake?.word ?? "–";
+  mistake.disabled = !forcedMistake;
+}
+
+/** The two headings of a comparison: each way reads and outputs. @param {(text: string, span: number) => HTMLElement} heading */
+export const comparisonHead = (heading) =>
+  h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      h("td"),
+      ["teacher", "free"].map((name) => heading(t(`lesson.loop.${name}`), 2)),
+    ),
+    h(
+      "tr",
+      {},
+      h("td"),
+      ["reads", "says", "reads", "says"].map((name) => heading(t(`lesson.loop.${name}`), 1)),
+    ),
+  );
+
+/** @param {Comparison} comparison */
 function sideBySide({ teacher, free, right, of, slip }) {
-  const column = (name) => h("th", { scope: "col", colspan: 2 }, t(`lesson.loop.${name}`));
-  const parts = ["reads", "says", "reads", "says"].map((name) => h("th", { scope: "col" }, t(`lesson.loop.${name}`)));
-  const cells = (row, other, given) => {
-    if (!row) return [h("td"), h("td")];
-    const wrong = row.said !== row.wanted;
-    const verdict =
-      wrong && row.wanted
-        ? h("small", { class: "wanted" }, ...nodes("roads.instead", { word: word(row.wanted, "target") }))
-        : null;
-    const astray = other && row.read !== other.read;
-    return [
-      h("td", { class: astray ? "astray" : "", "data-read": row.read }, word(row.read, "target")),
-      h(
-        "td",
-        { class: wrong ? "wrong" : "", "data-said": row.said, "data-probability": row.probability },
-        word(row.said, "target"),
-        " ",
-        h("small", {}, formatPercent(row.probability)),
-        given ? h("small", {}, ` ${t("lesson.loop.slip")}`) : null,
-        verdict,
-      ),
-    ];
-  };
-  const lines = Array.from({ length: Math.max(teacher.length, free.length) }, (_, i) =>
+  const row = (/** @type {unknown} */ _, /** @type {number} */ i) =>
     h(
       "tr",
       { class: i === slip ? "marked" : "" },
-      h("th", { scope: "row" }, formatNumber(i + 1)),
-      cells(teacher[i], null, i === slip),
-      cells(free[i], teacher[i], i === slip),
-    ),
-  );
-  const total = (name) =>
+      rowHeading(formatNumber(i + 1)),
+      stepCells(teacher[i], null, i === slip),
+      stepCells(free[i], teacher[i], i === slip),
+    );
+  const total = (/** @type {"teacher" | "free"} */ name) =>
     h("td", { colspan: 2, "data-right": right[name] }, t("roads.right_of", { right: right[name], of }));
   return h(
     "table",
     { class: "ways two-ways" },
-    h("thead", {}, h("tr", {}, h("td"), column("teacher"), column("free")), h("tr", {}, h("td"), parts)),
-    h("tbody", {}, lines),
-    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "Σ"), total("teacher"), total("free"))),
+    comparisonHead((text, span) => columnHeading(text, span > 1 ? { colspan: span } : {})),
+    h("tbody", {}, Array.from({ length: Math.max(teacher.length, free.length) }, row)),
+    h("tfoot", {}, h("tr", {}, rowHeading("Σ"), total("teacher"), total("free"))),
   );
 }
 
-/** What the teacher is worth here. */
-function say({ teacher, free, right, of, slip }) {
-  const wrong = teacher.findIndex((row) => row.said !== row.wanted);
+/** @param {ForcedStep | undefined} step @param {ForcedStep | null | undefined} other the same step of the other way @param {boolean} isForced */
+function stepCells(step, other, isForced) {
+  if (!step) return [h("td"), h("td")];
+  const { read, said, wanted, probability } = step;
+  const isWrong = said !== wanted;
+  return [
+    h("td", { class: other && read !== other.read ? "astray" : "", "data-read": read }, word(read, "target")),
+    h(
+      "td",
+      { class: isWrong ? "wrong" : "", "data-said": said, "data-probability": probability },
+      word(said, "target"),
+      " ",
+      h("small", {}, formatPercent(probability)),
+      isForced ? h("small", {}, ` ${t("lesson.loop.slip")}`) : null,
+      isWrong && wanted
+        ? h("small", { class: "wanted" }, nodes("roads.instead", { word: word(wanted, "target") }))
+        : null,
+    ),
+  ];
+}
+
+/** How many words each way gets right, and what the forced mistake, or the model's first, leads to. @param {Comparison} comparison */
+function describeComparison({ teacher, free, right, of, slip }) {
+  const wrong = teacher.findIndex((step) => step.said !== step.wanted);
   const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ said }) => said)) };
   if (slip === null && wrong < 0) return nodes("roads.forced.say_right", places);
-  const at = teacher[slip ?? wrong];
-  const slipped = { step: (slip ?? wrong) + 1, word: word(at.said, "target"), wanted: word(at.wanted, "target") };
-  return nodes(slip === null ? "roads.forced.say_mistake" : "roads.forced.say_slip", { ...places, ...slipped });
+  const step = slip ?? wrong;
+  const { said, wanted } = teacher[step];
+  return nodes(slip === null ? "roads.forced.say_mistake" : "roads.forced.say_slip", {
+    ...places,
+    step: step + 1,
+    word: word(said, "target"),
+    wanted: word(wanted ?? "", "target"),
+  });
 }

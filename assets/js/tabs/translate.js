@@ -1,139 +1,185 @@
 // Translate: the decoding as a story, a step at a time.
 
-import { findChange, replaceChange, isSilenced } from "../core/changes.js";
-import { UNIFORM_MARGIN, argmax, subscribe, goldLink, attentionRow, state, update } from "../core/state.js";
-import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
-import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js";
 import { paddingMasked } from "../charts/attention-map.js";
-import { models } from "../net/models.js";
 import { pictureButtons } from "../charts/export.js";
+import { findChange, isSilenced, replaceChange } from "../core/changes.js";
+import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { formatPercent, hasText, nodes, t } from "../core/i18n.js";
+import { changeDetector } from "../core/parts.js";
+import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../core/state.js";
+import { models } from "../net/models.js";
+
+/** @import { Candidate, Child, Places, Step, View } from "../core/types.d.ts" */
+/** @typedef {ReturnType<typeof build>} Parts */
+/** What is drawn of cross-attention: a layer, and the head or the mean of all (`name`), with its weights. @typedef {{ layer: number, name: string, isMean: boolean, weights: number[] }} Shown */
 
 export const MAX_CANDIDATES = 8;
 
+/** @param {View} view */
 export function mount({ element }) {
-  const file = (what) => () => `step-${state.step + 1}-${what}`;
-  const cards = h("ol", { class: "cards" });
-  const heading = h("h2");
-  const bars = h("ol", { class: "bars" });
-  const candidates = h("ol", { class: "candidates" });
-  const pickers = h("div", { class: "pickers" });
-  const explained = h("p", { class: "hint" });
-  const hush = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
-  const loop = h("p", { class: "hint" });
-  const limits = h("p", { class: "hint" });
-  const say = h("p", { class: "say", "aria-live": "polite" });
-  element.replaceChildren(
-    say,
+  const parts = build();
+  const { say, cards, heading, bars, pickers, silenced, explained, candidates, loop, limits } = parts;
+  const file = (/** @type {string} */ what) => () => `step-${state.step + 1}-${what}`;
+  const steps = h(
+    "section",
+    { class: "card" },
+    h("h2", {}, t("translate.said")),
+    cards,
+    heading,
+    h("div", { class: "kept" }, scrollBox(bars), pictureButtons(bars, file("looks"))),
+    pickers,
+    silenced,
+    explained,
+  );
+  const next = h(
+    "section",
+    { class: "card kept" },
+    pictureButtons(candidates, file("candidates")),
+    h("h2", {}, t("translate.candidates")),
+    candidates,
+    loop,
+    limits,
+  );
+  element.replaceChildren(say, h("div", { class: "columns" }, steps, next));
+  subscribe(element, () => draw(parts));
+}
+
+const build = () => ({
+  say: h("p", { class: "say", "aria-live": "polite" }),
+  cards: h("ol", { class: "cards" }),
+  heading: h("h2"),
+  bars: h("ol", { class: "bars" }),
+  pickers: h("div", { class: "pickers" }),
+  silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
+  explained: h("p", { class: "hint" }),
+  candidates: h("ol", { class: "candidates" }),
+  loop: h("p", { class: "hint" }),
+  limits: h("p", { class: "hint" }),
+  hasNewShape: changeDetector(),
+  hasNewRun: changeDetector(),
+  setPickers: (/** @type {number} */ _layer) => {},
+});
+
+/** @param {Parts} parts */
+function draw(parts) {
+  const { run, step, head, averaged } = state;
+  const { cross } = run.attention;
+  const layer = Math.min(state.layer, cross.layers - 1);
+  const isMean = averaged && cross.heads > 1;
+  if (parts.hasNewShape(cross.layers, cross.heads)) buildPickers(parts);
+  parts.setPickers(layer);
+  if (parts.hasNewRun(run)) drawRun(parts);
+  [...parts.cards.children].forEach((card, i) => {
+    card.className = i > step ? "future" : i === step ? "now" : "";
+    card.firstElementChild?.setAttribute("aria-current", i === step ? "step" : "false");
+  });
+  const name = isMean ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
+  const shown = { layer, name, isMean, weights: attentionRow("cross", layer, averaged ? null : head, step) };
+  parts.heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who: name });
+  parts.silenced.hidden = isMean || !isSilenced("cross", layer, averaged ? 0 : head, run.changes);
+  drawBars(parts.bars, shown.weights);
+  drawCandidates(parts.candidates, run.steps[step]);
+  parts.say.replaceChildren(...describeStep(shown));
+}
+
+/** @param {Parts} parts */
+function buildPickers(parts) {
+  const { layers, heads } = state.run.attention.cross;
+  const layer = segmented(t("layer"), numberedOptions(layers), (value) => update({ layer: Number(value) }));
+  const head = segmented(t("head"), [["mean", t("mean")], ...numberedOptions(heads)], (value) =>
+    update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
+  );
+  const pair = (/** @type {string} */ name, /** @type {Child} */ control) =>
+    h("span", { class: "pair" }, name, control);
+  parts.pickers.replaceChildren(pair(t("layer"), layer.element), pair(t("head"), head.element));
+  parts.setPickers = (shown) => {
+    layer.set(shown);
+    head.set(state.averaged ? "mean" : state.head);
+  };
+}
+
+/** What stays while the visitor moves through a run. @param {Parts} parts */
+function drawRun({ cards, explained, loop, limits }) {
+  const { run } = state;
+  const { layers, heads } = run.attention.cross;
+  cards.replaceChildren(...run.steps.map(stepCard));
+  const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
+  const places = {
+    layers: layers > 1 ? t("translate.layers", { layers }) : t("translate.one_layer"),
+    heads: heads > 1 ? t("translate.heads", { heads }) : t("translate.one_head"),
+  };
+  explained.textContent = t("translate.explained", places) + padded;
+  loop.textContent = t(findChange({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
+  const known = /** @type {{ corpus?: string } | undefined} */ (models()[run.checkpoint]);
+  const key = `limits.${known?.corpus ?? run.checkpoint}`;
+  limits.textContent = hasText(key) ? t(key) : "";
+}
+
+/** @param {Step} step @param {number} i */
+const stepCard = ({ token, probability }, i) =>
+  h(
+    "li",
+    {},
     h(
-      "div",
-      { class: "columns" },
-      h(
-        "section",
-        { class: "card" },
-        h("h2", {}, t("translate.said")),
-        cards,
-        heading,
-        h("div", { class: "kept" }, scrollBox(bars), pictureButtons(bars, file("looks"))),
-        pickers,
-        hush,
-        explained,
-      ),
-      h(
-        "section",
-        { class: "card kept" },
-        pictureButtons(candidates, file("candidates")),
-        h("h2", {}, t("translate.candidates")),
-        candidates,
-        loop,
-        limits,
-      ),
+      "button",
+      { type: "button", onclick: () => update({ step: i }) },
+      h("small", {}, t("step_n", { step: i + 1 })),
+      word(token, "target"),
+      h("small", {}, formatPercent(probability)),
     ),
   );
 
-  let drawn = null;
-  let shape = null;
-  let layers, heads;
-  subscribe(element, () => {
-    const { run, step, head, averaged } = state;
-    const cross = run.attention.cross;
-    const layer = Math.min(state.layer, cross.layers - 1);
-    if (shape !== `${cross.layers} ${cross.heads}`) {
-      shape = `${cross.layers} ${cross.heads}`;
-      layers = segmented(t("layer"), numberedOptions(cross.layers), (value) => update({ layer: Number(value) }));
-      heads = segmented(t("head"), [["mean", t("mean")], ...numberedOptions(cross.heads)], (value) =>
-        update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
-      );
-      pickers.replaceChildren(pair(t("layer"), layers.element), pair(t("head"), heads.element));
-    }
-    layers.set(layer);
-    heads.set(averaged ? "mean" : head);
-
-    if (drawn !== run) {
-      drawn = run;
-      cards.replaceChildren(...run.steps.map(card));
-      const layered = cross.layers > 1 ? t("translate.layers", { layers: cross.layers }) : t("translate.one_layer");
-      const headed = cross.heads > 1 ? t("translate.heads", { heads: cross.heads }) : t("translate.one_head");
-      const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
-      explained.replaceChildren(...joinSentences(layered, headed, padded));
-      loop.textContent = t(findChange({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
-    }
-    [...cards.children].forEach((each, i) => {
-      each.className = i > step ? "future" : i === step ? "now" : "";
-      each.firstChild.setAttribute("aria-current", i === step ? "step" : "false");
-    });
-
-    const look = attentionRow("cross", layer, averaged ? null : head, step);
-    const who = averaged && cross.heads > 1 ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
-    heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who });
-    hush.hidden = (averaged && cross.heads > 1) || !isSilenced("cross", layer, averaged ? 0 : head, run.changes);
-    const why = (s) =>
-      cross.keys[s] === "P" && paddingMasked(run, "cross") ? "translate.padding" : "translate.closed";
-    bars.style.setProperty("--count", look.length);
-    bars.replaceChildren(
-      ...look.map((share, s) => {
-        const masked = !cross.allowed[step][s];
-        return h(
-          "li",
-          {
-            "data-weight": share,
-            class: masked ? "masked" : state.gold ? `gold ${goldLink(step, s)}` : "",
-            title: masked ? t(why(s)) : "",
-          },
-          h(
-            "span",
-            { class: "bar" },
-            h("small", {}, masked ? t("masked") : formatPercent(share)),
-            h("i", { style: `--share: ${share}` }),
-          ),
-          word(cross.keys[s], "source"),
-        );
-      }),
+/** @param {HTMLElement} bars @param {number[]} weights */
+function drawBars(bars, weights) {
+  const { run, step, gold } = state;
+  const { cross } = run.attention;
+  bars.style.setProperty("--count", String(weights.length));
+  const bar = (/** @type {number} */ weight, /** @type {number} */ key) => {
+    const masked = !cross.allowed[step][key];
+    const isPadding = cross.keys[key] === "P" && paddingMasked(run, "cross");
+    return h(
+      "li",
+      {
+        "data-weight": weight,
+        class: masked ? "masked" : gold ? `gold ${goldLink(step, key)}` : "",
+        title: masked ? t(isPadding ? "translate.padding" : "translate.closed") : "",
+      },
+      h(
+        "span",
+        { class: "bar" },
+        h("small", {}, masked ? t("masked") : formatPercent(weight)),
+        h("i", { style: `--share: ${weight}` }),
+      ),
+      word(cross.keys[key], "source"),
     );
-
-    const chosen = run.steps[step];
-    const offered = chosen.candidates.filter(({ token }, i) => i < MAX_CANDIDATES || token === chosen.token);
-    replaceKeepingFocus(
-      candidates,
-      offered.map((each) => candidate(each, each.token === chosen.token, () => force(each.token))),
-    );
-    const known = `limits.${models()[run.checkpoint]?.corpus ?? run.checkpoint}`;
-    limits.textContent = hasText(known) ? t(known) : "";
-    say.replaceChildren(...sentence(layer, look, who));
-  });
+  };
+  bars.replaceChildren(...weights.map(bar));
 }
 
-/** What if it had said this word here? What it says by itself is not forced. */
-function force(token) {
+/** @param {Element} list @param {Step} step */
+function drawCandidates(list, { token, candidates }) {
+  const shown = candidates.filter((each, i) => i < MAX_CANDIDATES || each.token === token);
+  replaceKeepingFocus(
+    list,
+    shown.map((each) => candidate(each, each.token === token, () => forceWord(each.token))),
+  );
+}
+
+/** Output this word at this step; the likeliest one needs no force. @param {string} token */
+function forceWord(token) {
   const { run, step } = state;
-  const at = { do: "force_word", step };
-  replaceChange(at, token === run.steps[step].candidates[0].token ? null : { ...at, word: token });
+  const isLikeliest = token === run.steps[step].candidates[0].token;
+  replaceChange({ do: "force_word", step }, isLikeliest ? null : { do: "force_word", step, word: token });
 }
 
-/** A word that could come next, and whether it is the one that was said; with `choose`, it can be made to. */
-export const candidate = ({ token, probability }, said, choose) =>
+/**
+ * A word that could come next; `choose` makes the model output it.
+ * @param {Candidate} candidate @param {boolean} isOutput @param {() => void} [choose]
+ */
+export const candidate = ({ token, probability }, isOutput, choose) =>
   h(
     "li",
-    { class: said ? "chosen" : "", "data-probability": probability },
+    { class: isOutput ? "chosen" : "", "data-probability": probability },
     choose
       ? h(
           "button",
@@ -150,30 +196,12 @@ export const candidate = ({ token, probability }, said, choose) =>
     h("small", {}, formatPercent(probability)),
   );
 
-const card = ({ token, probability }, i) =>
-  h(
-    "li",
-    {},
-    h(
-      "button",
-      { type: "button", onclick: () => update({ step: i }) },
-      h("small", {}, t("step_n", { step: i + 1 })),
-      word(token, "target"),
-      h("small", {}, formatPercent(probability)),
-    ),
-  );
-const pair = (name, control) => h("span", { class: "pair" }, name, control);
-
-/** The picture read aloud. */
-function sentence(layer, look, who) {
-  const { run, step, averaged } = state;
-  const { keys, heads } = run.attention.cross;
-  const key = argmax(look);
+/** The text alternative of what is drawn. @param {Shown} shown */
+function describeStep(shown) {
+  const { run, step } = state;
   const { token, probability, candidates } = run.steps[step];
   const forced = findChange({ do: "force_word", step }, run.changes);
-  const open = run.attention.cross.allowed[step].filter(Boolean).length;
-  const even = (share) => share - 1 / open < UNIFORM_MARGIN;
-  const places = {
+  const output = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", {
     step: step + 1,
     steps: run.steps.length,
     before: word(run.decoder_input.slice(0, step + 1).join(" "), "target"),
@@ -181,23 +209,34 @@ function sentence(layer, look, who) {
     share: formatPercent(probability),
     own: word(candidates[0].token, "target"),
     own_share: formatPercent(candidates[0].probability),
-  };
-  const said = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", places);
-  const where = {
+  });
+  return [...output, ...describeAttention(shown)];
+}
+
+/** @param {Shown} shown */
+function describeAttention({ layer, name, isMean, weights }) {
+  const { run, step } = state;
+  const { keys, allowed, heads } = run.attention.cross;
+  const open = allowed[step].filter(Boolean).length;
+  const key = argmax(weights);
+  const isUniform = (/** @type {number} */ weight) => weight - 1 / open < UNIFORM_MARGIN;
+  /** @type {Places} */
+  const places = {
     word: word(keys[key], "source"),
     count: open,
-    share: formatPercent(look[key]),
+    share: formatPercent(weights[key]),
     layer: layer + 1,
-    who,
+    who: name,
+    alone: "",
   };
-  if (open === 0) return joinSentences(said, nodes("translate.nothing", where));
-  if (open === 1) return joinSentences(said, nodes("translate.only", where));
-  const attends = even(look[key]) ? "translate.evenly" : "translate.mostly";
-  if (!averaged || heads === 1) return joinSentences(said, nodes(attends, where));
-  const largest = Array.from({ length: heads }, (_, head) => Math.max(...attentionRow("cross", layer, head, step)));
-  const best = argmax(largest);
-  if (even(largest[best])) return joinSentences(said, nodes(attends, where));
-  const on = word(keys[argmax(attentionRow("cross", layer, best, step))], "source");
-  const alone = { head: best + 1, alone: formatPercent(largest[best]), on };
-  return joinSentences(said, nodes(`${attends}_alone`, { ...where, ...alone }));
+  if (open === 0) return nodes("translate.nothing", places);
+  if (open === 1) return nodes("translate.only", places);
+  if (isMean) {
+    const rows = Array.from({ length: heads }, (_, head) => attentionRow("cross", layer, head, step));
+    const best = argmax(rows.map((row) => Math.max(...row)));
+    const at = argmax(rows[best]);
+    const highest = { head: best + 1, share: formatPercent(rows[best][at]), word: word(keys[at], "source") };
+    if (!isUniform(rows[best][at])) places.alone = nodes("translate.alone", highest);
+  }
+  return nodes(isUniform(weights[key]) ? "translate.evenly" : "translate.mostly", places);
 }

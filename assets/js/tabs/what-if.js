@@ -1,14 +1,14 @@
 // What if: parts of the network taken away, beside the unbroken run. Left as it is, right as it is broken, and the difference.
 
+import { cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts/attention-map.js";
+import { pictureButtons } from "../charts/export.js";
 import { editMask, findChange, isSilenced, toggleChange } from "../core/changes.js";
 import { h, isSpecial, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
-import { nodes, formatPercent, t } from "../core/i18n.js";
-import { mapHeading, mapDifference, heatmap, markRow, cellTips } from "../charts/attention-map.js";
+import { formatPercent, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import { changeControls } from "./what-if-controls.js";
+import { KINDS, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
-import { pictureButtons } from "../charts/export.js";
-import { subscribe, likelihood, state, update, KINDS, SIDES } from "../core/state.js";
+import { changeControls } from "./what-if-controls.js";
 
 export function mount({ element, server, signal }) {
   const say = h("p", { class: "say", "aria-live": "polite" });
