@@ -6,7 +6,7 @@ import { DECODING_SETTINGS } from "../core/schema.js";
 import { state, update } from "../core/state.js";
 import { slider } from "./train-settings.js";
 
-/** @import { Child, DecodingSetting } from "../core/types.d.ts" */
+/** @import { Child } from "../core/types.d.ts" */
 
 /** @param {string} name @param {Child} title @param {Child} control */
 const setting = (name, title, control) =>
@@ -33,7 +33,7 @@ export const labelledSetting = (name, input, control = input) => {
 
 /**
  * A slider of a setting; `max()` and `shown(value)` where they are not the setting's own.
- * @param {DecodingSetting} name @param {{ max?: () => number, shown?: (value: number) => string }} options
+ * @param {"alpha" | "temperature" | "top_k" | "top_p"} name @param {{ max?: () => number, shown?: (value: number) => string }} options
  */
 export function settingSlider(name, { max = () => DECODING_SETTINGS[name].max, shown = formatNumber } = {}) {
   const { min, max: limit, step } = DECODING_SETTINGS[name];

@@ -1,0 +1,181 @@
+// A training while it goes on: its losses and accuracies as curves, what the model outputs by now, and then its scores.
+
+import { pictureButtons } from "../charts/export.js";
+import { lineChart, lossAxis } from "../charts/line-chart.js";
+import { translationChips } from "../charts/training-replay.js";
+import { h } from "../core/dom.js";
+import { formatMessage, formatNumber, formatPercent, language, nodes, t } from "../core/i18n.js";
+import { changeDetector } from "../core/parts.js";
+import { isTraining, training } from "../net/training-stream.js";
+import { formatDuration } from "./train-start.js";
+
+/** @typedef {ReturnType<typeof build>} Parts */
+
+/** A share in whole per cent. @param {number} share */
+const wholePercent = (share) => new Intl.NumberFormat(language, { style: "percent" }).format(share);
+
+/** @param {AbortSignal} signal */
+export function liveCard(signal) {
+  const parts = build(signal);
+  const { title, trouble, queue, curves, now, outcome } = parts;
+  const content = [h("div", { role: "status" }, title), trouble, queue, curves, now, outcome];
+  return { element: h("section", { class: "card", id: "train-live" }, content), draw: () => draw(parts) };
+}
+
+/** @param {AbortSignal} signal */
+function build(signal) {
+  const widest = wholePercent(1); // one margin for both charts, so that their steps stand below each other
+  const loss = lineChart({ height: 184, widest, signal });
+  const accuracy = lineChart({ height: 88, widest, signal });
+  const reading = h("p", { class: "say" });
+  const scores = h("div", { class: "verdict", id: "train-scores", role: "status" });
+  return {
+    title: h("h2", { id: "train-status" }),
+    trouble: h("p", { class: "message", id: "train-trouble", role: "alert", hidden: true }),
+    queue: h("p", { class: "queue" }),
+    loss,
+    accuracy,
+    curves: h(
+      "div",
+      { class: "kept" },
+      h("h3", {}, t("train.curve.loss")),
+      loss.element,
+      h("h3", {}, t("train.curve.accuracy")),
+      accuracy.element,
+      pictureButtons(loss.element, () => `${training.name}-loss`),
+    ),
+    now: h("p", { class: "now-says" }),
+    reading,
+    scores,
+    outcome: h("div", { class: "outcome" }, reading, scores),
+    hasNewOutput: changeDetector(),
+    hasNewResult: changeDetector(),
+  };
+}
+
+/** @param {Parts} parts */
+function draw(parts) {
+  const { phase, message, place, says, scores } = training;
+  if (phase === "idle") return;
+  const { title, trouble, queue, curves, now, outcome } = parts;
+  setText(title, describeStatus());
+  trouble.hidden = phase !== "failed";
+  setText(trouble, phase !== "failed" ? "" : message ? formatMessage(message) : t("train.broken"));
+  const isWaiting = phase === "waiting";
+  queue.hidden = !isWaiting;
+  for (const each of [curves, now, outcome]) each.hidden = isWaiting;
+  if (isWaiting) {
+    queue.replaceChildren(...nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place ?? 1)) }));
+    return;
+  }
+  drawCurves(parts);
+  if (parts.hasNewOutput(says)) drawOutput(parts);
+  if (parts.hasNewResult(scores ?? phase)) drawResult(parts);
+}
+
+/** A status is announced where it is written: only a new one is. @param {Element} element @param {string} text */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function describeStatus() {
+  const { phase, name, why, step = 0, seconds = 0 } = training;
+  if (!why || phase === "failed") return t(`train.status.${phase}`, { name });
+  return t(`train.ended.${why}`, { name, step: formatNumber(step), time: formatDuration(seconds) });
+}
+
+/** @param {Parts} parts */
+function drawCurves({ loss, accuracy, reading }) {
+  const { keeps, uniform, span } = training;
+  const label = describeCurves();
+  const words = Math.round(Math.exp(uniform));
+  const longest = [keeps ? t("train.curve.held_out") : "", wholePercent(1)].join(" ");
+  const baseline = {
+    at: uniform,
+    labels: ["train.uniform", "train.uniform.short"].map((key) => t(key, { words, uniform: uniform.toFixed(3) })),
+  };
+  loss.draw({
+    steps: span,
+    ...lossAxis(training),
+    say: (value) => String(Number(value.toFixed(2))),
+    series: curveSeries(1, (value) => value.toFixed(2)),
+    longest,
+    line: baseline,
+    label,
+  });
+  accuracy.draw({
+    steps: span,
+    top: 1,
+    ticks: [0, 0.5, 1],
+    say: wholePercent,
+    series: curveSeries(2, wholePercent),
+    longest,
+    line: null,
+    label,
+  });
+  reading.textContent = label + (training.smoothing && keeps ? t("train.smoothed") : "");
+}
+
+/** One column of the measurements as two curves, each with its last value. @param {number} column @param {(value: number) => string} format */
+function curveSeries(column, format) {
+  const { points, heldOut, keeps } = training;
+  const last = points.at(-1);
+  const lastHeldOut = heldOut.at(-1);
+  return [
+    {
+      name: "training",
+      label: last ? `${keeps ? `${t("train.curve.training")} ` : ""}${format(last[column])}` : "",
+      points,
+      column,
+    },
+    {
+      name: "held-out",
+      label: lastHeldOut ? `${t("train.curve.held_out")} ${format(lastHeldOut[column])}` : "",
+      points: heldOut,
+      column,
+    },
+  ];
+}
+
+function describeCurves() {
+  const { points, steps, uniform } = training;
+  const last = points.at(-1);
+  const guess = uniform.toFixed(3);
+  if (!last) return t("train.reads_nothing", { uniform: guess, words: Math.round(Math.exp(uniform)) });
+  const [step, loss, accuracy] = last;
+  return t("train.reads", {
+    step: formatNumber(step),
+    steps: formatNumber(steps),
+    loss: loss.toFixed(3),
+    uniform: guess,
+    accuracy: formatPercent(accuracy),
+  });
+}
+
+/** What the model outputs by now for the sentence that is watched. @param {Parts} parts */
+function drawOutput({ now }) {
+  const { says, watch } = training;
+  const heading = says ? t("train.says", { step: formatNumber(says.step), sentence: watch }) : t("train.says_nothing");
+  now.replaceChildren(h("span", { class: "after" }, heading), ...(says ? translationChips(says) : []));
+}
+
+/** The scores; they take the place of the curves' reading, so that nothing moves. @param {Parts} parts */
+function drawResult({ reading, scores: place }) {
+  const { scores } = training;
+  reading.hidden = Boolean(scores);
+  if (!scores) {
+    place.replaceChildren(...(isTraining() ? [h("p", { class: "later" }, t("train.scores.later"))] : []));
+    return;
+  }
+  const line = (/** @type {"training" | "held_out"} */ name) => {
+    const { sentences, exact_match, token_accuracy } = scores[name];
+    const places = {
+      count: sentences,
+      exact: formatPercent(exact_match),
+      right: Math.round(exact_match * sentences),
+      accuracy: formatPercent(token_accuracy),
+    };
+    return h("p", {}, t(`train.scores.${name}`, places));
+  };
+  place.replaceChildren(line("training"), ...(scores.held_out ? [line("held_out")] : []), h("p", {}, t("train.use")));
+}
