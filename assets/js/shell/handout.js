@@ -1,18 +1,18 @@
 // What a class takes home: one HTML file that needs nothing else, with the figures and the worked head of this run.
 
-import { h, svg, word } from "../core/dom.js";
-import { formatList, formatPercent, hasText, language, nodes, t } from "../core/i18n.js";
-import { isSilenced } from "../core/changes.js";
-import { describeChange } from "./describe-change.js";
-import { checksTable } from "./self-checks.js";
-import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
-import { shapeTable } from "../tabs/inside.js";
-import { pageAddress } from "../core/address.js";
+import { explainCell } from "../charts/arithmetic.js";
 import { heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { painted } from "../charts/export.js";
-import { explainCell } from "../charts/arithmetic.js";
 import { STAGES, stageSection } from "../charts/sublayer-stages.js";
-import { argmax, attentionRow, state, SIDES } from "../core/state.js";
+import { pageAddress } from "../core/address.js";
+import { isSilenced } from "../core/changes.js";
+import { h, svg, word } from "../core/dom.js";
+import { formatList, formatPercent, hasText, language, nodes, t } from "../core/i18n.js";
+import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
+import { argmax, attentionRow, SIDES, state } from "../core/state.js";
+import { shapeTable } from "../tabs/inside.js";
+import { describeChange } from "./describe-change.js";
+import { checksTable } from "./self-checks.js";
 
 const WIDTH = 680; // px: what A4 holds between its margins
 

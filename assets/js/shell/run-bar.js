@@ -1,23 +1,23 @@
 // The run at the top of the page: its tokens, its steps, and what to do about a sentence that could not be taken.
 
+import { expectRun, parseAddress, restorePlace, updateAddressBar } from "../core/address.js";
 import {
   attendsAhead,
-  requestChanges,
   changes,
   hasNoEffect,
   isLasting,
   lastingChanges,
+  requestChanges,
   settleChanges,
   undoChange,
 } from "../core/changes.js";
-import { describeChange } from "./describe-change.js";
 import { chip, h, icon, replaceKeepingFocus, word } from "../core/dom.js";
 import { formatList, formatMessage, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { expectRun, updateAddressBar, parseAddress, restorePlace } from "../core/address.js";
-import { setShippedModels, forgetModel, isOwn, models } from "../net/models.js";
-import { exampleBar } from "./examples.js";
+import { attentionRow, showRun, state, subscribe, update } from "../core/state.js";
+import { forgetModel, isOwn, models, setShippedModels } from "../net/models.js";
 import { reconnect } from "../net/reconnect.js";
-import { subscribe, attentionRow, showRun, state, update } from "../core/state.js";
+import { describeChange } from "./describe-change.js";
+import { exampleBar } from "./examples.js";
 
 const KEYS = { first: "Home", back: "←", next: "→", last: "End" };
 const PLAY_MS = 1100;

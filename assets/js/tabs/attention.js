@@ -15,7 +15,7 @@ import {
 import { pictureButtons } from "../charts/export.js";
 import { isSilenced } from "../core/changes.js";
 import { h, isSpecial, numberedOptions, scrollBox, segmented } from "../core/dom.js";
-import { t } from "../core/i18n.js";
+import { joinSentences, t } from "../core/i18n.js";
 import { changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
 import { argmax, attentionRow, SIDES, state, subscribe, update } from "../core/state.js";
 
@@ -161,7 +161,7 @@ function drawGrid(parts) {
       ),
     ),
   );
-  parts.about.textContent = describeKind(run, kind);
+  parts.about.replaceChildren(...describeKind(run, kind));
 }
 
 /** @param {Parts} parts @param {number} layer */
@@ -207,8 +207,9 @@ function drawLarge({ large, heading, tip, hasNew, width }) {
 /** What a kind of map shows, as far as it is true of this run. @param {Run} run @param {Kind} kind */
 function describeKind(run, kind) {
   const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
-  if (kind === "decoder" && !causal) return t("attention.about_changed");
-  return t(`attention.about.${kind}`) + (kind === "encoder" && paddingMasked(run, kind) ? t("attention.padding") : "");
+  if (kind === "decoder" && !causal) return [t("attention.about_changed")];
+  const hasMaskedPadding = kind === "encoder" && paddingMasked(run, kind);
+  return joinSentences(t(`attention.about.${kind}`), hasMaskedPadding ? t("attention.padding") : "");
 }
 
 /** The text alternative of the map: this step's row, or in the encoder the row with the highest weight. @param {number | null} row */

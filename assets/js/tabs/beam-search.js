@@ -3,7 +3,7 @@
 import { beamTree, branchPath, highlightPath } from "../charts/beam-tree.js";
 import { pictureButtons } from "../charts/export.js";
 import { h, isSpecial, scrollBox, segmented, word } from "../core/dom.js";
-import { formatPercent, nodes, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { onResize, rowHeading, table } from "../core/parts.js";
 import { DECODING_SETTINGS } from "../core/schema.js";
@@ -109,7 +109,7 @@ function describePath({ branches }, n) {
     h("small", {}, ` ${formatPercent(branches[each].probability)}`),
   ]);
   const places = { words: words.slice(1), share: formatPercent(Math.exp(log)), log: fixed(log, 2), count: step + 1 };
-  return [...nodes("roads.path", places), " ", t(`roads.fate.${fate}`)];
+  return joinSentences(nodes("roads.path", places), t(`roads.fate.${fate}`));
 }
 
 /** @param {Search} search @param {(n: number | null) => void} read */
@@ -165,11 +165,11 @@ function describeSearch(search) {
     width,
     count: hypotheses.length,
   };
-  return [
-    ...nodes(`roads.beam.say_${besideGreedy(search, probability)}`, places),
-    ...(greedy.complete ? [] : [" ", t("roads.beam.greedy_unfinished")]),
-    ...(finished ? [] : [" ", t("roads.beam.unfinished", { steps: branches[best].step + 1 })]),
-  ];
+  return joinSentences(
+    nodes(`roads.beam.say_${besideGreedy(search, probability)}`, places),
+    greedy.complete ? "" : t("roads.beam.greedy_unfinished"),
+    finished ? "" : t("roads.beam.unfinished", { steps: branches[best].step + 1 }),
+  );
 }
 
 /** @param {Search} search @param {number} probability of its sentence */

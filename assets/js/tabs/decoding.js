@@ -1,7 +1,7 @@
 // Other decoding strategies: which of three is open, what it asks the server, and its sentence.
 
 import { h, segmented } from "../core/dom.js";
-import { t } from "../core/i18n.js";
+import { joinSentences, t } from "../core/i18n.js";
 import { drawInSight, isOpen } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
 import { baselineRun, state, update } from "../core/state.js";
@@ -68,7 +68,7 @@ function draw(parts) {
   const { strategy: name } = state;
   const strategy = strategyOf(parts, name);
   parts.choice.set(name);
-  parts.about.textContent = t(`roads.${name}.about`) + (state.baseline ? ` ${t("roads.unbroken")}` : "");
+  parts.about.replaceChildren(...joinSentences(t(`roads.${name}.about`), state.baseline ? t("roads.unbroken") : ""));
   for (const each of [parts.panels, parts.figures])
     each.forEach((one, i) => {
       one.hidden = NAMES[i] !== name;

@@ -3,7 +3,7 @@
 import { contrastClass, hasFullyMaskedRow } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
 import { h, keepFocus, scrollBox, word } from "../core/dom.js";
-import { formatPercent, nodes, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { changeDetector, columnHeading, drawInSight, isOpen, link, table } from "../core/parts.js";
 import { argmax, hasEnoughGold, likelihood, state, update } from "../core/state.js";
 
@@ -109,7 +109,7 @@ function draw(parts) {
   const { cross } = run.attention;
   const rates = run.reference?.error_rates ?? null;
   const elsewhere = known.answer?.held_out ?? null;
-  about.textContent = t("heads.about") + (rates && !hasEnoughGold(run) ? ` ${t("heads.luck")}` : "");
+  about.replaceChildren(...joinSentences(t("heads.about"), rates && !hasEnoughGold(run) ? t("heads.luck") : ""));
   here.replaceChildren(
     h("h3", {}, t("heads.here")),
     rates ? scoreGrid(cross, rates, "here") : h("p", { class: "hint" }, whyNoScores(run)),
@@ -151,10 +151,9 @@ function drawTable(parts) {
   const rows = headRows(run).sort(
     (a, b) => (down ? -1 : 1) * (Number(a[by]) - Number(b[by])) || a.layer - b.layer || a.head - b.head,
   );
-  const whole = formatPercent(likelihood(run));
-  aboutTable.textContent =
-    t(hasSilenced ? "heads.about_table_cross" : "heads.about_table", { whole }) +
-    (hasFullyMaskedRow(run, kind) ? t("heads.blind") : "");
+  const key = hasSilenced ? "heads.about_table_cross" : "heads.about_table";
+  const about = t(key, { whole: formatPercent(likelihood(run)) });
+  aboutTable.replaceChildren(...joinSentences(about, hasFullyMaskedRow(run, kind) ? t("heads.blind") : ""));
   tableHeading.textContent = t(`heads.every.${kind}`);
   const headings = columns.map((name) => sortHeading(parts, name));
   tablePlace.replaceChildren(
@@ -268,22 +267,20 @@ function describeSilenced(run, silenced) {
   const high = silenced.filter((each) => each.weight >= HIGH);
   const idle = high.filter((each) => each.text === text);
   const count = silenced.filter((each) => each.text === text).length;
-  const all = [" ", ...nodes("silenced.all", { heads: silenced.length, count })];
-  if (!high.length) return [...nodes("silenced.none", { share: formatPercent(HIGH) }), ...all];
+  const all = nodes("silenced.all", { heads: silenced.length, count });
+  if (!high.length) return joinSentences(nodes("silenced.none", { share: formatPercent(HIGH) }), all);
   const each = idle.length
     ? idle[argmax(idle.map(({ weight }) => weight))]
     : high[argmax(high.map(({ probability }) => probability))];
-  const highest = nodes("silenced.look", {
+  const places = {
     head: link(t("heads.name", { layer: each.layer + 1, head: each.head + 1 }), () => openHead(each)),
     share: formatPercent(each.weight),
     word: word(run.source[each.key], "source"),
     said: word(run.output[each.query], "target"),
-  });
-  const places = {
-    look: highest,
-    text: each.text,
+    text: word(each.text, "target"),
     whole: formatPercent(likelihood(run)),
     left: formatPercent(each.probability),
   };
-  return [...nodes(idle.length ? "silenced.idle" : "silenced.needed", places), ...all];
+  const key = !idle.length ? "silenced.needed" : places.whole === places.left ? "silenced.idle_stays" : "silenced.idle";
+  return joinSentences(nodes(key, places), all);
 }

@@ -2,26 +2,26 @@
 // question whose answer is computed from this run. It shows the network as it is: what is changed in the run at the top
 // has no part in it.
 
+import { describeLargestWeights, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
+import { pictureButtons } from "../charts/export.js";
+import { formulaRow, shapeChain, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
+import { fluidPicture, vectorStrips } from "../charts/vector-strip.js";
 import { chip, h, isSpecial, scrollBox, word } from "../core/dom.js";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { askAboutRun, fetchSublayer, askOnce } from "../core/server-cache.js";
-import { describeLargestWeights, heatmap, markRow, thumbnail } from "../charts/attention-map.js";
-import { dot, fixed, products, sum, commonDigits } from "../core/numbers.js";
-import { pictureButtons } from "../charts/export.js";
-import { shapeChain, formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
+import { commonDigits, dot, fixed, products, sum } from "../core/numbers.js";
+import { askAboutRun, askOnce, fetchSublayer } from "../core/server-cache.js";
 import {
-  LESSON_STOPS,
   argmax,
-  decodeFloats,
-  subscribe,
   attentionRow,
-  state,
   baselineRun,
+  decodeFloats,
+  LESSON_STOPS,
+  state,
+  subscribe,
   update,
 } from "../core/state.js";
-import { fluidPicture, vectorStrips } from "../charts/vector-strip.js";
-import { MAX_CANDIDATES, candidate } from "./translate.js";
 import { lessonLink } from "./lesson-links.js";
+import { candidate, MAX_CANDIDATES } from "./translate.js";
 
 const FAR = 5; // places, at least, to tell near from far
 const PATTERN = "PE(pos, 2i) = sin(pos ÷ 10000^{2i/d})    PE(pos, 2i + 1) = cos(pos ÷ 10000^{2i/d})";

@@ -1,12 +1,12 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
 import { h, word } from "../core/dom.js";
-import { EXERCISES, offeredCauses } from "../core/schema.js";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../core/i18n.js";
-import { trainMistake, mistakeTraining, isTrainingMistake } from "../net/mistake-training.js";
+import { EXERCISES, offeredCauses } from "../core/schema.js";
+import { state, subscribe, update } from "../core/state.js";
+import { isTrainingMistake, mistakeTraining, trainMistake } from "../net/mistake-training.js";
 import { readSession, writeSession } from "../net/session.js";
-import { subscribe, state, update } from "../core/state.js";
-import { lossCurves, symptomMap, symptomPlaces, revealedMistake } from "./mistake-symptoms.js";
+import { lossCurves, revealedMistake, symptomMap, symptomPlaces } from "./mistake-symptoms.js";
 
 const DONE = "attention-bitte-bugs"; // of this visit, so that a reload still knows them
 const NAMES = Object.keys(EXERCISES);

@@ -75,13 +75,18 @@ function build(server, changed) {
   });
   const header = h("input", { type: "checkbox", id: "train-header" });
   const headerLabel = h("label", { class: "heading-tick", hidden: true }, header, " ", t("train.pairs.header"));
-  const clear = link(t("train.pairs.clear"), () => replaceRows(parts, [emptyRow(), emptyRow(), emptyRow()]));
+  const clear = link(t("train.pairs.clear"), () => {
+    replaceRows(parts, [emptyRow(), emptyRow(), emptyRow()]);
+  });
+  const fill = link(t("train.pairs.fill"), () => {
+    addFrench(parts);
+  });
   const pager = h("div", { class: "pager" });
   const found = h("div", { class: "found", id: "train-found", "data-field": "rows", "aria-live": "polite" });
   const controls = [
     file,
     h("label", { class: "pill file", for: "train-file" }, t("train.pairs.open")),
-    link(t("train.pairs.fill"), () => addFrench(parts)),
+    fill,
     clear,
     headerLabel,
   ];

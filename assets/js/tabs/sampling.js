@@ -2,7 +2,7 @@
 
 import { pictureButtons } from "../charts/export.js";
 import { h, word } from "../core/dom.js";
-import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
+import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
 import { DECODING_SETTINGS } from "../core/schema.js";
 import { baselineRun, state, update } from "../core/state.js";
@@ -167,8 +167,8 @@ function drawTally({ tally, tallyHeading }, { text, temperature, top_k, top_p, s
 function describeSample({ text, steps, seed, complete }) {
   const step = steps.findIndex(({ token, candidates }) => token !== candidates[0].token);
   const places = { seed: String(seed), drawn: sentenceWord(text), greedy: tokensAsText(baselineRun().output) };
-  const end = complete ? [] : [" ", t("note.endless", { steps: steps.length })];
-  if (step < 0) return [...nodes("roads.sampling.say_same", places), ...end];
+  const end = complete ? "" : t("note.endless", { steps: steps.length });
+  if (step < 0) return joinSentences(nodes("roads.sampling.say_same", places), end);
   const { token, drawn, probability, candidates } = steps[step];
   const parting = {
     step: step + 1,
@@ -177,5 +177,5 @@ function describeSample({ text, steps, seed, complete }) {
     own: formatPercent(probability),
     first: word(candidates[0].token, "target"),
   };
-  return [...nodes("roads.sampling.say", { ...places, ...parting }), ...end];
+  return joinSentences(nodes("roads.sampling.say", { ...places, ...parting }), end);
 }

@@ -1,7 +1,7 @@
 // What a training learns from: the pairs, its vocabularies, and a pair as ids.
 
 import { chip, h, scrollBox } from "../core/dom.js";
-import { t } from "../core/i18n.js";
+import { joinSentences, t } from "../core/i18n.js";
 import { changeDetector } from "../core/parts.js";
 import { pairEditor } from "./own-pairs.js";
 import { problemLine, slider } from "./train-settings.js";
@@ -67,7 +67,8 @@ function heldOutSetting(change) {
     element: h("div", { class: "setting", "data-field": "held_out" }, label, share.element, about),
     draw(/** @type {number} */ value, /** @type {Plan | null} */ plan) {
       share.set(value);
-      about.textContent = t("train.set.held_out.about") + (plan?.pairs ? t("train.split", plan.pairs) : "");
+      const split = plan?.pairs ? t("train.split", plan.pairs) : "";
+      about.replaceChildren(...joinSentences(t("train.set.held_out.about"), split));
     },
   };
 }

@@ -4,7 +4,7 @@ import { pictureButtons } from "../charts/export.js";
 import { lineChart, lossAxis } from "../charts/line-chart.js";
 import { translationChips } from "../charts/training-replay.js";
 import { h } from "../core/dom.js";
-import { formatMessage, formatNumber, formatPercent, language, nodes, t } from "../core/i18n.js";
+import { formatMessage, formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { changeDetector } from "../core/parts.js";
 import { isTraining, training } from "../net/training-stream.js";
 import { formatDuration } from "./train-start.js";
@@ -12,7 +12,7 @@ import { formatDuration } from "./train-start.js";
 /** @typedef {ReturnType<typeof build>} Parts */
 
 /** A share in whole per cent. @param {number} share */
-const wholePercent = (share) => new Intl.NumberFormat(language, { style: "percent" }).format(share);
+const wholePercent = (share) => formatPercent(Math.round(share * 100) / 100);
 
 /** @param {AbortSignal} signal */
 export function liveCard(signal) {
@@ -81,7 +81,7 @@ function setText(element, text) {
 function describeStatus() {
   const { phase, name, why, step = 0, seconds = 0 } = training;
   if (!why || phase === "failed") return t(`train.status.${phase}`, { name });
-  return t(`train.ended.${why}`, { name, step: formatNumber(step), time: formatDuration(seconds) });
+  return t(`train.ended.${why}`, { name, step, time: formatDuration(seconds) });
 }
 
 /** @param {Parts} parts */
@@ -113,7 +113,7 @@ function drawCurves({ loss, accuracy, reading }) {
     line: null,
     label,
   });
-  reading.textContent = label + (training.smoothing && keeps ? t("train.smoothed") : "");
+  reading.replaceChildren(...joinSentences(label, training.smoothing && keeps ? t("train.smoothed") : ""));
 }
 
 /** One column of the measurements as two curves, each with its last value. @param {number} column @param {(value: number) => string} format */
@@ -144,8 +144,8 @@ function describeCurves() {
   if (!last) return t("train.reads_nothing", { uniform: guess, words: Math.round(Math.exp(uniform)) });
   const [step, loss, accuracy] = last;
   return t("train.reads", {
-    step: formatNumber(step),
-    steps: formatNumber(steps),
+    step,
+    steps,
     loss: loss.toFixed(3),
     uniform: guess,
     accuracy: formatPercent(accuracy),
@@ -155,7 +155,7 @@ function describeCurves() {
 /** What the model outputs by now for the sentence that is watched. @param {Parts} parts */
 function drawOutput({ now }) {
   const { says, watch } = training;
-  const heading = says ? t("train.says", { step: formatNumber(says.step), sentence: watch }) : t("train.says_nothing");
+  const heading = says ? t("train.says", { step: says.step, sentence: watch }) : t("train.says_nothing");
   now.replaceChildren(h("span", { class: "after" }, heading), ...(says ? translationChips(says) : []));
 }
 

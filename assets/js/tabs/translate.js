@@ -4,12 +4,12 @@ import { paddingMasked } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
 import { findChange, isSilenced, replaceChange } from "../core/changes.js";
 import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
-import { formatPercent, hasText, nodes, t } from "../core/i18n.js";
+import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js";
 import { changeDetector } from "../core/parts.js";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../core/state.js";
 import { models } from "../net/models.js";
 
-/** @import { Candidate, Child, Places, Step, View } from "../core/types.d.ts" */
+/** @import { Candidate, Child, Step, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /** What is drawn of cross-attention: a layer, and the head or the mean of all (`name`), with its weights. @typedef {{ layer: number, name: string, isMean: boolean, weights: number[] }} Shown */
 
@@ -104,11 +104,9 @@ function drawRun({ cards, explained, loop, limits }) {
   const { layers, heads } = run.attention.cross;
   cards.replaceChildren(...run.steps.map(stepCard));
   const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
-  const places = {
-    layers: layers > 1 ? t("translate.layers", { layers }) : t("translate.one_layer"),
-    heads: heads > 1 ? t("translate.heads", { heads }) : t("translate.one_head"),
-  };
-  explained.textContent = t("translate.explained", places) + padded;
+  const layered = layers > 1 ? t("translate.layers", { layers }) : t("translate.one_layer");
+  const headed = heads > 1 ? t("translate.heads", { heads }) : t("translate.one_head");
+  explained.replaceChildren(...joinSentences(layered, headed, padded));
   loop.textContent = t(findChange({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
   const known = /** @type {{ corpus?: string } | undefined} */ (models()[run.checkpoint]);
   const key = `limits.${known?.corpus ?? run.checkpoint}`;
@@ -210,7 +208,7 @@ function describeStep(shown) {
     own: word(candidates[0].token, "target"),
     own_share: formatPercent(candidates[0].probability),
   });
-  return [...output, ...describeAttention(shown)];
+  return joinSentences(output, describeAttention(shown));
 }
 
 /** @param {Shown} shown */
@@ -220,23 +218,21 @@ function describeAttention({ layer, name, isMean, weights }) {
   const open = allowed[step].filter(Boolean).length;
   const key = argmax(weights);
   const isUniform = (/** @type {number} */ weight) => weight - 1 / open < UNIFORM_MARGIN;
-  /** @type {Places} */
   const places = {
     word: word(keys[key], "source"),
     count: open,
     share: formatPercent(weights[key]),
     layer: layer + 1,
     who: name,
-    alone: "",
   };
   if (open === 0) return nodes("translate.nothing", places);
   if (open === 1) return nodes("translate.only", places);
-  if (isMean) {
-    const rows = Array.from({ length: heads }, (_, head) => attentionRow("cross", layer, head, step));
-    const best = argmax(rows.map((row) => Math.max(...row)));
-    const at = argmax(rows[best]);
-    const highest = { head: best + 1, share: formatPercent(rows[best][at]), word: word(keys[at], "source") };
-    if (!isUniform(rows[best][at])) places.alone = nodes("translate.alone", highest);
-  }
-  return nodes(isUniform(weights[key]) ? "translate.evenly" : "translate.mostly", places);
+  const text = isUniform(weights[key]) ? "translate.evenly" : "translate.mostly";
+  if (!isMean) return nodes(text, places);
+  const rows = Array.from({ length: heads }, (_, head) => attentionRow("cross", layer, head, step));
+  const best = argmax(rows.map((row) => Math.max(...row)));
+  const at = argmax(rows[best]);
+  if (isUniform(rows[best][at])) return nodes(text, places);
+  const highest = { head: best + 1, alone: formatPercent(rows[best][at]), on: word(keys[at], "source") };
+  return nodes(`${text}_alone`, { ...places, ...highest });
 }

@@ -1,20 +1,20 @@
 // The controls of What if: each makes a change or undoes it. What is changed is shown from the run, never kept here.
 
+import { contrastClass } from "../charts/attention-map.js";
 import {
-  requestChanges,
   changes,
   editMask,
   findChange,
-  replaceChange,
   isSilenced,
+  replaceChange,
+  requestChanges,
   toggleChange,
 } from "../core/changes.js";
 import { h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
 import { formatPercent, formatPercents, joinSentences, nodes, t } from "../core/i18n.js";
-import { askOnce } from "../core/server-cache.js";
-import { contrastClass } from "../charts/attention-map.js";
 import { fixed } from "../core/numbers.js";
-import { state, update, KINDS, SIDES } from "../core/state.js";
+import { askOnce } from "../core/server-cache.js";
+import { KINDS, SIDES, state, update } from "../core/state.js";
 
 const STACKS = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
