@@ -30,7 +30,7 @@ check: .venv/measure .venv/js
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(NODE)/@biomejs/biome/bin/biome ci
-	$(BIN)/python -m transformer.web.schema .venv/js
+	$(BIN)/python -m tests.js.wire .venv/js
 	$(NODE)/json-schema-to-typescript/dist/src/cli.js .venv/js/schema.json .venv/js/schema.d.ts
 	$(NODE)/typescript/bin/tsc -p tests/js
 	$(BIN)/node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test tests/js/*.test.js

@@ -23,7 +23,7 @@ from transformer.mistakes import MISTAKES
 from transformer.network.config import TransformerConfig
 from transformer.network.shapes import shapes
 from transformer.storage.checkpoint import available_checkpoints
-from transformer.web.api import runs as handlers
+from transformer.web.api import events, positions
 from transformer.web.page import TABS as PAGE_TABS
 from transformer.web.page import build
 from transformer.web.schema import page_schema
@@ -170,8 +170,8 @@ SAID: dict[str, Callable[[], Message]] = {
     "error.unknown_near": refusal("classroom", "Heute habe ich ein Bier getrunkn"),
     "error.too_long": refusal("toy", "x" * 10_000),
     "error.too_many_words": refusal("toy", "ein " * 50),
-    "error.no_held_out": lambda: answered(handlers.surprise(event(checkpoint="toy"))[1]),
-    "error.no_checkpoint": lambda: answered(handlers.show("ich", "nonesuch")),
+    "error.no_held_out": lambda: answered(events.surprise({"checkpoint": "toy"})[1]),
+    "error.no_checkpoint": lambda: answered(events.ask({"sentence": "ich", "checkpoint": "nonesuch"})[1]),
 }
 DEVICES = {
     "device.caller": ("cpu", "cpu", None),
@@ -179,10 +179,6 @@ DEVICES = {
     "device.cpu": ("cpu", None, None),
     "device.accelerator": ("cuda", None, None),
 }
-
-
-def event(**data: str) -> Any:
-    return type("Event", (), data)()
 
 
 @pytest.mark.parametrize("key", SAID)
@@ -279,10 +275,10 @@ TABS = ("translate", "attention", "positions", "inside", "train", "break", "less
 
 def figure_words() -> set[str]:
     """What the figures' axes and headings are called."""
-    answers = [handlers.positional_encoding({"length": 5, "d_model": 16})]
+    answers = [positions.positional_encoding({"length": 5, "d_model": 16})]
     for checkpoint, stack in product(available_checkpoints(), ("encoder", "decoder")):
         sentence = CORPORA[checkpoint].examples[0].sentence
-        answers.append(handlers.input_sum({"checkpoint": checkpoint, "sentence": sentence, "stack": stack}))
+        answers.append(positions.input_sum({"checkpoint": checkpoint, "sentence": sentence, "stack": stack}))
     layouts = [figure["layout"] for answer in answers for figure in answer.values() if "layout" in dict_of(figure)]
     assert len(layouts) == 3 + 2 * len(available_checkpoints())
     said = [each["text"] for layout in layouts for each in layout.get("annotations", ())]

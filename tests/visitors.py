@@ -27,14 +27,12 @@ from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, sample
 from transformer.inference.attention_maps import KINDS
 from transformer.live.plan import DEFAULTS
 from transformer.storage.portable import PortableModel, save_portable
-from transformer.web.api import decoding as roads
-from transformer.web.api import lesson
-from transformer.web.api import mistakes as bugs
-from transformer.web.api import runs as handlers
-from transformer.web.api import training as train
-from transformer.web.api import what_if as whatif
+from transformer.web.api import decoding, events, mistakes, positions, runs, sublayers, what_if
+from transformer.web.api import training as training_api
+from transformer.web.api.checks import checks
+from transformer.web.api.downloads import notebook, provenance, weights_csv
+from transformer.web.api.heads import heads
 from transformer.web.page import ACTIONS, EVENTS
-from transformer.web.server import mcp_tools as tools
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
 Ask = Callable[["Question"], Awaitable[Any]]
@@ -224,9 +222,7 @@ class Visitor:
     def _shown(self, action: str, event: str, sentence: str, changes: tuple[dict[str, Any], ...] = ()) -> Question:
         checkpoint = self.checkpoint
         asked = {"checkpoint": checkpoint, "sentence": sentence, "changes": list(changes)}
-        return self._page.click(
-            action, event, self.session, asked, expected=lambda: handlers.show(sentence, checkpoint, list(changes))
-        )
+        return self._page.click(action, event, self.session, asked, expected=lambda: events.ask(asked)[1])
 
     def surprise(self) -> Question:
         """Which sentence comes, nobody knows before."""
@@ -239,7 +235,7 @@ class Visitor:
         asked = {"checkpoint": self.checkpoint, "sentence": self.sentence, "changes": [], "example": False}
         sentence, checkpoint = self.sentence, self.checkpoint
         return self._page.click(
-            "choose a model", "choose", self.session, asked, expected=lambda: handlers.show(sentence, checkpoint)
+            "choose a model", "choose", self.session, asked, expected=lambda: events.choose(asked)[1]
         )
 
     def others(self) -> dict[str, Callable[[], Question]]:
@@ -262,41 +258,41 @@ class Visitor:
             ("choose a model", self.choose),
             ("what if", lambda: self._shown("what if", "ask", beer, (SILENCED,))),
             ("health", lambda: Question("health", "health", fits=lambda told: told["status"] == "ok")),
-            call("checks", lesson.checks),
-            call("heads", handlers.heads),
-            call("which heads matter", whatif.sweep, on="sentence"),
-            call("words", whatif.vocabulary, **where),
-            call("spot the bug", bugs.mistake, name=rng.choice(MISTAKES)),
-            call("beam search", roads.beam, width=4, alpha=0.6),
-            call("sample", roads.sampled, temperature=1.0, top_k=0, top_p=1.0, seed=rng.randrange(9)),
-            call("teacher forcing", roads.forced, slip=None),
-            call("inside a head", lesson.inside, kind=kind, layer=rng.randrange(2)),
-            call("a matrix's row", lesson.parameters, kind=kind, layer=1, part="q_proj", row=rng.randrange(9)),
-            call("residual stream", lesson.stack),
-            call("shapes", lesson.shapes),
-            call("positions", handlers.positional_encoding, length=rng.randrange(10, 60), d_model=64),
-            call("embedding + position", handlers.input_sum, stack=rng.choice(("encoder", "decoder"))),
-            call("a slip", roads.forced, slip={"step": 1, "word": "a"}),
-            call("CSV", lesson.weights_csv),
-            call("notebook", lesson.notebook),
-            call("handout", lesson.provenance),
-            ("open a CSV", lambda: self._page.call("open a CSV", train.pairs, self.session, table())),
+            call("checks", checks),
+            call("heads", heads),
+            call("which heads matter", what_if.sweep, on="sentence"),
+            call("words", what_if.vocabulary, **where),
+            call("spot the bug", mistakes.mistake, name=rng.choice(MISTAKES)),
+            call("beam search", decoding.beam, width=4, alpha=0.6),
+            call("sample", decoding.sampled, temperature=1.0, top_k=0, top_p=1.0, seed=rng.randrange(9)),
+            call("teacher forcing", decoding.forced, slip=None),
+            call("inside a head", sublayers.inside, kind=kind, layer=rng.randrange(2)),
+            call("a matrix's row", sublayers.parameters, kind=kind, layer=1, part="q_proj", row=rng.randrange(9)),
+            call("residual stream", sublayers.stack),
+            call("shapes", sublayers.shapes),
+            call("positions", positions.positional_encoding, length=rng.randrange(10, 60), d_model=64),
+            call("embedding + position", positions.input_sum, stack=rng.choice(("encoder", "decoder"))),
+            call("a slip", decoding.forced, slip={"step": 1, "word": "a"}),
+            call("CSV", weights_csv),
+            call("notebook", notebook),
+            call("handout", provenance),
+            ("open a CSV", lambda: self._page.call("open a CSV", training_api.pairs, self.session, table())),
             # Not computed again: it would have a process ready, because somebody is about to train.
             (
                 "plan a training",
-                lambda: replace(self._page.call("plan a training", train.plan, self.session, plan), expected=None),
+                lambda: replace(self._page.call("plan a training", training_api.plan, self.session, plan), expected=None),
             ),
         ]
         values: dict[Callable[..., Any], tuple[Any, ...]] = {
-            handlers.translate: (beer, self.checkpoint),
-            tools.attention: (beer, kind, 1, 2, self.checkpoint),
-            tools.positions: (10, 64),
-            whatif.what_if: (beer, [SILENCED], self.checkpoint),
-            whatif.which_heads_matter: (beer, self.checkpoint),
-            roads.beam_search: (beer, 3, 1.0, self.checkpoint),
-            roads.sample: (beer, 2.0, 0, 1.0, 7, self.checkpoint),
-            roads.teacher_forcing: (beer, self.checkpoint, None, ""),
-            bugs.spot_the_bug: (rng.choice(MISTAKES), beer, self.checkpoint),
+            runs.translate: (beer, self.checkpoint),
+            runs.attention: (beer, kind, 1, 2, self.checkpoint),
+            positions.positions: (10, 64),
+            what_if.what_if: (beer, [SILENCED], self.checkpoint),
+            what_if.which_heads_matter: (beer, self.checkpoint),
+            decoding.beam_search: (beer, 3, 1.0, self.checkpoint),
+            decoding.sample: (beer, 2.0, 0, 1.0, 7, self.checkpoint),
+            decoding.teacher_forcing: (beer, self.checkpoint, None, ""),
+            mistakes.spot_the_bug: (rng.choice(MISTAKES), beer, self.checkpoint),
         }
         assert set(values) == set(ACTIONS)
         for function, given in values.items():
@@ -403,7 +399,7 @@ def _cells(table: str) -> list[Any]:
 def right(question: Question, answer: Any) -> bool:
     """Whether an answer is what this process computes by itself; slow."""
     if question.action == "surprise":
-        return agree(answer, json.loads(orjson.dumps(handlers.show(answer["run"]["sentence"], "classroom"))))
+        return agree(answer, json.loads(orjson.dumps(events.show("classroom", answer["run"]["sentence"]))))
     if question.expected is None:
         return True
     return agree(answer, json.loads(orjson.dumps(question.expected(), option=orjson.OPT_SERIALIZE_NUMPY)))

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
 # ICU MessageFormat's plural, "{pairs, plural, one {# pair} other {# pairs}}"; assets/js/core/message-format.js reads it
 # in every language.
 _FORM = r"(\w+) \{((?:[^{}]|\{\w+\})*)\}"
@@ -45,6 +47,21 @@ def formatted(text: str, values: Mapping[str, Any]) -> str:
     return _PLURAL.sub(chosen, text).format(**values)
 
 
+class WordsJSON(TypedDict):
+    """The first words of a list, and the number of the others."""
+
+    shown: tuple[str, ...]
+    rest: int
+
+
+class MessageJSON(TypedDict):
+    """A sentence of the catalogue, the values of its places, and all of it in English."""
+
+    key: str
+    values: dict[str, str | float | WordsJSON]
+    english: str
+
+
 @dataclass(frozen=True)
 class Message:
     """One sentence that the page can show in any language.
@@ -60,9 +77,11 @@ class Message:
     def __str__(self) -> str:
         return formatted(english()[self.key], self.values)
 
-    def for_page(self) -> dict[str, Any]:
+    def for_page(self) -> MessageJSON:
         """As JSON: the key, its values, and the sentence in English."""
-        values = {name: asdict(value) if isinstance(value, Words) else value for name, value in self.values.items()}
+        values: dict[str, Any] = {
+            name: asdict(value) if isinstance(value, Words) else value for name, value in self.values.items()
+        }
         return {"key": self.key, "values": values, "english": str(self)}
 
 

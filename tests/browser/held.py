@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import app
-from transformer.web.api import runs as handlers
+from transformer.web.api import events
 
 GATE = Path(os.environ["GATE"])
-show = handlers.show
+show = events.show
 
 
 def held(*asked: object) -> object:
@@ -18,5 +18,5 @@ def held(*asked: object) -> object:
 
 
 if __name__ == "__main__":
-    handlers.show = held
+    events.show = held  # type: ignore[assignment]
     app.main()

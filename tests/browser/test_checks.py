@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from transformer.web.api import lesson
+from transformer.web.api.checks import checks
 
 from .catalogue import t
 from .conftest import Visit
@@ -22,7 +22,7 @@ def expect_checked(page: Page, checkpoint: str, sentence: str, answers: list[dic
     expect(page.locator("#checks summary")).to_have_text(f"✓ {t('checks')}")
     expect(page.locator("#checks .popover > p")).to_have_text(t("checks.right"))
     told = answers[-1]["checks"]
-    mine = lesson.checks({"checkpoint": checkpoint, "sentence": sentence})["checks"]
+    mine = checks({"checkpoint": checkpoint, "sentence": sentence})["checks"]
     assert [each["name"] for each in told] == NAMES
     for each, other in zip(told, mine, strict=True):
         assert (each["name"], each["limit"], True) == (other["name"], other["limit"], other["ok"])

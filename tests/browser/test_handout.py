@@ -20,7 +20,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from transformer import Translation, Translator
 from transformer.inference.attention_maps import KINDS, Kind
-from transformer.web.api import lesson
+from transformer.web.api.downloads import provenance
+from transformer.web.api.sublayers import shapes as shapes_of
 
 from .catalogue import matching, percent, t
 from .conftest import Visit, visiting
@@ -213,7 +214,7 @@ def test_the_handout_says_where_its_numbers_come_from(handout: Handout, sheet: P
     facts = dict(zip(names, sheet.locator(".facts td").all_inner_texts(), strict=True))
     made = Translator.load(case.checkpoint, device="cpu").checkpoint
     weights = sum(each.numel() for each in made.model.parameters())
-    card = lesson.provenance({"checkpoint": case.checkpoint})
+    card = provenance({"checkpoint": case.checkpoint})
     of = t("handout.checkpoint_of", language, checkpoint=case.checkpoint, weights=weights)
     assert facts[t("handout.checkpoint", language)] == of
     assert facts[t("handout.seed", language)] == card["seed"]
@@ -223,7 +224,7 @@ def test_the_handout_says_where_its_numbers_come_from(handout: Handout, sheet: P
     assert facts[t("handout.device", language)] == "cpu"
     packages = [f"{name} {version(name)}" for name in ("torch", "gradio", "plotly", "pandas", "numpy")]
     assert facts[t("handout.versions", language)] == ", ".join([f"python {platform.python_version()}", *packages])
-    shapes = lesson.shapes({"checkpoint": case.checkpoint, "sentence": case.sentence})["rows"]
+    shapes = shapes_of({"checkpoint": case.checkpoint, "sentence": case.sentence})["rows"]
     rows = sheet.locator(".shapes tbody tr")
     assert rows.evaluate_all("all => all.map(row => row.dataset.stage)") == [row["stage"] for row in shapes]
     expected = [f"({', '.join(map(str, row['here']))})" for row in shapes]

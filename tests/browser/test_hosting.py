@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from transformer import Translator
 from transformer.storage.portable import save_portable
-from transformer.web.server.mcp_tools import MAX_VALUES
+from transformer.web.schema import MAX_VALUES
 from transformer.web.server.request_limits import MAX_BODY
 
 from ..models import packed

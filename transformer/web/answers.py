@@ -1,27 +1,16 @@
 """Every answer that crosses the wire, as types: without a run-time cost, and the source of the JavaScript's types."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import PlainValidator
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..inference.attention_maps import Kind
 from ..inference.interventions import AnyChange
+from ..messages import MessageJSON as ErrorMessage
 
-
-class WordList(TypedDict):
-    """The first words of a list, and the number of the others."""
-
-    shown: tuple[str, ...]
-    rest: int
-
-
-class ErrorMessage(TypedDict):
-    """A sentence of the catalogue; `english` for whoever has none."""
-
-    key: str
-    values: dict[str, str | float | WordList]
-    english: str
+ChangeJSON = Annotated[dict[str, Any], PlainValidator(dict, json_schema_input_type=AnyChange)]
 
 
 class Refusal(TypedDict):
@@ -121,7 +110,7 @@ class Run(TypedDict):
 
     sentence: str
     checkpoint: str
-    changes: list[AnyChange]
+    changes: list[ChangeJSON]
     complete: bool
     source: tuple[str, ...]
     decoder_input: tuple[str, ...]
@@ -214,10 +203,10 @@ class Sublayer(TypedDict):
 
 
 class ParameterRow(TypedDict):
-    """One row of a matrix, base64 of float32, and its bias."""
+    """One row of a matrix, base64 of float32, and its bias, if it has one."""
 
     weights: str
-    bias: float
+    bias: float | None
 
 
 class StackVectors(TypedDict):

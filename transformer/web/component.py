@@ -38,7 +38,7 @@ def preloads(*modules: str) -> str:
     return "".join(f'<link rel="modulepreload" href="gradio_api/file={ASSETS}/js/{name}.js">\n' for name in found)
 
 
-def view(
+def component(
     module: str,
     value: Any = None,
     *,

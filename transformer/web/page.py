@@ -6,7 +6,6 @@ server/request_queue.py), also those that come through Gradio's.
 
 import json
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +14,37 @@ import plotly
 
 from ..data import CORPORA
 from ..inference.translator import available_checkpoints
-from .api import decoding as roads
-from .api import lesson
-from .api import mistakes as bugs
-from .api import runs as handlers
-from .api import training as train
-from .api import what_if as whatif
+from .api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
+from .api.checks import checks
+from .api.downloads import notebook, provenance, weights_csv
+from .api.endpoints import Shown
+from .api.heads import heads
 from .api.models import about, translator
-from .component import ASSETS, preloads, view
-from .schema import page_schema
-from .server import mcp_tools as tools
+from .component import ASSETS, component, preloads
+from .schema import MAX_POSITIONS, page_schema
+from .server import mcp_tools
 from .server.access_log import logged
 from .server.gradio_internals import EXCEPTION_HANDLERS, MIDDLEWARE, Blocks
 from .server.routes import ROUTES
 from .server.settings import settings
 
-EVENTS = {"ask": handlers.ask, "example": handlers.example, "surprise": handlers.surprise, "choose": handlers.choose}
+EVENTS = (events.ask, events.example, events.surprise, events.choose)
 ACTIONS = (  # for programs
-    handlers.translate,
-    tools.attention,
-    tools.positions,
-    whatif.what_if,
-    whatif.which_heads_matter,
-    roads.beam_search,
-    roads.sample,
-    roads.teacher_forcing,
-    bugs.spot_the_bug,
+    runs.translate,
+    runs.attention,
+    positions.positions,
+    what_if.what_if,
+    what_if.which_heads_matter,
+    decoding.beam_search,
+    decoding.sample,
+    decoding.teacher_forcing,
+    mistakes.spot_the_bug,
 )
 ENGLISH = json.loads((ASSETS / "locales" / "en.json").read_text("utf-8"))  # until the page knows the visitor's language
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
-TABS = ("translate", "attention", "positions", "inside", "train", "break", "lesson")
-SCHEMA = json.dumps(page_schema(TABS)).replace("<", r"\u003c")  # nothing in it may end the script
-
 LAUNCH: dict[str, Any] = {
     "css_paths": [ASSETS / "style.css"],
-    "head": f'<script type="application/json" id="schema">{SCHEMA}</script>\n'
-    + preloads("core/mount", "shell/header", "shell/run-bar", "tabs/translate"),  # what it opens on
     "head_paths": [ASSETS / "head.html"],
     "theme": gr.themes.Base(font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     "run_history": False,  # it would write every run to the visitor's disk
@@ -64,52 +57,87 @@ LAUNCH: dict[str, Any] = {
 }
 
 
+def _attention() -> None:
+    component("tabs/attention", elem_id="attention")
+    component("tabs/heads", elem_id="heads", server=(heads,))
+
+
+def _positions() -> None:
+    d_model = translator("toy").checkpoint.model.config.d_model
+    opening = {"plotly": f"gradio_api/file={PLOTLY_JS}", "d_model": d_model, "longest": MAX_POSITIONS}
+    component("tabs/positions", opening, elem_id="positions", server=FIGURES)
+
+
+def _break_it() -> None:
+    component("tabs/break-it", elem_id="breakit")
+    component("tabs/what-if", elem_id="whatif", server=(what_if.sweep, what_if.vocabulary))
+    component("tabs/mistakes", mistakes.opening(), elem_id="bugs", server=(mistakes.mistake,))
+    component("tabs/decoding", elem_id="roads", server=(decoding.beam, decoding.sampled, decoding.forced))
+
+
+INSIDE = (sublayers.inside, sublayers.parameters, sublayers.shapes)
+FIGURES = (positions.positional_encoding, positions.input_sum)
+LESSON = (sublayers.inside, sublayers.parameters, sublayers.stack, decoding.forced, *FIGURES)
+TABS: dict[str, Callable[[], object]] = {
+    "translate": lambda: component("tabs/translate", elem_id="story"),
+    "attention": _attention,
+    "positions": _positions,
+    "inside": lambda: component("tabs/inside", elem_id="inside", server=INSIDE),
+    "train": lambda: component(
+        "tabs/train", training.opening(), elem_id="train", server=(training.pairs, training.plan)
+    ),
+    "break": _break_it,
+    "lesson": lambda: component("tabs/lesson", elem_id="lesson", server=LESSON),
+}
+
+
+SCHEMA = json.dumps(page_schema(list(TABS))).replace("<", r"\u003c")  # nothing in it may end its script
+
+
 def launch() -> dict[str, Any]:
     """How to serve it.
 
     Raises:
         ValueError: the environment asks for what is not there.
     """
-    more = tools.endpoint()
-    routes = [*more.pop("routes"), *ROUTES]
+    opening = preloads("core/mount", "shell/header", "shell/run-bar", "tabs/translate")
+    mcp = mcp_tools.endpoint()
     return LAUNCH | {
+        "head": f'<script type="application/json" id="schema">{SCHEMA}</script>\n{opening}',
         "app_kwargs": {
-            "routes": routes,
             "middleware": MIDDLEWARE,
             "exception_handlers": EXCEPTION_HANDLERS,
-            **more,
-        }
+            **mcp,
+            "routes": [*mcp["routes"], *ROUTES],
+        },
     }
 
 
-def as_text(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """The handler of an event, whose run is written as JSON here: Gradio would walk through it three times, in search
-    of files."""
+def _on_event(handler: Callable[[Any], Shown], outputs: int) -> Callable[[gr.EventData], Any]:
+    """As Gradio calls it. The run is written as JSON here: Gradio would walk through it three times, in search of
+    files."""
+    logging_handler = logged(handler)
 
-    @wraps(handler)
-    def ask(event: gr.EventData) -> Any:
-        match handler(event):
-            case sentence, shown:
-                return sentence, json.dumps(shown)
-            case shown:
-                return json.dumps(shown)
+    def listen(event: gr.EventData) -> Any:
+        sentence, shown = logging_handler(event._data)
+        run = json.dumps(shown)
+        return run if outputs == 1 else (gr.skip() if sentence is None else sentence, run)
 
-    return ask
+    listen.__name__ = handler.__name__
+    return listen
 
 
 def build() -> gr.Blocks:
     """The page, opened on the finished translation of the toy's first example. Loads the toy checkpoint."""
     gr.set_static_paths([ASSETS, PLOTLY_JS])
     toy = translator("toy")
-    model = toy.checkpoint.model
     models = {name: about(name) for name in CORPORA if name in available_checkpoints()}
     opening = models["toy"]["examples"][0]["sentence"]
-    inside = (lesson.inside, lesson.parameters, lesson.shapes)
     with Blocks(title="Attention, bitte", analytics_enabled=False) as page:
-        view(
+        component(
             "shell/header",
             {"device": str(toy.device), "why": toy.why_device().for_page()},
-            server=(lesson.checks, *inside, lesson.provenance, lesson.weights_csv, lesson.notebook),
+            server=(checks, *INSIDE, provenance, weights_csv, notebook),
             models=models,
         )
         with gr.Column(elem_classes="card", elem_id="top"):
@@ -119,37 +147,12 @@ def build() -> gr.Blocks:
                     elem_id="sentence", placeholder=ENGLISH["sentence.label"],
                 )  # fmt: skip
                 button = gr.Button(ENGLISH["sentence.translate"], variant="primary", elem_id="translate", scale=0)
-            top = view("shell/run-bar", json.dumps(handlers.show(opening)), events=tuple(EVENTS), models=models)
+            names = tuple(handler.__name__ for handler in EVENTS)
+            top = component("shell/run-bar", json.dumps(events.show("toy", opening)), events=names, models=models)
         with gr.Tabs():
-            with gr.Tab(ENGLISH["tab.translate"], id="translate", elem_id="tab-translate"):
-                view("tabs/translate", elem_id="story")
-            with gr.Tab(ENGLISH["tab.attention"], id="attention", elem_id="tab-attention"):
-                view("tabs/attention", elem_id="attention")
-                view("tabs/heads", elem_id="heads", server=(handlers.heads,))
-            with gr.Tab(ENGLISH["tab.positions"], id="positions", elem_id="tab-positions"):
-                start = {
-                    "plotly": f"gradio_api/file={PLOTLY_JS}",
-                    "d_model": model.config.d_model,
-                    "longest": handlers.LONGEST,
-                }
-                view(
-                    "tabs/positions",
-                    start,
-                    elem_id="positions",
-                    server=(handlers.positional_encoding, handlers.input_sum),
-                )
-            with gr.Tab(ENGLISH["tab.inside"], id="inside", elem_id="tab-inside"):
-                view("tabs/inside", elem_id="inside", server=inside)
-            with gr.Tab(ENGLISH["tab.train"], id="train", elem_id="tab-train"):
-                view("tabs/train", train.opening(), elem_id="train", server=(train.pairs, train.plan))
-            with gr.Tab(ENGLISH["tab.break"], id="break", elem_id="tab-break"):
-                view("tabs/break-it", elem_id="breakit")
-                view("tabs/what-if", elem_id="whatif", server=(whatif.sweep, whatif.vocabulary))
-                view("tabs/mistakes", bugs.opening(), elem_id="bugs", server=(bugs.mistake,))
-                view("tabs/decoding", elem_id="roads", server=(roads.beam, roads.sampled, roads.forced))
-            with gr.Tab(ENGLISH["tab.lesson"], id="lesson", elem_id="tab-lesson"):
-                drawn = (lesson.inside, lesson.parameters, lesson.stack, roads.forced)
-                view("tabs/lesson", elem_id="lesson", server=(*drawn, handlers.input_sum, handlers.positional_encoding))
+            for name, place_components in TABS.items():
+                with gr.Tab(ENGLISH[f"tab.{name}"], id=name, elem_id=f"tab-{name}"):
+                    place_components()
 
         wanted = "(sentence) => document.dispatchEvent(new CustomEvent('translate:wanted', { detail: sentence }))"
         gr.on([button.click, sentence.submit], None, sentence, js=wanted, api_visibility="private")
@@ -157,10 +160,11 @@ def build() -> gr.Blocks:
         answered = "() => document.dispatchEvent(new Event('translate:answered'))"
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
         quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
-        for event, handler in EVENTS.items():
+        for handler in EVENTS:
             # An output that is only kept costs Gradio as much as one that is new.
-            outputs = [top] if event == "ask" else [sentence, top]
-            getattr(top, event)(as_text(logged(handler)), None, outputs, js=asked, queue=False, **quiet).then(
+            outputs = [top] if handler is events.ask else [sentence, top]
+            listener = _on_event(handler, len(outputs))
+            getattr(top, handler.__name__)(listener, None, outputs, js=asked, queue=False, **quiet).then(
                 None, js=answered
             )
         for action in ACTIONS:

@@ -1,19 +1,16 @@
 """Every request that crosses the wire, and all that the page's address can hold: declared once, here.
 
 Requests are pydantic models: they validate what anybody may have written. Their answers are types in answers.py.
-`page_schema` is what the browser needs to know. `python -m transformer.web.schema FOLDER` writes it there as page.json,
-and all of this as one JSON Schema, schema.json, from which the types are made that the JavaScript is checked against.
+`page_schema` is what the browser needs to know. tests/js/wire.py makes the types of all of it that the JavaScript is
+checked against.
 """
 
-import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import Field as DataclassField
 from dataclasses import fields
-from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..analysis.sublayer import PARTS as MATRICES
@@ -22,7 +19,6 @@ from ..inference.interventions import CHANGES, NOTHING, AnyChange, Change, Inter
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..messages import CATALOGUE
 from ..mistakes import MISTAKES
-from .answers import MistakeCode, Model, Refusal, ShownRun, Symptom
 
 MAX_SEED = 2**63 - 1
 MAX_POSITIONS, MAX_DIMENSIONS = 200, 1024  # of an encoding that a visitor may ask for
@@ -87,6 +83,21 @@ class ParametersRequest(CheckpointRequest):
     row: int
 
 
+class MapRequest(RunRequest):
+    """One head's map."""
+
+    kind: Kind
+    layer: int = Field(ge=0)
+    head: int = Field(ge=0)
+
+
+class ValuesRequest(Request):
+    """The positional encoding as values, at most MAX_VALUES."""
+
+    length: int = Field(ge=1)
+    d_model: int = Field(ge=2, multiple_of=2)
+
+
 class EncodingRequest(Request):
     """The positional encoding as figures."""
 
@@ -136,7 +147,7 @@ class SampleRequest(RunRequest):
 class ForcedMistake(Request):
     """A word that the model is made to output at a step."""
 
-    step: int
+    step: int = Field(ge=0)
     word: str
 
 
@@ -152,7 +163,7 @@ class MistakeRequest(RunRequest):
     name: Literal[tuple(name for name, each in MISTAKES.items() if each.kind == "decoding")]  # type: ignore[valid-type]
 
 
-class AnyMistakeRequest(RunRequest):
+class AnyMistakeRequest(MistakeRequest):
     """Any mistake."""
 
     name: Literal[tuple(MISTAKES)]  # type: ignore[valid-type]
@@ -172,6 +183,50 @@ class FileRequest(Request):
 
 
 PairsRequest = RowsRequest | FileRequest
+
+
+class NetworkForm(TypedDict):
+    """The network that is to be trained: see live.plan."""
+
+    d_model: int
+    n_heads: int
+    layers: int
+    d_ff: int
+    dropout: float
+    positional_encoding: bool
+    norm_first: bool
+    tie_weights: bool
+
+
+class LearningForm(TypedDict):
+    """How it is to be trained."""
+
+    steps: int
+    batch_size: int
+    schedule: Literal["constant", "warmup", "one-cycle"]
+    learning_rate: float
+    warmup_steps: int
+    label_smoothing: float
+    seed: int
+
+
+class TrainingFields(TypedDict):
+    """What a visitor asks to train. `pairs` are those of the corpus "own"; `watch` is the sentence to translate."""
+
+    name: str
+    corpus: str
+    pairs: NotRequired[list[tuple[str, str]]]
+    watch: str
+    held_out: float
+    model: NetworkForm
+    training: LearningForm
+
+
+# Read by live.plan alone, which answers a form with all of its problems instead of refusing it.
+TrainingForm = Annotated[
+    dict[str, Any],
+    PlainValidator(lambda form: form if isinstance(form, dict) else {}, json_schema_input_type=TrainingFields),
+]
 SessionId = Annotated[str, Field(min_length=1, max_length=MAX_SESSION_ID)]
 
 
@@ -335,58 +390,3 @@ def page_schema(tabs: Sequence[str]) -> PageSchema:
         "parameters": parameters(tabs),
         "max_sentence": MAX_CHARACTERS,
     }
-
-
-# ---- for the types of the JavaScript ----
-
-
-def json_schema(functions: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
-    """One JSON Schema of everything here.
-
-    Args:
-        functions: each server function's request and answer.
-    """
-    shared = {"Refusal": Refusal, "ShownRun": ShownRun, "Model": Model, "MistakeCode": MistakeCode, "Symptom": Symptom}
-    shared |= {"PageSchema": PageSchema, "AskEvent": ChangedRunRequest, "ChooseEvent": ChooseRequest}
-    shared |= {"SurpriseEvent": SurpriseRequest, "StopRequest": StopRequest, "MistakeTraining": MistakeTrainingRequest}
-    sides = {f"{name}.{side}": each for name, pair in functions.items() for side, each in zip(SIDES, pair, strict=True)}
-    inputs = [(name, "validation", TypeAdapter(each)) for name, each in {**shared, **sides}.items()]
-    references, schema = TypeAdapter.json_schemas(inputs)  # type: ignore[arg-type]
-    place = {name: reference for (name, _), reference in references.items()}
-    called = {name: _object({side: place[f"{name}.{side}"] for side in SIDES}) for name in functions}
-    definitions = schema["$defs"]
-    for each in definitions.values():
-        if "do" in each.get("properties", ()):
-            each["required"] = list(each["properties"])  # a change is written whole
-    root = {"ServerFunctions": _object(called), **{name: place[name] for name in shared}}
-    return _plain({**_object(root), "title": "Wire", "$defs": definitions})
-
-
-SIDES = ("request", "answer")
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-def _plain(schema: Any, inside: str = "") -> Any:
-    """Without the titles of fields, each of which would become a type of its own, and without fields of other names."""
-    if isinstance(schema, list):
-        return [_plain(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if inside == "properties":
-        return {
-            name: {key: value for key, value in _plain(each).items() if key != "title"} for name, each in schema.items()
-        }
-    plain = {key: _plain(value, key) for key, value in schema.items()}
-    return {"additionalProperties": False, **plain} if "properties" in plain else plain
-
-
-if __name__ == "__main__":
-    from transformer.web.api import endpoints  # whose imports are of this module by its own name
-    from transformer.web.page import SCHEMA
-
-    folder = Path(sys.argv[1])
-    (folder / "schema.json").write_text(json.dumps(endpoints.json_schema(), indent=1))
-    (folder / "page.json").write_text(SCHEMA)

@@ -193,7 +193,7 @@ export function mount({ element, props, watch, trigger, signal }) {
   });
 
   function take() {
-    const { run, baseline = answered().whole, error } = answered();
+    const { run, baseline, error } = answered();
     complain(error);
     if (error?.key === "error.model_gone" && wanted && isOwn(wanted)) forgetModel(wanted);
     if (!run || run === state.run) return;

@@ -8,8 +8,9 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from transformer.web.api import lesson
-from transformer.web.api import runs as handlers
+from transformer.web.api.events import ask
+from transformer.web.api.runs import translate
+from transformer.web.api.sublayers import shapes
 from transformer.web.server import access_log
 from transformer.web.server.access_log import LOG, logged
 from transformer.web.server.settings import Settings
@@ -46,7 +47,7 @@ def test_lines_are_json_or_not_written(
     monkeypatch.setattr(access_log, "settings", lambda: Settings(log=log))
     try:
         access_log.start()
-        logged(handlers.translate)("Ich möchte ein Bier", "toy")
+        logged(translate)("Ich möchte ein Bier", "toy")
     finally:
         LOG.handlers, LOG.level, LOG.propagate = before
     out, err = capfd.readouterr()
@@ -60,7 +61,7 @@ def test_lines_are_json_or_not_written(
     [("toy", "toy"), (f"{OWN_MODEL_PREFIX}{SECRET}", "own"), (SECRET, None), (5, None), (["toy"], None)],
 )
 def test_only_shipped_checkpoints_are_named(lines: Lines, checkpoint: Any, named: str | None) -> None:
-    logged(lesson.shapes)({"checkpoint": checkpoint, "sentence": "ich"})
+    logged(shapes)({"checkpoint": checkpoint, "sentence": "ich"})
     assert (lines.last["checkpoint"], lines.last["characters"]) == (named, 3)
     assert SECRET not in json.dumps(lines.last)
 
@@ -74,12 +75,12 @@ def test_the_outcome_of_every_kind_of_handler(lines: Lines) -> None:
     def outcome() -> tuple[str, str]:
         return lines.last["action"], lines.last["outcome"]
 
-    logged(handlers.show)("ich mochte ein cola")
-    assert outcome() == ("show", "ok")
-    logged(handlers.show)(SECRET)
-    assert outcome() == ("show", "error.unknown")
+    logged(ask)({"checkpoint": "toy", "sentence": "ich mochte ein cola"})
+    assert outcome() == ("ask", "ok")
+    logged(ask)({"checkpoint": "toy", "sentence": SECRET})
+    assert outcome() == ("ask", "error.unknown")
     with pytest.raises(gr.Error):
-        logged(handlers.translate)(SECRET)
+        logged(translate)(SECRET)
     assert outcome() == ("translate", "error.unknown")
     in_a_loop(logged(action)("da"))
     assert (*outcome(), lines.last["characters"]) == ("action", "ok", 2)

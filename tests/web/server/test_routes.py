@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 from transformer.live.job import Job
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, max_file_bytes, save_portable
-from transformer.web.api import lesson, models
-from transformer.web.api import runs as handlers
+from transformer.web.api import downloads, models
+from transformer.web.api.events import show
 from transformer.web.schema import MAX_SESSION_ID
 from transformer.web.server import routes
 from transformer.web.server.access_log import LOG
@@ -42,7 +42,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainingQueue]:
     """A training queue and its store, which the routes and the handlers take for the server's."""
     store = ModelStore(Limits())
     queue = TrainingQueue(store.limits, store)
-    for module in (routes, models, lesson):
+    for module in (routes, models, downloads):
         monkeypatch.setattr(module, "model_store", lambda: store)
     monkeypatch.setattr(routes, "training_queue", lambda: queue)
     yield queue
@@ -111,7 +111,7 @@ def test_a_model_is_trained_downloaded_and_uploaded_and_translates_alike(
     assert uploaded["kept"] == [again["checkpoint"]] != [model["checkpoint"]]
     assert again | {"checkpoint": ""} == model | {"checkpoint": ""}
     for sentence in ("Guten Morgen!", "danke dir", "Wie geht es dir?"):
-        one, two = (handlers.show(sentence, each["checkpoint"])["run"] for each in (model, again))
+        one, two = (show(each["checkpoint"], sentence)["run"] for each in (model, again))
         assert one | {"checkpoint": ""} == two | {"checkpoint": ""}
     for each in (model, again):
         address = f"/models/{each['checkpoint']}"

@@ -1,43 +1,53 @@
 """How a request becomes an answer: validated by its model, answered by a plain function, refused in one way."""
 
-import importlib
-import pkgutil
-from collections.abc import Callable
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 import gradio as gr
 from pydantic import TypeAdapter, ValidationError
 
 from ...messages import Message
-from .. import schema
+from ..answers import ShownRun
 
 P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
+Shown = tuple[str | None, ShownRun]
 
-_functions: dict[str, tuple[Any, Any]] = {}  # name -> types of request and answer
+FUNCTIONS: dict[str, tuple[Any, Any]] = {}  # name -> types of request and answer
 
 
-def server_function(answer: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+def server_function(answer: Callable[[R], T]) -> Callable[[Any], Any]:
     """A function that the page's JavaScript calls with one JSON object.
 
     Args:
-        answer: takes the validated `request`, whose type is its annotation; its ValueErrors are refusals.
+        answer: takes the validated `request`, whose model is its annotation; its ValueErrors are refusals.
 
     Returns:
-        The same for anything at all, answered with {"error": a message} where it cannot be met.
+        The same for any JSON, answered with {"error": a message} where it cannot be met.
     """
-    hints = get_type_hints(answer)
-    validate = TypeAdapter(hints["request"]).validate_python
-    _functions[answer.__name__] = hints["request"], hints["return"]
+    hints = get_type_hints(answer, include_extras=True)
+    FUNCTIONS[answer.__name__] = hints["request"], hints["return"]
+    return _validated(answer, lambda error: {"error": message(error).for_page()})
+
+
+def event(answer: Callable[[R], Shown]) -> Callable[[Any], Shown]:
+    """What a click is answered with: the sentence that goes into the box, None to leave it alone, and the run."""
+    return _validated(answer, lambda error: (None, {"run": None, "baseline": None, "error": message(error).for_page()}))
+
+
+def _validated(answer: Callable[[R], T], refuse: Callable[[ValueError], Any]) -> Callable[[Any], Any]:
+    validate = TypeAdapter(get_type_hints(answer, include_extras=True)["request"]).validate_python
 
     @wraps(answer)
-    def ask(request: Any) -> dict[str, Any]:
+    def ask(request: Any) -> Any:
         try:
             return answer(validate(request))
         except ValueError as error:
-            return refusal(error)
+            return refuse(error)
 
     return ask
 
@@ -45,23 +55,28 @@ def server_function(answer: Callable[[Any], Any]) -> Callable[[Any], dict[str, A
 def action(answer: Callable[P, T]) -> Callable[P, T]:
     """A function for programs: its ValueErrors are raised as gr.Error, with a sentence in English."""
 
-    @wraps(answer)
-    def ask(*args: P.args, **named: P.kwargs) -> T:
+    @contextmanager
+    def refusing() -> Iterator[None]:
         try:
-            return answer(*args, **named)
+            yield
         except ValueError as error:
             raise gr.Error(sentence(error)) from error
 
-    return ask
+    @wraps(answer)
+    def ask(*args: P.args, **named: P.kwargs) -> T:
+        with refusing():
+            return answer(*args, **named)
 
+    @wraps(answer)
+    async def ask_and_wait(*args: P.args, **named: P.kwargs) -> Any:
+        with refusing():
+            return await cast(Awaitable[Any], answer(*args, **named))
 
-def refusal(error: ValueError) -> dict[str, Any]:
-    """The page's answer to a request that cannot be met."""
-    return {"error": message(error).for_page()}
+    return cast(Callable[P, T], ask_and_wait) if inspect.iscoroutinefunction(answer) else ask
 
 
 def message(error: ValueError) -> Message:
-    """Why a request cannot be met."""
+    """Why a request cannot be met, for the page."""
     if isinstance(found := getattr(error, "message", None), Message):
         return found
     changes = isinstance(error, ValidationError) and error.errors()[0]["loc"][:1] == ("changes",)
@@ -69,16 +84,9 @@ def message(error: ValueError) -> Message:
 
 
 def sentence(error: ValueError) -> str:
-    """The same in English, for programs, with the field that is wrong. It quotes nothing that was sent."""
+    """The same for programs, in English, with the field that is wrong. It quotes nothing that was sent."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return str(first["ctx"]["error"]) if first["type"] == "value_error" else f"{place}: {first['msg']}."
-
-
-def json_schema() -> dict[str, Any]:
-    """Of everything that crosses the wire."""
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        importlib.import_module(f"{__package__}.{module.name}")
-    return schema.json_schema(_functions)

@@ -4,78 +4,64 @@ import asyncio
 import json
 import secrets
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
 from ...data import CORPORA
-from ...inference.translator import CheckpointError, SentenceError
 from ...live.mistake_training import for_page
-from ...messages import Message
+from ...messages import MessageError
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
+from ..answers import DecodingSymptom, MistakeCode
+from ..schema import AnyMistakeRequest, MistakeRequest
 from ..server.request_queue import release_turn
-from ..sessions.training_queue import BusyError, training_queue
-from .models import CorruptCheckpointError, ModelExpiredError, cached_per_checkpoint, title, translator
+from ..sessions.training_queue import training_queue
+from .endpoints import action, server_function
+from .models import cached_per_checkpoint, title, translator
 
 
-class NoVisibleEffectError(ValueError):
-    """A mistake that makes no difference in a model; `message` says why, for visitors."""
-
-    def __init__(self, message: Message) -> None:
-        self.message = message
-        super().__init__(str(message))
+class NoVisibleEffectError(MessageError):
+    """A mistake that makes no difference in a model."""
 
 
-def opening() -> list[dict[str, str]]:
+def opening() -> list[MistakeCode]:
     """What the page knows of every mistake before it is shown."""
     return [
         {"name": each.name, "kind": each.kind, "right": each.right, "wrong": each.wrong} for each in MISTAKES.values()
     ]
 
 
-def mistake(question: Any) -> dict[str, Any]:
-    """A mistake of decoding in a run: `{"checkpoint", "sentence", "name"}`; `{"error": a message}` where it cannot be.
-
-    Where the run's model shows too little of it, `model` and `sentence` of the answer are of one that shows it.
-    """
-    match question:
-        case {"checkpoint": str(checkpoint), "sentence": str(sentence), "name": str(name)}:
-            if isinstance(MISTAKES.get(name), DecodingMistake):
-                try:
-                    return _page(checkpoint, sentence, name)
-                except (SentenceError, ModelExpiredError, CorruptCheckpointError, NoVisibleEffectError) as error:
-                    return {"error": error.message.for_page()}
-                except CheckpointError:
-                    pass  # no page asks for one that was never there
-    return {"error": Message("error.request").for_page()}
-
-
+@server_function
 @cached_per_checkpoint(64)
-def _page(checkpoint: str, sentence: str, name: str) -> dict[str, Any]:
-    symptom, shown_on = _shown(checkpoint, sentence, name)
-    return {"model": title(shown_on), "elsewhere": shown_on != checkpoint, **for_page(symptom)}
+def mistake(request: MistakeRequest) -> DecodingSymptom:
+    """A mistake of decoding in a run, or where the run's model shows too little of it, in one that shows it."""
+    symptom, checkpoint = _shown(request)
+    shown = {"model": title(checkpoint), "elsewhere": checkpoint != request.checkpoint, **for_page(symptom)}
+    return cast(DecodingSymptom, shown)
 
 
-def _shown(checkpoint: str, sentence: str, name: str) -> tuple[Symptom, str]:
+def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
     """A mistake of decoding, and the checkpoint that shows it.
 
     Raises:
         CheckpointError, SentenceError: there is no such checkpoint, or it cannot take the sentence.
         NoVisibleEffectError: it makes no difference there.
     """
-    mistake = MISTAKES[name]
+    mistake = MISTAKES[request.name]
     assert isinstance(mistake, DecodingMistake)
+    checkpoint, sentence = request.checkpoint, request.sentence
     if mistake.shown_on not in (None, checkpoint):
         checkpoint = mistake.shown_on
         sentence = CORPORA[checkpoint].examples[0].sentence
     config = translator(checkpoint).checkpoint.model.config
-    if name == "one_head" and config.num_decoder_layers * config.n_heads == 1:
-        raise NoVisibleEffectError(Message("bugs.one_head_only"))
-    if name == "unscaled" and config.head_dim == 1:
-        raise NoVisibleEffectError(Message("bugs.nothing_to_scale"))
+    if request.name == "one_head" and config.num_decoder_layers * config.n_heads == 1:
+        raise NoVisibleEffectError("bugs.one_head_only")
+    if request.name == "unscaled" and config.head_dim == 1:
+        raise NoVisibleEffectError("bugs.nothing_to_scale")
     return mistake.run(translator(checkpoint), sentence), checkpoint
 
 
+@action
 async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkpoint: str = "toy") -> dict[str, Any]:
     """Show one of the mistakes that circulate in tutorials: the same thing done right and wrong.
 
@@ -88,23 +74,17 @@ async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkp
         name, kind (training or decoding), right_code, wrong_code, sentence, checkpoint (None where models were
         trained), and of right and wrong: numbers, text and losses.
     """
-    if not all(isinstance(each, str) for each in (name, sentence, checkpoint)):
-        raise gr.Error("name, sentence and checkpoint are texts.")
-    if name not in MISTAKES:
-        raise gr.Error(f"There is no such mistake. There is: {', '.join(MISTAKES)}.")
-    mistake = MISTAKES[name]
-    told = {"name": name, "kind": mistake.kind, "right_code": mistake.right, "wrong_code": mistake.wrong}
-    try:
-        if isinstance(mistake, DecodingMistake):
-            symptom, shown_on = await asyncio.to_thread(_shown, checkpoint, sentence, name)
-            return {**told, "checkpoint": shown_on, **_sides(for_page(symptom), {})}
-        release_turn()  # what trains waits in the training queue
-        return {**told, "checkpoint": None, **await _retrained(name)}
-    except (SentenceError, CheckpointError, NoVisibleEffectError, BusyError) as error:
-        raise gr.Error(str(error)) from error
+    request = AnyMistakeRequest(name=name, sentence=sentence, checkpoint=checkpoint)
+    mistake = MISTAKES[request.name]
+    about = {"name": name, "kind": mistake.kind, "right_code": mistake.right, "wrong_code": mistake.wrong}
+    if isinstance(mistake, DecodingMistake):
+        symptom, shown_on = await asyncio.to_thread(_shown, request)
+        return {**about, "checkpoint": shown_on, **_sides(for_page(symptom), {})}
+    release_turn()  # a training waits in the training queue
+    return {**about, "checkpoint": None, **await _trained(name)}
 
 
-async def _retrained(name: str) -> dict[str, Any]:
+async def _trained(name: str) -> dict[str, Any]:
     losses: dict[str, list[float]] = {}
     async with aclosing(training_queue().train_mistake(name, secrets.token_hex(16))) as events:
         async for line in events:

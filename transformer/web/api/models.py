@@ -1,15 +1,17 @@
-"""Which models there are: the shipped ones, and those of visits on the model store."""
+"""Which models there are: the shipped ones, and visitors' own."""
 
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import lru_cache, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ...data import CORPORA, AlignedPair, Corpus
 from ...inference.translator import CheckpointError, Translator, available_checkpoints
-from ...messages import Message
+from ...messages import MessageError, Words
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
+from ..answers import Example, Model
+from ..schema import CheckpointRequest
 from ..server import access_log as log
 from ..sessions.model_store import OWN_MODEL_PREFIX, model_store
 
@@ -18,29 +20,36 @@ WORDS = 20  # of a held-out pair, both sides
 
 P = ParamSpec("P")
 T = TypeVar("T")
+About = TypeVar("About", bound=str | CheckpointRequest)
 
 
-class ModelExpiredError(CheckpointError):
-    """A visit's model that is on the model store no more."""
+class RefusedCheckpointError(MessageError, CheckpointError):
+    """A checkpoint that cannot be used, and why, for visitors."""
 
-    message = Message(
-        "error.model_gone",
-    )
+
+class UnknownCheckpointError(RefusedCheckpointError):
+    """There is none of that name."""
 
     def __init__(self) -> None:
-        super().__init__(str(self.message))
+        super().__init__("error.no_checkpoint", names=Words(tuple(available_checkpoints())))
 
 
-class CorruptCheckpointError(CheckpointError):
-    """A shipped model whose files were cut off or replaced since the server began."""
+class ModelExpiredError(RefusedCheckpointError):
+    """A visitor's model that is no longer in the model store."""
+
+    def __init__(self) -> None:
+        super().__init__("error.model_gone")
+
+
+class CorruptCheckpointError(RefusedCheckpointError):
+    """A shipped model whose files were cut off or replaced since the server started."""
 
     def __init__(self, name: str) -> None:
-        self.message = Message("error.model_broken", {"name": name})
-        super().__init__(str(self.message))
+        super().__init__("error.model_broken", name=name)
 
 
 def translator(checkpoint: str) -> Translator:
-    """A shipped checkpoint, loaded once and shared, or a visit's own model; runs do not change it.
+    """A shipped checkpoint, loaded once and shared, or a visitor's own model; runs do not change it.
 
     Raises:
         CheckpointError: there is none of that name.
@@ -63,26 +72,27 @@ def card(checkpoint: str) -> str:
 
 def cached_per_checkpoint(
     most: int, own: int = 0
-) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
-    """Keep a function's latest `most` answers about shipped checkpoints, and its latest `own` about visits' models, for
-    as long as the checkpoint is there.
+) -> Callable[[Callable[Concatenate[About, P], T]], Callable[Concatenate[About, P], T]]:
+    """Keep a function's latest `most` answers about shipped checkpoints, and its latest `own` about visitors' models,
+    for as long as the checkpoint is there. Its first argument is a checkpoint, or a request about one.
 
-    An answer about a shipped model is small: its sentences have 12 words. One about a visit's model is as large as
-    MAX_RUN_VALUES of portable.py allows: a run is 32 MB, its answers 50. So only few runs are kept of them, of
-    which the rest is made again, and what is a few numbers only.
+    An answer about a shipped model is small: its sentences have 12 words. One about a visitor's model is as large as
+    MAX_RUN_VALUES of portable.py allows: a run is 32 MB, its answers 50. So only few runs are kept of them, of which
+    the rest is made again, and what is a few numbers only.
 
     Raises:
         CheckpointError: as `translator`, also where the answer was given before.
     """
 
-    def keep(answer: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
+    def keep(answer: Callable[Concatenate[About, P], T]) -> Callable[Concatenate[About, P], T]:
         shipped: Any = lru_cache(maxsize=most)(answer)
         owned: Any = lru_cache(maxsize=own)(answer)
 
         @wraps(answer)
-        def ask(checkpoint: str, /, *more: P.args, **named: P.kwargs) -> T:
+        def ask(about: About, /, *more: P.args, **named: P.kwargs) -> T:
+            checkpoint = about if isinstance(about, str) else about.checkpoint
             translator(checkpoint)
-            return (owned if checkpoint.startswith(OWN_MODEL_PREFIX) else shipped)(checkpoint, *more, **named)
+            return (owned if checkpoint.startswith(OWN_MODEL_PREFIX) else shipped)(about, *more, **named)
 
         return ask
 
@@ -93,7 +103,7 @@ def cached_per_checkpoint(
 def _shipped(checkpoint: str) -> tuple[Translator, str]:
     """With its card, which somebody may take away while the server runs."""
     if checkpoint not in available_checkpoints():
-        raise CheckpointError(f"There is no such checkpoint. There is: {', '.join(available_checkpoints())}.")
+        raise UnknownCheckpointError
     try:
         return Translator.load(checkpoint), (FOLDER / checkpoint / CARD).read_text("utf-8")
     except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
@@ -129,15 +139,15 @@ def title(checkpoint: str) -> str:
     return model.portable.name if model else checkpoint
 
 
-def about(checkpoint: str) -> dict[str, Any]:
+def about(checkpoint: str) -> Model:
     """What the page tells of a model before it runs."""
     known, model = corpus_of(checkpoint), model_store().find(checkpoint)
     assert known
-    return {
+    shown: Model = {
         "checkpoint": checkpoint,
         "sentences": known.size,
-        "examples": [asdict(example) for example in known.examples],
+        "examples": [cast(Example, asdict(example)) for example in known.examples],
         "words": known.words,
         "surprise": bool(known.held_out),
-        **(model.about() if model else {}),
     }
+    return cast(Model, {**shown, **model.about()}) if model else shown

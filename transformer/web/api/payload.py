@@ -10,19 +10,23 @@ from ...inference.attention_maps import stacked
 from ...inference.translator import KINDS, AttentionMap, Translation, TranslationStep
 from ...storage.checkpoint import Checkpoint
 from ...training.evaluation import sentence_alignment
+from ..answers import AttentionMaps, FloatArray, HeadTable, Reference, Run, Step
 
 MAX_CANDIDATES = 10
 
 
-def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkpoint) -> dict[str, Any]:
-    """What assets/js/store.js reads; `reference` is the corpus's own translation, where it has one."""
+def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkpoint) -> Run:
+    """What the page draws of a run; `reference` is the corpus's own translation, where it has one."""
     source, target, config = checkpoint.src_vocab, checkpoint.tgt_vocab, checkpoint.model.config
     return {
         "sentence": run.sentence,
         "checkpoint": run.checkpoint,
         "changes": run.interventions.to_json(),
         "complete": run.complete,
-        **_words(run),
+        "source": run.source,
+        "decoder_input": run.decoder_input,
+        "output": run.output,
+        "steps": [_step(step) for step in run.steps],
         "ids": {
             "source": [source.ids[token] for token in run.source],
             "decoder_input": [target.ids[token] for token in run.decoder_input],
@@ -39,14 +43,18 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "source_words": len(source),
             "target_words": len(target),
         },
-        "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
+        "attention": {
+            "encoder": _stacked(run.attention.encoder),
+            "decoder": _stacked(run.attention.decoder),
+            "cross": _stacked(run.attention.cross),
+        },
         "heads": _heads(run),
-        "reference": reference and _reference(run, reference),
+        "reference": _reference(run, reference) if reference else None,
     }
 
 
-def _reference(run: Translation, reference: AlignedPair) -> dict[str, Any]:
-    """Gold links and scores belong to the reference's words: a run that says others has none."""
+def _reference(run: Translation, reference: AlignedPair) -> Reference:
+    """Gold links and scores belong to the reference's words: a run with other words has none."""
     same = run.text == reference.target
     aligned = bool(reference.gold.aligned_words())  # nobody has aligned a visitor's own pairs
     linked = same and aligned
@@ -64,41 +72,42 @@ def for_programs(run: Translation) -> dict[str, Any]:
     """The answer of /translate; attention is indexed [layer][head][query][key]."""
     return {
         "text": run.text,
-        **_words(run),
+        "source": run.source,
+        "decoder_input": run.decoder_input,
+        "output": run.output,
+        "steps": [_step(step) for step in run.steps],
         "attention": {kind: [layer.weights.tolist() for layer in run.attention.of(kind)] for kind in KINDS},
         "device": run.device,
     }
 
 
-def _words(run: Translation) -> dict[str, Any]:
-    return {
-        "source": run.source,
-        "decoder_input": run.decoder_input,
-        "output": run.output,
-        "steps": [_step(step) for step in run.steps],
-    }
-
-
-def _step(step: TranslationStep) -> dict[str, Any]:
-    """The likeliest words, and the one that was said, which may be none of them where it was forced."""
+def _step(step: TranslationStep) -> Step:
+    """The likeliest tokens, and the one that was output, which may not be among them where it was forced."""
     shown = list(step.candidates[:MAX_CANDIDATES])
     if all(c.token != step.token for c in shown):
         shown.append(next(c for c in step.candidates if c.token == step.token))
-    candidates = [{"token": c.token, "probability": c.probability} for c in shown]
-    return {"token": step.token, "probability": step.probability, "candidates": candidates}
+    return {
+        "token": step.token,
+        "probability": step.probability,
+        "candidates": [{"token": c.token, "probability": c.probability} for c in shown],
+    }
 
 
-def _heads(run: Translation) -> dict[str, Any]:
-    """A row each, with names of the columns said once."""
+def _heads(run: Translation) -> HeadTable:
     rows = [each | {name: round(each[name], 4) for name in ("entropy", "distance")} for each in run.attention.heads()]
     return {"columns": list(rows[0]), "data": [list(row.values()) for row in rows]}
 
 
-def _stacked(layers: tuple[AttentionMap, ...]) -> dict[str, Any]:
+def _stacked(layers: tuple[AttentionMap, ...]) -> AttentionMaps:
     maps = stacked(layers)
-    return maps | {"weights": floats(maps["weights"])}
+    return AttentionMaps(**{**maps, "weights": floats(maps["weights"])})  # type: ignore[typeddict-item]
+
+
+def array(values: np.ndarray) -> FloatArray:
+    """An array with its shape."""
+    return {"shape": values.shape, "data": floats(values)}
 
 
 def floats(values: np.ndarray) -> str:
-    """Base64 of little-endian 32-bit floats; `floats` of assets/js/store.js reads it."""
+    """Base64 of little-endian 32-bit floats; `decodeFloats` of assets/js/core/state.js reads it."""
     return base64.b64encode(values.astype("<f4").tobytes()).decode()

@@ -1,4 +1,4 @@
-"""What the Train tab asks before a training begins. Every question is a dict that anybody may have written."""
+"""What the Train tab asks before a training begins."""
 
 import base64
 import math
@@ -9,8 +9,11 @@ from typing import Any
 from ...data import CORPORA, BadRow, Corpus, Table, TableError, check_rows, read_table
 from ...live.plan import DEFAULTS, PAPER
 from ...live.plan import plan as planned
-from ...messages import Message
+from .. import answers
+from ..answers import Pairs, PairsRefusal, TrainingPlan
+from ..schema import FileRequest, PairsRequest, TrainingForm
 from ..sessions.training_queue import training_queue
+from .endpoints import server_function
 
 SHOWN_WORDS = 60  # of a vocabulary
 
@@ -25,63 +28,63 @@ def opening() -> dict[str, Any]:
     }
 
 
-def pairs(question: Any) -> dict[str, Any]:
-    """The sentence pairs of `{"rows"}` or of `{"file": base64, "header": true, false or null}`, and the bad rows."""
+@server_function
+def pairs(request: PairsRequest) -> Pairs | PairsRefusal:
+    """Sentence pairs of a visitor, checked, and the rows that are none."""
     try:
-        match question:
-            case {"rows": list(rows)}:
-                return _table(check_rows(rows))
-            case {"file": str(text), "header": True | False | None as header}:
-                return _table(read_table(base64.b64decode(text, validate=True), header))
+        if isinstance(request, FileRequest):
+            return _table(read_table(base64.b64decode(request.file, validate=True), request.header))
+        return _table(check_rows(request.rows))
     except TableError as error:
         return {"error": error.message.for_page(), "bad": _bad(error.bad)}
-    except ValueError:  # it is no base64
-        pass
-    return {"error": Message("error.request").for_page()}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: Table) -> Pairs:
     return {"pairs": table.pairs, "bad": _bad(table.bad), "header": table.header}
 
 
-def _bad(rows: Sequence[BadRow]) -> list[dict[str, Any]]:
+def _bad(rows: Sequence[BadRow]) -> list[answers.BadRow]:
     return [{"row": each.row, "message": each.message.for_page()} for each in rows]
 
 
-def plan(question: Any) -> dict[str, Any]:
-    """What a training comes to before it starts; see live.plan.Plan."""
+@server_function
+def plan(request: TrainingForm) -> TrainingPlan:
+    """What a training comes to before it starts. What is wrong with the form is an answer, not a refusal."""
     training_queue().prepare()
-    found = planned(question if isinstance(question, dict) else {}, training_queue().limits)
+    found = planned(request, training_queue().limits)
     return {
         "problems": [{"field": each.field, "message": each.message.for_page()} for each in found.problems],
         "parameters": found.parameters,
         "bytes": found.bytes,
         "seconds": found.seconds,
-        "pairs": found.parts and {"training": found.parts[0], "held_out": found.parts[1]},
+        "pairs": {"training": found.parts[0], "held_out": found.parts[1]} if found.parts else None,
         "watch": found.watch,
-        **(_about(found.corpus) if found.corpus else dict.fromkeys(("uniform", "vocabularies", "example"))),
+        "uniform": math.log(len(found.corpus.tgt_vocab)) if found.corpus else None,
+        "vocabularies": _vocabularies(found.corpus) if found.corpus else None,
+        "example": _first_pair(found.corpus) if found.corpus else None,
     }
 
 
-def _about(corpus: Corpus) -> dict[str, Any]:
-    """Both vocabularies, and the first pair as a network reads it."""
+def _vocabularies(corpus: Corpus) -> answers.ShownVocabularies:
+    source, target = corpus.src_vocab, corpus.tgt_vocab
+    return {
+        "source": source.tokens[:SHOWN_WORDS],
+        "target": target.tokens[:SHOWN_WORDS],
+        "source_size": len(source),
+        "target_size": len(target),
+    }
+
+
+def _first_pair(corpus: Corpus) -> answers.PairAsIds:
+    """As a network reads it."""
     source, target = corpus.src_vocab, corpus.tgt_vocab
     batch = corpus.batch(corpus.pairs[:1])
-    src, read, say = (ids[0].tolist() for ids in (batch.src, batch.tgt_in, batch.tgt_out))
+    src, read, output = (ids[0].tolist() for ids in (batch.src, batch.tgt_in, batch.tgt_out))
     return {
-        "uniform": math.log(len(target)),
-        "vocabularies": {
-            "source": source.tokens[:SHOWN_WORDS],
-            "target": target.tokens[:SHOWN_WORDS],
-            "source_size": len(source),
-            "target_size": len(target),
-        },
-        "example": {
-            "source": [source.tokens[i] for i in src],
-            "source_ids": src,
-            "decoder_input": [target.tokens[i] for i in read],
-            "decoder_input_ids": read,
-            "target": [target.tokens[i] for i in say],
-            "target_ids": say,
-        },
+        "source": [source.tokens[i] for i in src],
+        "source_ids": src,
+        "decoder_input": [target.tokens[i] for i in read],
+        "decoder_input_ids": read,
+        "target": [target.tokens[i] for i in output],
+        "target_ids": output,
     }

@@ -13,16 +13,13 @@ import gradio as gr
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
-from ...inference.attention_maps import KINDS
-from ...inference.translator import positional_encoding
-from ..api import runs as handlers
-from ..api.runs import REFUSALS, run
+from ..api import runs
+from ..api.positions import positions
 from . import access_log
 from .request_queue import QueueFullError, queued
 from .settings import settings
 
 PATH = "/gradio_api/mcp"
-MAX_VALUES = 4096  # of a positional encoding: about 30 KB
 MAX_CANDIDATES = 3  # of a step
 
 
@@ -39,71 +36,12 @@ def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
         text; source and output (the model's tokens: S start, E end, P padding); steps: for each output token its
         probability and the most probable candidates.
     """
-    found = handlers.translate(sentence, checkpoint)
+    found = runs.translate(sentence, checkpoint)
     steps = [step | {"candidates": step["candidates"][:MAX_CANDIDATES]} for step in found["steps"]]
     return {"text": found["text"], "source": found["source"], "output": found["output"], "steps": steps}
 
 
-def attention(
-    sentence: str, kind: str = "cross", layer: int = 0, head: int = 0, checkpoint: str = "toy"
-) -> dict[str, Any]:
-    """Return the attention weights of one head while the model translated a German sentence.
-
-    Args:
-        sentence: German words that the checkpoint knows, such as "Ich möchte ein Bier".
-        kind: "encoder" (the source attends to itself), "decoder" (the output so far attends to itself) or "cross" (the
-            output attends to the source).
-        layer: from 0.
-        head: from 0.
-        checkpoint: "toy" (6 layers of 8 heads) or "classroom" (2 layers of 4 heads).
-
-    Returns:
-        text (the translation), kind, layer, head, query_tokens, key_tokens, and weights [query][key]: rows sum to 1.
-    """
-    if not isinstance(sentence, str) or not isinstance(checkpoint, str):
-        raise gr.Error("sentence and checkpoint are texts.")
-    if kind not in KINDS:
-        raise gr.Error("kind is encoder, decoder or cross.")
-    try:
-        translation = run(checkpoint, sentence)
-    except REFUSALS as error:
-        raise gr.Error(str(error)) from error
-    maps = translation.attention.of(kind)
-    heads = maps[0].n_heads
-    if not (type(layer) is type(head) is int and 0 <= layer < len(maps) and 0 <= head < heads):
-        raise gr.Error(f"layer is from 0 to {len(maps) - 1}, and head from 0 to {heads - 1}.")
-    chosen = maps[layer]
-    return {
-        "text": translation.text,
-        "kind": kind,
-        "layer": layer,
-        "head": head,
-        "query_tokens": chosen.query_tokens,
-        "key_tokens": chosen.key_tokens,
-        "weights": [[round(float(weight), 4) for weight in row] for row in chosen.weights[head]],
-    }
-
-
-def positions(length: int = 10, d_model: int = 64) -> dict[str, Any]:
-    """Compute the sinusoidal positional encoding of "Attention Is All You Need".
-
-    Args:
-        length: how many positions.
-        d_model: how many dimensions, an even number; length × d_model is at most 4096.
-
-    Returns:
-        length, d_model, and values [position][dimension]: sines at even dimensions, cosines at odd ones.
-    """
-    if not (type(length) is type(d_model) is int and length >= 1 and d_model >= 2 and d_model % 2 == 0):
-        raise gr.Error("length is a whole number from 1, and d_model an even one from 2.")
-    if length * d_model > MAX_VALUES:
-        raise gr.Error(f"length × d_model is at most {MAX_VALUES}.")
-    encoding = positional_encoding(length, d_model)
-    values = [[round(float(value), 4) for value in row] for row in encoding]
-    return {"length": length, "d_model": d_model, "values": values}
-
-
-TOOLS: tuple[Callable[..., dict[str, Any]], ...] = (translate, attention, positions)
+TOOLS: tuple[Callable[..., dict[str, Any]], ...] = (translate, runs.attention, positions)
 
 
 def endpoint() -> dict[str, Any]:

@@ -1,0 +1,75 @@
+"""`python -m tests.js.wire FOLDER` writes what the JavaScript is checked against.
+
+schema.json: one JSON Schema of everything that crosses the wire, from which types are made; page.json: what the page's
+head tells the browser.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from transformer.web import answers, schema
+from transformer.web.api.endpoints import FUNCTIONS
+from transformer.web.page import SCHEMA
+
+SIDES = ("request", "answer")
+SHARED = {
+    "Refusal": answers.Refusal,
+    "ShownRun": answers.ShownRun,
+    "Model": answers.Model,
+    "MistakeCode": answers.MistakeCode,
+    "Symptom": answers.Symptom,
+    "PageSchema": schema.PageSchema,
+    "AskEvent": schema.ChangedRunRequest,
+    "ChooseEvent": schema.ChooseRequest,
+    "SurpriseEvent": schema.SurpriseRequest,
+    "StopRequest": schema.StopRequest,
+    "MistakeTraining": schema.MistakeTrainingRequest,
+}
+
+
+def json_schema(functions: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    """One JSON Schema of everything here.
+
+    Args:
+        functions: each server function's request and answer.
+    """
+    sides = {f"{name}.{side}": each for name, pair in functions.items() for side, each in zip(SIDES, pair, strict=True)}
+    inputs = [(name, "validation", TypeAdapter(each)) for name, each in {**SHARED, **sides}.items()]
+    references, schema = TypeAdapter.json_schemas(inputs)  # type: ignore[arg-type]
+    place = {name: reference for (name, _), reference in references.items()}
+    called = {name: _object({side: place[f"{name}.{side}"] for side in SIDES}) for name in functions}
+    definitions = schema["$defs"]
+    for each in definitions.values():
+        if "do" in each.get("properties", ()):
+            each["required"] = list(each["properties"])  # a change is written whole
+    root = {"ServerFunctions": _object(called), **{name: place[name] for name in SHARED}}
+    return _plain({**_object(root), "title": "Wire", "$defs": definitions})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _plain(schema: Any, inside: str = "") -> Any:
+    """Without the titles of fields, each of which would become a type of its own, and without fields of other names."""
+    if isinstance(schema, list):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if inside == "properties":
+        return {
+            name: {key: value for key, value in _plain(each).items() if key != "title"} for name, each in schema.items()
+        }
+    plain = {key: _plain(value, key) for key, value in schema.items()}
+    return {"additionalProperties": False, **plain} if "properties" in plain else plain
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    (folder / "schema.json").write_text(json.dumps(json_schema(FUNCTIONS), indent=1))
+    (folder / "page.json").write_text(SCHEMA)

@@ -1,0 +1,16 @@
+"""Whether what the page shows is true."""
+
+from ...analysis.self_checks import check
+from ..answers import Checks
+from ..schema import ChangedRunRequest
+from .endpoints import server_function
+from .models import cached_per_checkpoint, translator
+from .runs import run_of
+
+
+@server_function
+@cached_per_checkpoint(256)
+def checks(request: ChangedRunRequest) -> Checks:
+    """Measurements on one run, each with its limit."""
+    found = check(translator(request.checkpoint), run_of(request))
+    return {"checks": [{"name": each.name, "error": each.error, "limit": each.limit, "ok": each.ok} for each in found]}

@@ -1,0 +1,75 @@
+"""What a visitor takes home of a run: its weights as a table, a notebook that repeats it, and its provenance."""
+
+import platform
+import re
+from importlib.metadata import version
+
+from ...analysis.notebook import notebook as notebook_of
+from ...live.plan import SWITCHES
+from ...storage.portable import PortableModel
+from ..answers import Download, Provenance, TrainedOn
+from ..schema import ChangedRunRequest, CheckpointRequest
+from ..sessions.model_store import file_name, model_store
+from .endpoints import server_function
+from .models import card, title, translator
+from .runs import run_of
+
+TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")
+PACKAGES = ("torch", "gradio", "plotly", "pandas", "numpy")
+
+
+@server_function
+def weights_csv(request: ChangedRunRequest) -> Download:
+    """Every attention weight as a table."""
+    table = run_of(request).table()
+    for column in ("query_token", "key_token"):  # a word of a stranger's vocabulary must not be a spreadsheet's formula
+        table[column] = table[column].where(~table[column].str.match(r"[=+\-@]"), "'" + table[column])
+    return {"name": f"{title(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}
+
+
+@server_function
+def notebook(request: ChangedRunRequest) -> Download:
+    """A notebook that makes the run again."""
+    own = model_store().find(request.checkpoint)
+    text = notebook_of(run_of(request), file_name(own.portable.name) if own else request.checkpoint)
+    return {"name": f"{title(request.checkpoint)}-attention.ipynb", "text": text}
+
+
+@server_function
+def provenance(request: CheckpointRequest) -> Provenance:
+    """What made a model, and what runs it here."""
+    made = translator(request.checkpoint)
+    own = model_store().find(request.checkpoint)
+    about = "" if own else card(request.checkpoint)
+    return {
+        "checkpoint": title(request.checkpoint),
+        "command": _found(r"^    (.+)$", about),
+        "seed": own.portable.training.get("seed") if own else _found(r"^\| seed \| (.+) \|$", about),
+        "trained": _trained(own.portable) if own else None,
+        "weights": sum(weights.numel() for weights in made.checkpoint.model.parameters()),
+        "device": str(made.device),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+    }
+
+
+def _trained(portable: PortableModel) -> TrainedOn:
+    """How many pairs, the steps that were taken, and those of Train's settings that had an effect."""
+    config, training = portable.checkpoint.model.config, portable.training
+    settings = {
+        "d_model": config.d_model,
+        "n_heads": config.n_heads,
+        "layers": config.num_encoder_layers,
+        **{name: getattr(config, name) for name in ("d_ff", "dropout", *SWITCHES)},
+    }
+    without_effect = "learning_rate" if training.get("schedule") == "warmup" else "warmup_steps"
+    names = (name for name in TRAINING if name in training and name != without_effect)
+    return {
+        "pairs": len(portable.pairs),
+        "steps": training.get("steps_taken"),
+        "settings": settings | {name: training[name] for name in names},
+    }
+
+
+def _found(pattern: str, text: str) -> str | None:
+    found = re.search(pattern, text, re.MULTILINE)
+    return found[1] if found else None

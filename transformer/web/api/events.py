@@ -1,0 +1,72 @@
+"""What a click on the page is answered with. Pure functions of their requests, but for `surprise`, which draws one."""
+
+import random
+
+from ...analysis import compare
+from ...inference.interventions import NOTHING, Interventions
+from ...inference.translator import SentenceError
+from ...messages import MessageError
+from ..answers import Run, ShownRun
+from ..schema import ChangedRunRequest, ChooseRequest, SurpriseRequest
+from .endpoints import Shown, event
+from .models import cached_per_checkpoint, corpus_of, held_out, translator
+from .payload import for_page
+from .runs import reference, run
+
+
+def show(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> ShownRun:
+    """The run of a sentence for the page, and if it has changes the baseline.
+
+    Raises:
+        CheckpointError, SentenceError, ChangesError
+    """
+    baseline = _page(checkpoint, sentence, NOTHING)
+    if not changes.changes:
+        return {"run": baseline, "baseline": None, "error": None}
+    return {"run": _page(checkpoint, sentence, changes), "baseline": baseline, "error": None}
+
+
+@cached_per_checkpoint(256)
+def _page(checkpoint: str, sentence: str, changes: Interventions) -> Run:
+    translation = run(checkpoint, sentence, changes)
+    shown = for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
+    if changes.changes:
+        steps = compare(run(checkpoint, sentence), translation).steps
+        shown["beside"] = [{"kept": step.kept, "same_input": step.same_input} for step in steps]
+    return shown
+
+
+@event
+def ask(request: ChangedRunRequest) -> Shown:
+    """What the visitor typed, or the same sentence under other changes."""
+    return None, show(request.checkpoint, request.sentence, request.changes)
+
+
+@event
+def example(request: ChangedRunRequest) -> Shown:
+    """An example that was clicked, or where a link leads."""
+    return request.sentence, show(request.checkpoint, request.sentence, request.changes)
+
+
+@event
+def surprise(request: SurpriseRequest) -> Shown:
+    """A sentence that the checkpoint's training never saw, drawn at random."""
+    pairs = held_out(request.checkpoint)
+    if not pairs:
+        raise MessageError("error.no_held_out")
+    sentence = random.choice(pairs).spelling
+    return sentence, show(request.checkpoint, sentence, request.changes)
+
+
+@event
+def choose(request: ChooseRequest) -> Shown:
+    """Another checkpoint: the visitor's own sentence where the new one knows its words, else its first example."""
+    known = corpus_of(request.checkpoint)
+    if known is None or not request.example:
+        try:
+            return None, show(request.checkpoint, request.sentence)
+        except SentenceError:
+            if known is None:
+                raise
+    sentence = known.examples[0].sentence
+    return sentence, show(request.checkpoint, sentence)

@@ -1,0 +1,70 @@
+"""Every number inside the network, for Inside a head and the lesson."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from ...analysis.sublayer import inspect_sublayer, parameter_row, residual_stream
+from ...network.config import TransformerConfig
+from ...network.shapes import shapes as shapes_of
+from ..answers import ParameterRow, Shapes, StackVectors, Sublayer
+from ..schema import ChangedRunRequest, ParametersRequest, SublayerRequest
+from .endpoints import server_function
+from .models import cached_per_checkpoint, translator
+from .payload import array, floats
+from .runs import run_of
+
+
+@server_function
+@cached_per_checkpoint(64)
+def inside(request: SublayerRequest) -> Sublayer:
+    """Every number of one attention sublayer."""
+    seen = inspect_sublayer(translator(request.checkpoint), run_of(request), request.kind, request.layer)
+    arrays = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "allowed"}
+    return {
+        "kind": seen.kind,
+        "layer": seen.layer,
+        "queries": seen.queries,
+        "keys": seen.keys,
+        "norm_first": seen.norm_first,
+        "head_dim": seen.head_dim,
+        "eps": seen.norm_eps,
+        "allowed": seen.allowed.tolist(),
+        "arrays": {name: array(value) for name, value in arrays.items() if isinstance(value, np.ndarray)},
+    }
+
+
+@server_function
+@cached_per_checkpoint(64)
+def stack(request: ChangedRunRequest) -> StackVectors:
+    """Every token's vector before the first layer and after each, of both stacks."""
+    found = residual_stream(translator(request.checkpoint), run_of(request))
+    return {"encoder": array(found["encoder"]), "decoder": array(found["decoder"])}
+
+
+@server_function
+def parameters(request: ParametersRequest) -> ParameterRow:
+    """One row of a matrix and its bias."""
+    model = translator(request.checkpoint)
+    weights, bias = parameter_row(model, request.kind, request.layer, request.part, request.row)
+    return {"weights": floats(weights), "bias": bias}
+
+
+@server_function
+def shapes(request: ChangedRunRequest) -> Shapes:
+    """The shape of every tensor here, and in a network of the paper's size."""
+    config, translation = translator(request.checkpoint).checkpoint.model.config, run_of(request)
+    papers = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
+    lengths = len(translation.source), len(translation.decoder_input)
+    return {
+        "rows": [
+            {"stage": here.stage, "layers": here.layers, "here": here.shape, "paper": paper.shape}
+            for here, paper in zip(shapes_of(config, *lengths), shapes_of(papers, *lengths), strict=True)
+        ],
+        "facts": {
+            "d_model": config.d_model,
+            "n_heads": config.n_heads,
+            "d_ff": config.d_ff,
+            "layers": config.num_encoder_layers,
+        },
+    }
