@@ -28,7 +28,7 @@ from transformer.inference.attention_maps import KINDS
 from transformer.live.plan import DEFAULTS
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.api import decoding, events, mistakes, positions, runs, sublayers, what_if
-from transformer.web.api import training as training_api
+from transformer.web.api import training as train
 from transformer.web.api.checks import checks
 from transformer.web.api.downloads import notebook, provenance, weights_csv
 from transformer.web.api.heads import heads
@@ -233,7 +233,6 @@ class Visitor:
         self.checkpoint = "classroom" if self.checkpoint == "toy" else "toy"
         self.sentence = (TOY if self.checkpoint == "toy" else self._sentences)[0]
         asked = {"checkpoint": self.checkpoint, "sentence": self.sentence, "changes": [], "example": False}
-        sentence, checkpoint = self.sentence, self.checkpoint
         return self._page.click(
             "choose a model", "choose", self.session, asked, expected=lambda: events.choose(asked)[1]
         )
@@ -276,11 +275,11 @@ class Visitor:
             call("CSV", weights_csv),
             call("notebook", notebook),
             call("handout", provenance),
-            ("open a CSV", lambda: self._page.call("open a CSV", training_api.pairs, self.session, table())),
+            ("open a CSV", lambda: self._page.call("open a CSV", train.pairs, self.session, table())),
             # Not computed again: it would have a process ready, because somebody is about to train.
             (
                 "plan a training",
-                lambda: replace(self._page.call("plan a training", training_api.plan, self.session, plan), expected=None),
+                lambda: replace(self._page.call("plan a training", train.plan, self.session, plan), expected=None),
             ),
         ]
         values: dict[Callable[..., Any], tuple[Any, ...]] = {

@@ -87,8 +87,8 @@ class MapRequest(RunRequest):
     """One head's map."""
 
     kind: Kind
-    layer: int = Field(ge=0)
-    head: int = Field(ge=0)
+    layer: int
+    head: int
 
 
 class ValuesRequest(Request):

@@ -87,7 +87,7 @@ def attention(
     translation = run(request.checkpoint, request.sentence)
     maps = translation.attention.of(request.kind)
     heads = maps[0].n_heads
-    if request.layer >= len(maps) or request.head >= heads:
+    if not (0 <= request.layer < len(maps) and 0 <= request.head < heads):
         raise ValueError(f"layer is from 0 to {len(maps) - 1}, and head from 0 to {heads - 1}.")
     shown = maps[request.layer]
     return {
