@@ -277,7 +277,7 @@ def test_endings_are_those_of_a_grammar_book_and_no_others(case: str) -> None:
     def frame(phrase: str) -> str:
         return FRAMES[case].replace("schlaft", "schlafen" if "hunde" in phrase else "schlaft").format(phrase)
 
-    adjectives = ("klein", "kleine", "kleinen", "kleinem", "kleiner", "kleines")
+    adjectives = ("klein", "kleine", "kleinen", "kleiner", "kleines")
     phrases = map(" ".join, itertools.product(DETERMINERS, adjectives, ("hund", "katze", "kind", "hunde")))
     assert {phrase for phrase in phrases if parse(frame(phrase))} == set(DECLENSION[case])
     for phrase in DECLENSION[case]:
