@@ -3,7 +3,6 @@
 Each figure is a ratio of two things run in turn on this machine; nothing here is a test.
 """
 
-import asyncio
 import http.client
 import itertools
 import json
@@ -111,7 +110,7 @@ def clicking() -> str:
     idle: list[float] = []
     busy: list[float] = []
     with served() as port:
-        page = asyncio.run(Page.load(port))
+        page = Page.load(port)
         for _ in range(20):
             click(page, port, next(sentences))
         for _ in range(3):

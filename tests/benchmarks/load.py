@@ -28,12 +28,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import orjson
 import torch
 
 from tests.browser.conftest import Server
-from tests.visitors import Connection, Page, Question, Visitor, retraining, right, sentences, training
+from tests.visitors import Connection, Page, Question, Visitor, right, sentences, train, train_mistake
 
 HERE = Path(__file__).parent
 THINK = (1.0, 3.0)  # s between an answer and the next click
@@ -58,7 +59,7 @@ class Record:
         errors: what went wrong, by action.
         answers: (question, answer) of the first of its kind, to be checked when the machine is quiet.
         reached: what of the server was asked (see Question.reaches).
-        told: how many were in line, each time that somebody was told so.
+        waiting: the requests in the queue, each time that a visitor was told.
     """
 
     took: dict[str, list[float]] = field(default_factory=dict)
@@ -66,37 +67,34 @@ class Record:
     errors: dict[str, list[str]] = field(default_factory=dict)
     answers: dict[str, tuple[Question, Any]] = field(default_factory=dict)
     reached: set[str] = field(default_factory=set)
-    told: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
 
     def fault(self, action: str, why: str) -> None:
         self.errors.setdefault(action, []).append(why)
 
     async def ask(self, connection: Connection, question: Question) -> Any:
-        """The answer to a question; also how long it took, and whether everybody has had the same one."""
+        """The answer to a question; also its time, and whether it is the same for every visitor."""
         begun = time.perf_counter()
         self.reached.add(question.reaches)
         try:
-            while True:
-                status, headers, body = await connection.ask(question)
-                if status != 503:
-                    break
+            while (response := await connection.ask(question)).status_code == 503:
                 self.refused[question.action] = self.refused.get(question.action, 0) + 1
-                await asyncio.sleep(int(headers["retry-after"]) * random.uniform(0.5, 1.5))
-        except (OSError, EOFError, ValueError) as error:
-            connection.close()
+                await asyncio.sleep(int(response.headers["retry-after"]) * random.uniform(0.5, 1.5))
+        except httpx.HTTPError as error:
             return self.fault(question.action, repr(error))
         self.took.setdefault(question.action, []).append(time.perf_counter() - begun)
-        if status != 200:
-            return self.fault(question.action, f"status {status}: {body[:200]!r}")
-        answer = question.answer(headers["content-type"], body)
+        if response.status_code != 200:
+            return self.fault(question.action, f"status {response.status_code}: {response.text[:200]}")
+        answer = question.answer(response.headers["content-type"], response.content)
         if isinstance(answer, dict) and answer.get("error"):
             return self.fault(question.action, f"{question.path}: {answer['error']}")
-        if question.fits:
-            if not question.fits(answer):
+        if question.check:
+            if not question.check(answer):
                 self.fault(question.action, f"a wrong answer to {question.path}")
             return answer
         drawn = answer["run"]["sentence"] if question.action == "surprise" else ""
-        key = json.dumps([question.path, question.body, drawn], sort_keys=True).replace(session_of(question), "")
+        body = question.body if isinstance(question.body, dict) else {}
+        key = json.dumps([question.path, body | {"session_hash": ""}, drawn], sort_keys=True)
         if self.answers.setdefault(key, (question, answer))[1] != answer:
             self.fault(question.action, f"two answers to {key}")
         return answer
@@ -117,10 +115,6 @@ class Record:
             row = {"action": action, "count": len(took), "p50_ms": p50, "p95_ms": p95, "max_ms": most}
             rows.append(row | {"refused": self.refused.get(action, 0), "errors": errors})
         return rows
-
-
-def session_of(question: Question) -> str:
-    return str(question.body.get("session_hash", "-")) if isinstance(question.body, dict) else "-"
 
 
 def shown(rows: list[dict[str, Any]]) -> None:
@@ -186,46 +180,39 @@ async def clicks(
     Args:
         first: a sentence to ask for at once; else this visitor comes when it suits.
     """
-    connection, rng = Connection(port), visitor.rng
+    rng = visitor.rng
+    async with Connection(port) as connection, Connection(port) as beside:
 
-    async def ask(question: Question) -> Any:
-        return await patient(connection, record, port, question)
+        async def ask(question: Question) -> Any:
+            """As long as no answer comes the page asks how many wait."""
+            asked = asyncio.create_task(record.ask(connection, question))
+            while not (await asyncio.wait([asked], timeout=TOLD_AFTER))[0]:
+                if waiting := (await beside.ask(Question("health", "health"))).json()["line"]["waiting"]:
+                    record.waiting.append(waiting)
+            return await asked
 
-    async def translates(question: Question) -> None:
-        await ask(question)
-        await record.ask(connection, visitor.others()["checks"]())  # which nobody waits for
+        async def translates(question: Question) -> None:
+            await ask(question)
+            await record.ask(connection, visitor.others()["checks"]())  # which no visitor waits for
 
-    if first:
-        await translates(visitor.types(first))
-    await asyncio.sleep(rng.uniform(0, think[1]))
-    while time.monotonic() < until:
-        if rng.random() < TRANSLATES:
-            await translates(visitor.translate())
-        else:
-            await visitor.do(rng.choice(visitor.names()), ask)
-        await asyncio.sleep(rng.uniform(*think))
-    connection.close()
-
-
-async def patient(connection: Connection, record: Record, port: int, question: Question) -> Any:
-    """Ask, and as long as no answer comes ask beside it how many wait, as the page does."""
-    asked = asyncio.create_task(record.ask(connection, question))
-    while not (await asyncio.wait([asked], timeout=TOLD_AFTER))[0]:
-        beside = Connection(port)
-        _, _, body = await beside.ask(Question("health", "health"))
-        beside.close()
-        if waiting := orjson.loads(body)["line"]["waiting"]:
-            record.told.append(waiting)
-    return await asked
+        if first:
+            await translates(visitor.types(first))
+        await asyncio.sleep(rng.uniform(0, think[1]))
+        while time.monotonic() < until:
+            if rng.random() < TRANSLATES:
+                await translates(visitor.translate())
+            else:
+                await visitor.do(rng.choice(visitor.names()), ask)
+            await asyncio.sleep(rng.uniform(*think))
 
 
 async def trains(port: int, record: Record, until: float) -> None:
     """A training, one that is stopped, and those that show a mistake; again and again."""
     while time.monotonic() < until:
-        whole = training("load", STEPS)
+        whole = train("load", STEPS)
         await hear(port, record, whole, {"ended by steps", "trained"}, until)
         await hear(port, record, replace(whole, action="train, and stop"), {"ended by stop", "trained"}, until)
-        await hear(port, record, retraining("load"), {"symptom"}, until)
+        await hear(port, record, train_mistake("load"), {"symptom"}, until)
 
 
 async def hear(port: int, record: Record, question: Question, wanted: set[str], until: float = math.inf) -> None:
@@ -234,28 +221,26 @@ async def hear(port: int, record: Record, question: Question, wanted: set[str], 
     record.reached.add(question.reaches)
     begun, events = time.perf_counter(), list[str]()
     try:
-        async with aclosing(Connection(port).stream(question)) as pieces:
-            async for piece in pieces:
-                event = orjson.loads(piece)
+        async with (
+            Connection(port) as connection,
+            Connection(port) as beside,
+            aclosing(connection.stream(question)) as lines,
+        ):
+            async for line in lines:
+                event = orjson.loads(line)
                 name = event["event"]
                 if name == "run":
-                    run = event["run"]
+                    stop = Question("stop a training", "train/stop", {"run": event["run"]}, check=lambda got: got == {})
                 if name == "progress" and name not in events and "ended by stop" in wanted:
-                    await stop(port, record, run)
+                    await record.ask(beside, stop)
                 events.append(f"ended by {event['why']}" if name == "ended" else name)
                 if time.monotonic() > until:
                     return
-    except (OSError, EOFError, ValueError, RuntimeError) as error:
+    except (httpx.HTTPError, ValueError) as error:
         return record.fault(question.action, repr(error))
     record.took.setdefault(question.action, []).append(time.perf_counter() - begun)
     if not wanted <= set(events) or "error" in events:
         record.fault(question.action, f"its events were {events}")
-
-
-async def stop(port: int, record: Record, run: str) -> None:
-    beside = Connection(port)
-    await record.ask(beside, Question("stop a training", "train/stop", {"run": run}, fits=lambda said: said == {}))
-    beside.close()
 
 
 async def together(*tasks: Awaitable[Any]) -> None:
@@ -273,7 +258,7 @@ async def paced(
     with_training: bool = False,
     first: Iterable[str | None] = itertools.repeat(None),
 ) -> Record:
-    page, record = await Page.load(port), Record()
+    page, record = Page.load(port), Record()
     until = time.monotonic() + seconds
     visitors = [
         clicks(Visitor(page, seed, known), record, port, until, think, sentence)
@@ -285,18 +270,17 @@ async def paced(
 
 async def closed(port: int, count: int, seconds: float, fresh: Iterator[str]) -> Record:
     """Translations only, with no pause."""
-    page, record = await Page.load(port), Record()
+    page, record = Page.load(port), Record()
     until = time.monotonic() + seconds
 
     async def one(seed: int) -> None:
-        connection = Connection(port)
         visitor = Visitor(page, seed, ("",))
-        while time.monotonic() < until:
-            sentence = next(fresh)
-            answer = await record.ask(connection, visitor.types(sentence))
-            if answer and answer["run"]["sentence"] != sentence:
-                record.fault("translate", "another's answer")
-        connection.close()
+        async with Connection(port) as connection:
+            while time.monotonic() < until:
+                sentence = next(fresh)
+                answer = await record.ask(connection, visitor.types(sentence))
+                if answer and answer["run"]["sentence"] != sentence:
+                    record.fault("translate", "another's answer")
 
     await together(*(one(seed) for seed in range(count)))
     return record
@@ -328,7 +312,7 @@ def measured(pid: int, work: Callable[[], Awaitable[Record]]) -> tuple[Record, d
         "memory": fit(seen),
         "actions": rows,
         "errors": record.errors,
-        "told": {"count": len(record.told), "most_in_line": max(record.told, default=0)},
+        "told": {"count": len(record.waiting), "most_in_line": max(record.waiting, default=0)},
         "refused": sum(record.refused.values()),
     }
 

@@ -5,7 +5,6 @@ How fast that is, `make load` tells.
 
 import asyncio
 import itertools
-import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,8 @@ import pytest
 from transformer.web.server.routes import ROUTES
 
 from ..benchmarks.load import Record, hear
-from ..visitors import Connection, Page, Question, Visitor, right, sentences, training
+from ..visitors import Connection, Page, Question, Visitor, right, sentences, train
+from ..web.loop import in_a_loop
 from .conftest import Server
 
 VISITORS, CLICKS = 30, 4  # each, beside two translations
@@ -35,30 +35,26 @@ def server() -> Iterator[Server]:
 
 
 async def clicks(visitor: Visitor, record: Record, port: int, places: Iterator[int]) -> None:
-    connection = Connection(port)
+    async with Connection(port) as connection:
 
-    async def ask(question: Question) -> Any:
-        return await record.ask(connection, question)
+        async def ask(question: Question) -> Any:
+            return await record.ask(connection, question)
 
-    if visitor.rng.random() < 0.5:
-        await ask(visitor.choose())
-    await ask(visitor.translate())
-    names = visitor.names()
-    for _ in range(CLICKS):
-        await visitor.do(names[next(places) % len(names)], ask)
-    await ask(visitor.translate())
-    connection.close()
+        if visitor.rng.random() < 0.5:
+            await ask(visitor.choose())
+        await ask(visitor.translate())
+        names = visitor.names()
+        for _ in range(CLICKS):
+            await visitor.do(names[next(places) % len(names)], ask)
+        await ask(visitor.translate())
 
 
-async def a_class(port: int) -> tuple[Record, set[str]]:
-    connection = Connection(port)
-    _, _, config = await connection.ask(Question("open the page", "config"))
-    connection.close()
-    page, record, known, places = Page(json.loads(config)), Record(), sentences(20), itertools.count()
+async def a_class(port: int, config: dict[str, Any]) -> Record:
+    page, record, known, places = Page(config), Record(), sentences(20), itertools.count()
     visitors = [Visitor(page, seed, known) for seed in range(VISITORS)]
     await asyncio.gather(*(clicks(visitor, record, port, places) for visitor in visitors))
-    await hear(port, record, training("trainer", STEPS, "toy"), {"ended by stop", "trained"})  # a process waits for it
-    return record, reachable(json.loads(config))
+    await hear(port, record, train("trainer", STEPS, "toy"), {"ended by stop", "trained"})  # a process waits for it
+    return record
 
 
 def reachable(config: dict[str, Any]) -> set[str]:
@@ -74,17 +70,16 @@ def reachable(config: dict[str, Any]) -> set[str]:
 
 
 def test_every_answer_is_right_and_nobody_gets_anothers(server: Server) -> None:
-    with ThreadPoolExecutor(1) as own:  # in this thread Playwright may have a loop of its own
-        record, there = own.submit(lambda: asyncio.run(a_class(server.port))).result()
+    config = httpx.get(f"{server.url}config", trust_env=False).json()
+    record, there = in_a_loop(a_class(server.port, config)), reachable(config)
     assert record.errors == {}
     assert record.refused == {}
     assert there - record.reached == APART
     assert {"event 1", "function pairs", "POST /gradio_api/run/translate", "DELETE /models/{key}"} <= there
     assert sum(map(len, record.took.values())) >= VISITORS * (CLICKS + 2)
-    with ThreadPoolExecutor(1) as own:  # what is computed here may want a loop too
-        wrong = own.submit(
-            lambda: [question for question, answer in record.answers.values() if not right(question, answer)]
-        ).result()
+    with ThreadPoolExecutor(1) as own:  # what is computed here may want a loop, and Playwright may have one
+        checks = own.map(lambda asked: right(*asked), record.answers.values())
+        wrong = [question for (question, _), ok in zip(record.answers.values(), checks, strict=True) if not ok]
     assert wrong == []
     health = httpx.get(f"{server.url}health", trust_env=False).json()
     assert health["line"] == {"working": 0, "waiting": 0}

@@ -24,7 +24,7 @@ from .component import ASSETS, component, preloads
 from .schema import MAX_POSITIONS, page_schema
 from .server import mcp_tools
 from .server.access_log import logged
-from .server.gradio_internals import EXCEPTION_HANDLERS, MIDDLEWARE, Blocks
+from .server.gradio_internals import EXCEPTION_HANDLERS, MIDDLEWARE, Blocks, event_payload
 from .server.routes import ROUTES
 from .server.settings import settings
 
@@ -119,7 +119,7 @@ def _on_event(handler: Callable[[Any], Shown], outputs: int) -> Callable[[gr.Eve
     logging_handler = logged(handler)
 
     def listen(event: gr.EventData) -> Any:
-        sentence, shown = logging_handler(event._data)
+        sentence, shown = logging_handler(event_payload(event))
         run = json.dumps(shown)
         return run if outputs == 1 else (gr.skip() if sentence is None else sentence, run)
 

@@ -103,15 +103,13 @@ def logged(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _details(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Of a request (a dict of anything), of an event, or of the arguments themselves."""
+    """Of the one argument, if it is a request, which may be anything, or of the arguments themselves."""
     bound = signature.bind_partial(*args, **kwargs)
     bound.apply_defaults()
-    asked: Any = bound.arguments
-    if len(asked) == 1:
-        (only,) = asked.values()
-        asked = only if isinstance(only, dict | gr.EventData) else asked
-    get = asked.get if isinstance(asked, dict) else lambda name: getattr(asked, name, None)
-    checkpoint, sentence = get("checkpoint"), get("sentence")
+    asked = bound.arguments.get("request", bound.arguments)
+    if not isinstance(asked, dict):
+        asked = {}
+    checkpoint, sentence = asked.get("checkpoint"), asked.get("sentence")
     if not isinstance(checkpoint, str) or checkpoint not in available_checkpoints():
         checkpoint = "own" if is_own_model(checkpoint) else None
     return {"checkpoint": checkpoint, "characters": len(sentence) if isinstance(sentence, str) else None}

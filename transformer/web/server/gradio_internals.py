@@ -51,7 +51,7 @@ class Blocks(gr.Blocks):
     async def process_api(self, block_fn: Any, inputs: Any, *args: Any, **options: Any) -> Any:
         options["root_path"] = None  # else Gradio walks through every answer to prefix the addresses of files
         try:
-            async with queued(_checkpoint(block_fn, inputs, _event_payload(options.get("event_data")))):
+            async with queued(_checkpoint(block_fn, inputs, event_payload(options.get("event_data")))):
                 return await super().process_api(block_fn, inputs, *args, **options)
         except QueueFullError as error:
             raise gr.Error(str(error), print_exception=False) from None
@@ -63,7 +63,8 @@ class Blocks(gr.Blocks):
             raise SERVER_FAULT from None
 
 
-def _event_payload(event: gr.EventData | None) -> object:
+def event_payload(event: gr.EventData | None) -> Any:
+    """What an event carries, which anybody may have written."""
     return getattr(event, "_data", None)
 
 
