@@ -200,9 +200,7 @@ class Visitor:
         self.sentence = (TOY if self.checkpoint == "toy" else self._sentences)[0]
         return self._shown("choose a model", "choose", example=False)
 
-    def _shown(
-        self, action: str, event: str, changes: tuple[dict[str, Any], ...] = (), **more: Any
-    ) -> Question:
+    def _shown(self, action: str, event: str, changes: tuple[dict[str, Any], ...] = (), **more: Any) -> Question:
         asked = {"checkpoint": self.checkpoint, "sentence": self.sentence, "changes": list(changes), **more}
         return self._page.click(action, event, self.session, asked, lambda: HANDLERS[event](asked)[1])
 
@@ -278,7 +276,9 @@ class Visitor:
     async def _own_model(self, ask: Ask) -> None:
         """Upload a model, translate with it, download and delete it."""
         file, address = model_file(), f"models?visit={self.session}"
-        uploaded = await ask(Question("upload a model", address, file, check=lambda got: got["model"]["name"] == "load"))
+        uploaded = await ask(
+            Question("upload a model", address, file, check=lambda got: got["model"]["name"] == "load")
+        )
         if not uploaded:
             return
         key = uploaded["model"]["checkpoint"]

@@ -104,7 +104,7 @@ class Record:
         chosen = random.Random(0).sample(sorted(self.answers), min(most, len(self.answers)))
         for question, answer in (self.answers[key] for key in chosen):
             if not right(question, answer):
-                self.fault(question.action, f"a wrong answer to {question.body}")
+                self.fault(question.action, f"a wrong answer to {question.body!r}")
         return len(chosen)
 
     def table(self) -> list[dict[str, Any]]:
