@@ -1,4 +1,4 @@
-"""The README's table is what was measured, and its ratios are divided and written right. Nothing here is timed."""
+"""Ratios are divided and written right. Nothing here is timed."""
 
 import json
 import re
@@ -9,18 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import bench
-from tests.benchmarks.bench import README, RESULTS, put, read, written
+from tests.benchmarks.bench import RESULTS, read
 from tests.benchmarks.ratio import Ratio, in_turn, ratio
 from tests.benchmarks.table import as_line, as_table, quantity
 
 
 def row(median: float, target: float | None, note: str = "") -> Ratio:
     return Ratio("a", "b", target, median, 0.4, 0.6, 1.234, 123.4, "ms", note)
-
-
-def test_the_readmes_table_is_what_was_measured() -> None:
-    text = README.read_text()
-    assert put(text, written(*read())) == text
 
 
 @pytest.mark.parametrize("file", [RESULTS, RESULTS.with_name("load.json")], ids=lambda file: file.name)

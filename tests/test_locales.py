@@ -457,7 +457,9 @@ UNREAD = re.compile(
     """,
     re.VERBOSE,
 )
-UNREAD_TEXT = re.compile(r"(\.\S+ \{ )?fill: color-mix|<!doctype html>|<div class=|<link rel=|<script type=")  # CSS and markup
+UNREAD_TEXT = re.compile(
+    r"(\.\S+ \{ )?fill: color-mix|<!doctype html>|<div class=|<link rel=|<script type="
+)  # CSS and markup
 PROPER = {"Attention, bitte"}  # the page's name, in every language
 
 

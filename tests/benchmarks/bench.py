@@ -1,6 +1,6 @@
-"""`make bench`: every figure of the README's benchmarks. Prints their table and writes results.json.
+"""`make bench`: every row of the table in README.md. Prints it and writes results.json.
 
-Measure on a machine that does nothing else: who waits for a core on two busy ones waits in every product.
+Measure on an idle machine: on busy cores the threads of a product wait for each other.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from .table import HEADING, as_line, as_table
 
 PARTS = (models, drawing)  # modules with `measure() -> Iterator[Ratio]`, which looks first for what it needs
 RESULTS = Path(__file__).with_name("results.json")
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"
 
 
@@ -39,7 +39,7 @@ def machine() -> dict[str, Any]:
 
 
 def written(machine: dict[str, Any], rows: Iterable[Ratio]) -> str:
-    """What the README says of results.json."""
+    """The section of README.md that results.json makes."""
     facts = f"{machine['cores']} cores of an {machine['cpu']}, PyTorch {machine['torch']}, {machine['date']}."
     return f"{facts}\n\n{as_table(rows)}"
 
@@ -50,7 +50,7 @@ def read(file: Path = RESULTS) -> tuple[dict[str, Any], list[Ratio]]:
 
 
 def put(text: str, table: str) -> str:
-    """The README with this table in its place."""
+    """The document with this table in its place."""
     before, rest = text.split(BEGIN)
     return before + BEGIN + table + END + rest.split(END, 1)[1]
 

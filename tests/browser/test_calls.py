@@ -1,4 +1,4 @@
-"""The README's calls, run as they are printed, against a server."""
+"""The API calls of transformer/web/README.md, run as printed, against a server."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from transformer.web.page import ACTIONS
 
 from .conftest import ROOT
 
-SECTION = (ROOT / "README.md").read_text().split("## For programs")[1].split("\n## ")[0]
+SECTION = (ROOT / "transformer/web/README.md").read_text().split("## API")[1].split("\n## ")[0]
 HERE = "http://127.0.0.1:7860/"
 NAMES = {action.__name__ for action in ACTIONS}
 

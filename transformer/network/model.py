@@ -118,7 +118,8 @@ class Decoder(nn.Module):
 class Transformer(nn.Module):
     """The encoder-decoder of "Attention Is All You Need".
 
-    A probe sees every intermediate by name, such as `encoder.0.self_attention.weights`; README lists the names.
+    A probe sees every intermediate by name, such as `encoder.0.self_attention.weights`; all names are in
+    transformer/README.md.
 
     Args:
         config: the architecture.

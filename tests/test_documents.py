@@ -1,0 +1,75 @@
+"""The documents are true: their code runs, their links lead somewhere, their figures and settings are today's."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.bench import README as BENCHMARKS
+from tests.benchmarks.bench import put, read, written
+from transformer import Translator
+from transformer.live.limits import Limits
+from transformer.settings import variables
+from transformer.web.server.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith("."))
+REQUIREMENTS = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text().split())
+
+
+def code(document: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", document.read_text("utf-8"), re.M | re.S)
+
+
+BLOCKS = [(path, block) for path in DOCUMENTS if path.name != "README.zh.md" for block in code(path)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("document", "block"), BLOCKS, ids=lambda each: getattr(each, "parent", each) and None)
+def test_code_runs_as_printed(document: Path, block: str) -> None:
+    exec(compile(block, document.name, "exec"), {})
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", document.read_text("utf-8")):
+        assert "://" in target or (document.parent / target).exists(), target
+
+
+def test_the_two_readmes_have_the_same_code_and_structure() -> None:
+    english, chinese = ROOT / "README.md", ROOT / "README.zh.md"
+    assert code(english) == code(chinese)
+    headings = [
+        re.findall(r"^(#+) ", path.read_text("utf-8").split("\n---\n")[-1], re.M) for path in (english, chinese)
+    ]
+    assert headings[0] == headings[1]
+    assert max(len(path.read_text("utf-8").splitlines()) for path in (english, chinese)) <= 200
+
+
+def test_a_space_runs_the_pinned_gradio() -> None:
+    front = (ROOT / "README.md").read_text().split("---")[1]
+    assert f"sdk_version: {REQUIREMENTS['gradio']}\n" in front
+
+
+def test_the_table_of_settings_is_that_of_the_code() -> None:
+    document = (ROOT / "transformer/web/README.md").read_text()
+    for settings in (Settings, Limits):
+        for each in variables(settings).values():
+            default = str(each.default or "")
+            old = " ".join(f"`{name}`" for name in each.old_names)
+            cells = [f"`{each.name}`", default, each.meaning, old]
+            assert "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|" in document
+
+
+def test_the_figures_of_the_readme_are_the_models(toy: Translator) -> None:
+    run = toy.translate("Ich möchte ein Bier")
+    query, key = run.output.index("beer"), run.source.index("bier")
+    weights = sorted(float(w) for layer in run.attention.cross for w in layer.weights[:, query, key])
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"puts {weights[-1]:.2f} of its weight on *bier*" in text
+    assert f"the median head puts {(weights[23] + weights[24]) / 2:.2f} there" in text
+
+
+def test_the_table_of_benchmarks_is_what_was_measured() -> None:
+    text = BENCHMARKS.read_text()
+    assert put(text, written(*read())) == text
