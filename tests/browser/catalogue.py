@@ -46,8 +46,11 @@ def matching(key: str, language: str = "en", /, **values: object) -> re.Pattern[
     return re.compile(re.escape(_fill(LOCALES[language][key], values)).replace(_GAP, ".*"), re.DOTALL)
 
 
-def percent(share: float, language: str = "en") -> str:
-    """As assets/js/core/i18n.js writes it."""
-    value = float(share) * 100
-    digits = 0 if value in (0, 100) else 2 if value < 1 else 1 if value < 10 or value > 99 else 0
-    return t("percent", language, value="< 0.01" if 0 < value < 0.01 else f"{value:.{digits}f}")
+def percent(share: float) -> str:
+    """As assets/js/core/message-format.js writes it, in any of the languages."""
+    share = float(share)
+    if 0 < share < 0.0001:
+        return "< 0.01%"
+    if 0.9995 <= share < 1:
+        return "> 99.9%"
+    return f"{share:.{0 if share in (0, 1) else 2 if share < 0.01 else 1 if share < 0.1 or share > 0.99 else 0}%}"

@@ -8,6 +8,8 @@ import re
 import struct
 from collections.abc import Iterator
 from decimal import Decimal
+from decimal import Decimal
+from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +27,8 @@ from transformer.web.api.sublayers import shapes as shapes_of
 
 from .catalogue import matching, percent, t
 from .conftest import Visit, visiting
+from .test_inside import STAGES, gives, number
+from .test_inside import STAGES, gives, number
 from .test_inside import STAGES, gives, number
 
 A4, PRINTED = 794, 680  # px: the sheet, and what is left between margins of 15 mm
@@ -194,13 +198,13 @@ def test_the_handout_holds_the_run(handout: Handout, sheet: Page) -> None:
     looks = run.attention.cross[case.layer].weights.mean(axis=0)
     for i, (cells, step) in enumerate(zip(shown, run.steps, strict=True)):
         key = int(looks[i].argmax())
-        others = ", ".join(f"{each.token} {percent(each.probability, language)}" for each in step.candidates[1:3])
+        others = ", ".join(f"{each.token} {percent(each.probability)}" for each in step.candidates[1:3])
         assert cells == [
             str(i + 1),
             run.decoder_input[i],
-            f"{step.token} {percent(step.probability, language)}",
+            f"{step.token} {percent(step.probability)}",
             others,
-            f"{run.source[key]} {percent(looks[i, key], language)}",
+            f"{run.source[key]} {percent(looks[i, key])}",
         ]
     headings = sheet.locator("h2").all_inner_texts()
     kind = t(f"kind.{case.kind}", language)

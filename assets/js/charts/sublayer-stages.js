@@ -97,7 +97,7 @@ const isDropped = (stage, view) =>
   (stage === "residual" && residualIsDropped(view, "")) || (stage === "ffn_residual" && residualIsDropped(view, "ff_"));
 
 /** What a stage draws. @param {Stage} stage @param {SublayerView} view */
-export const stageFigure = (stage, view) => FIGURES[stage](view);
+export const stageFigure = (stage, view) => [FIGURES[stage](view)].flat(2);
 
 /** One stage as a section. @param {Stage} stage @param {SublayerView} view */
 export function stageSection(stage, view) {
