@@ -4,30 +4,37 @@ import { word } from "../core/dom.js";
 import { formatList, nodes, t } from "../core/i18n.js";
 import { SIDES, state } from "../core/state.js";
 
-/** A change in words. */
-export function describeChange(one, run = state.run) {
-  const token = (kind, side, i) => {
-    const { queries, keys } = run.attention[kind];
-    const tokens = [queries, keys][side];
+/** @import { Change, ChangeOf, Places } from "../core/types.d.ts" */
+
+/** @param {Change} change @param {import("../core/types.d.ts").Run} run */
+export function describeChange(change, run = state.run) {
+  const fields = /** @type {Places & Partial<Record<"kind" | "stack", string>>} */ (/** @type {unknown} */ (change));
+  const places = { ...fields };
+  for (const name of ["layer", "head", "step", "position"]) if (name in fields) places[name] = Number(fields[name]) + 1;
+  if (fields.kind) places.kind = t(`change.of.${fields.kind}`);
+  if (fields.stack) places.stack = t(`change.of.${fields.stack}`);
+  if (change.do === "isolate") places.heads = formatList(change.heads.map((head) => t("head_n", { head: head + 1 })));
+  if (change.do === "edit_mask") Object.assign(places, cellTokens(change, run));
+  if (change.do === "swap_word") places.word = word(change.word, "source");
+  if (change.do === "force_word") places.word = word(change.word, "target");
+  if (change.do === "temperature") places.temperature = String(change.temperature);
+  return nodes(textOf(change), places);
+}
+
+/** @param {Change} change */
+function textOf(change) {
+  if (change.do === "remove_mask") return `change.remove_mask.${change.kind}`;
+  if (change.do === "edit_mask") return `change.edit_mask.${change.allowed ? "open" : "closed"}`;
+  return change.do === "positions" ? `change.positions.${change.how}` : `change.${change.do}`;
+}
+
+/** The query and the key of a cell of the mask. @param {ChangeOf<"edit_mask">} change @param {import("../core/types.d.ts").Run} run */
+function cellTokens({ kind, query, key }, run) {
+  const { queries, keys } = run.attention[kind];
+  const token = (/** @type {string[]} */ tokens, /** @type {number} */ i, /** @type {0 | 1} */ side) => {
     if (i >= tokens.length) return String(i + 1);
-    const several = tokens.filter((each) => each === tokens[i]).length > 1;
-    return [word(tokens[i], SIDES[kind][side]), ...(several ? [` (${i + 1})`] : [])];
+    const isRepeated = tokens.filter((each) => each === tokens[i]).length > 1;
+    return [word(tokens[i], SIDES[kind][side]), ...(isRepeated ? [` (${i + 1})`] : [])];
   };
-  const places = {
-    ...one,
-    kind: one.kind && t(`change.of.${one.kind}`),
-    stack: one.stack && t(`change.of.${one.stack}`),
-  };
-  for (const name of ["layer", "head", "step", "position"]) if (name in one) places[name] = one[name] + 1;
-  if (one.do === "isolate") places.heads = formatList(one.heads.map((head) => t("head_n", { head: head + 1 })));
-  if (one.do === "edit_mask")
-    Object.assign(places, { from: token(one.kind, 0, one.query), at: token(one.kind, 1, one.key) });
-  if ("word" in one) places.word = word(one.word, one.do === "swap_word" ? "source" : "target");
-  if (one.do === "temperature") places.temperature = String(one.temperature);
-  const finer = {
-    remove_mask: () => `change.remove_mask.${one.kind}`,
-    edit_mask: () => `change.edit_mask.${one.allowed ? "open" : "closed"}`,
-    positions: () => `change.positions.${one.how}`,
-  }[one.do];
-  return nodes(finer?.() ?? `change.${one.do}`, places);
+  return { from: token(queries, query, 0), at: token(keys, key, 1) };
 }

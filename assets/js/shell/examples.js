@@ -2,59 +2,68 @@
 
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
+import { button, changeDetector } from "../core/parts.js";
 import { state, subscribe } from "../core/state.js";
 import { isOwn, models } from "../net/models.js";
 
-const MAX_LENGTH = 40; // letters of a sentence that is offered; its title has all of them
+/** @import { Example, OwnModel } from "../core/types.d.ts" */
 
-const short = (sentence) =>
-  [...sentence].length > MAX_LENGTH
-    ? `${[...sentence]
+const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all of them
+
+/** @param {string} sentence */
+function shortened(sentence) {
+  const letters = [...sentence];
+  return letters.length > MAX_LENGTH
+    ? `${letters
         .slice(0, MAX_LENGTH - 1)
         .join("")
         .trimEnd()}…`
     : sentence;
+}
 
-/** Returns an element that follows the model: `choose.example(example)` and `choose.surprise()` are called on a click. */
+/**
+ * Examples and words of the run's model.
+ * @param {{ example: (example: Example) => void, surprise: () => void }} choose called on a click
+ */
 export function exampleBar(choose) {
   const element = h("p", { class: "examples" });
   const list = h("div", { class: "word-list" });
-  const dialog = h(
-    "dialog",
-    { "aria-label": t("words.title") },
-    h("form", { method: "dialog" }, h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))),
-    list,
-  );
+  const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
+  const dialog = h("dialog", { "aria-label": t("words.title") }, h("form", { method: "dialog" }, title), list);
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
-  let drawn = null;
+  const isNew = changeDetector();
   subscribe(element, () => {
     const { checkpoint } = state.run;
-    if (drawn === checkpoint) return;
-    drawn = checkpoint;
-    if (!Object.hasOwn(models(), checkpoint)) return; // it was forgotten, and another run is on its way
-    const { examples, surprise, words, corpus } = models()[checkpoint];
-    const german = isOwn(checkpoint) && corpus === "own" ? null : "de";
-    const button = (text, onclick, title) => [h("button", { type: "button", onclick, title }, text), " "];
-    element.replaceChildren(
-      t("offers.try"),
-      " ",
-      ...examples.flatMap((each) =>
-        button(each.name ? t(`example.${each.name}`) : short(each.sentence), () => choose.example(each), each.sentence),
-      ),
-      ...(surprise ? button(t("offers.surprise"), () => choose.surprise(), t("offers.surprise_hint")) : []),
-      ...button(t("offers.words"), () => dialog.showModal()),
-      dialog,
-    );
-    list.replaceChildren(
-      ...Object.entries(words).map(([kind, pairs]) =>
-        h(
-          "section",
-          {},
-          Object.keys(words).length > 1 ? h("h3", {}, t(`words.${kind}`)) : null,
-          h("dl", {}, ...pairs.flatMap(([source, target]) => [h("dt", { lang: german }, source), h("dd", {}, target)])),
-        ),
-      ),
-    );
+    if (!isNew(checkpoint) || !Object.hasOwn(models(), checkpoint)) return; // one that is gone gives way to another run
+    const { examples, surprise } = models()[checkpoint];
+    const offers = examples.map((each) => {
+      const text = each.name ? t(`example.${each.name}`) : shortened(each.sentence);
+      return button(null, text, () => choose.example(each), { title: each.sentence });
+    });
+    const hint = { title: t("offers.surprise_hint") };
+    if (surprise) offers.push(button(null, t("offers.surprise"), () => choose.surprise(), hint));
+    offers.push(button(null, t("offers.words"), () => dialog.showModal()));
+    element.replaceChildren(t("offers.try"), " ", ...offers.flatMap((each) => [each, " "]), dialog);
+    list.replaceChildren(...wordLists(checkpoint));
   });
   return element;
+}
+
+/** @param {string} checkpoint */
+function wordLists(checkpoint) {
+  const { words, corpus } = /** @type {OwnModel} */ (models()[checkpoint]);
+  const lang = isOwn(checkpoint) && corpus === "own" ? null : "de";
+  const kinds = Object.entries(/** @type {Record<string, [string, string][]>} */ (words));
+  return kinds.map(([kind, pairs]) =>
+    h(
+      "section",
+      {},
+      kinds.length > 1 ? h("h3", {}, t(`words.${kind}`)) : null,
+      h(
+        "dl",
+        {},
+        pairs.map(([source, target]) => [h("dt", { lang }, source), h("dd", {}, target)]),
+      ),
+    ),
+  );
 }

@@ -1,88 +1,80 @@
-// Is what you see right? Four checks of this run, made anew by the server for every run.
+// Are the numbers on the page right? Checks of this run, made by the server for every run.
 
 import { hasFullyMaskedRow } from "../charts/attention-map.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
+import { changeDetector, rowHeading, table } from "../core/parts.js";
 import { askAboutRun } from "../core/server-cache.js";
-import { state, subscribe } from "../core/state.js";
+import { KINDS, state, subscribe } from "../core/state.js";
 
-const LATER_MS = 300; // a run that is looked at, not one that is passed by
+/** @import { Child, Server } from "../core/types.d.ts" */
+/** A check with its largest error, and how large that may be. @typedef {{ name: string, error: number, limit: number, ok: boolean }} Check */
 
-/** A badge for the header. */
+const PAUSE_MS = 300; // runs that are passed by in less are not checked
+
+/** A badge for the header. @param {Server} server @param {AbortSignal} signal */
 export function badge(server, signal) {
   const mark = h("span");
+  const summary = h("summary", {}, mark);
   const body = h("div", { class: "popover" });
-  const element = h("details", { class: "pill", id: "checks" }, h("summary", {}, mark), body);
-  let timer = null;
-  let shown = null;
-  subscribe(element, () => {
-    const { run } = state;
-    if (shown === run) return;
-    shown = run;
-    say("…", t("checks.running"));
-    clearTimeout(timer);
-    timer = setTimeout(async () => {
-      const said = await askAboutRun("checks", server).catch(() => null);
-      if (shown !== run) return;
-      if (!said) return say("–", t("checks.failed"));
-      const right = said.checks.every(({ ok }) => ok);
-      say(right ? "✓" : "✗", t(right ? "checks.right" : "checks.wrong"), checksTable(said.checks));
-    }, LATER_MS);
-  });
-  signal.addEventListener("abort", () => clearTimeout(timer));
-  document.addEventListener("keydown", ({ key }) => key === "Escape" && close(), { signal });
-  function close() {
-    if (!element.open) return;
-    if (element.contains(document.activeElement)) element.firstChild.focus(); // its summary: what is hidden has no focus
-    element.open = false;
-  }
-  function say(sign, text, ...more) {
+  const element = h("details", { class: "pill", id: "checks" }, summary, body);
+  const show = (/** @type {string} */ sign, /** @type {string} */ key, /** @type {Child[]} */ ...more) => {
     mark.textContent = `${sign} ${t("checks")}`;
     element.dataset.state = sign;
-    body.replaceChildren(h("p", {}, text), ...more);
-  }
+    body.replaceChildren(...h("div", {}, h("p", {}, t(key)), more).childNodes);
+  };
+  const check = async () => {
+    const { run } = state;
+    const answer = await askAboutRun("checks", server).catch(() => null);
+    if (run !== state.run) return;
+    if (!answer) show("–", "checks.failed");
+    else if (answer.checks.every((/** @type {Check} */ { ok }) => ok))
+      show("✓", "checks.right", checksTable(answer.checks));
+    else show("✗", "checks.wrong", checksTable(answer.checks));
+  };
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const isNew = changeDetector();
+  subscribe(element, () => {
+    if (!isNew(state.run)) return;
+    show("…", "checks.running");
+    clearTimeout(timer);
+    timer = setTimeout(check, PAUSE_MS);
+  });
+  const onKey = (/** @type {KeyboardEvent} */ { key }) => {
+    if (key !== "Escape" || !element.open) return;
+    if (element.contains(document.activeElement)) summary.focus(); // what is hidden has no focus
+    element.open = false;
+  };
+  document.addEventListener("keydown", onKey, { signal });
+  signal.addEventListener("abort", () => clearTimeout(timer));
   return element;
 }
 
-/** What a check looks at in this run. */
-const told = (name) =>
-  t(
-    name === "rows" && Object.keys(state.run.attention).some((kind) => hasFullyMaskedRow(state.run, kind))
-      ? "checks.rows_open"
-      : `checks.${name}`,
-  );
+/** What a check says of this run. @param {string} name */
+function describeCheck(name) {
+  const hasMaskedRow = KINDS.some((kind) => hasFullyMaskedRow(state.run, kind));
+  return t(name === "rows" && hasMaskedRow ? "checks.rows_open" : `checks.${name}`);
+}
 
-/** Every check with its largest error, and how large it may be. */
+/** @param {Check[]} checks */
 export const checksTable = (checks) =>
-  h(
-    "table",
+  table(
     { class: "checks" },
-    h(
-      "thead",
-      {},
+    ["what", "error", "limit"].map((name) => t(`checks.${name}`)),
+    checks.map(({ name, error, limit, ok }) =>
       h(
         "tr",
-        {},
-        ["what", "error", "limit"].map((name) => h("th", { scope: "col" }, t(`checks.${name}`))),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      checks.map(({ name, error, limit, ok }) =>
-        h(
-          "tr",
-          { "data-check": name, "data-error": error, "data-ok": ok },
-          h("th", { scope: "row" }, `${ok ? "✓" : "✗"} ${told(name)}`),
-          h("td", {}, tiny(error)),
-          h("td", {}, tiny(limit)),
-        ),
+        { "data-check": name, "data-error": error, "data-ok": ok },
+        rowHeading(`${ok ? "✓" : "✗"} ${describeCheck(name)}`),
+        h("td", {}, formatTiny(error)),
+        h("td", {}, formatTiny(limit)),
       ),
     ),
   );
 
-/** 1.8 × 10⁻⁷ */
-function tiny(value) {
+/** 1.8 × 10⁻⁷ @param {number} value */
+function formatTiny(value) {
   if (!value) return String(value);
   const [digits, power] = value.toExponential(1).split("e");
   const raised = [...String(Number(power))].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");

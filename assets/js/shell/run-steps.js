@@ -1,0 +1,141 @@
+// The controls of the decoding steps: buttons, a slider, Play, and the keys of the whole page.
+
+import { h, icon } from "../core/dom.js";
+import { t } from "../core/i18n.js";
+import { changeDetector, closest } from "../core/parts.js";
+import { state, update } from "../core/state.js";
+
+/** @import { Run } from "../core/types.d.ts" */
+/** @typedef {Parameters<typeof icon>[0]} Icon */
+/** @typedef {ReturnType<typeof build>} Parts */
+
+/** @type {Partial<Record<Icon, string>>} */
+const KEYS = { first: "Home", back: "←", next: "→", last: "End" };
+const PLAY_MS = 1100;
+
+/** @param {AbortSignal} signal */
+export function stepControls(signal) {
+  const parts = build();
+  listenForKeys(parts, signal);
+  signal.addEventListener("abort", () => stop(parts));
+  return { element: parts.element, slider: parts.slider, draw: () => draw(parts) };
+}
+
+/** @param {number} step */
+const goTo = (step) => update({ step });
+
+function build() {
+  const slider = h("input", { type: "range", id: "step", min: 1, step: 1, "aria-label": t("run.step") });
+  const count = h("output", { for: "step" });
+  slider.addEventListener("input", () => goTo(slider.valueAsNumber - 1));
+  const play = iconButton("play", () => {
+    toggle(parts);
+  });
+  const element = h(
+    "div",
+    { class: "transport", role: "group", "aria-label": t("run.steps") },
+    iconButton("first", () => goTo(0)),
+    iconButton("back", () => goTo(state.step - 1)),
+    play,
+    iconButton("next", () => goTo(state.step + 1)),
+    iconButton("last", () => goTo(Number.POSITIVE_INFINITY)),
+    slider,
+    count,
+  );
+  const parts = {
+    element,
+    slider,
+    count,
+    play,
+    timer: /** @type {ReturnType<typeof setInterval> | null} */ (null), // of Play
+    played: 0, // the step that Play is at: at any other, the visitor has moved
+    isNewRun: changeDetector(),
+    pointed: /** @type {Element | null} */ (null), // the button that was clicked and has the focus
+  };
+  return parts;
+}
+
+/** @param {Icon} name */
+const title = (name) => t("run.key", { name: t(`run.${name}`), key: KEYS[name] ?? t("run.space") });
+
+/** @param {Icon} name @param {() => void} onclick */
+const iconButton = (name, onclick) =>
+  h(
+    "button",
+    { type: "button", class: "round", "aria-label": t(`run.${name}`), title: title(name), onclick },
+    icon(name),
+  );
+
+/** @param {Parts} parts */
+function draw(parts) {
+  const { run, step } = state;
+  const isNewRun = parts.isNewRun(run);
+  if (parts.timer && (step !== parts.played || isNewRun)) stop(parts);
+  parts.slider.max = String(run.steps.length);
+  parts.slider.value = String(step + 1);
+  const places = { step: step + 1, steps: run.steps.length, token: run.output[step] };
+  parts.slider.setAttribute("aria-valuetext", t("run.at", places));
+  parts.count.textContent = `${step + 1} / ${run.steps.length}`;
+}
+
+/** @param {Parts} parts */
+function toggle(parts) {
+  if (parts.timer) stop(parts);
+  else start(parts);
+}
+
+/** @param {Parts} parts */
+function start(parts) {
+  const isLast = () => state.step === state.run.steps.length - 1;
+  const play = (/** @type {number} */ step) => {
+    parts.played = step;
+    goTo(step);
+  };
+  parts.timer = setInterval(() => (isLast() ? stop(parts) : play(state.step + 1)), PLAY_MS);
+  play(isLast() ? 0 : state.step);
+  drawPlay(parts);
+}
+
+/** @param {Parts} parts */
+function stop(parts) {
+  if (parts.timer) clearInterval(parts.timer);
+  parts.timer = null;
+  drawPlay(parts);
+}
+
+/** @param {Parts} parts */
+function drawPlay({ play, timer }) {
+  const name = timer ? "pause" : "play";
+  play.replaceChildren(icon(name));
+  play.title = title(name);
+  play.setAttribute("aria-label", t(`run.${name}`));
+}
+
+/** A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it. @param {Parts} parts @param {AbortSignal} signal */
+function listenForKeys(parts, signal) {
+  const pointTo = (/** @type {Event} */ event) => {
+    parts.pointed = closest(event, "button");
+  };
+  const keepPointed = (/** @type {Event} */ { target }) => {
+    if (target !== parts.pointed) parts.pointed = null;
+  };
+  document.addEventListener("pointerdown", pointTo, { signal });
+  document.addEventListener("focusin", keepPointed, { signal });
+  document.addEventListener("keydown", (event) => onKey(parts, event), { signal });
+}
+
+/** @param {Parts} parts @param {KeyboardEvent} event */
+function onKey(parts, event) {
+  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (event.target !== parts.slider && closest(event, "input, textarea, select, summary, dialog")) return;
+  if (event.target instanceof Element && event.target.matches(".scroll, pre")) return; // the arrow keys scroll it
+  const focused = closest(event, "button");
+  const isFree = !focused || focused === parts.pointed;
+  if (event.key === "ArrowLeft") goTo(state.step - 1);
+  else if (event.key === "ArrowRight") goTo(state.step + 1);
+  else if (event.key === "Home") goTo(0);
+  else if (event.key === "End") goTo(Number.POSITIVE_INFINITY);
+  else if (event.key === " " && isFree) toggle(parts);
+  else return;
+  event.preventDefault();
+}
