@@ -24,7 +24,7 @@ export function downloadMenu(server) {
     notebook: async () => ({ ...(await askAboutRun("notebook", server)), type: "application/x-ipynb+json" }),
     csv: async () => ({ ...(await askAboutRun("weights_csv", server)), type: "text/csv" }),
   };
-  const line = ([/** @type {string} */ what, /** @type {() => Promise<TextFile>} */ make]) => {
+  const line = (/** @type {[string, () => Promise<TextFile>]} */ [what, make]) => {
     const save = async () => {
       button.disabled = true;
       failed.hidden = true;
