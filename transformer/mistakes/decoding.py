@@ -266,7 +266,8 @@ class _FreshNorm(nn.Module):
 
 
 def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
-    """What training taught the norms is lost, and `state_dict` has no place for it."""
+    """A sound model's weights in code that creates its norms in forward: `load_state_dict(strict=False)` leaves out what
+    the norms have learned. A model that was trained in that code has learned nothing there to lose."""
     run, checkpoint = translator.translate(sentence), translator.checkpoint
     src, tgt = ids(translator, run)
     said = [checkpoint.tgt_vocab.ids[token] for token in run.output]
@@ -356,8 +357,9 @@ DECODING_MISTAKES = (
     DecodingMistake(
         "norm_in_forward",
         right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
-        "def forward(self, x):\n    return self.norm(x)",
-        wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)",
+        "def forward(self, x):\n    return self.norm(x)\n\nmodel.load_state_dict(weights)",
+        wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)\n\n"
+        "model.load_state_dict(weights, strict=False)",
         distractors=("rank_collapse", "teacher_forced_test", "no_eval"),
         run=norm_in_forward,
         shown_on="classroom",

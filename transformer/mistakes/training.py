@@ -129,13 +129,13 @@ def _toy_translator(model: Transformer) -> Translator:
 
 
 def rank_collapse() -> Learning:
-    """Xavier everywhere: in a deep post-norm encoder all words become one vector, and every head of cross-attention
-    has nothing to choose between. The translations are right all the same."""
+    """Xavier in the linear layers: in a deep post-norm encoder all words become one vector, and no head of
+    cross-attention has anything to choose between. The translations are right all the same."""
     sentence, gold = TOY.pairs[0]
     model = _toy_model()
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            nn.init.xavier_uniform_(parameter)
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
     wrong = yield from _learn_toy("wrong", model)
     right = yield from _learn_toy("right", _toy_model())
     runs = [_toy_translator(each.model).translate(sentence) for each in (right, wrong)]
@@ -190,8 +190,10 @@ TRAINING_MISTAKES = (
     ),
     TrainingMistake(
         "rank_collapse",
-        right="nn.init.normal_(self.embedding.weight, std=d_model**-0.5)",
-        wrong="for p in model.parameters():\n    if p.dim() > 1:\n        nn.init.xavier_uniform_(p)",
+        right="nn.init.normal_(embedding.weight, std=d_model**-0.5)",
+        wrong="nn.init.normal_(embedding.weight, std=d_model**-0.5)\n"
+        "for module in model.modules():\n    if isinstance(module, nn.Linear):\n"
+        "        nn.init.xavier_uniform_(module.weight)",
         distractors=("cross_padding", "unscaled", "after_dropout"),
         run=rank_collapse,
     ),

@@ -140,7 +140,8 @@ class Transformer(nn.Module):
         self.register_buffer("positions", positions, persistent=False)
         self.positions: Tensor
         # Scaled by sqrt(d_model) this has unit variance. PyTorch's default N(0, 1) would be sqrt(d_model) times larger
-        # and saturate the first softmax; Xavier in the linear layers would make every cross-attention head uniform.
+        # and saturate the first softmax. The linear layers keep PyTorch's default: Xavier's larger weights there would
+        # outweigh the word itself in six post-norm layers, and so make every cross-attention head uniform.
         for embedding in (self.src_embedding, self.tgt_embedding):
             nn.init.normal_(embedding.weight, std=config.d_model**-0.5)
         if config.tie_weights:  # §3.4
