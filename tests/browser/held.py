@@ -1,8 +1,9 @@
-"""`app.py` with a gate: while the file $GATE is there, no translation ends. So a test makes a server slow."""
+"""`app.py` with a gate: while the file $GATE exists, no translation ends. So a test makes a server slow."""
 
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import app
 from transformer.web.api import events
@@ -11,12 +12,12 @@ GATE = Path(os.environ["GATE"])
 show = events.show
 
 
-def held(*asked: object) -> object:
+def held(*args: Any, **kwargs: Any) -> Any:
     while GATE.exists():
         time.sleep(0.01)
-    return show(*asked)  # type: ignore[arg-type]
+    return show(*args, **kwargs)
 
 
 if __name__ == "__main__":
-    events.show = held  # type: ignore[assignment]
+    events.show = held
     app.main()

@@ -1,4 +1,4 @@
-"""Many ask at once: they wait in line, are told so, and are answered without asking again."""
+"""Many ask at the same time: they wait in the queue, are told so, and are answered without asking again."""
 
 import json
 import socket
@@ -11,13 +11,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from .. import visitors
-from .conftest import PATIENCE, Server, Visit, until
+from .catalogue import t
+from .conftest import Server, Visit, until, visiting
 
 BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
-AT_ONCE, LONGEST = 2, 3
+CONCURRENCY, QUEUE_SIZE = 2, 3
+TRANSLATE = {"data": [BEER, "toy"]}
 
 
 class Held(Server):
@@ -25,37 +27,38 @@ class Held(Server):
 
     def __init__(self, folder: Path) -> None:
         self.gate = folder / "gate"
-        line = {"TRANSFORMER_AT_ONCE": str(AT_ONCE), "TRANSFORMER_LINE": str(LONGEST)}
         self._others: list[threading.Thread] = []
-        self.said: list[int] = []
-        super().__init__(GATE=str(self.gate), **line)
+        self.statuses: list[int] = []
+        sizes = {"TRANSFORMER_CONCURRENCY": str(CONCURRENCY), "TRANSFORMER_QUEUE_SIZE": str(QUEUE_SIZE)}
+        super().__init__(**{"GATE": str(self.gate), **sizes})  # type: ignore[arg-type]
 
     def start(self) -> None:
         self.process = subprocess.Popen([sys.executable, "-m", "tests.browser.held"], **self._how)
 
-    def line(self) -> dict[str, int]:
-        return httpx.get(f"{self.url}health", trust_env=False).json()["line"]
+    def queue(self) -> dict[str, int]:
+        counts: dict[str, int] = httpx.get(f"{self.url}health", trust_env=False).json()["line"]
+        return counts
 
     @cached_property
-    def known(self) -> visitors.Page:
-        """What a page knows of this server."""
-        return visitors.Page(httpx.get(f"{self.url}config", trust_env=False).json())
+    def page(self) -> visitors.Page:
+        return visitors.Page.load(self.port)
 
     def occupy(self, count: int) -> None:
-        """So many others ask, and all of them have come."""
-        for _ in range(count):
-            before = sum(self.line().values())
-            self._others.append(threading.Thread(target=self._ask))
-            self._others[-1].start()
-            until(lambda before=before: sum(self.line().values()) > before)
+        """By the requests of other visitors, until all of them are in the queue."""
+        begun = sum(self.queue().values())
+        others = [threading.Thread(target=self._ask) for _ in range(count)]
+        for other in others:
+            other.start()
+        self._others += others
+        until(lambda: sum(self.queue().values()) == begun + count)
 
     def _ask(self) -> None:
-        asked = self.known.click("translate", "ask", "other", {"checkpoint": "toy", "sentence": BEER})
+        asked = self.page.click("translate", "ask", "other", {"checkpoint": "toy", "sentence": BEER, "changes": []})
         answer = httpx.post(self.url + asked.path, json=asked.body, timeout=60, trust_env=False)
-        self.said.append(answer.status_code)
+        self.statuses.append(answer.status_code)
 
     def open(self) -> None:
-        """The gate: all others are answered."""
+        """Open the gate and wait until all others are answered."""
         self.gate.unlink(missing_ok=True)
         for other in self._others:
             other.join()
@@ -71,93 +74,74 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
     server.end()
 
 
-@pytest.fixture
-def page(server: Held, browser: Browser) -> Iterator[Page]:
-    context = browser.new_context()
-    context.set_default_timeout(PATIENCE)
-    visit = Visit(context.new_page(), server.url)
-    visit.open()
-    visit.settle()
+@pytest.fixture(scope="module")
+def visit(server: Held, browser: Browser) -> Iterator[Visit]:
+    with visiting(browser, server.url) as visit:
+        visit.open()
+        visit.settle()
+        yield visit
+
+
+@pytest.fixture(autouse=True)
+def _held(server: Held, visit: Visit) -> Iterator[None]:
     server.gate.touch()
-    yield visit.page
+    yield
     server.open()
-    context.close()
-    assert visit.faults == []
-    assert set(server.said) <= {200}
+    assert set(server.statuses) <= {200}
+    until(lambda: sum(server.queue().values()) == 0)
 
 
-def ask(page: Page, sentence: str) -> None:
-    page.locator("#sentence input").fill(sentence)
-    page.locator("#translate").click()
+def ask(visit: Visit, sentence: str) -> None:
+    visit.page.locator("#sentence input").fill(sentence)
+    visit.page.locator("#translate").click()
 
 
-def test_who_waits_is_told_and_then_answered(server: Held, page: Page) -> None:
-    server.occupy(AT_ONCE + 1)
-    ask(page, COLA)
-    expect(page.locator("#crowd")).to_have_text(
-        "Many are asking right now: 2 in line. Yours will be answered in its turn."
-    )
+def test_a_page_that_waits_says_so_and_is_answered(server: Held, visit: Visit) -> None:
+    page = visit.page
+    server.occupy(CONCURRENCY + 1)
+    ask(visit, COLA)
+    expect(page.locator("#crowd")).to_have_text(t("line.waiting", waiting=2))
     expect(page.locator("#translation button").nth(3)).to_have_text("beer")  # what was there stays
     server.open()
     expect(page.locator("#translation button").nth(3)).to_have_text("coke")
     expect(page.locator("#crowd")).to_be_hidden()
     expect(page.locator("#top .message[role=alert]")).to_be_hidden()
-    until(lambda: sum(server.line().values()) == 0)
 
 
-def test_who_is_sent_away_comes_back_without_a_click(server: Held, page: Page) -> None:
-    server.occupy(AT_ONCE + LONGEST)
+def test_a_page_that_is_refused_asks_again_by_itself(server: Held, visit: Visit) -> None:
+    page = visit.page
+    server.occupy(CONCURRENCY + QUEUE_SIZE)
     refused: list[str] = []
     page.on("response", lambda answer: refused.append(answer.url) if answer.status == 503 else None)
-    ask(page, COLA)
-    expect(page.locator("#crowd")).to_contain_text("This page asks again by itself.")
+    ask(visit, "ein cola")
+    expect(page.locator("#crowd")).to_have_text(t("line.full"))
     assert refused
     server.open()
-    expect(page.locator("#translation button").nth(3)).to_have_text("coke")
+    expect(page.locator("#translation button").first).to_have_text("a")
     expect(page.locator("#crowd")).to_be_hidden()
 
 
-def test_a_program_is_sent_away_with_a_sentence_and_a_time(server: Held, page: Page) -> None:
-    server.occupy(AT_ONCE + LONGEST)
-    asked = {"data": [BEER, "toy"]}
-    answer = httpx.post(f"{server.url}gradio_api/run/translate", json=asked, trust_env=False)
-    assert answer.status_code == 503
-    assert int(answer.headers["retry-after"]) > 0
+def test_a_program_is_refused_with_a_sentence_and_a_time(server: Held) -> None:
+    """Also one that comes through Gradio's queue, which ends in the same one."""
+    server.occupy(CONCURRENCY + QUEUE_SIZE)
+    answer = httpx.post(f"{server.url}gradio_api/run/translate", json=TRANSLATE, trust_env=False)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert "Too many are asking" in answer.json()["error"]
+    calls = f"{server.url}gradio_api/call/translate"
+    event = httpx.post(calls, json=TRANSLATE, trust_env=False).json()["event_id"]
+    assert "Too many are asking" in httpx.get(f"{calls}/{event}", timeout=60, trust_env=False).text
     assert httpx.get(f"{server.url}health", trust_env=False).status_code == 200  # which never waits
 
 
-def test_who_comes_through_gradios_queue_is_in_the_same_line(server: Held, page: Page) -> None:
-    server.occupy(AT_ONCE + LONGEST - 1)
-    calls = f"{server.url}gradio_api/call/translate"
-
-    def call() -> str:
-        event = httpx.post(calls, json={"data": [BEER, "toy"]}, trust_env=False).json()["event_id"]
-        return httpx.get(f"{calls}/{event}", timeout=60, trust_env=False).text
-
-    said: list[str] = []
-    waits = threading.Thread(target=lambda: said.append(call()))
-    waits.start()
-    until(lambda: server.line()["waiting"] == LONGEST)
-    assert "Too many are asking" in call()
-    server.open()
-    waits.join()
-    assert "i want a beer ." in said[0]
-
-
-def test_who_goes_leaves_the_line(server: Held, page: Page) -> None:
-    server.occupy(AT_ONCE + 1)
+def test_clients_that_leave_or_send_slowly_take_no_place(server: Held) -> None:
+    server.occupy(CONCURRENCY + 1)
     with pytest.raises(httpx.ReadTimeout):
-        httpx.post(f"{server.url}gradio_api/run/translate", json={"data": [BEER, "toy"]}, timeout=0.5, trust_env=False)
-    until(lambda: server.line() == {"working": AT_ONCE, "waiting": 1})
-
-
-def test_who_sends_slowly_takes_no_place(server: Held, page: Page) -> None:
-    body = json.dumps({"data": [BEER, "toy"]}).encode()
+        httpx.post(f"{server.url}gradio_api/run/translate", json=TRANSLATE, timeout=0.5, trust_env=False)
+    body = json.dumps(TRANSLATE).encode()
     head = f"POST /gradio_api/run/translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
-    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(AT_ONCE + LONGEST)]
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(CONCURRENCY + QUEUE_SIZE)]
     for each in slow:
         each.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + body[:9])
-    assert server.line() == {"working": 0, "waiting": 0}
+    until(lambda: server.queue() == {"working": CONCURRENCY, "waiting": 1})
     for each in slow:
         each.close()
