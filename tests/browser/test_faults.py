@@ -1,11 +1,11 @@
-"""What happens to a server, happens: a worker dies, a checkpoint is cut off, visitors vanish. It goes on."""
+"""A worker dies, a checkpoint is cut off, a client vanishes: the server says so, goes on, and leaves nothing behind."""
 
 import json
 import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,22 @@ import httpx
 import pytest
 
 from transformer import Translator
-from transformer.live.plan import DEFAULTS
+from transformer.messages import Message, english
 from transformer.storage.portable import save_portable
 
 from ..models import packed
-from ..visitors import Page, Question, Visitor
+from ..visitors import Page, Question, Visitor, train
 from .conftest import ROOT, Server, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
 
 COLA = "ich mochte ein cola"
 PARTS = ("app.py", "transformer", "assets", "checkpoints")
+IDLE = {"running": 0, "waiting": 0}
 
 
-class Own(Server):
-    """A server on a copy of the project, with a folder of its own for what belongs to visits."""
+class Copy(Server):
+    """A server on a copy of the project, with a folder of its own for temporary files."""
 
     def __init__(self, folder: Path) -> None:
         for part in PARTS:
@@ -35,9 +36,9 @@ class Own(Server):
                 shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(ROOT / part, folder / part)
-        self.checkpoints, self.kept = folder / "checkpoints", folder / "kept"
-        self.kept.mkdir()
-        super().__init__(folder, TMPDIR=str(self.kept), TRANSFORMER_TRAIN_AT_ONCE="1")
+        self.checkpoints, self.temporary = folder / "checkpoints", folder / "temporary"
+        self.temporary.mkdir()
+        super().__init__(folder, TMPDIR=str(self.temporary), TRANSFORMER_TRAIN_CONCURRENCY="1")
 
     def workers(self) -> list[int]:
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
@@ -49,52 +50,48 @@ class Own(Server):
         return len(list((own / "task").iterdir())), len(list((own / "fd").iterdir()))
 
     def models(self) -> list[Path]:
-        return list(self.kept.rglob("*.safetensors"))
+        return list(self.temporary.rglob("*.safetensors"))
 
     def training(self) -> dict[str, int]:
-        return httpx.get(f"{self.url}health", trust_env=False).json()["training"]
+        counts: dict[str, int] = httpx.get(f"{self.url}health", trust_env=False).json()["training"]
+        return counts
 
     def ask(self, question: Question) -> httpx.Response:
-        how = "GET" if question.body is None else "POST"
-        return httpx.request(how, self.url + question.path, json=question.body, timeout=60, trust_env=False)
+        return httpx.request(question.verb, self.url + question.path, json=question.body, timeout=60, trust_env=False)
 
     def call(self, action: str, *values: Any) -> httpx.Response:
-        path = f"{self.url}gradio_api/run/{action}"
-        return httpx.post(path, json={"data": list(values)}, timeout=60, trust_env=False)
+        return self.ask(Question(action, f"gradio_api/run/{action}", {"data": list(values)}))
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
-    server = Own(tmp_path_factory.mktemp("own"))
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    server = Copy(tmp_path_factory.mktemp("copy"))
     server.wait()
     yield server
     server.end()
 
 
 @pytest.fixture(scope="module")
-def known(server: Own) -> Page:
-    """What a page knows of this server."""
-    return Page(httpx.get(f"{server.url}config", trust_env=False).json())
+def page(server: Copy) -> Page:
+    return Page.load(server.port)
 
 
-def asked(visit: str, steps: int) -> dict[str, Any]:
-    settings = DEFAULTS["toy"]
-    training = settings["training"] | {"steps": steps}
-    return settings | {"name": "mine", "corpus": "toy", "pairs": [], "watch": "", "visit": visit, "training": training}
-
-
-def events(server: Own, visit: str, steps: int) -> Iterator[dict[str, Any]]:
-    """Of a training, until it ends or nobody asks for more."""
-    body = asked(visit, steps)
+def events(server: Copy, session: str, steps: int) -> Generator[dict[str, Any]]:
+    """Of a training, until it ends or the generator is closed."""
+    body = train(session, steps, "toy").body
     with httpx.stream("POST", f"{server.url}train", json=body, timeout=60, trust_env=False) as answer:
         for line in answer.iter_lines():
             yield json.loads(line)
 
 
-def test_a_worker_that_is_killed_is_told_and_the_queue_goes_on(server: Own) -> None:
-    one = events(server, "one", 500)
-    while next(one)["event"] != "progress":
+def until_progress(stream: Iterator[dict[str, Any]]) -> None:
+    while next(stream)["event"] != "progress":
         pass
+
+
+def test_a_worker_that_is_killed_is_reported_and_the_queue_goes_on(server: Copy) -> None:
+    one = events(server, "one", 500)
+    until_progress(one)
     found: list[dict[str, Any]] = []
     two = threading.Thread(target=lambda: found.extend(events(server, "two", 3)))
     two.start()
@@ -104,39 +101,38 @@ def test_a_worker_that_is_killed_is_told_and_the_queue_goes_on(server: Own) -> N
     *_, last = one
     assert (last["event"], last["message"]["key"]) == ("error", "train.died")
     two.join()
-    assert [event["event"] for event in found if event["event"] in ("waiting", "started", "trained", "error")] == [
+    kinds = [event["event"] for event in found]
+    assert [kind for kind in kinds if kind in ("waiting", "started", "trained", "error")] == [
         "waiting",
         "started",
         "trained",
     ]
-    until(lambda: server.training() == {"running": 0, "waiting": 0})
+    until(lambda: server.training() == IDLE)
     assert len(server.models()) == 1  # the one that was killed leaves nothing
-    key = next(event["model"]["checkpoint"] for event in found if event["event"] == "trained")
+    key = found[kinds.index("trained")]["model"]["checkpoint"]
     assert server.call("translate", COLA, key).status_code == 200
 
 
-def test_who_vanishes_in_the_middle_of_a_training_leaves_nothing(server: Own) -> None:
-    def vanish(visit: str) -> None:
-        stream = events(server, visit, 500)
-        while next(stream)["event"] != "progress":
-            pass
+def test_a_client_that_vanishes_during_a_training_leaves_nothing(server: Copy) -> None:
+    def vanish(session: str) -> None:
+        stream = events(server, session, 500)
+        until_progress(stream)
         stream.close()
+        until(lambda: server.training() == IDLE and not server.workers())
 
     vanish("first")  # what is made once, for all
-    until(lambda: server.training()["running"] == 0 and not server.workers())
     files = len(server.models())
     threads, opened = server.holds()
     vanish("second")
-    until(lambda: server.training()["running"] == 0 and not server.workers())
     until(lambda: server.holds()[0] <= threads + 1 and server.holds()[1] <= opened + 1)
     assert len(server.models()) == files
 
 
-def test_a_model_whose_file_was_removed_is_told(server: Own, tmp_path: Path) -> None:
+def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Copy, tmp_path: Path) -> None:
     save_portable(packed(), tmp_path / "mine")
     content = (tmp_path / "mine").read_bytes()
-    brought = httpx.post(f"{server.url}models?visit=me", content=content, trust_env=False)
-    key = brought.json()["model"]["checkpoint"]
+    uploaded = httpx.post(f"{server.url}models?visit=me", content=content, trust_env=False)
+    key = uploaded.json()["model"]["checkpoint"]
     address = f"{server.url}models/{key}"
     assert httpx.get(address, trust_env=False).status_code == 200
     for file in server.models():
@@ -146,7 +142,7 @@ def test_a_model_whose_file_was_removed_is_told(server: Own, tmp_path: Path) -> 
     assert server.call("translate", "wort1 wort2", key).status_code == 200  # it is in memory
 
 
-def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Own, toy: Translator) -> None:
+def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Copy, toy: Translator) -> None:
     file = server.checkpoints / "toy" / "model.safetensors"
     whole = file.read_bytes()
 
@@ -164,11 +160,11 @@ def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Own, toy: 
     file.write_bytes(whole)
 
 
-def cut(server: Own, path: Path) -> None:
+def cut(server: Copy, path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-def of_the_other(server: Own, path: Path) -> None:
+def of_the_other(server: Copy, path: Path) -> None:
     """A whole file, but of the other model."""
     shutil.copy(server.checkpoints / "toy" / path.name, path)
 
@@ -184,7 +180,7 @@ def of_the_other(server: Own, path: Path) -> None:
     ],
 )
 def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
-    server: Own, known: Page, file: str, spoil: Callable[[Own, Path], None]
+    server: Copy, page: Page, file: str, spoil: Callable[[Copy, Path], None]
 ) -> None:
     path = server.checkpoints / "classroom" / file
     whole = path.read_bytes()
@@ -192,8 +188,8 @@ def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
     try:
         answer = server.call("translate", "Das Kind schläft", "classroom")
         assert answer.status_code == 500
-        assert answer.json()["error"].startswith("The files of the model classroom cannot be read.")
-        chosen = known.click("choose a model", "choose", "me", {"checkpoint": "classroom", "sentence": COLA})
+        assert answer.json()["error"] == str(Message("error.model_broken", {"name": "classroom"}))
+        chosen = page.click("choose a model", "choose", "me", {"checkpoint": "classroom", "sentence": COLA})
         shown = json.loads(server.ask(chosen).json()["data"][-1])
         assert (shown["run"], shown["error"]["key"]) == (None, "error.model_broken")
         assert server.call("translate", COLA, "toy").status_code == 200
@@ -202,14 +198,14 @@ def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
         path.write_bytes(whole)
 
 
-def test_another_whole_checkpoint_in_its_place_is_taken(server: Own, known: Page, toy: Translator) -> None:
+def test_another_whole_checkpoint_in_its_place_is_taken(server: Copy, page: Page, toy: Translator) -> None:
     """Also after it was broken. The page speaks of another model: this one answers, or says what it does not know."""
     for file in (server.checkpoints / "toy").iterdir():
         shutil.copy(file, server.checkpoints / "classroom")
     answer = server.call("translate", COLA, "classroom")
     assert answer.json()["data"][0]["text"] == toy.translate(COLA).text
     for sentence, understood in ((COLA, True), ("Das Kind schläft", False)):
-        visitor = Visitor(known, 0, (sentence,))
+        visitor = Visitor(page, 0, (sentence,))
         visitor.checkpoint, visitor.sentence = "classroom", sentence
         for name, question in visitor.others().items():
             if name == "plan a training":
@@ -217,4 +213,4 @@ def test_another_whole_checkpoint_in_its_place_is_taken(server: Own, known: Page
             answer = server.ask(question())
             if answer.status_code != 200:
                 assert not understood, name
-                assert answer.json()["error"].startswith("I don't know"), name
+                assert answer.json()["error"].startswith(english()["error.unknown"].partition("{")[0]), name

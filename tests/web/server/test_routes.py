@@ -395,8 +395,9 @@ async def test_a_few_uploads_come_at_a_time(queue: TrainingQueue, file: bytes, m
 
 @pytest.mark.parametrize("spec", ["2.3", "2.4"])  # which report in two ways that a client has disconnected
 def test_a_client_that_disconnects_ends_its_training(
-    queue: TrainingQueue, spec: str, monkeypatch: pytest.MonkeyPatch
+    queue: TrainingQueue, spec: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", LOG.name)
     workers: list[FakeWorker] = fake_workers(monkeypatch)
     limit(queue, concurrency=1)
 
@@ -423,6 +424,8 @@ def test_a_client_that_disconnects_ends_its_training(
         assert on_disk(queue) == []
 
     test()
+    lines = [record.__dict__["logged"] for record in caplog.records if record.name == LOG.name]
+    assert [(line["action"], line["outcome"]) for line in lines] == [("train", "left")] * 3
 
 
 # Health and log
