@@ -322,7 +322,7 @@ def test_a_page_goes_on_when_its_replica_is_killed(replicas: Replicas, browser: 
 
 
 def test_a_page_finds_its_server_again_after_a_restart(replicas: Replicas, browser: Browser) -> None:
-    """Whether nothing answers at its address, or a load balancer does, with an error. A tab that was missing comes, too."""
+    """Whether nothing answers at its address, or a load balancer does, with an error."""
     server = replicas.servers[0]
     place = "?tab=attention&kind=decoder&layer=4&head=7&drawing=table&step=6"
     with ExitStack() as stack:
