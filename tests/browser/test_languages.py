@@ -253,7 +253,8 @@ def test_every_text_of_the_classrooms_page_is_in_the_catalogue(reader: Reader) -
 def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader) -> None:
     """Its refusals are for programs, in English; the page has words of its own for them."""
     page = reader.page
-    page.route("**/component_server/", lambda route: route.fulfill(json={"error": "No such thing, said the server."}))
+    error = {"key": "error.request", "values": {}, "english": "No such thing, said the server."}
+    page.route("**/component_server/", lambda route: route.fulfill(json={"error": error}))
     reader.open()
     page.locator("#checks[data-state='–']").wait_for()
     page.locator("#checks summary").click()
