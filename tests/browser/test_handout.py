@@ -8,7 +8,6 @@ import re
 import struct
 from collections.abc import Iterator
 from decimal import Decimal
-from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +25,6 @@ from transformer.web.api.sublayers import shapes as shapes_of
 
 from .catalogue import matching, percent, t
 from .conftest import Visit, visiting
-from .test_inside import STAGES, gives, number
 from .test_inside import STAGES, gives, number
 
 A4, PRINTED = 794, 680  # px: the sheet, and what is left between margins of 15 mm
