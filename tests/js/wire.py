@@ -65,7 +65,9 @@ def _plain(schema: Any, inside: str = "") -> Any:
         return {
             name: {key: value for key, value in _plain(each).items() if key != "title"} for name, each in schema.items()
         }
-    plain = {key: _plain(value, key) for key, value in schema.items()}
+    if "prefixItems" in schema:  # a tuple, as the generator of types still reads it
+        schema = {**schema, "items": schema["prefixItems"], "prefixItems": None}
+    plain = {key: _plain(value, key) for key, value in schema.items() if value is not None}
     return {"additionalProperties": False, **plain} if "properties" in plain else plain
 
 

@@ -6,6 +6,7 @@ import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance 
 import { fetchParameters } from "../core/server-cache.js";
 import { concatenated, headIsSilenced, residualIsDropped, temperatureIn } from "./sublayer-view.js";
 
+/** @import { Matrix } from "../core/server-cache.js" */
 /** @import { Child } from "../core/types.d.ts" */
 /** @import { Part, SublayerView } from "./sublayer-view.js" */
 /** @typedef {{ title: string, body: Child[] }} Explanation */
@@ -65,7 +66,7 @@ function sumOfProducts({ terms, bias, result: total }) {
   return expression(list, biasTerm ? [" + ", biasTerm] : [], " = ", result(total));
 }
 
-/** A vector times a row of a matrix, plus a bias. @param {SublayerView} view @param {number[]} input @param {string} matrix @param {number} row @param {number} value */
+/** A vector times a row of a matrix, plus a bias. @param {SublayerView} view @param {number[]} input @param {Matrix} matrix @param {number} row @param {number} value */
 async function linear({ kind, layer, server }, input, matrix, row, value) {
   const { weights, bias } = await fetchParameters(server, kind, layer, matrix, row);
   return sumOfProducts(products(input, weights, bias, value));

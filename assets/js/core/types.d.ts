@@ -2,7 +2,7 @@
 
 import type * as Wire from "#schema";
 
-export type { Candidate, ErrorMessage as Message, Example, GoldLinks, Model, Reference, Step } from "#schema";
+export type { Candidate, MessageJSON as Message, Example, GoldLinks, Model, Reference, Step } from "#schema";
 
 export type Kind = "encoder" | "decoder" | "cross";
 export type Side = "source" | "target";
@@ -47,10 +47,15 @@ export interface RunRequest {
 /** A model of this session: trained here, or brought as a file. */
 export type OwnModel = Required<Wire.Model>;
 
-/** A function of the server: asks it one question. */
-// biome-ignore lint/suspicious/noExplicitAny: until web/schema.py declares every question and answer
-export type ServerFunction = (question: any) => Promise<any>;
-export type Server = Record<string, ServerFunction>;
+type ServerFunctions = Wire.Wire["ServerFunctions"];
+export type ServerFunctionName = keyof ServerFunctions;
+export type RequestOf<Name extends ServerFunctionName> = ServerFunctions[Name]["request"];
+export type AnswerOf<Name extends ServerFunctionName> = ServerFunctions[Name]["answer"];
+
+/** The functions of the server, as far as a view has them. Any of them may refuse. */
+export type Server = {
+  [Name in ServerFunctionName]: (request: RequestOf<Name>) => Promise<AnswerOf<Name> | Wire.Refusal>;
+};
 
 /** What Gradio hands a component's script. */
 export interface Component {

@@ -43,9 +43,10 @@ export function checkpointFromAddress(text) {
 
 /** The same for every request of this tab: a server keeps a limited number of models a session. */
 export function sessionId() {
-  session ??= readSession(SESSION_KEY) ?? crypto.randomUUID?.() ?? String(Math.random());
-  writeSession(SESSION_KEY, session);
-  return session;
+  const id = session ?? readSession(SESSION_KEY) ?? crypto.randomUUID?.() ?? String(Math.random());
+  if (id !== session) writeSession(SESSION_KEY, id);
+  session = id;
+  return String(id);
 }
 
 /** @param {Record<string, Model>} known */

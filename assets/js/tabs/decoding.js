@@ -13,7 +13,7 @@ import { teacherForcing } from "./teacher-forcing.js";
 /**
  * `asks` is a function of the server, `describe` the answer in a sentence; what is drawn depends on the step as well if it
  * `followsStep`.
- * @typedef {{ asks: string, followsStep?: boolean, controls: Child, figure: Child, question: () => object,
+ * @typedef {{ asks: "beam" | "sampled" | "forced", followsStep?: boolean, controls: Child, figure: Child, question: () => object,
  *   drawControls: () => void, draw: (answer: any) => void, describe: (answer: any) => (string | Node)[] }} Strategy
  */
 /** @typedef {{ name: State["strategy"], run: Run, question: object, key: string }} Question */
@@ -89,7 +89,8 @@ async function ask(parts) {
   while (parts.wanted && !isSame(parts.wanted, parts.drawn)) {
     const question = parts.wanted;
     const { name, run } = question;
-    const answering = askOnce(name, question.question, parts.server[strategyOf(parts, name).asks]);
+    const ask = /** @type {(question: object) => Promise<any>} */ (parts.server[strategyOf(parts, name).asks]);
+    const answering = askOnce(name, question.question, ask);
     const answer = await answering.catch(() => null);
     if (name !== parts.wanted.name || run !== parts.wanted.run) continue; // another answer is wanted by now
     parts.drawn = answer && { ...question, answer };

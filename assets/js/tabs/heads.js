@@ -97,7 +97,7 @@ async function fetchAnswer(parts, server) {
   Object.assign(known, { run, answer: null });
   const answer = await server.heads({ checkpoint: run.checkpoint, sentence: run.sentence }).catch(() => null);
   if (known.run !== run) return; // another sentence by now
-  const isAnswered = answer && !answer.error;
+  const isAnswered = answer && !("error" in answer);
   Object.assign(known, isAnswered ? { answer } : { run: null }); // without an answer, the next change asks again
   keepFocus(parts.section, () => draw(parts));
 }

@@ -243,8 +243,7 @@ const noAnswer = () => ({ error: { key: "error.no_answer", values: {}, english: 
 
 /** The table becomes what the file holds. @param {Parts} parts @param {PairFile} file */
 async function readPairs(parts, { name, base64, header }) {
-  /** @type {Answer} */
-  const answer = await parts.server.pairs({ file: base64, header }).catch(noAnswer);
+  const answer = /** @type {Answer} */ (await parts.server.pairs({ file: base64, header }).catch(noAnswer));
   clearTimeout(parts.timer);
   parts.asked += 1;
   const { pairs = [], bad = [], error } = answer;
@@ -278,8 +277,7 @@ async function check(parts) {
   const { asked } = parts;
   const numbers = own.rows.flatMap((row, i) => (isFilled(row) ? [i] : []));
   const question = { rows: numbers.map((i) => own.rows[i]) };
-  /** @type {Answer} */
-  const answer = numbers.length ? await parts.server.pairs(question).catch(noAnswer) : {};
+  const answer = /** @type {Answer} */ (numbers.length ? await parts.server.pairs(question).catch(noAnswer) : {});
   if (asked !== parts.asked) return;
   const bad = (answer.bad ?? []).map(({ row, message }) => ({ row: numbers[row - 1] + 1, message }));
   const isKnown = JSON.stringify(own.bad) === JSON.stringify(bad);

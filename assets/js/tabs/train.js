@@ -14,7 +14,7 @@ import { liveCard } from "./train-live.js";
 import { problemLine, trainSettings } from "./train-settings.js";
 import { startBar } from "./train-start.js";
 
-/** @import { View } from "../core/types.d.ts" */
+/** @import { View, RequestOf } from "../core/types.d.ts" */
 /** @import { Problem, Settings } from "./train-settings.js" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /**
@@ -45,13 +45,16 @@ let first = "data";
 /** The latest plan, and the question (as text) that it answers. @type {{ plan: Plan | null, question: string }} */
 const planned = { plan: null, question: "" };
 
-const question = () => ({
-  name: chosen.name.trim() || t("train.name.default"),
-  corpus: chosen.corpus,
-  pairs: chosen.corpus === "own" ? ownPairs() : [],
-  watch: chosen.watch[chosen.corpus].trim(),
-  ...settings(),
-});
+const question = () =>
+  /** @type {RequestOf<"plan">} */ (
+    /** @type {unknown} */ ({
+      name: chosen.name.trim() || t("train.name.default"),
+      corpus: chosen.corpus,
+      pairs: chosen.corpus === "own" ? ownPairs() : [],
+      watch: chosen.watch[chosen.corpus].trim(),
+      ...settings(),
+    })
+  );
 const settings = () => chosen.settings[chosen.corpus];
 
 /** Whether the server has not answered yet about what is chosen now. */
@@ -230,7 +233,7 @@ async function askForPlan(parts) {
   if (parts.signal.aborted || text !== JSON.stringify(question())) return; // something else is chosen by now
   const failed = (/** @type {object} */ message) => ({ problems: [{ field: "", message }] });
   const plan = answer ?? failed({ key: "error.no_answer", values: {} });
-  Object.assign(planned, { plan: plan.error ? failed(plan.error) : plan, question: answer ? text : "" });
+  Object.assign(planned, { plan: "error" in plan ? failed(plan.error) : plan, question: answer ? text : "" });
   if (!answer) parts.timer = setTimeout(() => askForPlan(parts), RETRY_MS);
   draw(parts);
 }
