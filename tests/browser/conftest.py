@@ -159,6 +159,12 @@ def place(page: Page) -> dict[str, Any]:
     return page.evaluate(f"import({script('core/state.js')}).then({read})")
 
 
+def luminance(rgb: list[float]) -> float:
+    """Of a colour from 0 to 255, as WCAG 2 defines it; what follows the three is ignored."""
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (value / 255 for value in rgb[:3])]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
 @contextmanager
 def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     """A visitor with another browser."""

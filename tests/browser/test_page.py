@@ -13,7 +13,7 @@ from transformer import Translation, Translator, sinusoidal_positions
 from transformer.inference.attention_maps import KINDS, AttentionMap
 
 from .catalogue import matching, t
-from .conftest import Visit, place, script
+from .conftest import Visit, luminance, place, script
 
 BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SAID = {BIER: "i want a beer . E", COLA: "i want a coke . E"}
@@ -314,11 +314,6 @@ PAINT = """cells => cells.map(cell => {
         return Array.from(canvas.getImageData(0, 0, 1, 1).data);
     });
 })"""
-
-
-def luminance(rgba: list[int]) -> float:
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in rgba[:3])]
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def test_light_and_dark_are_remembered_and_every_number_in_a_cell_can_be_read_in_both(visit: Visit) -> None:
