@@ -48,6 +48,10 @@ class RequestQueue:
         self.working = self.waiting = 0
 
     @property
+    def free(self) -> bool:
+        return not self._semaphore.locked()
+
+    @property
     def full(self) -> bool:
         return self.waiting >= self._size
 
@@ -182,6 +186,10 @@ async def _acquire(queue: RequestQueue, receive: Receive, turn: ExitStack) -> bo
     """Whether the turn came before the client disconnected."""
     if queue.full:
         raise QueueFullError
+    if queue.free:
+        await queue.acquire()
+        turn.callback(queue.release)
+        return True
     async with anyio.create_task_group() as group:
 
         async def cancel_on_disconnect() -> None:
