@@ -154,7 +154,7 @@ def refusal(checkpoint: str, sentence: str) -> Callable[[], Message]:
     return refuse
 
 
-def answered(answer: dict[str, Any]) -> Message:
+def answered(answer: Any) -> Message:
     """A message as the page gets it, read back."""
     told = answer["error"]
     values = {name: Words(**each) if isinstance(each, dict) else each for name, each in told["values"].items()}
@@ -203,14 +203,14 @@ def test_a_list_that_is_cut_short_says_so() -> None:
 
 def messages() -> set[str]:
     """The key of every message that the package can make."""
-    keys = set()
+    keys: set[str] = set()
     for path in ROOT.glob("transformer/**/*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
                 if re.fullmatch(r"Message|\w*Error", ast.unparse(node.func)) and is_key(node.args[0].value):
-                    keys.add(node.args[0].value)
+                    keys.add(str(node.args[0].value))
             elif isinstance(node, ast.Constant) and node.value in EN:
-                keys.add(node.value)
+                keys.add(str(node.value))
     return keys
 
 

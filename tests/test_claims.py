@@ -1,0 +1,370 @@
+"""What the page and the README claim of the models and of the mathematics, computed. What an exercise shows is in
+mistakes/test_mistakes.py."""
+
+import copy
+import json
+import math
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer import Recorder, Transformer, TransformerConfig, Translator
+from transformer.analysis.head_ablation import ablate_cross_attention
+from transformer.analysis.sublayer import ids
+from transformer.data import CORPORA, TOY
+from transformer.inference.interventions import Interventions, RemoveMask
+from transformer.mistakes import MISTAKES, DecodingMistake
+from transformer.mistakes.decoding import _FreshNorm
+from transformer.mistakes.training import _toy_model
+from transformer.network.layers import sinusoidal_positions
+from transformer.network.probe import Probe
+from transformer.training import TrainingConfig, train
+
+ENGLISH = json.loads((Path(__file__).parents[1] / "assets/locales/en.json").read_text("utf-8"))
+BEER, COLD_BEER = "ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
+DOG, TEACHER = "Den Hund sieht der Lehrer", "Der Hund sieht den Lehrer"
+
+
+def small(**changes: int | bool | float) -> Transformer:
+    """An untrained network that computes in float64, so that equal means equal."""
+    torch.manual_seed(0)
+    shape = {"d_model": 16, "n_heads": 2, "d_ff": 32, "num_encoder_layers": 2, "num_decoder_layers": 2, "dropout": 0.0}
+    return Transformer(TransformerConfig(7, 7, **{**shape, **changes})).double().eval()  # type: ignore[arg-type]
+
+
+def with_fresh_norms(model: Transformer) -> Transformer:
+    """The same network, its LayerNorms created at every call."""
+    fresh = copy.deepcopy(model)
+    for module in list(fresh.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.LayerNorm):
+                setattr(module, name, _FreshNorm())
+    return fresh
+
+
+# ---- rank collapse ----
+
+
+def xavier(model: Transformer, kind: type[nn.Module]) -> Transformer:
+    for module in model.modules():
+        if isinstance(module, kind):
+            nn.init.xavier_uniform_(module.weight)  # type: ignore[arg-type]
+    return model
+
+
+@cache
+def trained(where: str) -> Transformer:
+    """As the exercise trains it, with Xavier nowhere, in the embeddings alone or in the linear layers alone."""
+    model = _toy_model()
+    if where != "nowhere":
+        xavier(model, {"embeddings": nn.Embedding, "linear": nn.Linear}[where])
+    for _ in train(model, TOY.batch(), TrainingConfig(60)):
+        pass
+    return model.eval()
+
+
+def test_xavier_makes_these_linear_layers_larger() -> None:
+    default, larger = _toy_model(), xavier(_toy_model(), nn.Linear)
+    for one, other in zip(default.parameters(), larger.parameters(), strict=True):
+        if not torch.equal(one, other):
+            assert other.std() > 1.08 * one.std()
+
+
+@pytest.mark.parametrize(("where", "collapsed"), [("nowhere", False), ("embeddings", False), ("linear", True)])
+def test_xavier_collapses_the_rank_through_the_linear_layers_alone(where: str, collapsed: bool) -> None:
+    model, batch = trained(where), TOY.batch()
+    with torch.no_grad():
+        words = model.encode(batch.src[:1]).memory[0, :4]
+        cross = model(batch.src[:1], batch.tgt_in[:1]).attention
+    assert cross is not None
+    cosine = F.cosine_similarity(words[:, None], words[None], dim=-1)
+    largest = max(float(weights.max()) for weights in cross.cross)
+    assert (cosine.min() > 0.99) == collapsed
+    assert (largest < 0.26) if collapsed else (largest > 0.8)
+
+
+# ---- LayerNorm in forward ----
+
+
+def test_a_sound_model_s_norms_fit_nowhere_in_code_that_creates_them_in_forward(classroom: Translator) -> None:
+    model = classroom.checkpoint.model
+    other = with_fresh_norms(Transformer(model.config))
+    with pytest.raises(RuntimeError, match=r"Unexpected key.*norm1"):
+        other.load_state_dict(model.state_dict())
+    lost = other.load_state_dict(model.state_dict(), strict=False).unexpected_keys
+    assert lost
+    assert all("norm" in name for name in lost)
+    run = classroom.translate(DOG)
+    src, tgt = ids(classroom, run)
+    said = [classroom.checkpoint.tgt_vocab.ids[token] for token in run.output]
+    with torch.no_grad():
+        logs = other.eval()(src, tgt).logits[0].log_softmax(dim=-1)
+    mistake = MISTAKES["norm_in_forward"]
+    assert isinstance(mistake, DecodingMistake)
+    shown = mistake.run(classroom, DOG).wrong.numbers["probability"]
+    assert math.exp(float(logs[range(len(said)), said].sum())) == pytest.approx(shown, rel=1e-5)
+
+
+def test_a_model_trained_with_fresh_norms_learns_a_little_worse_and_loses_nothing() -> None:
+    model = with_fresh_norms(_toy_model())
+    losses = [progress.loss for progress in train(model, TOY.batch(), TrainingConfig(60))]
+    reference = trained("nowhere")
+    batch = TOY.batch()
+    with torch.no_grad():
+        logits = reference(batch.src, batch.tgt_in).logits
+    right = float(F.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=0))
+    assert right < losses[-1] < 2 * right
+    again = with_fresh_norms(_toy_model())
+    again.load_state_dict(model.state_dict())  # strict: every key fits
+    with torch.no_grad():
+        one, two = (each.eval()(batch.src, batch.tgt_in).logits for each in (model, again))
+    assert torch.equal(one, two)
+
+
+# ---- other mistakes ----
+
+
+def test_a_bag_of_words_cannot_tell_the_two_sentences_apart(classroom: Translator) -> None:
+    assert sorted(DOG.lower().split()) == sorted(TEACHER.lower().split())
+    runs = [classroom.translate(sentence) for sentence in (DOG, TEACHER)]
+    assert [run.text for run in runs] == ["the teacher sees the dog .", "the dog sees the teacher ."]
+    model = classroom.checkpoint.model
+    sources = [ids(classroom, run)[0] for run in runs]
+    _, tgt = ids(classroom, runs[0])
+
+    def by_id(src: Tensor) -> Probe:
+        table = {"encoder.positions": src[0], "decoder.positions": tgt[0]}
+        return lambda name, value: model.positions[table[name]] if name in table else value
+
+    with torch.no_grad():
+        one, two = (model(src, tgt, probe=by_id(src)).logits.softmax(dim=-1) for src in sources)
+    torch.testing.assert_close(one, two, rtol=0, atol=1e-5)
+    assert all(f"{DOG} and {TEACHER}" in text for text in (ENGLISH["bugs.positions_from_ids.decoding"],))
+
+
+def test_the_dropout_of_no_eval_is_the_paper_s_not_the_model_s(classroom: Translator) -> None:
+    assert classroom.checkpoint.model.config.dropout == 0
+    model = copy.deepcopy(classroom.checkpoint.model).train()
+    src, tgt = ids(classroom, classroom.translate(DOG))
+    with torch.no_grad():
+        assert torch.equal(model(src, tgt).logits, model(src, tgt).logits)  # eval() forgotten, and nothing to see
+    dropout = nn.Dropout(0.1)
+    with torch.no_grad():  # which does not turn it off
+        assert (dropout(torch.ones(100_000)) == 0).float().mean().item() == pytest.approx(0.1, abs=0.01)
+    assert torch.equal(dropout.eval()(torch.ones(9)), torch.ones(9))
+    assert "dropout of 0.1" in ENGLISH["bugs.no_eval.decoding"]
+
+
+def rows_masked(mask: Tensor, closed: float) -> Probe:
+    """Decoder self-attention as tutorials write it: `closed` is the score of a masked cell."""
+    seen: dict[str, Tensor] = {}
+
+    def probe(name: str, value: Tensor) -> Tensor:
+        if name.startswith("decoder") and name.endswith("self_attention.scores"):
+            seen["scores"] = value
+        if name.startswith("decoder") and name.endswith("self_attention.weights"):
+            return seen["scores"].masked_fill(~mask, closed).softmax(dim=-1)
+        return value
+
+    return probe
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_padding_mask_over_rows_spoils_the_loss_or_its_gradients(layers: int) -> None:
+    src = torch.tensor([[1, 2, 3], [2, 3, 1]])
+    tgt, wanted = torch.tensor([[1, 4, 5, 6], [1, 4, 0, 0]]), torch.tensor([[4, 5, 6, 2], [4, 2, 0, 0]])
+    mask = (tgt != 0)[:, None, :, None] & torch.ones(4, 4, dtype=torch.bool).tril()
+
+    def loss(closed: float) -> tuple[Tensor, bool]:
+        model = small(num_decoder_layers=layers)
+        logits = model(src, tgt, probe=rows_masked(mask, closed)).logits
+        value = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=0)
+        value.backward()
+        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+        return value, all(bool(gradient.isfinite().all()) for gradient in gradients)
+
+    spoiled, finite = loss(-math.inf)
+    assert spoiled.isfinite() == (layers == 1)
+    assert not finite
+    unnoticed, finite = loss(-1e9)
+    assert unnoticed.isfinite()
+    assert finite
+
+
+def test_what_is_left_for_the_words_depends_on_the_padding(classroom: Translator) -> None:
+    checkpoint = classroom.checkpoint
+    src, tgt = ids(classroom, classroom.translate(DOG))
+    words = int((src != 0).sum())
+    probe = Interventions((RemoveMask("cross"),)).probe(checkpoint.model.config, checkpoint.model.positions)
+    left = []
+    for padding in (0, 1, 3):
+        with torch.no_grad():
+            maps = checkpoint.model(F.pad(src[:, :words], (0, padding)), tgt, probe=probe).attention
+        assert maps is not None
+        left.append(float(torch.stack(maps.cross)[..., :words].sum(dim=-1).mean()))
+    assert left[0] == pytest.approx(1)
+    assert left[0] > left[1] + 0.03 > left[2] + 0.06
+
+
+def test_unscaled_scores_vary_with_the_width_and_leave_the_softmax_no_gradient() -> None:
+    for width in (16, 64, 512):
+        q, k = torch.randn(2, 2000, width)
+        scores = (q * k).sum(dim=-1)
+        assert scores.std().item() == pytest.approx(math.sqrt(width), rel=0.1)
+
+    def gradient(width: int, divisor: float) -> float:
+        """The usual size of the softmax's derivatives at scores of that width."""
+        scores = (torch.randn(500, 10, width) @ torch.randn(500, width, 1) / divisor).squeeze(-1)  # (500, 10)
+        weights = scores.softmax(dim=-1)
+        return float((weights * (1 - weights)).amax(dim=-1).median())
+
+    scaled, unscaled = (
+        [gradient(width, divisor(width)) for width in (16, 512)] for divisor in (math.sqrt, lambda _: 1)
+    )
+    assert scaled == pytest.approx([scaled[0]] * 2, rel=0.2)
+    assert unscaled[1] < 0.01 < unscaled[0] < scaled[0]  # the wider a head, the worse
+
+
+def test_weights_after_dropout_sum_to_one_only_on_average() -> None:
+    weights = torch.full((20_000, 4), 0.25)
+    sums = F.dropout(weights, 0.1).sum(dim=-1)
+    assert sums.mean().item() == pytest.approx(1, abs=0.01)
+    assert (sums - 1).abs().min() > 0.05
+
+
+def test_the_mean_of_the_heads_can_be_a_pattern_that_no_head_has(classroom: Translator) -> None:
+    farthest = 0.0  # total variation between a row of the mean and that of the nearest head
+    for weights in (m.weights for m in classroom.translate(COLD_BEER).attention.cross):
+        difference = np.abs(weights - weights.mean(axis=0)).sum(axis=-1) / 2  # (H, T)
+        farthest = max(farthest, float(difference.min(axis=0).max()))
+    assert farthest > 0.2
+
+
+def test_an_optimiser_never_hears_of_a_layer_made_in_forward() -> None:
+    class Tutorial(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return nn.Linear(4, 9)(self.hidden(x))
+
+    assert [name for name, _ in Tutorial().named_parameters()] == ["hidden.weight", "hidden.bias"]
+    assert set(Tutorial().state_dict()) == {"hidden.weight", "hidden.bias"}
+    assert len(TOY.tgt_vocab) == 9
+    assert f"ln 9 = {math.log(9):.3f}" in ENGLISH["bugs.output_in_forward.symptom"]
+
+
+# ---- the lesson ----
+
+
+def test_a_layer_may_add_more_than_was_there(classroom: Translator) -> None:
+    """So no text may say that it changes the stream only a little."""
+    recorder = Recorder(lambda name: name in ("encoder.1.residual2", "encoder.1.feed_forward.output"))
+    classroom.translate(DOG, probe=recorder)
+    stream, added = (recorder.values[name][0].norm(dim=-1) for name in sorted(recorder.values, reverse=True))
+    assert (added > stream).any()
+    texts = [ENGLISH[key] for key in ("lesson.residual.text", "lesson.residual.text_first")]
+    assert all("edits the vector" in text and "a little" not in text for text in texts)
+
+
+def test_many_heads_cost_about_as_much_as_one() -> None:
+    counts = {sum(p.numel() for p in small(n_heads=heads).parameters()) for heads in (1, 2, 4)}
+    assert len(counts) == 1
+
+
+@pytest.mark.parametrize("name", ["toy", "classroom"])
+def test_most_of_an_encoder_layer_s_weights_are_in_its_feed_forward_network(name: str) -> None:
+    layer = Translator.load(name, device="cpu").checkpoint.model.encoder.layers[0]
+    counts = {part: p.numel() for part, p in layer.named_parameters()}
+    network = sum(count for part, count in counts.items() if part.startswith("linear"))
+    assert network > sum(counts.values()) / 2
+
+
+def test_near_positions_have_similar_patterns_and_late_dimensions_hardly_change() -> None:
+    encoding = sinusoidal_positions(40, 64)
+    cosine = F.cosine_similarity(encoding[:1], encoding, dim=-1)
+    assert cosine[1] > cosine[5:].max()
+    change = (encoding[1:10] - encoding[:1]).abs().amax(dim=0)  # over a sentence of ten words
+    assert change[:2].min() > 0.9
+    assert change[-2:].max() < 0.002
+
+
+@pytest.mark.parametrize("name", ["toy", "classroom"])
+def test_positions_would_drown_embeddings_that_are_not_scaled(name: str) -> None:
+    model = Translator.load(name, device="cpu").checkpoint.model
+    length = model.src_embedding.weight.norm(dim=-1).median()
+    assert length < 0.5 * model.positions[:10].norm(dim=-1).min() < 0.5 * math.sqrt(model.config.d_model) * length
+
+
+def test_without_positions_only_the_causal_mask_tells_an_order() -> None:
+    model = small(positional_encoding=False)
+    one, two = torch.tensor([[1, 2, 3]]), torch.tensor([[3, 1, 2]])
+    tgt = torch.tensor([[1, 4, 5, 6]])
+    with torch.no_grad():
+        torch.testing.assert_close(model(one, tgt).logits, model(two, tgt).logits)
+        turned = torch.tensor([[1, 5, 4, 6]])  # the same words up to the last
+        same = model(one, tgt).logits[0, -1] - model(one, turned).logits[0, -1]
+        everything = torch.ones(4, 4, dtype=torch.bool)
+        bag = [model(one, each, tgt_mask=everything).logits[0, -1] for each in (tgt, turned)]
+    assert same.abs().max() > 1e-3
+    torch.testing.assert_close(*bag)
+
+
+# ---- training ----
+
+
+def test_the_peak_of_the_warm_up_depends_on_its_steps_and_on_the_width() -> None:
+    for steps, width in ((40, 64), (400, 64), (400, 512)):
+        config = TrainingConfig(steps=4000, schedule="warmup", warmup_steps=steps)
+        rates = [config.rate(step, width) for step in range(1, 4000)]
+        assert rates.index(max(rates)) + 1 == steps
+        assert max(rates) == pytest.approx((width * steps) ** -0.5)
+
+
+def test_label_smoothing_keeps_the_loss_above_zero() -> None:
+    target = torch.tensor([2])
+    smoothed = [F.cross_entropy(torch.eye(9)[[2]] * sure, target, label_smoothing=0.1) for sure in (1, 3, 5, 9, 30)]
+    assert min(smoothed) > 0.4
+    assert F.cross_entropy(torch.eye(9)[[2]] * 30, target) < 1e-6
+
+
+# ---- alignment, and what the models are ----
+
+
+def test_no_head_can_find_both_links_of_a_word_that_has_two() -> None:
+    pairs = next(iter(CORPORA["classroom"].held_out.values()))()
+    sure = [links for pair in pairs for links in pair.gold.sure if links]
+    two, drawn = sum(len(links) == 2 for links in sure), sum(len(pair.gold.aligned_words()) for pair in pairs)
+    assert (two, drawn, max(map(len, sure))) == (148, 7718, 2)
+    best = 1 - (len(sure) + drawn) / (drawn + sum(map(len, sure)))  # one link a word, each of them right
+    assert round(best, 4) == 0.0096
+    assert "can only be half found" in ENGLISH["heads.about"]
+
+
+def test_an_example_says_what_its_words_become() -> None:
+    example = next(each for each in CORPORA["classroom"].examples if each.name == "one_to_many")
+    assert "would like" in Translator.load("classroom", device="cpu").translate(example.sentence).text
+    assert "would like" in ENGLISH["example.one_to_many.shows"]
+
+
+def test_the_readme_s_figures_of_the_toy(toy: Translator) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    run = toy.translate(BEER)
+    step, key = run.output.index("beer"), run.source.index("bier")
+    there = np.stack([m.weights[:, step, key] for m in run.attention.cross])
+    largest, median = re.findall(r"puts (0\.\d\d)", " ".join(readme.split()))
+    assert (f"{there.max():.2f}", f"{np.median(there):.2f}") == (largest, median)
+
+
+def test_most_heads_of_the_classroom_model_can_be_silenced_without_changing_a_word(classroom: Translator) -> None:
+    run = classroom.translate(COLD_BEER)
+    silenced = ablate_cross_attention(classroom, run)
+    same = [each for each in silenced if each.text == run.text]
+    assert len(same) > len(silenced) / 2
