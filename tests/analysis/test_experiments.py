@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from transformer import Translation, Translator, Vocabulary
+from transformer import Transformer, Translation, Translator, Vocabulary, greedy_batch
 from transformer.analysis import AblationSweep, HeadAblation, ablate_cross_attention, ablate_every_head, compare
 from transformer.analysis import head_ablation as heads
 from transformer.analysis.head_ablation import SLACK
@@ -278,10 +278,12 @@ def test_what_decoding_keeps_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> 
     translator = long_winded()
     run = translator.translate(LONG)
     asked: list[int] = []
-    decode = heads.greedy_batch
-    monkeypatch.setattr(
-        heads, "greedy_batch", lambda model, src, *more: asked.append(len(src)) or decode(model, src, *more)
-    )
+
+    def decode(model: Transformer, src: Tensor, *more: Any) -> list[list[int]]:
+        asked.append(len(src))
+        return greedy_batch(model, src, *more)
+
+    monkeypatch.setattr(heads, "greedy_batch", decode)
     for rows in (8, 3):  # of the 8 heads
         monkeypatch.setattr(heads, "MAX_CACHE", rows * 4 * 2 * 35 * 16)  # layers, words, numbers of each
         ablate_cross_attention(translator, run)

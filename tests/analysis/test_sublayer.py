@@ -225,7 +225,7 @@ def test_without_its_residual_a_sublayer_is_alone_and_its_norm_reads_what_it_did
     translator = babbler_of(**CASES[special])
     stack, _, n, last = SUBLAYERS[kind]
     for sublayer, part in ((n, ""), (last, "ff_")):
-        change = Interventions((DropResidual(stack, 0, sublayer),))  # type: ignore[arg-type]
+        change = Interventions((DropResidual(stack, 0, sublayer),))
         seen = inspect_sublayer(translator, translator.translate("wort3 wort1", interventions=change), kind, 0)
         value = {name: getattr(seen, part + name) for name in ("residual", "sum", "output", "norm_input", "norm")}
         assert not value["residual"].any()

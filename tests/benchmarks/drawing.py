@@ -99,7 +99,7 @@ def of_words(count: int) -> tuple[Translation, Checkpoint]:
     of a trained one."""
     source = Vocabulary((PAD, *(f"wort{n}" for n in range(count))))
     target = Vocabulary((PAD, START, END, *(f"word{n}" for n in range(count))))
-    sizes = {"d_model": 64, "n_heads": 8, "d_ff": 256, "num_encoder_layers": 6, "num_decoder_layers": 6}
+    sizes: dict[str, Any] = {"d_model": 64, "n_heads": 8, "d_ff": 256, "num_encoder_layers": 6, "num_decoder_layers": 6}
     config = TransformerConfig(src_vocab_size=len(source), tgt_vocab_size=len(target), max_len=count, **sizes)
     model: Transformer = seeded_model(config, 0).eval()
     with torch.no_grad():
@@ -243,7 +243,7 @@ def switches(ours: Page, theirs: Page, name: str, run: Translation) -> list[Rati
     return rows
 
 
-def shown_in_page(browser: Browser, url: str, payload: dict[str, Any]) -> Page:
+def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
     """The whole page, opened on Attention, with this run in it."""
     page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
     page.goto(f"{url}?tab=attention")
@@ -280,7 +280,7 @@ def importing() -> float:
     done = "import torch, gradio, os; os.write(1, b'.')"
     begin = time.perf_counter()
     with subprocess.Popen([sys.executable, "-c", done], cwd=ROOT, stdout=subprocess.PIPE) as process:
-        said = process.stdout.read(1)  # type: ignore[union-attr]
+        said = process.stdout.read(1)
         took = 1000 * (time.perf_counter() - begin)
     if said != b".":
         raise RuntimeError("torch and gradio cannot be imported")

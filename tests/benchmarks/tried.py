@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from transformer.storage.checkpoint import load_checkpoint
-from transformer.training import main as train
+from transformer.training.__main__ import main as train
 from transformer.training.evaluation import score_held_out
 
 VARIATIONS = (  # what is changed against the shipped command

@@ -262,7 +262,8 @@ def test_a_beam_that_holds_everything_finds_what_brute_force_finds(seed: int, al
 
 def narrow(model: Transformer, longest: int, width: int, alpha: float) -> list[int]:
     """Beam search as the textbook says it, one full pass a hypothesis."""
-    live, finished = [(0.0, [6])], []
+    live: list[tuple[float, list[int]]] = [(0.0, [6])]
+    finished: list[tuple[float, list[int]]] = []
     for _ in range(longest):
         found = []
         for log, ids in live:
@@ -348,9 +349,9 @@ def test_a_beam_that_never_ends_is_cut_off() -> None:
 @pytest.mark.parametrize(
     "arguments", [(TOY_SRC, 6, 7, 0, 1), (TOY_SRC, 6, 7, 1, 0), (torch.ones(2, 3).long(), 6, 7, 1, 1)]
 )
-def test_what_no_beam_can_do_is_refused(arguments: Any) -> None:
+def test_what_no_beam_can_do_is_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match=r"max_steps|width|2 sentences"):
-        beam_search(sharp(0), *arguments, 0.6)
+        beam_search(sharp(0), *(*arguments, 0.6))
 
 
 def test_searching_leaves_the_model_as_it_was() -> None:
@@ -384,7 +385,8 @@ def test_the_same_seed_says_the_same() -> None:
 def test_sentences_are_drawn_as_often_as_they_are_likely(limits: Any) -> None:
     """Pearson's chi-square over all sentences of two words; a wrong distribution misses the bound by far."""
     model, many = network(1, **WORDS), 1500
-    said, sampling, exact = draws(model, many, 2, **limits), Sampling(**limits), {}
+    said, sampling = draws(model, many, 2, **limits), Sampling(**limits)
+    exact: dict[tuple[int, ...], float] = {}
     with torch.no_grad():
         first = sampling.distribution(model(TOY_SRC, torch.tensor([[6]])).logits[0, -1].softmax(-1)).tolist()
         for word, p in enumerate(first):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -29,7 +30,7 @@ def events_of(name: str) -> list[Event]:
 def test_every_step_is_told_once_and_then_the_symptom(name: str) -> None:
     *told, symptom = events_of(name)
     assert {each["event"] for each in told} == {"progress"}
-    points = {"wrong": [], "right": []}
+    points: dict[str, list[Any]] = {"wrong": [], "right": []}
     for each in told:
         assert each.keys() == {"event", "side", "steps", "points"}
         assert each["steps"] == 60
@@ -63,10 +64,10 @@ def test_it_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_map_is_sent_row_by_row(toy: Translator) -> None:
-    found = MISTAKES["cross_padding"]
-    symptom = found.run(toy, "ich möchte ein Bier")  # type: ignore[call-arg]
-    sent = json.loads(json.dumps(for_page(symptom)))["wrong"]["attention"]  # type: ignore[arg-type]
-    seen = symptom.wrong.attention  # type: ignore[union-attr]
+    found: Any = MISTAKES["cross_padding"]
+    symptom = found.run(toy, "ich möchte ein Bier")
+    sent = json.loads(json.dumps(for_page(symptom)))["wrong"]["attention"]
+    seen = symptom.wrong.attention
     assert sent["weights"] == seen.weights.ravel().tolist()
     assert (sent["kind"], sent["layer"], sent["heads"]) == ("cross", seen.layer, 8)
     assert (sent["queries"], sent["keys"]) == (list(seen.query_tokens), list(seen.key_tokens))

@@ -18,8 +18,9 @@ from transformer.data.vocabulary import SentenceError
 from transformer.live import plan as module
 from transformer.live.job import Job
 from transformer.live.limits import Limits, variable
-from transformer.live.plan import CORPUS_NAMES, DEFAULTS, PAPER, REAL, SCHEDULES, SWITCHES, WHOLE, Plan, Problem, plan
+from transformer.live.plan import DEFAULTS, PAPER, REAL, SCHEDULES, SWITCHES, WHOLE, Plan, Problem, plan
 from transformer.network.config import validate_field_types
+from transformer.storage.portable import CORPUS_NAMES
 from transformer.training import TrainingConfig
 
 from ..models import json_values
@@ -220,7 +221,9 @@ def test_a_reference_is_known_however_the_sentence_is_typed() -> None:
 @pytest.mark.parametrize("target", ["today a word that it has not: xyzzy", " ".join(["today"] * 20)])
 def test_a_reference_that_the_model_could_not_say_is_none(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = module._shipped("classroom", False)
-    said = replace(corpus.find("heute habe ich ein kaltes bier getrunken"), target=target)
+    found = corpus.find("heute habe ich ein kaltes bier getrunken")
+    assert found
+    said = replace(found, target=target)
     other = replace(corpus, find=lambda source: said)
     assert job(question("classroom")).reference is not None
     monkeypatch.setattr(module, "_shipped", lambda name, tied: other)
@@ -358,6 +361,7 @@ def test_heads_share_the_dimensions_evenly() -> None:
 
 def test_a_network_above_the_limit_is_told_the_limit_and_who_can_raise_it() -> None:
     size = plan(question(), LIMITS).parameters
+    assert size
     assert job(question(), Limits(parameters=size))
     found = problem(question(), Limits(parameters=size - 1))
     assert found.field == "d_model"
@@ -367,7 +371,7 @@ def test_a_network_above_the_limit_is_told_the_limit_and_who_can_raise_it() -> N
 
 def test_a_training_above_the_limit_is_told_the_limit_and_who_can_raise_it() -> None:
     asked = question(steps=5000)
-    seconds = math.ceil(plan(asked, LIMITS).seconds)
+    seconds = math.ceil(plan(asked, LIMITS).seconds or 0)
     assert job(asked, Limits(seconds=seconds)).seconds == seconds
     found = problem(asked, Limits(seconds=seconds - 1))
     assert found.field == "steps"
@@ -394,7 +398,7 @@ def test_the_largest_network_that_can_be_asked_for_is_measured_and_refused() -> 
     most = {field: ends[1] for field, ends in WHOLE.items()}
     found = plan(question(**most), LIMITS)
     assert sorted(fields(found)) == ["batch_size", "batch_size", "d_model", "n_heads", "steps"]
-    assert all(math.isfinite(value) for value in (found.parameters, found.bytes, found.seconds))
+    assert all(math.isfinite(value or math.nan) for value in (found.parameters, found.bytes, found.seconds))
 
 
 SENTENCE = " ".join(f"w{i}" for i in range(60))  # as long as a visitor's own may be

@@ -159,8 +159,9 @@ def test_frames_stand_close_in_the_beginning_and_apart_later() -> None:
 
 def test_large_maps_have_few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     first = recorder(CHECKPOINT).first
+    assert first.forced
     weights = sum(
-        m.weights.size for run in (first.free, first.forced) for kind in KINDS for m in run.attention.of(kind)
+        int(m.weights.size) for run in (first.free, first.forced) for kind in KINDS for m in run.attention.of(kind)
     )
     for most, frames in ((10 * weights, 10), (10 * weights - 1, 9), (2 * weights, 2), (weights, 2), (1, 2)):
         monkeypatch.setattr(film, "MAX_WEIGHTS", most)

@@ -30,7 +30,7 @@ from transformer.training import Progress, TrainingConfig, evaluate, measure, ou
 
 from . import test_plan
 
-TINY = {"d_model": 8, "n_heads": 2, "layers": 1, "d_ff": 16, "dropout": 0.2}
+TINY: dict[str, Any] = {"d_model": 8, "n_heads": 2, "layers": 1, "d_ff": 16, "dropout": 0.2}
 TINY |= {"steps": 8, "batch_size": 2, "schedule": "constant", "learning_rate": 0.01, "seed": 7}
 ONCE, LATER = 1e9, -1.0  # shares: every frame that is due is taken at once, or from a copy in the end
 
@@ -467,7 +467,7 @@ def test_a_full_disk_is_told_and_nothing_half_is_kept(file: Path, monkeypatch: p
 
 
 def test_half_a_stream_leaves_nothing_behind(file: Path) -> None:
-    events = live(job(), file)
+    events: Any = live(job(), file)
     assert next(events)["event"] == "started"
     assert next(events)["event"] == "snapshot"
     events.close()

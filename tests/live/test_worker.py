@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def _on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def process() -> Iterator[Process]:
     command = [sys.executable, "-m", "transformer.live.worker"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, encoding="utf-8", **pipes) as process:
         try:
             yield process
@@ -59,6 +60,7 @@ def begin(process: Process, job: Job, file: Path) -> None:
 
 def rest(process: Process) -> list[Event]:
     """All events up to its end, which is a good one."""
+    assert process.stdout
     events = events_of(process.stdout)
     assert (process.wait(GENEROUS), process.stderr.read()) == (0, "")
     return events

@@ -39,7 +39,8 @@ def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
         pairs = [(p.source, p.target) for p in sample("", file.size)]
         data, vocabularies = file if name.startswith("file") else file.encode(pairs), (file.src_vocab, file.tgt_vocab)
         sizes = SIZES
-    model = seeded_model(TransformerConfig(*map(len, vocabularies), **sizes, dropout=0.0), 0)
+    source, target = vocabularies
+    model = seeded_model(TransformerConfig(len(source), len(target), **sizes, dropout=0.0), 0)
     read: list[list[list[int]]] = []
 
     def watch(network: Transformer, ids: tuple[torch.Tensor, ...]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Translation, Translator
+from transformer import Transformer, Translation, Translator
 from transformer.data import CORPORA
 from transformer.data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
 from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, sample
@@ -133,7 +133,7 @@ def test_the_model_stays_in_its_mode(toy: Translator) -> None:
     assert all(module.training for module in checkpoint.model.modules())
 
 
-def network_like(checkpoint: Checkpoint) -> object:
+def network_like(checkpoint: Checkpoint) -> Transformer:
     """An untrained network of a checkpoint's vocabularies, with much dropout."""
     return network(src_vocab_size=len(checkpoint.src_vocab), tgt_vocab_size=len(checkpoint.tgt_vocab), dropout=0.5)
 
