@@ -86,6 +86,14 @@ def request_queue(checkpoint: object = None) -> RequestQueue:
     return _queues()[is_own_model(checkpoint)]
 
 
+def counts() -> dict[str, int]:
+    """Of both queues together."""
+    return {
+        "working": sum(queue.working for queue in _queues()),
+        "waiting": sum(queue.waiting for queue in _queues()),
+    }
+
+
 _turn: ContextVar[ExitStack | None] = ContextVar("turn", default=None)  # what this request holds; closing it releases
 
 

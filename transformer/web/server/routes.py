@@ -33,10 +33,9 @@ from ...messages import Message
 from ...storage.portable import PortableError, file_too_large, load_portable, max_file_bytes
 from .. import schema
 from ..api.models import about, translator
-from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_name, model_store
+from ..sessions.model_store import ModelStoreFullError, file_name, model_store
 from ..sessions.training_queue import BusyError, Event, training_queue
-from . import access_log
-from .request_queue import request_queue
+from . import access_log, request_queue
 
 MAX_UPLOADS = 2  # at a time: each is up to 208 MB on the disk, and then in memory
 UPLOAD_SECONDS = 300  # for a file to arrive
@@ -129,14 +128,13 @@ async def delete(request: Request) -> Response:
 
 async def health(_: Request) -> Response:
     """Cheap enough for a load balancer that asks every second."""
-    queues = request_queue(), request_queue(OWN_MODEL_PREFIX)
     return JSONResponse(
         {
             "status": "ok",
             "device": str(translator("toy").device),  # which was loaded with the page
             "checkpoints": available_checkpoints(),
             "training": training_queue().counts(),
-            "line": {"working": sum(q.working for q in queues), "waiting": sum(q.waiting for q in queues)},
+            "line": request_queue.counts(),
         }
     )
 
