@@ -179,6 +179,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_sweep_is_a_slow_loop_over_heads_and_sentences(name: str, request: pytest.FixtureRequest) -> None:
     translator = request.getfixturevalue("babbler" if name == "bare" else name)
@@ -255,6 +256,7 @@ LARGE: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", LARGE.values(), ids=LARGE)
 def test_no_tensor_of_a_sweep_is_larger_than_is_allowed(
     fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -290,6 +292,7 @@ def test_what_decoding_keeps_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> 
     assert asked == [8, 3, 3, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 3, 5])
 def test_heads_in_several_batches_are_worth_what_they_are_in_one(
     rows: int, toy: Translator, babbler: Translator, monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,7 @@ def agrees_with_full_passes(model: Transformer, src: Tensor, start: int, steps: 
         assert step.probability == float(step.distribution[step.token])
 
 
+@pytest.mark.slow
 @given(
     source=st.lists(st.integers(0, SIZES["src_vocab_size"] - 1), min_size=1, max_size=6),
     seed=st.integers(0, 99),
@@ -111,6 +112,7 @@ def test_forcing_the_end_ends_it_and_the_limit_stays(forced: list[int], steps: i
     assert said == forced[:steps]
 
 
+@pytest.mark.slow
 @given(pairs=sentence_pairs(), seed=st.integers(0, 99))
 def test_a_batch_says_what_each_sentence_says_alone(pairs: list[tuple[list[int], list[int]]], seed: int) -> None:
     model, sources = network(seed), [source for source, _ in pairs]

@@ -65,6 +65,7 @@ def test_without_its_mask_cross_attention_looks_at_padding(case: Case) -> None:
     assert found.right.text == case[1].translate(case[0]).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["no_eval", "after_dropout"])
 def test_dropout_is_the_same_for_all_who_ask_at_once(name: str, case: Case) -> None:
     with ThreadPoolExecutor(4) as visitors:
@@ -72,6 +73,7 @@ def test_dropout_is_the_same_for_all_who_ask_at_once(name: str, case: Case) -> N
     assert len({(side.text, *side.numbers.values()) for side in found}) == 1
 
 
+@pytest.mark.slow
 def test_dropout_is_the_same_while_models_are_loaded(case: Case) -> None:
     """Each draws the weights that it begins with."""
     alone = symptom("no_eval", case).wrong
@@ -215,6 +217,7 @@ def test_mistakes_that_a_model_hides_are_shown_on_one_that_does_not(classroom: T
 # In training
 
 
+@pytest.mark.slow
 def test_without_the_causal_mask_the_loss_is_lower_and_the_translations_are_wrong() -> None:
     _, found = learned("causal_mask")
     right, wrong = found.right, found.wrong
@@ -227,6 +230,7 @@ def test_without_the_causal_mask_the_loss_is_lower_and_the_translations_are_wron
     assert right.text == found.wanted != wrong.text
 
 
+@pytest.mark.slow
 def test_xavier_makes_every_head_uniform_and_the_translation_is_right_all_the_same() -> None:
     _, found = learned("rank_collapse")
     assert found.wrong.numbers["largest_weight"] == pytest.approx(0.25, abs=0.01)  # of four words
@@ -240,6 +244,7 @@ def test_xavier_makes_every_head_uniform_and_the_translation_is_right_all_the_sa
     assert right.weights[found.head].max() == pytest.approx(found.right.numbers["largest_weight"])
 
 
+@pytest.mark.slow
 def test_an_output_layer_made_in_forward_learns_nothing() -> None:
     _, found = learned("output_in_forward")
     assert found.right.numbers["loss"] < 0.05
@@ -250,6 +255,7 @@ def test_an_output_layer_made_in_forward_learns_nothing() -> None:
     assert found.right.text == f"{found.wanted} | {found.wanted}"
 
 
+@pytest.mark.slow
 def test_fed_with_the_answer_a_half_trained_model_looks_better_than_it_is() -> None:
     _, found = learned("teacher_forced_test")
     assert found.wrong.numbers["words_right"] > found.right.numbers["words_right"] + 0.05
@@ -260,6 +266,7 @@ def test_fed_with_the_answer_a_half_trained_model_looks_better_than_it_is() -> N
     assert words(found.right.text) + 1 < words(found.wrong.text) == len(found.wanted.split()) - 1  # one slip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", OF_LEARNING, ids=lambda mistake: mistake.name)
 def test_a_mistake_of_training_tells_every_step(mistake: TrainingMistake) -> None:
     steps, found = learned(mistake.name)
@@ -276,6 +283,7 @@ def test_a_mistake_of_training_tells_every_step(mistake: TrainingMistake) -> Non
     assert found.wanted
 
 
+@pytest.mark.slow
 def test_what_is_trained_for_a_mistake_is_the_same_again() -> None:
     assert learned.__wrapped__("rank_collapse") == learned("rank_collapse")
 
@@ -283,6 +291,7 @@ def test_what_is_trained_for_a_mistake_is_the_same_again() -> None:
 # All of them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_the_page_has_words_for_every_number(name: str, toy: Translator) -> None:
     mistake = MISTAKES[name]
