@@ -145,7 +145,7 @@ function textPlaces(view) {
   };
 }
 
-/** @param {number[][]} shapes */
+/** @param {(number | string)[][]} shapes */
 export const shapeChain = (...shapes) => shapes.map((each) => `(${each.join(", ")})`).join(" → ");
 
 /** @param {Stage} stage @param {Sublayer} data */

@@ -8,11 +8,15 @@ import { pageAddress } from "../core/address.js";
 import { isSilenced } from "../core/changes.js";
 import { h, svg, word } from "../core/dom.js";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../core/i18n.js";
+import { rowHeading, table } from "../core/parts.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
-import { argmax, attentionRow, SIDES, state } from "../core/state.js";
+import { argmax, attentionRow, KINDS, SIDES, state } from "../core/state.js";
 import { shapeTable } from "../tabs/inside.js";
 import { describeChange } from "./describe-change.js";
 import { checksTable } from "./self-checks.js";
+
+/** @import { Provenance } from "#schema" */
+/** @import { Child, Kind, Run, Server, Step } from "../core/types.d.ts" */
 
 const WIDTH = 680; // px: what A4 holds between its margins
 
@@ -35,78 +39,38 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0;
 @media (width < 480px) { .heads { grid-template-columns: repeat(4, 1fr); } }
 `;
 
-/** The file's text. */
+/** The file's text. @param {Server} server */
 export async function handout(server) {
-  const { run, baseline, kind, layer, head, query } = state;
-  const [facts, data, shapes, checks] = await Promise.all([
-    askAboutRun("provenance", server),
-    fetchSublayer(server, kind, layer),
-    askAboutRun("shapes", server),
-    askAboutRun("checks", server),
-  ]);
+  const { run } = state;
+  const [facts, shapes, checks] = await Promise.all(
+    ["provenance", "shapes", "checks"].map((name) => askAboutRun(name, server)),
+  );
   const ended = new AbortController();
-  const worked = [];
-  const look = {
-    run,
-    data,
-    kind,
-    layer,
-    head,
-    query,
-    server,
-    signal: ended.signal,
-    tell: (title, body) => worked.push(h("h4", {}, title), ...body),
-  };
-  const weights = data.at("weights", head, query);
-  await explainCell(look, "weight", argmax(weights));
-  await explainCell(look, "head_output", 0);
-  await explainCell(look, "output", 0);
-
-  const body = [
-    h(
-      "h1",
-      {},
-      word(run.sentence, "source"),
-      " → ",
-      word(run.output.filter((token) => token !== "E").join(" "), "target"),
-    ),
-    h("p", {}, t("handout.about")),
-    ...(run.changes.length
-      ? [
-          h(
-            "p",
-            {},
-            h("b", {}, t("changed"), ": "),
-            formatList(run.changes.map((one) => describeChange(one, baseline))),
-          ),
-          h("p", {}, nodes("changed.whole", { said: word(baseline.output.join(" "), "target") })),
-        ]
-      : []),
-    facing(
-      Object.entries({
-        ...provenance(facts),
-        [t("handout.link")]: facts.trained ? t("handout.link_own", { link: pageAddress(false) }) : pageAddress(false),
-      }),
-    ),
+  const content = [
+    openingSection(),
+    factsTable(facts),
     h("h2", {}, t("handout.steps")),
-    steps(run, layer),
-    ...Object.keys(SIDES).flatMap((each) => maps(each)),
-    h("h2", {}, t("handout.worked", { layer: layer + 1, head: head + 1, kind: t(`kind.${kind}`) })),
-    ...STAGES.map((name) => stageSection(name, look)),
-    h("h3", {}, t("inside.arithmetic")),
-    ...worked,
+    stepTable(run),
+    KINDS.map(mapSection),
+    await workedHead(server, ended.signal),
     h("h2", {}, t("checks.title")),
     checksTable(checks.checks),
     h("h2", {}, t("shapes.title")),
-    ...shapeTable(shapes).slice(1),
+    shapeTable(shapes.rows).slice(1),
   ];
-  const sheet = h("div", { class: "view sheet", style: `width: ${WIDTH}px`, "aria-hidden": "true" }, body);
-  document.querySelector(".gradio-container").append(sheet);
-  await drawn(); // pictures that grow with their place draw themselves when they have one
-  const html = still(sheet);
+  const sheet = h("div", { class: "view sheet", style: `width: ${WIDTH}px`, "aria-hidden": "true" }, content);
+  document.querySelector(".gradio-container")?.append(sheet);
+  await twoFrames(); // pictures as wide as their place draw themselves when they have one
+  const copy = staticCopy(sheet);
   ended.abort();
   sheet.remove();
-  const title = `${run.sentence} → ${run.output.join(" ")}`;
+  return htmlFile(`${run.sentence} → ${run.output.join(" ")}`, copy);
+}
+
+const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
+/** @param {string} title @param {Node[]} content */
+function htmlFile(title, content) {
   const page = h(
     "html",
     { lang: language },
@@ -118,117 +82,147 @@ export async function handout(server) {
       h("title", {}, title),
       h("style", {}, STYLE),
     ),
-    h("body", {}),
+    h("body", {}, content),
   );
-  page.querySelector("body").append(...html);
   return `<!doctype html>\n${page.outerHTML}\n`;
 }
 
-const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-
-/** A copy without buttons and scripts of the page, in the colours of paper. */
-function still(sheet) {
-  const dark = document.body.classList.contains("dark");
-  document.body.classList.remove("dark"); // until the end of this function: nobody sees it
-  const copy = sheet.cloneNode(true);
-  const pictures = [sheet, copy].map((root) =>
-    [...root.querySelectorAll("svg")].filter((each) => !each.parentElement.closest("svg")),
+/** A copy without the page's buttons and scripts, in the colours of paper. @param {HTMLElement} sheet */
+function staticCopy(sheet) {
+  const isDark = document.body.classList.contains("dark");
+  document.body.classList.remove("dark"); // until the end of this function: no frame is drawn meanwhile
+  const copy = /** @type {HTMLElement} */ (sheet.cloneNode(true));
+  const [pictures, copies] = [sheet, copy].map((root) =>
+    [...root.querySelectorAll("svg")].filter((each) => !each.parentElement?.closest("svg")),
   );
-  pictures[0].forEach((picture, i) => pictures[1][i].replaceWith(painted(picture)));
-  const hatch = painted(document.querySelector("#hatch"));
-  document.body.classList.toggle("dark", dark);
-  copy.querySelectorAll(".saves").forEach((each) => each.remove());
-  copy.querySelectorAll("button").forEach((each) => each.replaceWith(...each.childNodes));
-  copy.querySelectorAll("[tabindex]").forEach((each) => each.removeAttribute("tabindex"));
+  pictures.forEach((picture, i) => {
+    copies[i].replaceWith(painted(picture));
+  });
+  const hatch = painted(/** @type {SVGElement} */ (document.querySelector("#hatch")));
+  document.body.classList.toggle("dark", isDark);
+  for (const each of copy.querySelectorAll(".saves")) each.remove();
+  for (const each of copy.querySelectorAll("button")) each.replaceWith(...each.childNodes);
+  for (const each of copy.querySelectorAll("[tabindex]")) each.removeAttribute("tabindex");
   return [svg("svg", { width: 0, height: 0, style: "position: absolute" }, hatch), ...copy.childNodes];
 }
 
-const facing = (pairs) =>
-  h(
+/** The sentence, its translation, and what was changed in the run. */
+function openingSection() {
+  const { run, baseline } = state;
+  const output = run.output.filter((token) => token !== "E").join(" ");
+  const changes = baseline && [
+    h("p", {}, h("b", {}, t("changed"), ": "), formatList(run.changes.map((each) => describeChange(each, baseline)))),
+    h("p", {}, nodes("changed.whole", { said: word(baseline.output.join(" "), "target") })),
+  ];
+  return [
+    h("h1", {}, word(run.sentence, "source"), " → ", word(output, "target")),
+    h("p", {}, t("handout.about")),
+    changes,
+  ];
+}
+
+/** Where the run comes from. @param {Provenance} facts */
+function factsTable({ checkpoint, seed, command, trained, weights, device, versions }) {
+  const address = pageAddress(false);
+  const versionList = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const training = trained && t("handout.trained", { pairs: trained.pairs, steps: trained.steps ?? "–" });
+  /** @type {[string, Child][]} */
+  const rows = [
+    ["handout.checkpoint", t("handout.checkpoint_of", { checkpoint, weights })],
+    ["handout.seed", seed ?? "–"],
+    ["handout.command", training ?? command ?? "–"],
+    ["handout.device", device],
+    ["handout.versions", versionList.join(", ")],
+    ["handout.link", trained ? t("handout.link_own", { link: address }) : address],
+  ];
+  if (trained) rows.splice(3, 0, ["train.settings", formatList(Object.entries(trained.settings).map(describeSetting))]);
+  return h(
     "table",
     { class: "facts" },
     h(
       "tbody",
       {},
-      pairs.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))),
+      rows.map(([key, value]) => h("tr", {}, rowHeading(t(key)), h("td", {}, value))),
     ),
   );
-
-const provenance = ({ checkpoint, seed, command, trained, weights, device, versions }) => ({
-  [t("handout.checkpoint")]: t("handout.checkpoint_of", { checkpoint, weights }),
-  [t("handout.seed")]: seed ?? "–",
-  [t("handout.command")]: trained
-    ? t("handout.trained", { pairs: trained.pairs, steps: trained.steps ?? "–" })
-    : (command ?? "–"),
-  ...(trained ? { [t("train.settings")]: formatList(Object.entries(trained.settings).map(setting)).join("") } : {}),
-  [t("handout.device")]: device,
-  [t("handout.versions")]: Object.entries(versions)
-    .map(([name, version]) => `${name} ${version}`)
-    .join(", "),
-});
-
-/** A setting as Train calls it. */
-function setting([name, value]) {
-  const choice =
-    typeof value === "boolean" ? (name === "norm_first" ? (value ? "before" : "after") : value ? "on" : "off") : value;
-  return t("handout.setting", {
-    name: t(`train.set.${name}`),
-    value: hasText(`train.choice.${choice}`) ? t(`train.choice.${choice}`) : String(value),
-  });
 }
 
-function steps(run, layer) {
-  const cross = Math.min(layer, run.attention.cross.layers - 1);
-  const looked = t(run.attention.cross.heads > 1 ? "handout.step.looks" : "handout.step.looks_alone", {
-    layer: cross + 1,
-  });
-  const heading = [...["step", "reads", "says", "next"].map((name) => t(`handout.step.${name}`)), looked].map((name) =>
-    h("th", { scope: "col" }, name),
-  );
-  const rows = run.steps.map(({ token, probability, candidates }, step) => {
-    const looks = attentionRow("cross", cross, null, step);
-    const key = argmax(looks);
-    const others = candidates.filter((each) => each.token !== token).slice(0, 2); // what was said need not be the likeliest
-    const open = run.attention.cross.allowed[step].includes(true);
+/** A setting as Train names it. @param {[string, unknown]} setting */
+function describeSetting([name, value]) {
+  const names = name === "norm_first" ? ["after", "before"] : ["off", "on"];
+  const choice = `train.choice.${typeof value === "boolean" ? names[Number(value)] : value}`;
+  return t("handout.setting", { name: t(`train.set.${name}`), value: hasText(choice) ? t(choice) : String(value) });
+}
+
+/** Every decoding step: what was read and output, what else was likely, and the source word with the highest weight. @param {Run} run */
+function stepTable(run) {
+  const { layers, heads, allowed } = run.attention.cross;
+  const layer = Math.min(state.layer, layers - 1);
+  const attention = t(heads > 1 ? "handout.step.looks" : "handout.step.looks_alone", { layer: layer + 1 });
+  const headings = ["step", "reads", "says", "next"].map((name) => t(`handout.step.${name}`));
+  const row = (/** @type {Step} */ { token, probability, candidates }, /** @type {number} */ step) => {
+    const weights = attentionRow("cross", layer, null, step);
+    const key = argmax(weights);
+    const others = candidates.filter((each) => each.token !== token).slice(0, 2); // the output need not be the likeliest
+    const isOpen = allowed[step].includes(true);
+    const cells = [
+      String(step + 1),
+      word(run.decoder_input[step], "target"),
+      [word(token, "target"), ` ${formatPercent(probability)}`],
+      others.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", "),
+      isOpen ? [word(run.source[key], "source"), ` ${formatPercent(weights[key])}`] : t("handout.nothing"),
+    ];
     return h(
       "tr",
       {},
-      h("td", {}, String(step + 1)),
-      h("td", {}, word(run.decoder_input[step], "target")),
-      h("td", {}, word(token, "target"), ` ${formatPercent(probability)}`),
-      h("td", {}, others.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", ")),
-      h("td", {}, open ? [word(run.source[key], "source"), ` ${formatPercent(looks[key])}`] : t("handout.nothing")),
+      cells.map((each) => h("td", {}, each)),
     );
-  });
-  return h("table", { class: "steps" }, h("thead", {}, h("tr", {}, heading)), h("tbody", {}, rows));
+  };
+  return table({ class: "steps" }, [...headings, attention], run.steps.map(row));
 }
 
-/** The chosen head large, and every head of every layer small. */
-function maps(kind) {
+/** The chosen head of a kind large, and every head of every layer small. @param {Kind} kind */
+function mapSection(kind) {
   const { run } = state;
   const { layers, heads } = run.attention[kind];
   const [layer, head] = [Math.min(state.layer, layers - 1), Math.min(state.head, heads - 1)];
   const sides = SIDES[kind];
-  const places = {
-    head: head + 1,
-    layer: layer + 1,
-    from: word(t(`side.${sides[0]}`), sides[0]),
-    at: word(t(`side.${sides[1]}`), sides[1]),
-  };
+  const [from, at] = sides.map((side) => word(t(`side.${side}`), side));
   const large = heatmap(kind, layer, head, { width: WIDTH, sides });
   markRow(large, null);
+  const small = (/** @type {number} */ ofLayer) => [
+    h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })),
+    h(
+      "div",
+      { class: "heads" },
+      Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i))),
+    ),
+  ];
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
-    h("p", {}, nodes("attention.axes", places)),
+    h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
     large,
-    ...(isSilenced(kind, layer, head, run.changes) ? [h("p", {}, t("silenced.shown"))] : []),
-    ...Array.from({ length: layers }, (_, l) => [
-      h("h4", {}, t("attention.all_heads", { layer: l + 1 })),
-      h(
-        "div",
-        { class: "heads" },
-        Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, l, i))),
-      ),
-    ]).flat(),
+    isSilenced(kind, layer, head, run.changes) ? h("p", {}, t("silenced.shown")) : null,
+    Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
+  ];
+}
+
+/** The stages of the chosen head, and the arithmetic of three of its numbers. @param {Server} server @param {AbortSignal} signal */
+async function workedHead(server, signal) {
+  const { run, kind, layer, head, query } = state;
+  const data = await fetchSublayer(server, kind, layer);
+  /** @type {Child[]} */
+  const arithmetic = [];
+  const tell = (/** @type {string} */ title, /** @type {Child[]} */ body) =>
+    arithmetic.push(h("h4", {}, title), ...body);
+  const view = { run, data, kind, layer, head, query, server, signal, tell };
+  await explainCell(view, "weight", argmax(data.at("weights", head, query)));
+  await explainCell(view, "head_output", 0);
+  await explainCell(view, "output", 0);
+  return [
+    h("h2", {}, t("handout.worked", { layer: layer + 1, head: head + 1, kind: t(`kind.${kind}`) })),
+    STAGES.map((name) => stageSection(name, view)),
+    h("h3", {}, t("inside.arithmetic")),
+    arithmetic,
   ];
 }

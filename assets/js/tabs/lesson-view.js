@@ -1,0 +1,69 @@
+// What a stop of the lesson is drawn from: the run without its changes, at the visitor's place as far as that run has it.
+
+import { isSpecial, word } from "../core/dom.js";
+import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
+import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../core/state.js";
+
+/** @import { Child, Run, Server } from "../core/types.d.ts" */
+/** @typedef {ReturnType<typeof lessonView>} LessonView */
+
+/**
+ * @param {Server} server @param {AbortSignal} signal ends what the stop has drawn
+ * @param {(title: string, body: Child[]) => void} tell shows the arithmetic of a cell
+ */
+export function lessonView(server, signal, tell) {
+  const run = baselineRun();
+  const { encoder, cross } = run.attention;
+  const lastWord = run.source.findLastIndex((token) => token !== "P");
+  const query = state.kind === "encoder" ? state.query : lastWord;
+  const place = {
+    step: Math.min(state.step, run.steps.length - 1), // a modified run may have more
+    query,
+    layer: Math.min(state.layer, encoder.layers - 1),
+    head: Math.min(state.head, encoder.heads - 1),
+    crossLayer: Math.min(state.layer, cross.layers - 1),
+    crossHead: Math.min(state.head, cross.heads - 1),
+  };
+  return { run, server, signal, tell, ...place, places: { word: word(run.source[query], "source") } };
+}
+
+/** The chosen head of the encoder, as charts/sublayer-stages.js draws it. @param {LessonView} view */
+export async function encoderHead({ run, server, signal, tell, layer, head, query }) {
+  const data = await fetchSublayer(server, "encoder", layer, run);
+  return { run, data, kind: /** @type {const} */ ("encoder"), layer, head, query, server, signal, tell };
+}
+
+/** The encoder's input: of every token its embedding, its position and their sum. @param {LessonView} view */
+export async function encoderInput({ run, server }) {
+  const { figure, tokens, d_model } = await askAboutRun("input_sum", server, { stack: "encoder" }, run);
+  const [embedding, positions, input] = figure.data.map((/** @type {{ z: { bdata: string } }} */ { z }) =>
+    toRows(decodeFloats(z.bdata), d_model),
+  );
+  return { tokens, d_model, embedding, positions, input };
+}
+
+/** The chosen word's vector after each layer of the encoder, the input first. @param {LessonView} view */
+export async function wordInEveryLayer({ run, server, query }) {
+  const { encoder } = await askAboutRun("stack", server, {}, run);
+  const [layers, tokens, width] = encoder.shape;
+  const vectors = toRows(decodeFloats(encoder.data), width);
+  return Array.from({ length: layers }, (_, layer) => vectors[layer * tokens + query]);
+}
+
+/** The step with the highest weight of the chosen cross-attention head. @param {LessonView} view */
+export const highestCrossStep = ({ run, crossLayer, crossHead }) =>
+  argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", crossLayer, crossHead, step, run))));
+
+/** Teacher forcing beside free running, both with a mistake forced at this step, or at the last one that something follows. @param {LessonView} view */
+export function forcedMistake({ run, server, step }) {
+  const words = run.reference?.text.split(" ") ?? run.output;
+  const at = Math.max(0, Math.min(step, run.steps.length - 2, words.length));
+  const [, ...others] = run.steps[at].candidates;
+  const right = run.reference && words[at];
+  const { token } = others.find((each) => !isSpecial(each.token) && each.token !== right) ?? others[0];
+  return askAboutRun("forced", server, { slip: { step: at, word: token } }, run);
+}
+
+/** @param {Float32Array} values @param {number} width */
+const toRows = (values, width) =>
+  Array.from({ length: values.length / width }, (_, i) => Array.from(values.subarray(i * width, (i + 1) * width)));
