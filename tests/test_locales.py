@@ -4,7 +4,6 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,9 @@ import pytest
 import torch
 
 from transformer import SentenceError, Translator, Vocabulary
-from transformer.analysis.self_checks import check
-from transformer.data import CORPORA
-from transformer.inference.attention_maps import KINDS
 from transformer.inference.device import ENVIRONMENT, why_device
-from transformer.inference.interventions import Interventions, Temperature
-from transformer.live.plan import DEFAULTS, SCHEDULES
 from transformer.messages import Message, Words, formatted
-from transformer.mistakes import MISTAKES
-from transformer.network.config import TransformerConfig
-from transformer.network.shapes import shapes
-from transformer.storage.checkpoint import available_checkpoints
-from transformer.web.api import events, positions
+from transformer.web.api import events
 from transformer.web.page import TABS as PAGE_TABS
 from transformer.web.page import build
 from transformer.web.schema import page_schema
@@ -52,7 +42,7 @@ OTHERS = LANGUAGES[1:]
 
 
 def test_the_page_offers_the_catalogues_that_there_are() -> None:
-    assert page_schema(PAGE_TABS)["languages"] == list(LANGUAGES)
+    assert page_schema(list(PAGE_TABS))["languages"] == list(LANGUAGES)
     assert {path.stem for path in LOCALES.glob("*.json")} == set(LANGUAGES)
 
 
@@ -268,154 +258,6 @@ def scan(source: str) -> Iterator[tuple[str, str, int]]:
         yield "template", text, start
 
 
-STOPS = re.findall(r'^    name: "(\w+)"', JS["lesson.js"], re.MULTILINE)
-STAGES = re.findall(r'"(\w+)"', re.search(r"STAGES = \[(.+?)\]", JS["sublayer-stages.js"])[1])  # type: ignore[index]
-TABS = ("translate", "attention", "positions", "inside", "train", "break", "lesson")
-
-
-def figure_words() -> set[str]:
-    """What the figures' axes and headings are called."""
-    answers = [positions.positional_encoding({"length": 5, "d_model": 16})]
-    for checkpoint, stack in product(available_checkpoints(), ("encoder", "decoder")):
-        sentence = CORPORA[checkpoint].examples[0].sentence
-        answers.append(positions.input_sum({"checkpoint": checkpoint, "sentence": sentence, "stack": stack}))
-    layouts = [figure["layout"] for answer in answers for figure in answer.values() if "layout" in dict_of(figure)]
-    assert len(layouts) == 3 + 2 * len(available_checkpoints())
-    said = [each["text"] for layout in layouts for each in layout.get("annotations", ())]
-    for layout in layouts:
-        said += [dict_of(axis).get("title", {}).get("text") for name, axis in layout.items() if "axis" in name]
-    return set(filter(None, said))
-
-
-def dict_of(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def checks() -> list[str]:
-    translator = Translator.load("toy", device="cpu")
-    sentence, hot = CORPORA["toy"].examples[0].sentence, Interventions((Temperature(temperature=2.0),))
-    runs = [translator.translate(sentence), translator.translate(sentence, interventions=hot)]
-    return [each.name for run in runs for each in check(translator, run)]
-
-
-EXAMPLES = [example.name for corpus in CORPORA.values() for example in corpus.examples if example.name]
-ROADS = ("beam", "sampling", "forced")
-DIALS = ("width", "alpha", "temperature", "top_k", "top_p", "seed")
-CHOSEN = ("checkpoint", "sentence", "tab", "kind", "drawing", "mean", "gold", "language", "present")
-LINKED = (*CHOSEN, "layer", "head", "query", "step", "stop", "changes", "part", "exercise", "slip", "road", *DIALS)
-
-MEASURED = (  # of mistakes; test_mistakes.py looks that there are no others
-    *("exact_match", "loss", "training_accuracy", "from_uniform", "largest_weight", "saved_output_values", "texts"),
-    *("words_right", "nan_share", "weight_on_future", "weight_on_padding", "most_on_padding", "difference"),
-    *("words_after_end", "steps", "entropy", "row_sum_error", "rows", "columns", "lost_share", "agreement", "heads"),
-    *("saved_norm_values", "probability"),
-)
-
-
-def settings() -> list[str]:
-    return [name for part in ("model", "training") for name in DEFAULTS["toy"][part]]
-
-
-# Keys that are put together from parts: what the part in the middle can be.
-TRIES = ("tokens", "positions", "scores", "softmax", "heads", "residual", "masked", "cross", "logits", "loop")
-SWEPT = ("said", "same", "better")
-PANEL = ("heads", "masks", "temperature", "positions", "words", "residuals")
-FAMILIES: dict[str, Callable[[], Any]] = {
-    "attention.*": lambda: ("heatmap", "lines", "table"),
-    "*_alone": lambda: ("translate.evenly", "translate.mostly"),
-    "aloud.*": lambda: ("nothing", "only", "evenly", "mostly"),
-    "attention.about.*": lambda: KINDS,
-    "break.*": lambda: ("whatif", "bugs", "roads"),
-    "break.*.about": lambda: ("whatif", "bugs", "roads"),
-    "change.*": lambda: ("silence", "isolate", "temperature", "drop_residual", "swap_word", "force_word"),
-    "change.edit_mask.*": lambda: ("open", "closed"),
-    "change.of.*": lambda: ("all", *KINDS),
-    "change.positions.*": lambda: ("removed", "shuffled"),
-    "change.remove_mask.*": lambda: KINDS,
-    "bugs.*": lambda: ("wrong", "right"),
-    **{f"bugs.*.{part}": lambda: MISTAKES for part in ("title", "symptom", "cause", "training", "decoding", "why")},
-    "bugs.about.*": lambda: ("training", "decoding", "why"),
-    "bugs.kind.*": lambda: ("training", "decoding"),
-    "bugs.number.*": lambda: MEASURED,
-    "cell.*": lambda: ("q", "k", "v", "dot", "score", "mask", "weight"),
-    "checks.*": lambda: [*checks(), "what", "error", "limit"],
-    "example.*": lambda: EXAMPLES,
-    "example.*.shows": lambda: EXAMPLES,
-    "figure.*": figure_words,
-    "film.about.*": lambda: ("free", "forced"),
-    "film.words.*": lambda: ("free", "forced"),
-    "handout.step.*": lambda: ("step", "reads", "says", "next", "looks"),
-    "heads.column.*": lambda: ("layer", "head", "entropy", "distance", "aligned", "silenced"),
-    "heads.every.*": lambda: KINDS,
-    "home.*": lambda: ("handout", "notebook", "csv"),
-    "home.*.about": lambda: ("handout", "notebook", "csv"),
-    "inside.*": lambda: STAGES,
-    "inside.*.about": lambda: STAGES,
-    "inside.column.*": lambda: ("key", "dot", "scaled", "mask", "softmax"),
-    "inside.kind.*": lambda: KINDS,
-    "inside.row.*": lambda: [f"{part}{name}" for part in ("", "ff_") for name in ("residual", "output", "sum")],
-    "kind.*": lambda: KINDS,
-    "legend.*": lambda: ("S", "E", "P"),
-    "lesson.*": lambda: STOPS,
-    "lesson.*.question": lambda: STOPS,
-    "lesson.*.reveal": lambda: STOPS,
-    "lesson.*.text": lambda: STOPS,
-    "lesson.ffn.quarter*": lambda: range(1, 5),
-    "lesson.loop.*": lambda: ("teacher", "free", "reads", "says"),
-    "lesson.try.*": lambda: TRIES,
-    "limits.*": available_checkpoints,
-    "link.*": lambda: LINKED,
-    "panel.*": lambda: PANEL,
-    "panel.*.about": lambda: PANEL,
-    "panel.masks.*": lambda: (*KINDS, "query", "key"),
-    "panel.positions.*": lambda: ("kept", "removed", "shuffled"),
-    "panel.residuals.*": lambda: ("self", "cross", "ffn"),
-    "panel.sweep.*": lambda: ("sentence", "held_out", "small", *SWEPT),
-    "panel.sweep.*_many": lambda: SWEPT,
-    "positions.*": lambda: ("encoder", "decoder"),
-    "positions.changed.*": lambda: ("removed", "shuffled"),
-    "positions.figure.*": lambda: ("map", "wave", "alike", "sum"),
-    "positions.hover.*": lambda: ("map", "curve", "similar", "sum"),
-    "positions.sum.*": lambda: ("encoder", "decoder"),
-    "roads.*": lambda: ROADS,
-    "roads.*.about": lambda: ROADS,
-    "roads.beam.say_*": lambda: ("one", "same", "better", "penalty", "lost"),
-    "roads.column.*": lambda: ("sentence", "probability", "log", "score"),
-    "roads.fate.*": lambda: ("kept", "finished", "dropped"),
-    "roads.set.*": lambda: (*DIALS, "slip", "word"),
-    "roads.set.*.about": lambda: (*DIALS, "slip", "word"),
-    "run.*": lambda: ("first", "back", "play", "pause", "next", "last"),
-    "save.*": lambda: ("svg", "png"),
-    "shapes.*": lambda: ["stage", "here", "paper", *(row.stage for row in shapes(TransformerConfig(9, 9), 5, 6))],
-    "side.*": lambda: ("source", "target"),
-    "tab.*": lambda: TABS,
-    "train.bar.*": lambda: ("asking", "measuring", "developing"),
-    "train.choice.*": lambda: ("on", "off", "after", "before", *SCHEDULES),
-    "train.corpus.*": lambda: DEFAULTS,
-    "train.corpus.*.about": lambda: DEFAULTS,
-    "train.ended.*": lambda: ("steps", "stop", "time"),
-    "train.group.*": lambda: ("network", "learning"),
-    "train.pair.*": lambda: ("encoder", "decoder", "target"),
-    "train.pairs.*": lambda: ("source", "target", "back", "next"),
-    "train.pairs.*_of": lambda: ("source", "target"),
-    "train.preset.*": lambda: ("shipped", "paper"),
-    "train.scores.*": lambda: ("training", "held_out"),
-    "train.set.*": lambda: [*settings(), "held_out", "name", "watch"],
-    "train.set.*.about": lambda: [*settings(), "name", "watch"],
-    "train.status.*": lambda: ("asking", "waiting", "running", "failed"),
-    "train.words.*": lambda: ("source", "target"),
-    "whatif.*": lambda: ("whole", "broken", "difference"),
-    "whatif.column.*": lambda: ("step", "whole", "broken", "kept"),
-    "whatif.try.*": lambda: ("head", "mask", "positions", "temperature", "residual", "word"),
-    "words.*": lambda: [kind for corpus in CORPORA.values() for kind in corpus.words],
-}
-
-
-def used(pattern: str) -> set[str]:
-    """The keys that JavaScript puts together as `pattern`."""
-    return {pattern.replace("*", str(part)) for part in FAMILIES[pattern]()}
-
-
 ROOMS = {key.split(".")[0] for key in EN if "." in key}
 
 
@@ -434,44 +276,28 @@ def test_every_key_that_the_page_names_is_in_the_catalogue() -> None:
     assert keys - EN.keys() == set()
 
 
+def matching(pattern: str) -> set[str]:
+    """The keys that JavaScript can put together as `pattern`."""
+    parts = [re.escape(part) for part in pattern.split("*")]
+    return {key for key in EN if re.fullmatch(r"[\w.+= -]+".join(parts), key)}
+
+
+def patterns() -> set[str]:
+    """Of the templates that are keys, those that say more than where a key may be."""
+    return {key for kind, key in named() if kind == "template" and key.strip("*.")}
+
+
 def test_every_key_that_the_page_puts_together_is_in_the_catalogue() -> None:
-    patterns = {key for kind, key in named() if kind == "template"}
-    assert patterns == set(FAMILIES)  # a new one wants its parts said above
-    assert {key for pattern in patterns for key in used(pattern)} - EN.keys() == set()
+    assert [pattern for pattern in patterns() if not matching(pattern)] == []
 
 
-def test_no_text_of_the_catalogue_is_said_by_nobody() -> None:
-    said = {key for kind, key in named() if kind == "string"}
-    said |= {key for pattern in FAMILIES for key in used(pattern)} | messages()
-    assert [key for key in EN if key not in said] == []
+def test_every_text_of_the_catalogue_is_used() -> None:
+    used = {key for kind, key in named() if kind == "string"} | messages()
+    used |= {key for pattern in patterns() for key in matching(pattern)}
+    assert [key for key in EN if key not in used] == []
 
 
-# ---- what is in no catalogue ----
-
-PROSE = re.compile(r"[^\W\d_]{2,}[,.;:!?’']*\s+[^\W\d_]{2,}")
-# Strings of two words that nobody reads: what stands before them tells.
-UNREAD = re.compile(
-    r"""\b(?:class(?:Name)?|style|content|PAINT|STYLE)(?::|\s=)\s*$  # CSS, and the handout's viewport
-      | (?:querySelector(?:All)?|closest|matches|there)\(\s*$        # selectors
-      | \bnew\ Error\(\s*(?:[\w.?]+\s\?\?\s)?$                      # for the console: what catches it has its own words
-    """,
-    re.VERBOSE,
-)
-UNREAD_TEXT = re.compile(
-    r"(\.\S+ \{ )?fill: color-mix|<!doctype html>|<div class=|<link rel=|<script type="
-)  # CSS and markup
-PROPER = {"Attention, bitte"}  # the page's name, in every language
-
-
-@pytest.mark.parametrize("name", JS)
-def test_no_module_says_anything_of_its_own(name: str) -> None:
-    source = JS[name]
-    prose = [
-        text
-        for _, text, where in scan(source)
-        if PROSE.search(text) and not UNREAD.search(source[max(0, where - 200) : where])
-    ]
-    assert [text for text in prose if text not in PROPER and not UNREAD_TEXT.match(text)] == []
+# ---- what is in no catalogue; tests/browser/test_languages.py looks for it on the page ----
 
 
 def test_the_frame_says_what_the_catalogue_says() -> None:
@@ -482,25 +308,4 @@ def test_the_frame_says_what_the_catalogue_says() -> None:
         if kind in ("textbox", "button", "tabitem") and props["elem_id"]:  # the others are those of the API
             labels |= {props.get("label"), props.get("placeholder"), props.get("value") if kind == "button" else None}
     labels.remove(None)
-    assert labels == {EN["sentence.label"], EN["sentence.translate"], *(EN[f"tab.{tab}"] for tab in TABS)}
-
-
-# What a visitor reads before or without any catalogue, or never.
-WITHOUT = {
-    "This part could not be loaded. Reload the page.": "no module came, so no catalogue can have come either",
-}
-
-
-@pytest.mark.parametrize("name", ["page", "component"])
-def test_the_frame_says_nothing_else(name: str) -> None:
-    tree = ast.parse((ROOT / f"transformer/web/{name}.py").read_text("utf-8"))
-    docstrings = {
-        ast.get_docstring(node, clean=False)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
-    }
-    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    said = {text for text in strings - docstrings if PROSE.search(text) and not UNREAD_TEXT.match(text)}
-    scripts = {text for text in said if "=>" in text}  # whose own strings are said, like a module's
-    said |= {inner for text in scripts for _, inner, _ in scan(text) if PROSE.search(inner)}
-    assert said - scripts - PROPER - WITHOUT.keys() - set(EN.values()) == set()
+    assert labels == {EN["sentence.label"], EN["sentence.translate"], *(EN[f"tab.{tab}"] for tab in PAGE_TABS)}
