@@ -103,6 +103,12 @@ def test_an_action_runs_in_the_context_of_its_request(client: TestClient) -> Non
     assert call(client, "run/train", data=["x"]).json()["data"] == ["none"]
 
 
+def test_a_component_has_an_event_of_every_name_in_quotes_in_its_script() -> None:
+    with gr.Blocks():
+        assert hasattr(gr.HTML(js_on_load="/* 'ask' */"), "ask")
+        assert not hasattr(gr.HTML(js_on_load="/* ask */"), "ask")
+
+
 def test_without_a_root_path_gradio_does_not_walk_through_answers(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
