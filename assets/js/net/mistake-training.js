@@ -3,16 +3,13 @@
 import { sessionId } from "./models.js";
 import { postJson, readError, readLines } from "./training-stream.js";
 
+/** @import { Symptom } from "#schema" */
 /** @import { Message } from "../core/types.d.ts" */
 
 /**
  * Phases: idle, asking, waiting, running, shown, failed; `wrong` and `right` are points [step, loss].
  * @typedef {{ phase: string, place: number | null, steps: number, wrong: number[][], right: number[][],
  *   symptom: Symptom | null, message: Message | null }} MistakeTraining
- */
-/**
- * What the models with the mistake and without make of a sentence.
- * @typedef {{ sentence: string, wanted: string, head: number[], right: any, wrong: any }} Symptom
  */
 
 /** @type {Map<string, MistakeTraining>} */

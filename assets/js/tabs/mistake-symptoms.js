@@ -6,7 +6,13 @@ import { lineChart } from "../charts/line-chart.js";
 import { fluidPicture } from "../charts/vector-strip.js";
 import { h, word } from "../core/dom.js";
 import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
+import { rowHeading, table } from "../core/parts.js";
 import { SIDES } from "../core/state.js";
+
+/** @import { MistakeCode, Symptom, SymptomMap, SymptomSide } from "#schema" */
+/** @import { DrawnRun, Places, Side } from "../core/types.d.ts" */
+/** @import { MistakeTraining } from "../net/mistake-training.js" */
+/** @typedef {"wrong" | "right"} Which */
 
 const COUNTS = [
   "words_after_end",
@@ -18,163 +24,123 @@ const COUNTS = [
   "saved_output_values",
   "texts",
 ];
-const DIGITS = { loss: 3, entropy: 2, row_sum_error: 2 }; // of what is neither counted nor a share
+/** Of what is neither counted nor a share. @type {Record<string, number>} */
+const DIGITS = { loss: 3, entropy: 2, row_sum_error: 2 };
 
-const LEAST = 0.001; // loss, at the foot of a curve,
-const DECADES = 4; // and so many powers of ten to its top: on a line, most of the curve would be its first steps
+const MIN_LOSS = 0.001; // at the foot of a curve,
+const DECADES = 4; // and as many powers of ten to its top: on a line, most of the curve would be its first steps
 
-/** A number of a side, for people. */
-function said(name, value) {
+/** @type {Which[]} */
+const WHICH = ["wrong", "right"];
+
+/** A number of a side, for people. @param {string} name @param {number} value */
+function formatMeasured(name, value) {
   if (COUNTS.includes(name)) return formatNumber(value);
   return name in DIGITS ? value.toFixed(DIGITS[name]) : formatPercent(value);
 }
 
-/** A text in its side's colour; a side that says nothing says so. */
-const spoken = (text) => (text ? word(text, "target") : h("i", {}, t("bugs.silent")));
+/** A text in its side's colour; an empty output says so. @param {string} text */
+const outputText = (text) => (text ? word(text, "target") : h("i", {}, t("bugs.silent")));
+/** @param {SymptomSide} side */
 const texts = (side) => side.text.split(" | ");
 
-/** What the texts of an exercise may name: the wrong side's numbers as they are called, the right one's after "right_". */
+/** What the texts of an exercise may name: the wrong side's numbers as they are called, the right one's after "right_". @param {Symptom} symptom @returns {Places} */
 export function symptomPlaces({ sentence, wanted, head, right, wrong }) {
-  const numbers = (side, before) =>
+  const numbers = (/** @type {SymptomSide} */ side, /** @type {string} */ before) =>
     Object.entries(side.numbers).map(([name, value]) => [
       `${before}${name}`,
-      COUNTS.includes(name) ? value : said(name, value), // a count as it is, for its plural
+      COUNTS.includes(name) ? value : formatMeasured(name, value), // a count as it is, for its plural
     ]);
   const [one, two = one] = texts(wrong);
   return {
     ...Object.fromEntries([...numbers(wrong, ""), ...numbers(right, "right_")]),
     sentence: word(sentence, "source"),
     wanted: word(wanted, "target"),
-    text: spoken(wrong.text),
-    right_text: spoken(right.text),
-    one: spoken(one),
-    two: spoken(two),
+    text: outputText(wrong.text),
+    right_text: outputText(right.text),
+    one: outputText(one),
+    two: outputText(two),
     head: head + 1,
     layer: (wrong.attention?.layer ?? 0) + 1,
   };
 }
 
-/** A side's map, large for the head that shows most and small for all; `flipped` where its rows are its keys. */
-export function symptomMap({ attention }, head, name, { flipped, signal }) {
-  const { kind, layer, heads, weights, ...rest } = attention;
-  const run = {
-    attention: { [kind]: { ...rest, heads, layers: 1, values: Float32Array.from(weights) } },
+/**
+ * A side's map, large for the head that shows most and small for all.
+ * @param {SymptomMap} attention @param {number} head @param {string} name of its picture's file
+ * @param {{ isFlipped: boolean, signal: AbortSignal }} options `isFlipped` where its rows are its keys
+ */
+export function symptomMap({ kind, layer, heads, weights, ...rest }, head, name, { isFlipped, signal }) {
+  const maps = { ...rest, heads, layers: 1, values: Float32Array.from(weights) };
+  const run = /** @type {DrawnRun} */ ({
+    attention: { [kind]: maps },
     reference: null,
-  };
-  const sides = flipped ? SIDES[kind].toReversed() : SIDES[kind];
+    output: /** @type {string[]} */ ([]),
+  });
+  const sides = /** @type {[Side, Side]} */ (isFlipped ? SIDES[kind].toReversed() : SIDES[kind]);
   const figure = fluidPicture((width) => {
-    const drawn = heatmap(kind, 0, head, { width, sides, run });
-    markRow(drawn, null);
-    drawn.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
-    return drawn;
+    const map = heatmap(kind, 0, head, { width, sides, run });
+    markRow(map, null);
+    map.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
+    return map;
   }, signal);
   const small = Array.from({ length: heads }, (_, i) =>
     h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, formatNumber(i + 1))),
   );
+  const buttons = pictureButtons(figure, () => name);
   return [
     h("h4", {}, mapHeading(kind, layer, head)),
-    h(
-      "div",
-      { class: "kept large" },
-      figure,
-      pictureButtons(figure, () => name),
-    ),
+    h("div", { class: "kept large" }, figure, buttons),
     heads > 1 ? [h("h4", {}, t("bugs.heads")), h("div", { class: "small-heads", "aria-hidden": "true" }, small)] : null,
   ];
 }
 
-/** The losses of both sides while they are trained: {element, draw(retraining, names of the sides)}. */
+/** The losses of both sides while they are trained. @param {AbortSignal} signal */
 export function lossCurves(signal) {
-  const losses = lineChart({ height: 200, widest: String(LEAST), signal });
-  const high = ([step, loss]) => [step, Math.max(0, Math.log10(loss / LEAST))];
-  const ticks = Array.from({ length: DECADES + 1 }, (_, i) => i);
-  const say = (tick) => String(Number((LEAST * 10 ** tick).toFixed(3)));
-  function draw({ steps, wrong, right }, names) {
-    const series = Object.entries({ wrong, right }).map(([side, points]) => {
-      const last = points.at(-1);
-      return {
-        name: side,
-        label: last ? `${names[side]} ${last[1].toFixed(3)}` : "",
-        points: points.map(high),
-        column: 1,
-      };
-    });
-    const drawn = series.filter(({ points }) => points.length);
-    if (!drawn.length) return;
-    const longest = `${Object.values(names).reduce((one, other) => (one.length >= other.length ? one : other))} 0.000`;
-    const label = t("bugs.curves", {
-      step: drawn.at(-1).points.at(-1)[0],
-      losses: drawn.map((each) => each.label).join(", "),
-    });
-    losses.draw({ steps, top: DECADES, ticks, say, series, longest, line: null, label });
-  }
-  return { element: h("div", { class: "kept" }, h("h4", {}, t("bugs.loss")), losses.element), draw };
+  const chart = lineChart({ height: 200, widest: String(MIN_LOSS), signal });
+  return {
+    element: h("div", { class: "kept" }, h("h4", {}, t("bugs.loss")), chart.element),
+    /** @param {MistakeTraining} training @param {Record<Which, string>} names of the sides */
+    draw(training, names) {
+      const data = curveData(training, names);
+      if (data) chart.draw(data);
+    },
+  };
 }
 
-/** Code with the lines marked that the other side does not have. */
-function code(own, other, side) {
-  const others = new Set(other.split("\n").map((line) => line.trim()));
-  const line = (text) => (others.has(text.trim()) ? `${text}\n` : h("mark", { class: side }, `${text}\n`));
-  return h(
-    "figure",
-    { class: "code" },
-    h("figcaption", {}, t(`bugs.${side}`)),
-    h("pre", { tabindex: 0 }, h("code", {}, own.split("\n").map(line))),
-  );
+/** @param {MistakeTraining} training @param {Record<Which, string>} names */
+function curveData(training, names) {
+  const height = (/** @type {number[]} */ [step, loss]) => [step, Math.max(0, Math.log10(loss / MIN_LOSS))];
+  const series = WHICH.flatMap((which) => {
+    const points = training[which];
+    const [step, loss] = points.at(-1) ?? [];
+    if (step === undefined) return [];
+    return [{ name: which, label: `${names[which]} ${loss.toFixed(3)}`, points: points.map(height), column: 1, step }];
+  });
+  if (!series.length) return null;
+  const longest = Object.values(names).reduce((one, other) => (one.length >= other.length ? one : other));
+  const losses = series.map((each) => each.label).join(", ");
+  return {
+    steps: training.steps,
+    top: DECADES,
+    ticks: Array.from({ length: DECADES + 1 }, (_, i) => i),
+    say: (/** @type {number} */ tick) => String(Number((MIN_LOSS * 10 ** tick).toFixed(3))),
+    series,
+    longest: `${longest} 0.000`,
+    label: t("bugs.curves", { step: series[series.length - 1].step, losses }),
+  };
 }
 
-/** Both sides of a mistake, and why; without a symptom (null) only what is always so. `flips` marks a map with swapped axes. */
-export function revealedMistake(mistake, symptom, { flips, signal }) {
+/** Both sides of a mistake, and why; without a symptom only what is always so. @param {MistakeCode} mistake @param {Symptom | null} symptom @param {{ hasFlippedMap: boolean, signal: AbortSignal }} options */
+export function revealedMistake(mistake, symptom, { hasFlippedMap, signal }) {
   const { name } = mistake;
   const about = {
     training: t(`bugs.${name}.training`),
     decoding: t(`bugs.${name}.decoding`),
     why: t(`bugs.${name}.why`),
   };
-  const side = (which) => {
-    const { attention } = symptom[which];
-    return h(
-      "section",
-      { class: which },
-      h("h3", {}, t(`bugs.${which}`)),
-      attention
-        ? symptomMap(symptom[which], symptom.head, `${name}-${which}`, { flipped: flips && which === "wrong", signal })
-        : null,
-      h(
-        "p",
-        { class: "said" },
-        nodes("bugs.says", { text: texts(symptom[which]).flatMap((text, i) => [i ? " · " : "", spoken(text)]) }),
-      ),
-    );
-  };
-  const numbers = () =>
-    h(
-      "table",
-      { class: "measured" },
-      h(
-        "thead",
-        {},
-        h("tr", {}, h("td"), ...["wrong", "right"].map((which) => h("th", { scope: "col" }, t(`bugs.${which}`)))),
-      ),
-      h(
-        "tbody",
-        {},
-        Object.keys(symptom.wrong.numbers).map((number) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, t(`bugs.number.${number}`)),
-            ...["wrong", "right"].map((which) =>
-              h(
-                "td",
-                { "data-side": which, "data-number": number, "data-value": symptom[which].numbers[number] },
-                said(number, symptom[which].numbers[number]),
-              ),
-            ),
-          ),
-        ),
-      ),
-    );
+  const side = (/** @type {Which} */ which) =>
+    symptom && revealedSide(name, symptom, which, { isFlipped: hasFlippedMap && which === "wrong", signal });
   return [
     h(
       "div",
@@ -182,7 +148,7 @@ export function revealedMistake(mistake, symptom, { flips, signal }) {
       code(mistake.wrong, mistake.right, "wrong"),
       code(mistake.right, mistake.wrong, "right"),
     ),
-    ...(symptom ? [h("div", { class: "sides" }, side("wrong"), side("right")), numbers()] : []),
+    ...(symptom ? [h("div", { class: "sides" }, side("wrong"), side("right")), measuredTable(symptom)] : []),
     h(
       "div",
       { class: "about-it" },
@@ -191,4 +157,48 @@ export function revealedMistake(mistake, symptom, { flips, signal }) {
       ),
     ),
   ];
+}
+
+/** Code with the lines marked that the other side does not have. @param {string} own @param {string} other @param {Which} which */
+function code(own, other, which) {
+  const others = new Set(other.split("\n").map((line) => line.trim()));
+  const line = (/** @type {string} */ text) =>
+    others.has(text.trim()) ? `${text}\n` : h("mark", { class: which }, `${text}\n`);
+  return h(
+    "figure",
+    { class: "code" },
+    h("figcaption", {}, t(`bugs.${which}`)),
+    h("pre", { tabindex: 0 }, h("code", {}, own.split("\n").map(line))),
+  );
+}
+
+/** @param {string} name @param {Symptom} symptom @param {Which} which @param {{ isFlipped: boolean, signal: AbortSignal }} options */
+function revealedSide(name, symptom, which, options) {
+  const { attention } = symptom[which];
+  const text = texts(symptom[which]).flatMap((each, i) => [i ? " · " : "", outputText(each)]);
+  return h(
+    "section",
+    { class: which },
+    h("h3", {}, t(`bugs.${which}`)),
+    attention && symptomMap(attention, symptom.head, `${name}-${which}`, options),
+    h("p", { class: "said" }, nodes("bugs.says", { text })),
+  );
+}
+
+/** @param {Symptom} symptom */
+function measuredTable(symptom) {
+  const cell = (/** @type {Which} */ which, /** @type {string} */ name) => {
+    const value = symptom[which].numbers[name];
+    const data = { "data-side": which, "data-number": name, "data-value": value };
+    return h("td", data, formatMeasured(name, value));
+  };
+  const rows = Object.keys(symptom.wrong.numbers).map((name) =>
+    h(
+      "tr",
+      {},
+      rowHeading(t(`bugs.number.${name}`)),
+      WHICH.map((which) => cell(which, name)),
+    ),
+  );
+  return table({ class: "measured" }, [h("td"), ...WHICH.map((which) => t(`bugs.${which}`))], rows);
 }

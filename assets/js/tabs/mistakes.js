@@ -1,300 +1,308 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
-import { h, word } from "../core/dom.js";
+import { h, replaceKeepingFocus, word } from "../core/dom.js";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../core/i18n.js";
+import { button, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
 import { EXERCISES, offeredCauses } from "../core/schema.js";
-import { state, subscribe, update } from "../core/state.js";
+import { state, update } from "../core/state.js";
 import { isTrainingMistake, mistakeTraining, trainMistake } from "../net/mistake-training.js";
 import { readSession, writeSession } from "../net/session.js";
 import { lossCurves, revealedMistake, symptomMap, symptomPlaces } from "./mistake-symptoms.js";
 
-const DONE = "attention-bitte-bugs"; // of this visit, so that a reload still knows them
+/** @import { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema" */
+/** @import { Child, Server, View } from "../core/types.d.ts" */
+
+const DONE = "attention-bitte-bugs"; // of this session, so that a reload still knows them
 const NAMES = Object.keys(EXERCISES);
-const NARROW = matchMedia("(width < 900px)");
 const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const TESTED_TWICE = "teacher_forced_test"; // one model, and nothing is wrong with its training
 
-const done = new Set([readSession(DONE) ?? []].flat());
-const guesses = new Map(); // exercise -> the cause that was chosen; null where somebody wanted to be shown
+/** The cause that was chosen in each exercise; null where the visitor wanted to be shown. @type {Map<string, string | null>} */
+const guesses = new Map();
 
+/** Exercises that were answered, also before a reload. @type {Set<string> | null} */
+let done = null;
+const doneBefore = () => {
+  done ??= new Set([readSession(DONE) ?? []].flat());
+  return done;
+};
+
+/** @param {View} view */
 export function mount({ element, props, server, signal }) {
-  const mistakes = Object.fromEntries(props.value.map((each) => [each.name, each]));
-  const items = NAMES.map((name, i) => {
-    const { kind } = mistakes[name];
-    return h(
-      "li",
-      {},
-      h(
-        "button",
-        { type: "button", value: name, onclick: () => open(name) },
-        h("span", { class: "count" }, formatNumber(i + 1)),
-        h("span", { class: "title" }, t(`bugs.${name}.title`)),
-        h("small", { class: `kind ${kind}` }, t(`bugs.kind.${kind}`)),
-        h(
-          "span",
-          { class: "done", hidden: true },
-          h("span", { "aria-hidden": "true" }, "✓"),
-          h("span", { class: "visually-hidden" }, t("bugs.done")),
-        ),
-      ),
-    );
+  /** @type {Record<string, MistakeCode>} */
+  const mistakes = Object.fromEntries(props.value.map((/** @type {MistakeCode} */ each) => [each.name, each]));
+  const parts = build(mistakes, server, signal);
+  const { list, items, title, kind, back, next, live, symptom, question, reveal } = parts;
+  const head = h("div", { class: "lesson-head" }, title, kind, h("span", { class: "space" }), back, next);
+  const columns = h("div", { class: "columns" }, h("div", {}, live, symptom), question.element);
+  const exercise = h("article", { class: "card exercise" }, head, columns, reveal);
+  element.replaceChildren(h("div", { class: "bugs" }, list, exercise));
+  items.forEach((item, i) => {
+    item.addEventListener("click", () => open(parts, NAMES[i]));
   });
+  back.addEventListener("click", () => move(parts, -1));
+  next.addEventListener("click", () => move(parts, 1));
+  const fold = () => {
+    list.open = !parts.narrow.matches;
+  };
+  parts.narrow.addEventListener("change", fold, { signal });
+  fold();
+  const drawIfOpen = () => {
+    if (isOpen(element)) draw(parts);
+  };
+  drawInSight(element, drawIfOpen, signal);
+  document.addEventListener("mistake:changed", () => parts.exercise && drawIfOpen(), { signal });
+  onStopKeys(element, { move: (by) => move(parts, by), choose: (i) => choose(parts, i) }, signal);
+}
+
+/** @param {Record<string, MistakeCode>} mistakes @param {Server} server @param {AbortSignal} signal */
+function build(mistakes, server, signal) {
+  const items = NAMES.map((name, i) => exerciseItem(mistakes[name], i));
   const summary = h("summary", {});
-  const list = h("details", { class: "card exercises" }, summary, h("ol", {}, items));
-  const title = h("h2", { tabindex: -1 });
-  const kind = h("small", { class: "kind" });
-  const back = h("button", { type: "button", class: "pill", onclick: () => step(-1) }, t("bugs.back"));
-  const next = h("button", { type: "button", class: "pill primary", onclick: () => step(1) }, t("bugs.next"));
-  const live = h("div", { class: "live" });
-  const symptom = h("div", { class: "symptom" });
   const question = h("section", { class: "question", "aria-live": "polite" });
-  const reveal = h("section", { class: "revealed" });
-  element.replaceChildren(
-    h(
-      "div",
-      { class: "bugs" },
-      list,
+  return {
+    mistakes,
+    server,
+    signal,
+    items,
+    summary,
+    narrow: matchMedia("(width < 900px)"), // there the list is folded away
+    list: h(
+      "details",
+      { class: "card exercises" },
+      summary,
       h(
-        "article",
-        { class: "card exercise" },
-        h("div", { class: "lesson-head" }, title, kind, h("span", { class: "space" }), back, next),
-        h("div", { class: "columns" }, h("div", {}, live, symptom), question),
-        reveal,
+        "ol",
+        {},
+        items.map((item) => h("li", {}, item)),
       ),
     ),
+    title: h("h2", { tabindex: -1 }),
+    kind: h("small", { class: "kind" }),
+    back: h("button", { type: "button", class: "pill" }, t("bugs.back")),
+    next: h("button", { type: "button", class: "pill primary" }, t("bugs.next")),
+    live: h("div", { class: "live" }),
+    symptom: h("div", { class: "symptom" }),
+    question: { element: question, draw: () => {} },
+    reveal: h("section", { class: "revealed" }),
+    exercise: /** @type {string | null} */ (null), // that is drawn
+    lifetime: new AbortController(), // of what is drawn for it,
+    figures: new AbortController(), // of the figures of its symptom,
+    reveals: new AbortController(), // and of what it was
+    asked: "", // the request that is answered or waited for
+    shown: /** @type {Symptom | null} */ (null), // the symptom that is drawn
+    drawTraining: /** @type {(() => void) | null} */ (null),
+  };
+}
+
+/** @typedef {ReturnType<typeof build>} Parts */
+
+/** @param {MistakeCode} mistake @param {number} i */
+const exerciseItem = ({ name, kind }, i) =>
+  h(
+    "button",
+    { type: "button", value: name },
+    h("span", { class: "count" }, formatNumber(i + 1)),
+    h("span", { class: "title" }, t(`bugs.${name}.title`)),
+    h("small", { class: `kind ${kind}` }, t(`bugs.kind.${kind}`)),
+    h(
+      "span",
+      { class: "done", hidden: true },
+      h("span", { "aria-hidden": "true" }, "✓"),
+      h("span", { class: "visually-hidden" }, t("bugs.done")),
+    ),
   );
-  const fold = () => (list.open = !NARROW.matches);
-  NARROW.addEventListener("change", fold, { signal });
-  fold();
 
-  function open(name) {
-    if (NARROW.matches) list.open = false;
-    update({ exercise: name });
-    title.focus({ preventScroll: true });
+// ---- which exercise ----
+
+/** @param {Parts} parts @param {string} name */
+function open({ list, title, narrow }, name) {
+  if (narrow.matches) list.open = false;
+  update({ exercise: name });
+  title.focus({ preventScroll: true });
+}
+
+/** @param {Parts} parts @param {1 | -1} by */
+function move(parts, by) {
+  const name = NAMES[NAMES.indexOf(state.exercise) + by];
+  if (name) open(parts, name);
+}
+
+/** @param {Parts} parts */
+function draw(parts) {
+  const name = state.exercise;
+  if (name !== parts.exercise) begin(parts, name);
+  if (parts.drawTraining) parts.drawTraining();
+  else askForSymptom(parts, /** @type {MistakeRequest["name"]} */ (name));
+}
+
+/** @param {Parts} parts @param {string} name */
+function begin(parts, name) {
+  const { title, summary, kind, back, next, live } = parts;
+  const i = NAMES.indexOf(name);
+  parts.lifetime.abort();
+  Object.assign(parts, { exercise: name, lifetime: new AbortController(), asked: "" });
+  const heading = t("bugs.title", { n: i + 1, of: NAMES.length, title: t(`bugs.${name}.title`) });
+  title.textContent = heading;
+  summary.textContent = heading;
+  const { kind: sort } = parts.mistakes[name];
+  kind.className = `kind ${sort}`;
+  kind.textContent = t(`bugs.kind.${sort}`);
+  back.disabled = i === 0;
+  next.disabled = i === NAMES.length - 1;
+  live.replaceChildren();
+  parts.drawTraining = sort === "training" ? buildTraining(parts, name) : null;
+  buildQuestion(parts, name);
+  showSymptom(parts, null, []);
+  markItems(parts);
+}
+
+/** @param {Parts} parts */
+function markItems({ items, exercise }) {
+  for (const item of items) {
+    item.setAttribute("aria-current", item.value === exercise ? "step" : "false");
+    /** @type {HTMLElement} */ (item.lastElementChild).hidden = !doneBefore().has(item.value);
   }
-  function step(by) {
-    const name = NAMES[NAMES.indexOf(state.exercise) + by];
-    if (name) open(name);
+}
+
+// ---- the symptom ----
+
+/** @param {Parts} parts @param {MistakeRequest["name"]} name */
+async function askForSymptom(parts, name) {
+  const { checkpoint, sentence } = state.run;
+  const request = { checkpoint, sentence, name };
+  const key = JSON.stringify(request);
+  if (key === parts.asked) return;
+  parts.asked = key;
+  const answer = await parts.server.mistake(request).catch(() => null);
+  if (parts.signal.aborted || key !== parts.asked) return; // something else is wanted by now
+  if (answer && !("error" in answer)) {
+    takeSymptom(parts, answer);
+    return;
   }
+  if (!answer) parts.asked = ""; // the next change asks again
+  const text = answer ? formatMessage(answer.error) : t("bugs.failed");
+  showSymptom(parts, null, [h("p", { class: "message", role: "alert" }, text)]);
+}
 
-  let opened = null; // the exercise that is drawn
-  let lifetime = new AbortController(); // of what is drawn for it,
-  let figures = new AbortController(); // of the figures of its symptom,
-  let reveals = new AbortController(); // and of what it was
-  let asked = ""; // the question that is answered or waited for
-  let shown = null; // the symptom that is drawn
-  let trainings = null; // draws how far they are
-  let settle = () => {}; // draws the question as far as it is answered
-  let choose = () => {}; // answers it
+/** @param {Parts} parts @param {DecodingSymptom | Symptom} found */
+function takeSymptom(parts, found) {
+  const { wrong, head, sentence } = found;
+  const exercise = String(parts.exercise);
+  const elsewhere =
+    "elsewhere" in found && found.elsewhere
+      ? h("p", { class: "hint" }, nodes("bugs.elsewhere", { model: found.model, sentence: word(sentence, "source") }))
+      : null;
+  parts.figures.abort();
+  parts.figures = new AbortController();
+  const signal = AbortSignal.any([parts.signal, parts.lifetime.signal, parts.figures.signal]);
+  const isFlipped = exercise === FLIPPED;
+  showSymptom(parts, found, [
+    h("h3", {}, t("bugs.symptom")),
+    h("p", { class: "say" }, nodes(`bugs.${exercise}.symptom`, symptomPlaces(found))),
+    elsewhere,
+    wrong.attention && symptomMap(wrong.attention, head, exercise, { isFlipped, signal }),
+  ]);
+}
 
-  function draw() {
-    if (!element.offsetParent) return;
-    const name = state.exercise;
-    if (name !== opened) begin(name);
-    if (mistakes[name].kind === "decoding") ask(name);
-    else trainings();
-  }
+/** What is seen of the mistake from now on. @param {Parts} parts @param {Symptom | null} found @param {Child[]} children */
+function showSymptom(parts, found, children) {
+  parts.shown = found;
+  replaceKeepingFocus(parts.symptom, children);
+  parts.symptom.hidden = !children.length;
+  parts.question.draw();
+  drawReveal(parts);
+}
 
-  function begin(name) {
-    const i = NAMES.indexOf(name);
-    opened = name;
-    [asked, shown] = ["", null];
-    const heading = t("bugs.title", { n: i + 1, of: NAMES.length, title: t(`bugs.${name}.title`) });
-    title.textContent = heading;
-    summary.textContent = heading;
-    kind.className = `kind ${mistakes[name].kind}`;
-    kind.textContent = t(`bugs.kind.${mistakes[name].kind}`);
-    back.disabled = i === 0;
-    next.disabled = i === NAMES.length - 1;
-    lifetime.abort();
-    lifetime = new AbortController();
-    trainings = mistakes[name].kind === "training" ? training(name) : null;
-    if (!trainings) live.replaceChildren();
-    asking(name);
-    tell(null, []);
-    mark();
-  }
+/** The trainings of an exercise: a button, and then their losses while they go on. Returns what draws them. @param {Parts} parts @param {string} name */
+function buildTraining(parts, name) {
+  const losses = lossCurves(AbortSignal.any([parts.signal, parts.lifetime.signal]));
+  const about = h("p", { class: "lead" }, t(name === TESTED_TWICE ? "bugs.live.one" : "bugs.live.both"));
+  const status = h("p", { class: "hint", role: "status" });
+  const start = h("button", { type: "button", class: "go", onclick: () => isTrainingMistake() || trainMistake(name) });
+  parts.live.replaceChildren(about, h("p", {}, start), status, losses.element);
+  return () => {
+    const training = mistakeTraining(name);
+    const { phase } = training;
+    const canStart = ["idle", "failed", "shown"].includes(phase);
+    const isAnother = canStart && isTrainingMistake(); // one after the other
+    about.hidden = phase !== "idle";
+    start.textContent = t(phase === "shown" || phase === "failed" ? "bugs.live.again" : "bugs.live.start");
+    start.hidden = !canStart;
+    start.disabled = isAnother;
+    status.textContent = isAnother ? t("bugs.live.other") : trainingStatus(training);
+    losses.element.hidden = !training.wrong.length;
+    const areKnown = guesses.has(name) && name !== TESTED_TWICE;
+    const [wrong, right] = areKnown ? ["bugs.wrong", "bugs.right"] : ["bugs.this", "bugs.other"];
+    losses.draw(training, { wrong: t(wrong), right: t(right) });
+    if (training.symptom && training.symptom !== parts.shown) takeSymptom(parts, training.symptom);
+  };
+}
 
-  function mark() {
-    for (const item of items) {
-      const button = item.firstChild;
-      button.setAttribute("aria-current", button.value === opened ? "step" : "false");
-      button.lastChild.hidden = !done.has(button.value);
+/** @param {ReturnType<typeof mistakeTraining>} training */
+function trainingStatus({ phase, place, message }) {
+  if (phase === "failed") return message ? formatMessage(message) : t("bugs.failed");
+  if (phase === "waiting") return t("train.bar.waiting", { place });
+  return phase === "asking" || phase === "running" ? t("bugs.live.running") : "";
+}
+
+// ---- the guess ----
+
+/** @param {Parts} parts @param {string} name */
+function buildQuestion(parts, name) {
+  const { element } = parts.question;
+  const choices = offeredCauses(name).map((cause, i) =>
+    button("choice", [h("small", {}, String(i + 1)), " ", t(`bugs.${cause}.cause`)], () => choose(parts, i), {
+      value: cause,
+    }),
+  );
+  const show = link(t("bugs.show"), () => choose(parts, -1));
+  const verdict = h("p", { class: "reveal" });
+  const wait = h("p", { class: "hint" }, t("bugs.first"));
+  const keys = h("p", { class: "keys hint" }, t("bugs.keys"));
+  const heading = h("h3", {}, t("bugs.question"));
+  element.replaceChildren(heading, h("div", { class: "choices" }, choices), wait, show, verdict, keys);
+  delete element.dataset.right;
+  parts.question.draw = () => {
+    const isAnswered = guesses.has(name);
+    const guess = guesses.get(name);
+    wait.hidden = isAnswered || parts.shown !== null;
+    show.hidden = isAnswered;
+    verdict.hidden = !isAnswered;
+    for (const choice of choices) {
+      choice.disabled = isAnswered || !parts.shown;
+      choice.classList.toggle("right", isAnswered && choice.value === name);
+      choice.classList.toggle("wrong", isAnswered && choice.value === guess && guess !== name);
     }
-  }
+    if (!isAnswered) return;
+    element.dataset.right = name;
+    const judged = guess === null ? [] : [h("b", {}, t(guess === name ? "lesson.right" : "lesson.wrong"))];
+    verdict.replaceChildren(...joinSentences(judged, t("bugs.verdict", { cause: t(`bugs.${name}.cause`) })));
+  };
+}
 
-  // ---- the symptom ----
+/** Answer the question by the i-th choice; −1 to be shown. @param {Parts} parts @param {number} i */
+function choose(parts, i) {
+  const name = parts.exercise;
+  if (!name || guesses.has(name)) return;
+  const cause = offeredCauses(name)[i] ?? null;
+  if (i >= 0 && (!parts.shown || !cause)) return;
+  guesses.set(name, cause);
+  writeSession(DONE, [...doneBefore().add(name)]);
+  parts.question.draw();
+  markItems(parts);
+  drawReveal(parts);
+  parts.drawTraining?.(); // whose curves have names by now
+}
 
-  async function ask(name) {
-    const { checkpoint, sentence } = state.run;
-    const asks = { checkpoint, sentence, name };
-    const key = JSON.stringify(asks);
-    if (key === asked) return;
-    asked = key;
-    const answer = await server.mistake(asks).catch(() => null);
-    if (signal.aborted || key !== asked) return; // something else is wanted by now
-    if (!answer) asked = ""; // the next look asks again
-    if (answer && !answer.error) return take(answer);
-    tell(null, [h("p", { class: "message", role: "alert" }, answer ? formatMessage(answer.error) : t("bugs.failed"))]);
-  }
-
-  /** What is seen of it from now on. */
-  function tell(found, drawn) {
-    shown = found;
-    symptom.replaceChildren(...drawn);
-    symptom.hidden = !drawn.length;
-    settle();
-    unveil();
-  }
-
-  function take(found) {
-    const { wrong, head, elsewhere, model, sentence } = found;
-    const where = elsewhere
-      ? h("p", { class: "hint" }, nodes("bugs.elsewhere", { model, sentence: word(sentence, "source") }))
-      : [];
-    const figure = wrong.attention
-      ? symptomMap(wrong, head, opened, { flipped: opened === FLIPPED, signal: renewed() })
-      : [];
-    tell(
-      found,
-      [
-        h("h3", {}, t("bugs.symptom")),
-        h("p", { class: "say" }, nodes(`bugs.${opened}.symptom`, symptomPlaces(found))),
-        where,
-        figure,
-      ]
-        .flat(Infinity)
-        .filter(Boolean),
-    );
-  }
-
-  /** The lifetime of the symptom's figures; those before end. */
-  function renewed() {
-    figures.abort();
-    figures = new AbortController();
-    return AbortSignal.any([signal, lifetime.signal, figures.signal]);
-  }
-
-  /** The trainings of an exercise: a button, and then their losses while they go on. */
-  function training(name) {
-    const losses = lossCurves(AbortSignal.any([signal, lifetime.signal]));
-    const text = h("p", { class: "lead" });
-    const status = h("p", { class: "hint", role: "status" });
-    const start = h("button", {
-      type: "button",
-      class: "go",
-      onclick: () => isTrainingMistake() || trainMistake(name),
-    });
-    live.replaceChildren(text, h("p", {}, start), status, losses.element);
-    return () => {
-      const found = mistakeTraining(name);
-      const { phase, place, message } = found;
-      const others = isTrainingMistake() && ["idle", "failed", "shown"].includes(phase); // one after the other
-      text.textContent = t(name === TESTED_TWICE ? "bugs.live.one" : "bugs.live.both");
-      text.hidden = phase !== "idle";
-      start.textContent = t(phase === "shown" || phase === "failed" ? "bugs.live.again" : "bugs.live.start");
-      start.hidden = !["idle", "failed", "shown"].includes(phase);
-      start.disabled = others;
-      const trouble = phase === "failed" && (message ? formatMessage(message) : t("bugs.failed"));
-      status.textContent = others
-        ? t("bugs.live.other")
-        : trouble ||
-          (phase === "waiting"
-            ? t("train.bar.waiting", { place })
-            : ["asking", "running"].includes(phase)
-              ? t("bugs.live.running")
-              : "");
-      losses.element.hidden = !found.wrong.length;
-      const known = guesses.has(name) && name !== TESTED_TWICE;
-      losses.draw(
-        found,
-        known ? { wrong: t("bugs.wrong"), right: t("bugs.right") } : { wrong: t("bugs.this"), right: t("bugs.other") },
-      );
-      if (found.symptom && found.symptom !== shown) take(found.symptom);
-    };
-  }
-
-  // ---- the guess ----
-
-  function asking(name) {
-    const choices = offeredCauses(name);
-    const buttons = choices.map((cause, i) =>
-      h(
-        "button",
-        { type: "button", class: "choice", value: cause, onclick: () => choose(i) },
-        h("small", {}, String(i + 1)),
-        " ",
-        t(`bugs.${cause}.cause`),
-      ),
-    );
-    const look = h("button", { type: "button", class: "link", onclick: () => choose(-1) }, t("bugs.show"));
-    const verdict = h("p", { class: "reveal" });
-    const wait = h("p", { class: "hint" }, t("bugs.first"));
-    question.replaceChildren(
-      h("h3", {}, t("bugs.question")),
-      h("div", { class: "choices" }, buttons),
-      wait,
-      look,
-      verdict,
-      h("p", { class: "keys hint" }, t("bugs.keys")),
-    );
-    choose = (i) => {
-      if (guesses.has(name) || (i >= 0 && (!shown || i >= choices.length))) return;
-      guesses.set(name, choices[i] ?? null);
-      writeSession(DONE, [...done.add(name)]);
-      settle();
-      mark();
-      unveil();
-      trainings?.(); // whose curves have names by now
-    };
-    settle = () => {
-      const open = guesses.has(name);
-      const guess = guesses.get(name);
-      wait.hidden = open || Boolean(shown);
-      look.hidden = open;
-      verdict.hidden = !open;
-      buttons.forEach((button) => {
-        button.disabled = open || !shown;
-        button.classList.toggle("right", open && button.value === name);
-        button.classList.toggle("wrong", open && button.value === guess && guess !== name);
-      });
-      if (!open) return;
-      question.dataset.right = name;
-      const judged = guess === null ? [] : [h("b", {}, t(guess === name ? "lesson.right" : "lesson.wrong"))];
-      verdict.replaceChildren(...joinSentences(judged, t("bugs.verdict", { cause: t(`bugs.${name}.cause`) })));
-    };
-    delete question.dataset.right;
-  }
-
-  /** What causes it, beside what is right; only for those who have guessed, or do not want to. */
-  function unveil() {
-    reveal.hidden = !guesses.has(opened);
-    reveals.abort();
-    reveals = new AbortController();
-    const until = AbortSignal.any([signal, lifetime.signal, reveals.signal]);
-    if (!reveal.hidden)
-      reveal.replaceChildren(...revealedMistake(mistakes[opened], shown, { flips: opened === FLIPPED, signal: until }));
-  }
-
-  subscribe(element, draw);
-  const seen = new IntersectionObserver(() => state.run && draw());
-  seen.observe(element);
-  signal.addEventListener("abort", () => seen.disconnect());
-  document.addEventListener("mistake:changed", () => opened && draw(), { signal });
-
-  // The same keys as in the lesson.
-  document.addEventListener(
-    "keydown",
-    (event) => {
-      if (!element.offsetParent || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
-      if (event.target.closest("input:not([type=range]), textarea, select, dialog")) return;
-      const by = { PageDown: 1, n: 1, PageUp: -1, b: -1 }[event.key];
-      if (by) step(by);
-      else if (/^[1-4]$/.test(event.key)) choose(Number(event.key) - 1);
-      else if (event.key === "r") choose(-1);
-      else return;
-      event.preventDefault();
-    },
-    { signal },
-  );
+/** What causes it, beside what is right; only for those who have guessed, or do not want to. @param {Parts} parts */
+function drawReveal(parts) {
+  const { exercise, reveal, mistakes, shown } = parts;
+  parts.reveals.abort();
+  parts.reveals = new AbortController();
+  const signal = AbortSignal.any([parts.signal, parts.lifetime.signal, parts.reveals.signal]);
+  reveal.hidden = !exercise || !guesses.has(exercise);
+  if (!exercise || reveal.hidden) return;
+  const contents = revealedMistake(mistakes[exercise], shown, { hasFlippedMap: exercise === FLIPPED, signal });
+  reveal.replaceChildren(...contents);
 }
