@@ -42,22 +42,6 @@ def watch(model: Transformer, src: Tensor = SRC, tgt: Tensor = TGT) -> dict[str,
     return {name: value for name, (value,) in recorder.values.items()}
 
 
-# Names
-
-
-def test_parameters_have_pytorchs_names() -> None:
-    attention = ("q_proj", "k_proj", "v_proj", "out_proj")
-    shared = [*(f"self_attn.{part}" for part in attention), "linear1", "linear2", "norm1", "norm2"]
-    cross = [*(f"cross_attn.{part}" for part in attention), "norm3"]
-    modules = [
-        *(f"encoder.layers.{i}.{part}" for i in range(2) for part in shared),
-        *(f"decoder.layers.{i}.{part}" for i in range(2) for part in (*shared, *cross)),
-        *("encoder.norm", "decoder.norm", "output_projection"),
-    ]
-    names = {f"{module}.{part}" for module in modules for part in ("weight", "bias")}
-    assert set(network(final_norm="both").state_dict()) == names | {"src_embedding.weight", "tgt_embedding.weight"}
-
-
 # Parity with torch.nn.Transformer
 
 
@@ -364,29 +348,6 @@ def test_dropout_is_applied_to_every_sublayers_output_in_training_only() -> None
         change, kept = seen[after] - seen[before], seen[after] != seen[before]
         assert 0.3 < kept.float().mean() < 0.7
         agree(change[kept], 2 * seen[f"{sublayer}.output"][kept])
-
-
-def test_tied_weights_are_one_parameter() -> None:
-    tied, separate = (network(tgt_vocab_size=11, tie_weights=tie) for tie in (True, False))
-    assert tied.src_embedding.weight is tied.tgt_embedding.weight is tied.output_projection.weight
-    saved = 2 * 11 * SIZES["d_model"]
-    assert sum(p.numel() for p in separate.parameters()) - sum(p.numel() for p in tied.parameters()) == saved
-
-
-def test_norm_first_moves_the_norms_before_the_sublayers() -> None:
-    pre, post = watch(network(norm_first=True)), watch(network())
-    agree(pre["encoder.0.norm1"].mean(-1), torch.zeros(2, 4))
-    agree(pre["encoder.0.residual1"], pre["encoder.input"])
-    agree(post["encoder.0.residual2"], post["encoder.0.norm1"])
-    assert not torch.allclose(pre["encoder.0.residual2"], pre["encoder.0.norm1"])
-
-
-def test_depth_heads_and_width_are_the_configurations() -> None:
-    model = network(num_encoder_layers=1, num_decoder_layers=3, n_heads=2, d_ff=24)
-    seen, maps = watch(model), model(SRC, TGT).attention
-    assert (len(maps.encoder), len(maps.decoder), len(maps.cross)) == (1, 3, 3)
-    assert {weights.size(1) for weights in (*maps.encoder, *maps.decoder, *maps.cross)} == {2}
-    assert seen["decoder.2.feed_forward.hidden"].shape == (2, 3, 24)
 
 
 @pytest.mark.parametrize("pad_id", [1, 5, 10])

@@ -29,7 +29,7 @@ from ..network.rng import rng_lock
 FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
 WEIGHTS, CONFIG, VOCABULARIES, CARD = "model.safetensors", "config.json", "vocabularies.json", "card.md"
 
-# Content that cannot be raises one of these, whoever wrote it.
+# Reading invalid content raises one of these.
 INVALID_CONTENT = (SafetensorError, OSError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError)
 
 
