@@ -42,9 +42,11 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0;
 /** The file's text. @param {Server} server */
 export async function handout(server) {
   const { run } = state;
-  const [facts, shapes, checks] = await Promise.all(
-    ["provenance", "shapes", "checks"].map((name) => askAboutRun(name, server)),
-  );
+  const [facts, { rows }, { checks }] = await Promise.all([
+    askAboutRun("provenance", server),
+    askAboutRun("shapes", server),
+    askAboutRun("checks", server),
+  ]);
   const ended = new AbortController();
   const content = [
     openingSection(),
@@ -54,9 +56,9 @@ export async function handout(server) {
     KINDS.map(mapSection),
     await workedHead(server, ended.signal),
     h("h2", {}, t("checks.title")),
-    checksTable(checks.checks),
+    checksTable(checks),
     h("h2", {}, t("shapes.title")),
-    shapeTable(shapes.rows).slice(1),
+    shapeTable(rows).slice(1),
   ];
   const sheet = h("div", { class: "view sheet", style: `width: ${WIDTH}px`, "aria-hidden": "true" }, content);
   document.querySelector(".gradio-container")?.append(sheet);

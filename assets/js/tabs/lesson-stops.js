@@ -377,7 +377,7 @@ const loop = {
     const places = {
       step: slip + 1,
       slipped: word(free[slip].said, "target"),
-      right_word: word(teacher[slip].wanted, "target"),
+      right_word: word(teacher[slip].wanted ?? "", "target"),
       free: word(after(free, "said"), "target"),
       chance: formatPercent(free[slip].probability),
     };

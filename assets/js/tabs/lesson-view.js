@@ -36,9 +36,8 @@ export async function encoderHead({ run, server, signal, tell, layer, head, quer
 /** The encoder's input: of every token its embedding, its position and their sum. @param {LessonView} view */
 export async function encoderInput({ run, server }) {
   const { figure, tokens, d_model } = await askAboutRun("input_sum", server, { stack: "encoder" }, run);
-  const [embedding, positions, input] = figure.data.map((/** @type {{ z: { bdata: string } }} */ { z }) =>
-    toRows(decodeFloats(z.bdata), d_model),
-  );
+  const strips = /** @type {{ z: { bdata: string } }[]} */ (figure.data);
+  const [embedding, positions, input] = strips.map(({ z }) => toRows(decodeFloats(z.bdata), d_model));
   return { tokens, d_model, embedding, positions, input };
 }
 
@@ -55,13 +54,14 @@ export const highestCrossStep = ({ run, crossLayer, crossHead }) =>
   argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", crossLayer, crossHead, step, run))));
 
 /** Teacher forcing beside free running, both with a mistake forced at this step, or at the last one that something follows. @param {LessonView} view */
-export function forcedMistake({ run, server, step }) {
+export async function forcedMistake({ run, server, step }) {
   const words = run.reference?.text.split(" ") ?? run.output;
   const at = Math.max(0, Math.min(step, run.steps.length - 2, words.length));
   const [, ...others] = run.steps[at].candidates;
   const right = run.reference && words[at];
   const { token } = others.find((each) => !isSpecial(each.token) && each.token !== right) ?? others[0];
-  return askAboutRun("forced", server, { slip: { step: at, word: token } }, run);
+  const answer = await askAboutRun("forced", server, { slip: { step: at, word: token } }, run);
+  return { ...answer, slip: at };
 }
 
 /** @param {Float32Array} values @param {number} width */

@@ -1,254 +1,227 @@
-// What if: parts of the network taken away, beside the unbroken run. Left as it is, right as it is broken, and the difference.
+// What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the difference.
 
 import { cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
 import { editMask, findChange, isSilenced, toggleChange } from "../core/changes.js";
-import { h, isSpecial, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import { KINDS, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
+import { changeDetector, closest, isOpen, kindPicker, onResize, rowHeading, table, toggle } from "../core/parts.js";
+import { argmax, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
 import { changeControls } from "./what-if-controls.js";
 
-export function mount({ element, server, signal }) {
-  const say = h("p", { class: "say", "aria-live": "polite" });
-  const steps = scrollBox();
-  const tried = h("div", { class: "tried" });
-  const kind = segmented(
-    t("attention.which"),
-    KINDS.map((name) => [name, t(`kind.${name}`)]),
-    (value) => update({ kind: value }),
-  );
-  const which = headPicker();
-  const heading = h("h2");
-  const maps = ["whole", "broken", "difference"].map((name) => {
-    const place = h("div", { class: "large" });
-    const title = h("h3", {}, t(`whatif.${name}`));
-    const column = h(
-      "div",
-      { class: "map", "data-map": name },
-      title,
-      scrollBox(place),
-      cellTips(place, signal),
-      pictureButtons(place, () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`),
-    );
-    return { name, title, place, column };
-  });
-  const beside = h(
+/** @import { Change, DrawnRun, Run, View } from "../core/types.d.ts" */
+/** @typedef {ReturnType<typeof build>} Parts */
+/** @typedef {"whole" | "broken" | "difference"} MapName the original, the modified run, and their difference */
+
+/** @type {MapName[]} */
+const MAPS = ["whole", "broken", "difference"];
+const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
+
+/** @param {View} view */
+export function mount(view) {
+  const { element, signal } = view;
+  const parts = build(view);
+  const { say, steps, starters, kind, picker, heading, maps, silenced, controls } = parts;
+  const columns = h(
     "div",
-    { class: "maps-beside" },
-    maps.map((each) => each.column),
+    { class: "columns whatif" },
+    h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps, starters),
+    h("section", { class: "card" }, controls.element),
   );
-  const hint = h("p", { class: "hint" }, t("whatif.cells"));
-  const hush = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
-  const controls = changeControls({ server, signal });
-  element.replaceChildren(
-    say,
+  const section = h(
+    "section",
+    { class: "card below" },
+    h("div", { class: "controls" }, kind.element, picker.element),
+    heading,
     h(
       "div",
-      { class: "columns whatif" },
-      h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps, tried),
-      h("section", { class: "card" }, controls.element),
+      { class: "maps-beside" },
+      MAPS.map((name) => maps[name].column),
     ),
-    h(
-      "section",
-      { class: "card below" },
-      h("div", { class: "controls" }, kind.element, which.element),
-      heading,
-      beside,
-      hush,
-      hint,
-    ),
+    silenced,
+    h("p", { class: "hint" }, t("whatif.cells")),
   );
-
-  // A cell of the broken map is a part of the mask, too.
-  maps[1].place.addEventListener("click", ({ target }) => {
-    const cell = target.closest("[data-query][data-key]");
-    if (cell) editMask(state.kind, Number(cell.dataset.query), Number(cell.dataset.key));
+  element.replaceChildren(say, columns, section);
+  maps.broken.place.addEventListener("click", (event) => {
+    const { query, key } = closest(event, "[data-query][data-key]")?.dataset ?? {};
+    if (query !== undefined) editMask(state.kind, Number(query), Number(key));
   });
-
-  let drawn = [];
-  let apart = null; // the difference of the two runs that are drawn
-  const draw = () => {
-    const { run, baseline, step } = state;
-    if (!element.offsetParent) return;
-    const map = run.attention[state.kind];
-    kind.set(state.kind);
-    which.draw(map);
-    controls.draw();
-    maps.forEach(({ name, column }) => (column.hidden = !baseline && name !== "broken")); // with nothing broken there is one map
-    const width = maps[1].place.parentElement.clientWidth;
-    const depends = [run, baseline, state.kind, state.layer, state.head, step, width];
-    if (depends.every((value, i) => value === drawn[i])) return;
-    if (baseline && (drawn[0] !== run || drawn[1] !== baseline)) apart = mapDifference(run, baseline);
-    drawn = depends;
-    say.replaceChildren(...aloud(run, baseline));
-    const strayed = run.beside?.some((each, i) => each.kept !== null && !each.same_input && i < run.steps.length);
-    replaceKeepingFocus(steps, [
-      stepTable(run, baseline ?? run),
-      ...(strayed ? [h("p", { class: "hint" }, `* ${t("whatif.other_input")}`)] : []),
-    ]);
-    replaceKeepingFocus(tried, [
-      h("h3", {}, t("whatif.try")),
-      h("div", { class: "starters" }, starters(baseline ?? run)),
-    ]);
-    heading.replaceChildren(...mapHeading(state.kind, state.layer, state.head));
-    hush.hidden = !isSilenced(state.kind, state.layer, state.head, run.changes);
-    const runs = { whole: baseline, broken: run, difference: apart };
-    for (const { name, title, place, column } of maps) {
-      if (column.hidden) continue;
-      if (name === "broken") title.textContent = t(baseline ? "whatif.broken" : "whatif.whole");
-      const picture = heatmap(state.kind, state.layer, state.head, {
-        width,
-        sides: SIDES[state.kind],
-        run: runs[name],
-      });
-      markRow(
-        picture,
-        state.kind === "encoder" || step >= runs[name].attention[state.kind].queries.length ? null : step,
-      );
-      picture.setAttribute("aria-label", spoken(name, runs[name]));
-      place.replaceChildren(picture);
-    }
-  };
-  subscribe(element, draw);
-  const sized = new ResizeObserver(() => state.run && draw());
-  sized.observe(element);
-  signal.addEventListener("abort", () => sized.disconnect());
+  subscribe(element, () => draw(parts));
+  onResize(element, () => state.run && draw(parts), signal);
 }
 
-const sentence = (run) => word(run.output.join(" "), "target");
+/** @param {View} view */
+function build({ element, server, signal }) {
+  const map = (/** @type {MapName} */ name) => {
+    const place = h("div", { class: "large" });
+    const title = h("h3", {}, t(`whatif.${name}`));
+    const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`;
+    const content = [title, scrollBox(place), cellTips(place, signal), pictureButtons(place, file)];
+    return { title, place, column: h("div", { class: "map", "data-map": name }, content) };
+  };
+  return {
+    element,
+    say: h("p", { class: "say", "aria-live": "polite" }),
+    steps: scrollBox(),
+    starters: h("div", { class: "tried" }),
+    kind: kindPicker(),
+    picker: headPicker(),
+    heading: h("h2"),
+    maps: { whole: map("whole"), broken: map("broken"), difference: map("difference") },
+    silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
+    controls: changeControls(server),
+    isNew: changeDetector(),
+    hasNewRuns: changeDetector(),
+    difference: /** @type {DrawnRun | null} */ (null),
+  };
+}
+
+/** @param {Parts} parts */
+function draw(parts) {
+  const { run, baseline, kind, layer, head, step } = state;
+  const { maps } = parts;
+  if (!isOpen(parts.element)) return;
+  parts.kind.set(kind);
+  parts.picker.draw(run.attention[kind]);
+  parts.controls.draw();
+  for (const name of MAPS) maps[name].column.hidden = !baseline && name !== "broken"; // without changes there is one map
+  const width = maps.broken.place.parentElement?.clientWidth ?? 0;
+  if (!parts.isNew(run, baseline, kind, layer, head, step, width)) return;
+  if (parts.hasNewRuns(run, baseline)) parts.difference = baseline && mapDifference(run, baseline);
+  parts.say.replaceChildren(...describeChanges());
+  drawSteps(parts);
+  parts.heading.replaceChildren(...mapHeading(kind, layer, head));
+  parts.silenced.hidden = !isSilenced(kind, layer, head, run.changes);
+  maps.broken.title.textContent = t(baseline ? "whatif.broken" : "whatif.whole");
+  drawMap(parts, "broken", run, width);
+  if (baseline) drawMap(parts, "whole", baseline, width);
+  if (parts.difference) drawMap(parts, "difference", parts.difference, width);
+}
+
+/** @param {Parts} parts */
+function drawSteps({ steps, starters }) {
+  const { run, baseline } = state;
+  const hasOtherInput = run.beside?.some(({ kept, same_input }, i) => {
+    return kept !== null && !same_input && i < run.steps.length;
+  });
+  const note = hasOtherInput ? h("p", { class: "hint" }, `* ${t("whatif.other_input")}`) : null;
+  replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), note]);
+  const list = h("div", { class: "starters" }, exampleChanges(baseline ?? run));
+  replaceKeepingFocus(starters, [h("h3", {}, t("whatif.try")), list]);
+}
+
+/** @param {Parts} parts @param {MapName} name @param {DrawnRun} run @param {number} width */
+function drawMap({ maps }, name, run, width) {
+  const { kind, layer, head, step } = state;
+  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run });
+  const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
+  markRow(picture, hasStep ? step : null);
+  picture.setAttribute("aria-label", describeMap(name, run));
+  maps[name].place.replaceChildren(picture);
+}
+
+/** @param {Run} run */
+const output = (run) => word(run.output.join(" "), "target");
 
 /** What the changes did, in a sentence. */
-function aloud(run, baseline) {
-  if (!baseline) return nodes("whatif.say_whole", { said: sentence(run), share: formatPercent(likelihood(run)) });
-  const same = run.output.join(" ") === baseline.output.join(" ");
+function describeChanges() {
+  const { run, baseline } = state;
+  if (!baseline) return nodes("whatif.say_whole", { said: output(run), share: formatPercent(likelihood(run)) });
   const places = {
-    before: sentence(baseline),
+    before: output(baseline),
     share: formatPercent(likelihood(baseline)),
-    after: sentence(run),
+    after: output(run),
     left: formatPercent(likelihood(run)),
   };
-  if (!same) return nodes("whatif.say_other", places);
+  if (run.output.join(" ") !== baseline.output.join(" ")) return nodes("whatif.say_other", places);
   return nodes(places.share === places.left ? "whatif.say_stays" : "whatif.say_same", places);
 }
 
-/** What both runs say at every step, and what the broken one gives the unbroken one's word. */
+/** The output of both runs at every step, and the probability that the modified one gives the original word. @param {Run} run @param {Run} baseline */
 function stepTable(run, baseline) {
-  const broken = run !== baseline;
-  const count = Math.max(run.steps.length, baseline.steps.length);
-  const cell = (each, i) =>
-    each.steps[i]
-      ? [word(each.output[i], "target"), " ", h("small", {}, formatPercent(each.steps[i].probability))]
-      : "–";
-  const names = ["step", "whole", ...(broken ? ["broken", "kept"] : [])];
-  const rows = Array.from({ length: count }, (_, i) => {
-    const kept = run.beside?.[i].kept ?? null;
+  const isModified = run !== baseline;
+  const cell = (/** @type {Run} */ of, /** @type {number} */ i) => {
+    const step = of.steps[i];
+    const text = step ? [word(of.output[i], "target"), " ", h("small", {}, formatPercent(step.probability))] : "–";
+    return h("td", {}, text);
+  };
+  const row = (/** @type {unknown} */ _, /** @type {number} */ i) => {
+    const { kept = null, same_input = true } = run.beside?.[i] ?? {};
     const change = kept === null ? null : kept - baseline.steps[i].probability;
-    const other = broken && run.output[i] !== baseline.output[i];
+    const isOther = isModified && run.output[i] !== baseline.output[i];
+    const isBeyond = i >= run.steps.length;
+    const classes = [i === state.step ? "marked" : "", isOther ? "other" : ""].join(" ").trim();
     return h(
       "tr",
-      {
-        onclick: () => i < run.steps.length && update({ step: i }),
-        class: [i === state.step ? "marked" : "", other ? "other" : ""].join(" ").trim() || null,
-        "data-change": change,
-      },
-      h(
-        "th",
-        { scope: "row" },
-        h("button", { type: "button", class: "link", disabled: i >= run.steps.length }, String(i + 1)),
-      ),
-      h("td", {}, cell(baseline, i)),
-      broken
-        ? [h("td", {}, cell(run, i)), h("td", {}, change === null ? "–" : shift(change, run.beside[i].same_input))]
-        : null,
+      { onclick: () => !isBeyond && update({ step: i }), class: classes || null, "data-change": change },
+      rowHeading(h("button", { type: "button", class: "link", disabled: isBeyond }, String(i + 1))),
+      cell(baseline, i),
+      isModified ? [cell(run, i), h("td", {}, change === null ? "–" : shiftBar(change, same_input))] : null,
     );
-  });
-  return h(
-    "table",
-    { class: "steps-beside" },
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        names.map((name) => h("th", { scope: "col" }, t(`whatif.column.${name}`))),
-      ),
-    ),
-    h("tbody", {}, rows),
-  );
+  };
+  const names = ["step", "whole", ...(isModified ? ["broken", "kept"] : [])];
+  const headings = names.map((name) => t(`whatif.column.${name}`));
+  const length = Math.max(run.steps.length, baseline.steps.length);
+  return table({ class: "steps-beside" }, headings, Array.from({ length }, row));
 }
 
-const LEAST = 0.0005; // a change that is seen in the digits that are shown
-
-/** By how much a probability has changed: a bar from the middle, and the number in points. */
-function shift(change, same) {
-  const points = `${change >= LEAST ? "+" : ""}${fixed(100 * change, 1)}`;
-  const bar =
-    Math.abs(change) < LEAST
-      ? null
-      : h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change)}` });
+/** By how much a probability has changed: a bar from the middle, and the number in points. @param {number} change @param {boolean} hasSameInput */
+function shiftBar(change, hasSameInput) {
+  const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
+  const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change)}` });
   return h(
     "span",
-    { class: "shift", title: same ? null : t("whatif.other_input") },
-    h("span", { class: "axis", "aria-hidden": "true" }, bar),
-    h("small", {}, t("whatif.points", { points }), same ? null : "*"),
+    { class: "shift", title: hasSameInput ? null : t("whatif.other_input") },
+    h("span", { class: "axis", "aria-hidden": "true" }, Math.abs(change) < VISIBLE ? null : bar),
+    h("small", {}, t("whatif.points", { points }), hasSameInput ? null : "*"),
   );
 }
 
-/** A map in words: its title, and the cell that is largest, or that has changed most. */
-function spoken(name, run) {
+/** A map in words: its title, and the cell that is largest, or that has changed most. @param {MapName} name @param {DrawnRun} run */
+function describeMap(name, run) {
   const { queries, keys, heads, values } = run.attention[state.kind];
   const size = queries.length * keys.length;
   const start = (state.layer * heads + state.head) * size;
-  const here = Array.from(values.slice(start, start + size));
-  const at = here.reduce((best, value, i) => (Math.abs(value) > Math.abs(here[best]) ? i : best), 0);
+  const cells = values.slice(start, start + size);
+  const at = argmax(cells.map(Math.abs));
   const places = {
     title: t(`whatif.${name}`),
     from: queries[Math.floor(at / keys.length)],
     to: keys[at % keys.length],
-    value: fixed(here[at], 2),
+    value: fixed(cells[at], 2),
   };
   return t(name === "difference" ? "whatif.map_changed" : "whatif.map_largest", places);
 }
 
-/** Changes to begin with, each on a button that makes it and undoes it: one of every sort. `run` is the unbroken one. */
-function starters(run) {
+/** Changes to begin with, one of every sort, each on a button that makes it and undoes it. @param {Run} run the baseline */
+function exampleChanges(run) {
   const { cross, decoder } = run.attention;
   const { layers, heads, queries, keys, values } = cross;
-  const size = queries.length * keys.length;
-  const hardest = Math.floor(values.indexOf(Math.max(...values)) / size);
+  const highest = Math.floor(argmax(values) / (queries.length * keys.length));
+  const [layer, head] = [Math.floor(highest / heads), highest % heads];
   const step = run.steps.findLastIndex(({ token }) => !["E", "."].includes(token));
   const other = run.steps[step]?.candidates.find(({ token }) => !isSpecial(token) && !run.output.includes(token));
-  const list = {
-    head: { do: "silence", kind: "cross", layer: Math.floor(hardest / heads), head: hardest % heads },
+  const lastLayer = decoder.layers - 1;
+  /** @type {Record<string, Change | null | undefined>} */
+  const examples = {
+    head: { do: "silence", kind: "cross", layer, head },
     mask: { do: "remove_mask", kind: "decoder" },
     positions: run.model.positions ? { do: "positions", stack: "encoder", how: "removed", seed: 0 } : null,
     temperature: { do: "temperature", kind: "all", temperature: 5 },
-    residual: { do: "drop_residual", stack: "decoder", layer: decoder.layers - 1, sublayer: 2 },
-    word: other ? { do: "force_word", step, word: other.token } : null,
+    residual: { do: "drop_residual", stack: "decoder", layer: lastLayer, sublayer: 2 },
+    word: other && { do: "force_word", step, word: other.token },
   };
-  return Object.entries(list).flatMap(([name, one]) => {
+  return Object.entries(examples).map(([name, change]) => {
+    if (!change) return null;
     const places = {
-      layer: 1 + (one?.layer ?? 0),
-      head: 1 + (one?.head ?? 0),
+      layer: 1 + (name === "residual" ? lastLayer : layer),
+      head: head + 1,
       layers,
       word: other && word(other.token, "target"),
     };
-    return one
-      ? [
-          h(
-            "button",
-            {
-              type: "button",
-              class: "pill toggle",
-              "aria-pressed": Boolean(findChange(one)),
-              onclick: () => toggleChange(one),
-            },
-            h("span", {}, nodes(`whatif.try.${name}`, places)),
-          ),
-        ]
-      : [];
+    const isMade = Boolean(findChange(change));
+    return toggle(nodes(`whatif.try.${name}`, places), isMade, () => toggleChange(change));
   });
 }

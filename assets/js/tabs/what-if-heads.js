@@ -1,0 +1,175 @@
+// The heads of What if: silenced by a click, and coloured by the probability that is lost without them.
+
+import { contrastClass } from "../charts/attention-map.js";
+import { changes, findChange, isSilenced, replaceChange, requestChanges, toggleChange } from "../core/changes.js";
+import { h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { formatPercents, joinSentences, nodes, t } from "../core/i18n.js";
+import { fixed } from "../core/numbers.js";
+import { button, kindPicker } from "../core/parts.js";
+import { askOnce } from "../core/server-cache.js";
+import { argmax, state, update } from "../core/state.js";
+
+/** @import { Sweep } from "#schema" */
+/** @import { Change, Kind, Server } from "../core/types.d.ts" */
+/** @typedef {ReturnType<typeof build>} Parts */
+
+const VISIBLE_LOSS = 0.0005; // that is seen in the digits that are shown
+const MIN_PROBABILITY = 0.01; // of which a loss can be seen
+
+/** What the visitor has chosen; it outlives every mounting. */
+const chosen = {
+  isolates: false, // a click on a head silences all others of its layer
+  sample: /** @type {"sentence" | "held_out"} */ ("sentence"), // what a sweep is made on
+  isSwept: false, // from the first sweep on, every run is swept
+};
+
+/** @param {Server} server */
+export function headControls(server) {
+  const parts = build(server);
+  const { kind, mode, grid, sweepButton, sample, summary } = parts;
+  const body = h(
+    "div",
+    {},
+    h("div", { class: "controls" }, kind.element, mode.element),
+    scrollBox(grid),
+    h("div", { class: "controls sweep" }, sweepButton, sample.element),
+    summary,
+  );
+  return { name: "heads", body, draw: () => draw(parts) };
+}
+
+/** @param {Server} server */
+function build(server) {
+  const parts = {
+    server,
+    kind: kindPicker(),
+    mode: segmented(
+      t("panel.heads.how"),
+      [
+        ["no", t("panel.heads.silence")],
+        ["yes", t("panel.heads.only")],
+      ],
+      (value) => {
+        chosen.isolates = value === "yes";
+        draw(parts);
+      },
+    ),
+    grid: h("div", { class: "score-grid" }),
+    sample: segmented(
+      t("panel.sweep.on"),
+      ["sentence", "held_out"].map((name) => [name, t(`panel.sweep.${name}`)]),
+      (value) => {
+        chosen.sample = /** @type {"sentence" | "held_out"} */ (value);
+        sweep(parts);
+      },
+    ),
+    sweepButton: button("pill", h("span", {}, t("panel.sweep")), () => void sweep(parts), { id: "sweep" }),
+    summary: h("p", { class: "hint", "aria-live": "polite" }),
+    sweep: /** @type {Sweep | null} */ (null), // that the grid is coloured by
+    question: "", // that it answers
+  };
+  return parts;
+}
+
+const question = () => ({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, on: chosen.sample });
+
+/** Ask what is lost without each head. @param {Parts} parts @returns {Promise<void>} */
+async function sweep(parts) {
+  chosen.isSwept = true;
+  const asked = question();
+  parts.question = JSON.stringify(asked);
+  const answer = await askOnce("sweep", asked, parts.server.sweep).catch(() => null);
+  if (parts.question !== JSON.stringify(asked)) return; // something else is wanted by now
+  parts.sweep = answer;
+  draw(parts);
+  if (!answer) parts.summary.textContent = t("panel.sweep.none");
+}
+
+/** @param {Parts} parts @returns {void} */
+function draw(parts) {
+  if (chosen.isSwept && parts.question !== JSON.stringify(question())) sweep(parts);
+  const { kind } = state;
+  const { layers, heads } = state.run.attention[kind];
+  parts.kind.set(kind);
+  parts.mode.set(chosen.isolates ? "yes" : "no");
+  parts.sample.set(chosen.sample);
+  const axis = (/** @type {string} */ text) => h("small", { class: "axis" }, text);
+  const names = Array.from({ length: heads }, (_, head) => axis(String(head + 1)));
+  const rows = Array.from({ length: layers }, (_, layer) => [
+    layerButton(kind, layer, heads),
+    ...Array.from({ length: heads }, (_, head) => headButton(parts, kind, layer, head)),
+  ]);
+  parts.grid.style.setProperty("--heads", String(heads));
+  replaceKeepingFocus(parts.grid, [axis(t("head")), names, rows]);
+  parts.summary.replaceChildren(...(parts.sweep ? describeSweep(parts.sweep, kind) : [t("panel.sweep.about")]));
+}
+
+/** @param {Kind} kind @param {number} layer @param {number} heads */
+const layerButton = (kind, layer, heads) =>
+  button("axis", t("layer_n", { layer: layer + 1 }), () => toggleLayer(kind, layer, heads), {
+    "data-place": layer,
+    title: t("panel.layer"),
+  });
+
+/** @param {Parts} parts @param {Kind} kind @param {number} layer @param {number} head */
+function headButton({ sweep: result }, kind, layer, head) {
+  const isOff = isSilenced(kind, layer, head);
+  const drop = result?.drop[kind][layer][head] ?? null;
+  const isGain = drop !== null && drop < 0;
+  const strength = 96 * Math.abs(drop ?? 0); // % of the hue
+  const places = { layer: layer + 1, head: head + 1, points: drop === null ? "" : fixed(-100 * drop, 1) };
+  const label = isOff ? "panel.head_silenced" : drop === null ? "panel.head" : "panel.head_drop";
+  const points = drop === null ? "" : fixed(100 * drop, Math.abs(drop) < 0.095 ? 1 : 0).replace(/^−?0\.0$/, "0");
+  const classes = `score ${contrastClass(strength, isGain)} ${isOff ? "off" : isGain ? "gain" : ""}`;
+  return button(classes.trim(), isOff ? "×" : points, () => pressHead(kind, layer, head), {
+    style: `--score: ${strength.toFixed(1)}%`,
+    "aria-pressed": isOff,
+    "aria-label": t(label, places),
+    "data-place": `${layer} ${head}`,
+    "data-drop": drop,
+  });
+}
+
+/** The changes but for those of the heads of a layer. @param {Kind} kind @param {number} layer */
+const changesElsewhere = (kind, layer) =>
+  changes().filter(
+    (each) => !((each.do === "silence" || each.do === "isolate") && each.kind === kind && each.layer === layer),
+  );
+
+/** Silence every head of a layer, or none. @param {Kind} kind @param {number} layer @param {number} heads */
+function toggleLayer(kind, layer, heads) {
+  const every = Array.from({ length: heads }, (_, head) => head);
+  const others = changesElsewhere(kind, layer);
+  if (every.every((head) => isSilenced(kind, layer, head))) requestChanges(others);
+  else
+    requestChanges([...others, ...every.map((head) => /** @type {Change} */ ({ do: "silence", kind, layer, head }))]);
+}
+
+/** Silence a head or undo it; or keep it, and silence the others of its layer. @param {Kind} kind @param {number} layer @param {number} head */
+function pressHead(kind, layer, head) {
+  const { heads: count } = state.run.attention[kind];
+  const isolated = findChange({ do: "isolate", kind, layer });
+  const kept = isolated?.heads ?? [];
+  const isolation = (/** @type {number[]} */ heads) =>
+    heads.length && heads.length < count ? /** @type {Change} */ ({ do: "isolate", kind, layer, heads }) : null;
+  const added = [...kept, head].sort((a, b) => a - b);
+  if (chosen.isolates) {
+    const next = isolation(kept.includes(head) ? kept.filter((each) => each !== head) : added);
+    requestChanges([...changesElsewhere(kind, layer), ...(next ? [next] : [])]);
+  } else if (isolated && !kept.includes(head)) replaceChange({ do: "isolate", kind, layer }, isolation(added));
+  else toggleChange({ do: "silence", kind, layer, head });
+  update({ layer, head }); // while the server is at work
+}
+
+/** Which head of a kind is worth most, and what the numbers are. @param {Sweep} sweep @param {Kind} kind */
+function describeSweep({ drop, unbroken, sentences, reference }, kind) {
+  const heads = drop[kind].flatMap((row, layer) => row.map((value, head) => ({ value, layer, head })));
+  const most = heads[argmax(heads.map(({ value }) => Math.abs(value)))];
+  const [whole, left] = formatPercents(unbroken, Math.max(0, unbroken - most.value));
+  const said = reference && word(reference, "target");
+  const places = { layer: most.layer + 1, head: most.head + 1, whole, left, sentences, said };
+  const effect = Math.abs(most.value) < VISIBLE_LOSS ? "same" : most.value < 0 ? "better" : "said";
+  const name = unbroken < MIN_PROBABILITY ? "small" : reference ? effect : `${effect}_many`;
+  const summary = nodes(`panel.sweep.${name}`, places);
+  return joinSentences(summary, state.baseline ? t("panel.sweep.unbroken") : "");
+}
