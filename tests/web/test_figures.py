@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer import sinusoidal_positions
@@ -19,6 +19,7 @@ def test_the_heatmap_carries_the_encoding() -> None:
     assert figure.layout.xaxis.title.text == "dimension"
 
 
+@settings(max_examples=8)
 @given(st.integers(0, 15), st.integers(0, 19))
 def test_the_curves_are_a_column_of_the_encoding_and_a_row_of_the_similarity(dimension: int, position: int) -> None:
     cosine = positions.similarity(ENCODING)

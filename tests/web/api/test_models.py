@@ -2,11 +2,10 @@
 
 import csv
 import io
-import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,39 +19,40 @@ from transformer.live.limits import Limits
 from transformer.live.stream import live
 from transformer.network.cost import count_parameters
 from transformer.storage.portable import load_portable
-from transformer.web.api import decoding as roads
-from transformer.web.api import lesson, models
-from transformer.web.api import runs as handlers
-from transformer.web.api import what_if as whatif
+from transformer.web.api import decoding, downloads, events, mistakes, models, positions, sublayers, what_if
+from transformer.web.api.checks import checks
+from transformer.web.api.heads import heads
 from transformer.web.api.models import ModelExpiredError
+from transformer.web.api.runs import translate
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 
 from ...live.test_stream import job
-from ...visitors import sentences
+from .endpoints import OF_MODELS, Answer, Function
+from .test_endpoints import refused
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCE = "Wie geht es dir?"
 PAIRS = [[SENTENCE, "How are you?"], ["=1+1 Danke", "@home -thanks +a = ..."], ["Guten Morgen", "Good morning!"]]
 NETWORKS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "tied": {"tie_weights": True},
-    "pre-norm": {"norm_first": True},
-    "no positions": {"positional_encoding": False},
-    "all of it": {"tie_weights": True, "norm_first": True, "positional_encoding": False},
+    "another kind": {"tie_weights": True, "norm_first": True, "positional_encoding": False},
 }
-HANDLERS = (
-    *(handlers.heads, handlers.input_sum, lesson.inside, lesson.stack, lesson.parameters, lesson.checks),
-    *(lesson.shapes, roads.forced, lesson.weights_csv, lesson.notebook, lesson.provenance),
-)
-MORE = {"kind": "cross", "layer": 0, "part": "q_proj", "row": 0, "slip": {"step": 1, "word": "you"}, "stack": "decoder"}
-Handler = Callable[[Any], dict[str, Any]]
+OWN: dict[Function, Answer] = {  # about visitors' models
+    function: {**request, "word": "you", "changes": []}
+    for function, request in OF_MODELS.items()
+    if function not in (what_if.sweep, mistakes.mistake)  # which need the toy's sentences
+}
+OWN[decoding.forced]["slip"] = {"step": 1, "word": "you"}
+
+
+pytestmark = pytest.mark.slow  # it trains models
 
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelStore]:
     """The server's, of this test alone."""
     store = ModelStore(Limits())
-    for module in (models, lesson):
+    for module in (models, downloads):
         monkeypatch.setattr(module, "model_store", lambda: store)
     yield store
     store.close()
@@ -84,20 +84,24 @@ def key(store: ModelStore, files: dict[str, Path]) -> str:
     return shelved(store, files["plain"])
 
 
-def asked(handler: Handler, key: str, sentence: str = SENTENCE, **more: Any) -> dict[str, Any]:
+def asked(handler: Function, key: str, sentence: str = SENTENCE, **more: Any) -> dict[str, Any]:
     """An answer as it reaches the page."""
-    answer = handler({"checkpoint": key, "sentence": sentence, **MORE, **more})
+    answer = handler({**OWN[handler], "checkpoint": key, "sentence": sentence, **more})
     return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
 
 
 def shown(key: str, sentence: str = SENTENCE) -> dict[str, Any]:
-    answer = json.loads(json.dumps(handlers.show(sentence, key), ensure_ascii=False, allow_nan=False).encode())
+    answer = json.loads(
+        json.dumps(
+            events.ask({"checkpoint": key, "sentence": sentence})[1], ensure_ascii=False, allow_nan=False
+        ).encode()
+    )
     assert answer["error"] is None
     return answer["run"]
 
 
 def error_of(key: str, sentence: str) -> str:
-    answer = handlers.show(sentence, key)
+    answer = events.ask({"checkpoint": key, "sentence": sentence})[1]
     assert answer["run"] is None
     return answer["error"]["key"]
 
@@ -121,38 +125,38 @@ def test_an_own_model_is_shown(store: ModelStore, files: dict[str, Path], name: 
 def test_an_own_model_passes_all_checks(store: ModelStore, files: dict[str, Path], name: str) -> None:
     key = shelved(store, files[name])
     for sentence in (SENTENCE, "guten danke"):
-        found = asked(lesson.checks, key, sentence)["checks"]
+        found = asked(checks, key, sentence)["checks"]
         assert [(each["name"], each["ok"]) for each in found] == [
             (each, True) for each in ("rows", "masked", "cached", "torch")
         ]
 
 
-@pytest.mark.parametrize("handler", HANDLERS)
+@pytest.mark.parametrize("handler", OWN, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_view_answers_for_an_own_model(
-    store: ModelStore, files: dict[str, Path], name: str, handler: Handler
+    store: ModelStore, files: dict[str, Path], name: str, handler: Function
 ) -> None:
     assert "error" not in asked(handler, shelved(store, files[name]))
 
 
 def test_its_heads_are_silenced_one_by_one(key: str) -> None:
-    answer = asked(handlers.heads, key)
+    answer = asked(heads, key)
     assert answer["held_out"] is None
     assert [(each["layer"], each["head"]) for each in answer["silenced"]] == [(0, 0), (0, 1)]
 
 
 def test_its_numbers_are_its_own(key: str) -> None:
-    assert asked(lesson.shapes, key)["facts"] == {"d_model": 16, "n_heads": 2, "d_ff": 32, "layers": 1}
-    assert asked(handlers.input_sum, key)["d_model"] == 16
-    assert asked(lesson.inside, key)["head_dim"] == 8
-    assert asked(lesson.stack, key)["encoder"]["shape"][-1] == 16
-    forced = asked(roads.forced, key, slip={"step": 1, "word": "!"})
+    assert asked(sublayers.shapes, key)["facts"] == {"d_model": 16, "n_heads": 2, "d_ff": 32, "layers": 1}
+    assert asked(positions.input_sum, key)["d_model"] == 16
+    assert asked(sublayers.inside, key)["head_dim"] == 8
+    assert asked(sublayers.stack, key)["encoder"]["shape"][-1] == 16
+    forced = asked(decoding.forced, key, slip={"step": 1, "word": "!"})
     assert forced["reference"] is True
     assert [row["wanted"] for row in forced["teacher"]] == ["how", "are", "you", "?", "E"]
 
 
 def test_it_comes_from_nobodys_command_but_has_a_seed(key: str) -> None:
-    answer = asked(lesson.provenance, key)
+    answer = asked(downloads.provenance, key)
     assert (answer["checkpoint"], answer["command"], str(answer["seed"])) == ("Mein Modell", None, "7")
     assert answer["weights"] == models.about(key)["weights"]
 
@@ -174,34 +178,40 @@ def test_shipped_models_are_told_as_before() -> None:
 
 
 def test_a_click_on_another_model_shows_its_first_example(key: str) -> None:
-    sentence, answer = handlers.choose(gr.EventData(None, {"checkpoint": key, "sentence": "Ich möchte ein Bier"}))
+    sentence, answer = events.choose({"checkpoint": key, "sentence": "Ich möchte ein Bier"})
     assert sentence == answer["run"]["sentence"] == "wie geht es dir"
-    assert "no held-out" in handlers.surprise(gr.EventData(None, {"checkpoint": key}))[1]["error"]["english"]
+    assert refused(events.surprise({"checkpoint": key})[1], "error.no_held_out")
 
 
 def test_programs_may_ask_it_too(key: str) -> None:
-    assert handlers.translate(SENTENCE, key)["text"] == "how are you ?"
+    assert translate(SENTENCE, key)["text"] == "how are you ?"
 
 
 # What is kept
 
-WORDS = ("wie", "geht", "es", "dir", "guten", "morgen", "danke")
-OWN_SENTENCES = [" ".join(words) for words in itertools.islice(itertools.permutations(WORDS, 3), 10)]
 
+def test_few_answers_about_visitors_models_are_kept_and_many_about_shipped_ones(key: str) -> None:
+    computed: list[int] = []
 
-def test_few_runs_of_visits_models_are_kept_and_many_of_shipped_ones(key: str) -> None:
-    first, *others = (handlers.run(key, sentence) for sentence in OWN_SENTENCES)
-    assert handlers.run(key, OWN_SENTENCES[-1]) is others[-1]
-    assert handlers.run(key, OWN_SENTENCES[0]) is not first
-    runs = [handlers.run("classroom", sentence) for sentence in sentences(256)]
-    assert all(handlers.run("classroom", run.sentence) is run for run in runs)
+    @models.cached_per_checkpoint(3, own=1)
+    def answer(checkpoint: str, n: int) -> int:
+        computed.append(n)
+        return n
+
+    for checkpoint, kept in (("toy", 3), (key, 1)):
+        computed.clear()
+        for n in (*range(4), *range(4 - kept, 4), 0):
+            assert answer(checkpoint, n) == n
+        assert computed == [*range(4), 0]
 
 
 def test_what_is_made_of_a_run_of_a_visits_model_is_not_kept(key: str) -> None:
-    question = {"checkpoint": key, "sentence": SENTENCE, **MORE, "changes": []}
     for ask in (
-        lambda: handlers.show(SENTENCE, key)["run"],
-        *(lambda handler=handler: handler(question) for handler in (lesson.inside, lesson.stack, handlers.input_sum)),
+        lambda: events.ask({"checkpoint": key, "sentence": SENTENCE})[1]["run"],
+        *(
+            lambda handler=handler: handler({**OWN[handler], "checkpoint": key, "sentence": SENTENCE})
+            for handler in (sublayers.inside, sublayers.stack, positions.input_sum)
+        ),
     ):
         assert "error" not in ask()
         assert ask() is not ask()
@@ -210,13 +220,13 @@ def test_what_is_made_of_a_run_of_a_visits_model_is_not_kept(key: str) -> None:
 def test_both_runs_and_their_difference_are_not_kept() -> None:
     """As lists they would take more than everything else that is."""
     change = [{"do": "silence", "kind": "cross", "layer": 1, "head": 0}]
-    assert whatif.what_if("ein Bier", change) is not whatif.what_if("ein Bier", change)
+    assert what_if.what_if("ein Bier", change) is not what_if.what_if("ein Bier", change)
 
 
 def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     every = models.held_out("classroom")
     assert models.readable("classroom") == every
-    assert len(models.readable("classroom", 25)) >= whatif.MAX_PAIRS
+    assert len(models.readable("classroom", 25)) >= what_if.MAX_PAIRS
     papers = count_parameters(TransformerConfig(294, 207))
     monkeypatch.setattr(models, "count_parameters", lambda config: papers)
     assert 50 < len(models.readable("classroom")) < 200
@@ -230,7 +240,7 @@ def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.Monkey
 
 def test_a_table_has_no_formula_in_it(key: str) -> None:
     assert shown(key, "=1+1 Danke")["output"] == ["@home", "-", "thanks", "+a", "=", ".", ".", ".", "E"]
-    answer = asked(lesson.weights_csv, key, "=1+1 Danke")
+    answer = asked(downloads.weights_csv, key, "=1+1 Danke")
     assert answer["name"] == "Mein Modell-attention.csv"
     rows = list(csv.DictReader(io.StringIO(answer["text"])))
     cells = {cell for row in rows for cell in row.values()}
@@ -242,7 +252,7 @@ def test_a_table_has_no_formula_in_it(key: str) -> None:
 
 
 def test_a_notebook_names_its_file_and_runs_beside_it(key: str, store: ModelStore, tmp_path: Path) -> None:
-    answer = asked(lesson.notebook, key)
+    answer = asked(downloads.notebook, key)
     assert answer["name"] == "Mein Modell-attention.ipynb"
     assert key not in answer["text"]
     cells = json.loads(answer["text"])["cells"]
@@ -272,33 +282,25 @@ def test_a_model_that_is_forgotten_is_gone(key: str, store: ModelStore) -> None:
     assert error_of(key, "Guten Morgen") == "error.model_gone"
     with pytest.raises(ModelExpiredError):
         models.translator(key)
-    with pytest.raises(gr.Error, match="gone"):
-        handlers.translate("Guten Morgen", key)
+    with pytest.raises(gr.Error, match="no longer there"):
+        translate("Guten Morgen", key)
     assert models.corpus_of(key) is None
     assert models.title(key) == key  # all that anybody knows of it
 
 
-@pytest.mark.parametrize("handler", [handlers.show, handlers.heads, lesson.inside, lesson.checks, lesson.notebook])
-def test_what_was_asked_before_is_gone_too(key: str, store: ModelStore, handler: Handler) -> None:
-    def ask() -> str:
-        return json.dumps(handlers.show(SENTENCE, key) if handler is handlers.show else asked(handler, key))
-
-    assert "is gone" not in ask()
+@pytest.mark.parametrize("handler", OWN, ids=lambda each: each.__name__)
+def test_what_was_asked_before_is_gone_too(key: str, store: ModelStore, handler: Function) -> None:
+    assert not refused(asked(handler, key))
     store.delete(key)
-    assert "is gone" in ask()
+    assert refused(asked(handler, key), "error.model_gone")
+    assert error_of(key, SENTENCE) == "error.model_gone"
 
 
 def test_a_program_is_not_answered_from_memory_either(key: str, store: ModelStore) -> None:
-    handlers.translate(SENTENCE, key)
+    translate(SENTENCE, key)
     store.delete(key)
-    with pytest.raises(gr.Error, match="gone"):
-        handlers.translate(SENTENCE, key)
-
-
-@pytest.mark.parametrize("handler", HANDLERS)
-def test_every_view_says_that_a_model_is_gone(key: str, store: ModelStore, handler: Handler) -> None:
-    store.delete(key)
-    assert "is gone" in asked(handler, key, "Guten Morgen")["error"]
+    with pytest.raises(gr.Error, match="no longer there"):
+        translate(SENTENCE, key)
 
 
 @pytest.mark.parametrize(
@@ -315,8 +317,8 @@ def test_every_view_says_that_a_model_is_gone(key: str, store: ModelStore, handl
 def test_a_key_that_never_was_is_gone_too(store: ModelStore, name: str) -> None:
     assert error_of(name, SENTENCE) == "error.model_gone"
     assert isinstance(ModelExpiredError(), CheckpointError)
-    for handler in HANDLERS:
-        assert "is gone" in asked(handler, name)["error"]
+    for handler in OWN:
+        assert refused(asked(handler, name), "error.model_gone")
 
 
 @pytest.mark.parametrize("name", ["own", "Own-x", " own-x", "Mein Modell", "../own-x", ""])
@@ -325,10 +327,11 @@ def test_what_is_no_key_is_no_checkpoint(key: str, name: str) -> None:
 
 
 def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore, files: dict[str, Path]) -> None:
-    theirs, mine = shelved(store, files["tied"], "them"), shelved(store, files["plain"], "me")
-    answers = [handlers.show(SENTENCE, mine), handlers.show("wasser", mine), handlers.show(SENTENCE, f"{mine}x")]
-    answers += [handlers.show(SENTENCE, "nothing"), handlers.show("Ich möchte ein Bier"), models.about(mine)]
-    answers += [asked(handler, name) for handler in HANDLERS for name in (mine, f"{mine}x", "nothing", "toy")]
+    theirs, mine = shelved(store, files["another kind"], "them"), shelved(store, files["plain"], "me")
+    runs = [(mine, SENTENCE), (mine, "wasser"), (f"{mine}x", SENTENCE), ("nothing", SENTENCE), ("toy", "ein Bier")]
+    answers: list[Any] = [events.ask({"checkpoint": name, "sentence": each})[1] for name, each in runs]
+    answers.append(models.about(mine))
+    answers += [asked(handler, name) for handler in OWN for name in (mine, f"{mine}x", "nothing", "toy")]
     said = json.dumps(answers)
     assert theirs not in said
     assert "them" not in said
@@ -336,7 +339,7 @@ def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore, file
 
 
 def test_two_models_of_one_visit_are_two(store: ModelStore, files: dict[str, Path]) -> None:
-    one, two = shelved(store, files["plain"], "me"), shelved(store, files["pre-norm"], "me too")
+    one, two = shelved(store, files["plain"], "me"), shelved(store, files["another kind"], "me too")
     assert one != two
     assert shown(one)["attention"] != shown(two)["attention"]
 
@@ -354,10 +357,10 @@ def test_a_model_that_says_a_false_corpus_only_offers_what_it_cannot_take(
         key = store.put(type(portable)(**(vars(portable) | {"corpus": corpus})), corpus, file)
         models.about(key)
         assert shown(key)["output"]
-        for handler in HANDLERS:
+        for handler in OWN:
             answer = asked(handler, key)
-            assert "error" not in answer or answer["error"].endswith(".")
-        _, answer = handlers.surprise(gr.EventData(None, {"checkpoint": key}))
+            refused(answer)
+        _, answer = events.surprise({"checkpoint": key})
         assert answer["run"] is None
-        _, answer = handlers.choose(gr.EventData(None, {"checkpoint": key, "sentence": "x"}))
+        _, answer = events.choose({"checkpoint": key, "sentence": "x"})
         assert answer["error"]["key"].startswith("error.")

@@ -155,12 +155,14 @@ def test_more_rows_than_are_taken_are_said_to_be_left_out() -> None:
     assert [bad["message"]["key"] for bad in sent["bad"]] == ["pairs.left_out"]
 
 
+@settings(max_examples=20)
 @given(json_values | st.fixed_dictionaries({"rows": json_values | st.lists(st.lists(st.text(max_size=5)), max_size=5)}))
 def test_any_question_about_rows_is_answered(asked: Any) -> None:
     sent = as_sent(train.pairs(asked))
     assert sent.keys() in ({"pairs", "bad", "header"}, {"error"}, {"error", "bad"})
 
 
+@settings(max_examples=20)
 @given(st.binary(max_size=100).map(packed) | st.text(max_size=50), json_values | st.none())
 @example("YQl4", None)
 def test_any_file_is_answered(text: str, header: Any) -> None:
@@ -209,7 +211,7 @@ def test_a_plan_with_problems_shows_what_it_can() -> None:
 
 
 @given(questions() | json_values)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @example(None)
 @example([])
 @example({"n_heads": 3, "d_model": 10**5000})

@@ -4,25 +4,26 @@ import base64
 import json
 from typing import Any
 
-import gradio as gr
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from transformer import Translator
 from transformer.analysis import ablate_every_head, compare
 from transformer.analysis.sublayer import inspect_sublayer
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import CHANGES, Interventions
-from transformer.web.api import lesson
-from transformer.web.api import runs as handlers
-from transformer.web.api import what_if as whatif
+from transformer.web.api import what_if
+from transformer.web.api.checks import checks
+from transformer.web.api.downloads import weights_csv
+from transformer.web.api.events import show
+from transformer.web.api.models import corpus_of, translator
+from transformer.web.api.positions import input_sum
+from transformer.web.api.sublayers import inside
 
-from .test_runs import BIER, json_values
+from .endpoints import BEER, SENTENCES
+from .test_endpoints import refused
 
-SENTENCES = {"toy": BIER, "classroom": "Heute habe ich ein kaltes Bier getrunken"}
-HARMLESS = {
+HARMLESS: dict[str, dict[str, Any]] = {
     "silence": {"kind": "cross", "layer": 1, "head": 2},
     "isolate": {"kind": "encoder", "layer": 0, "heads": [0, 3]},
     "remove_mask": {"kind": "decoder"},
@@ -34,16 +35,6 @@ HARMLESS = {
     "force_word": {"step": 1, "word": "."},
 }
 ONE = [{"do": name, **values} for name, values in HARMLESS.items()]
-NOT_HERE = [
-    {"do": "silence", "kind": "cross", "layer": 99, "head": 0},
-    {"do": "swap_word", "position": 40, "word": "ich"},
-    {"do": "swap_word", "position": 0, "word": "wasser"},
-    {"do": "force_word", "step": 0, "word": "wasser"},
-    {"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 3},
-    {"do": "nothing"},
-    {},
-    "silence",
-]
 
 
 def test_there_is_one_of_every_change() -> None:
@@ -62,60 +53,48 @@ def weights(page: dict[str, Any], kind: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
-def test_the_page_has_the_broken_run_beside_the_unbroken_one(checkpoint: str, change: dict[str, Any]) -> None:
-    sentence, translator = SENTENCES[checkpoint], handlers.translator(checkpoint)
-    answer = json.loads(json.dumps(handlers.show(sentence, checkpoint, [change])))
-    broken = translator.translate(sentence, interventions=Interventions.parse([change]))
+def test_the_page_has_the_broken_run_beside_the_baseline_one(checkpoint: str, change: dict[str, Any]) -> None:
+    sentence, model = SENTENCES[checkpoint], translator(checkpoint)
+    answer = json.loads(json.dumps(show(checkpoint, sentence, Interventions.parse([change]))))
+    modified = model.translate(sentence, interventions=Interventions.parse([change]))
     assert answer["error"] is None
-    assert answer["whole"]["output"] == list(translator.translate(sentence).output)
-    assert answer["whole"]["changes"] == []
+    assert answer["baseline"]["output"] == list(model.translate(sentence).output)
+    assert answer["baseline"]["changes"] == []
     assert answer["run"]["changes"] == json.loads(json.dumps(Interventions.parse([change]).to_json()))
-    assert answer["run"]["output"] == list(broken.output)
-    assert [step["probability"] for step in answer["run"]["steps"]] == [step.probability for step in broken.steps]
+    assert answer["run"]["output"] == list(modified.output)
+    assert [step["probability"] for step in answer["run"]["steps"]] == [step.probability for step in modified.steps]
     for kind in KINDS:
         np.testing.assert_array_equal(
-            weights(answer["run"], kind), np.stack([m.weights for m in broken.attention.of(kind)])
+            weights(answer["run"], kind), np.stack([m.weights for m in modified.attention.of(kind)])
         )
-    steps = compare(translator.translate(sentence), broken).steps
+    steps = compare(model.translate(sentence), modified).steps
     assert answer["run"]["beside"] == [{"kept": step.kept, "same_input": step.same_input} for step in steps]
 
 
 def test_a_run_without_changes_has_nothing_beside_it() -> None:
-    answer = handlers.show(BIER, "toy", [])
-    assert answer["whole"] is None
+    answer = show("toy", BEER, Interventions.parse([]))
+    assert answer["baseline"] is None
     assert answer["run"]["changes"] == []
     assert "beside" not in answer["run"]
 
 
-@pytest.mark.parametrize("asked", [*([each] for each in NOT_HERE), {"do": "silence"}, "x", 7, [ONE[0]] * 501])
-def test_a_change_that_has_no_place_is_refused_with_a_sentence(asked: Any) -> None:
-    answer = handlers.show(BIER, "toy", asked)
-    assert (answer["run"], answer["error"]["key"]) == (None, "error.changes")
-    question = {"checkpoint": "toy", "sentence": BIER, "kind": "cross", "layer": 0, "changes": asked}
-    for handler in (lesson.inside, lesson.checks, lesson.stack, lesson.weights_csv, lesson.notebook):
-        assert handler(question).keys() == {"error"}
-    with pytest.raises(gr.Error) as refusal:
-        whatif.what_if(BIER, asked)
-    assert refusal.value.message.endswith(".")
-
-
 def test_a_word_that_was_forced_is_among_the_candidates_however_unlikely() -> None:
     change = {"do": "force_word", "step": 0, "word": "quickly"}
-    words = handlers.translator("classroom").checkpoint.tgt_vocab.tokens
+    words = translator("classroom").checkpoint.tgt_vocab.tokens
     change["word"] = next(word for word in reversed(words) if word.isalpha())
-    step = handlers.show(SENTENCES["classroom"], "classroom", [change])["run"]["steps"][0]
+    step = show("classroom", SENTENCES["classroom"], Interventions.parse([change]))["run"]["steps"][0]
     assert step["token"] == change["word"]
     assert change["word"] in [candidate["token"] for candidate in step["candidates"]]
 
 
 @pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
 def test_what_is_inside_a_head_is_of_the_broken_run(checkpoint: str, change: dict[str, Any]) -> None:
-    sentence, translator = SENTENCES[checkpoint], handlers.translator(checkpoint)
+    sentence, model = SENTENCES[checkpoint], translator(checkpoint)
     question = {"checkpoint": checkpoint, "sentence": sentence, "changes": [change]}
-    run = translator.translate(sentence, interventions=Interventions.parse([change]))
+    run = model.translate(sentence, interventions=Interventions.parse([change]))
     for kind in KINDS:
-        sent = lesson.inside({**question, "kind": kind, "layer": 1})
-        seen = inspect_sublayer(translator, run, kind, 1)
+        sent = inside({**question, "kind": kind, "layer": 1})
+        seen = inspect_sublayer(model, run, kind, 1)
         for name in ("scores", "weights", "head_output", "residual", "norm"):
             array = np.frombuffer(base64.b64decode(sent["arrays"][name]["data"]), "<f4")
             np.testing.assert_array_equal(array, getattr(seen, name).ravel())
@@ -126,19 +105,19 @@ def test_what_is_inside_a_head_is_of_the_broken_run(checkpoint: str, change: dic
 @pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
 def test_every_check_that_means_something_of_a_broken_run_is_passed(checkpoint: str, change: dict[str, Any]) -> None:
     question = {"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], "changes": [change]}
-    checks = lesson.checks(question)["checks"]
-    assert all(each["ok"] for each in checks)
-    names = [each["name"] for each in checks]
+    found = checks(question)["checks"]
+    assert all(each["ok"] for each in found)
+    names = [each["name"] for each in found]
     assert names[:2] == ["rows", "masked"]
-    inside = change["do"] not in ("swap_word", "force_word")
-    assert ("cached" in names) == ("torch" in names) == (not inside)
-    assert ("steps" in names) == (inside and change["do"] != "remove_mask")
+    changed = change["do"] not in ("swap_word", "force_word")
+    assert ("cached" in names) == ("torch" in names) == (not changed)
+    assert ("steps" in names) == (changed and change["do"] != "remove_mask")
 
 
 def test_the_input_of_a_broken_run_is_what_it_read() -> None:
     change = {"do": "positions", "stack": "encoder", "how": "removed", "seed": 0}
-    question = {"checkpoint": "toy", "sentence": BIER, "stack": "encoder", "changes": [change]}
-    figure = handlers.input_sum(question)["figure"]
+    question = {"checkpoint": "toy", "sentence": BEER, "stack": "encoder", "changes": [change]}
+    figure = input_sum(question)["figure"]
     strips = [np.frombuffer(base64.b64decode(trace["z"]["bdata"]), trace["z"]["dtype"]) for trace in figure["data"]]
     assert not strips[1].any()
     np.testing.assert_array_equal(strips[0], strips[2])
@@ -146,9 +125,9 @@ def test_the_input_of_a_broken_run_is_what_it_read() -> None:
 
 def test_the_table_of_weights_is_of_the_broken_run() -> None:
     changes = [{"do": "swap_word", "position": 3, "word": "cola"}, {"do": "force_word", "step": 0, "word": "want"}]
-    question = {"checkpoint": "toy", "sentence": BIER, "changes": changes}
-    run = Translator.load("toy", device="cpu").translate(BIER, interventions=Interventions.parse(changes))
-    assert len(lesson.weights_csv(question)["text"].splitlines()) == 1 + len(run.table())
+    question = {"checkpoint": "toy", "sentence": BEER, "changes": changes}
+    run = Translator.load("toy", device="cpu").translate(BEER, interventions=Interventions.parse(changes))
+    assert len(weights_csv(question)["text"].splitlines()) == 1 + len(run.table())
 
 
 # Which heads matter
@@ -156,13 +135,13 @@ def test_the_table_of_weights_is_of_the_broken_run() -> None:
 
 @pytest.mark.parametrize("on", ["sentence", "held_out"])
 def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
-    sentence, translator = SENTENCES["classroom"], handlers.translator("classroom")
-    answer = json.loads(json.dumps(whatif.sweep({"checkpoint": "classroom", "sentence": sentence, "on": on})))
-    known = handlers.corpus_of("classroom")
+    sentence, model = SENTENCES["classroom"], translator("classroom")
+    answer = json.loads(json.dumps(what_if.sweep({"checkpoint": "classroom", "sentence": sentence, "on": on})))
+    known = corpus_of("classroom")
     assert known
-    held_out = [(pair.source, pair.target) for pair in next(iter(known.held_out.values()))()[: whatif.MAX_PAIRS]]
-    pairs = held_out if on == "held_out" else [(sentence, translator.translate(sentence).text)]
-    expected = ablate_every_head(translator.checkpoint, pairs)
+    held_out = [(pair.source, pair.target) for pair in next(iter(known.held_out.values()))()[: what_if.MAX_PAIRS]]
+    pairs = held_out if on == "held_out" else [(sentence, model.translate(sentence).text)]
+    expected = ablate_every_head(model.checkpoint, pairs)
     assert answer["sentences"] == len(pairs)
     assert answer["unbroken"] == pytest.approx(expected.baseline)
     assert answer["reference"] == (None if on == "held_out" else pairs[0][1])
@@ -171,27 +150,20 @@ def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
 
 
 def test_a_model_without_held_out_sentences_says_so() -> None:
-    answer = whatif.sweep({"checkpoint": "toy", "sentence": BIER, "on": "held_out"})
-    assert answer == {"error": "This model has no held-out sentences."}
+    answer = what_if.sweep({"checkpoint": "toy", "sentence": BEER, "on": "held_out"})
+    assert refused(answer, "error.no_held_out")
 
 
 def test_every_word_of_the_lists_can_be_read_or_said() -> None:
-    words = whatif.vocabulary({"checkpoint": "toy"})
+    words = what_if.vocabulary({"checkpoint": "toy"})
     assert words["source"] == ["bier", "cola", "ein", "ich", "mochte"]
     for i, word in enumerate(words["source"]):
         change = {"do": "swap_word", "position": 0, "word": word}
-        assert handlers.show(BIER, "toy", [change])["run"]["source"][0] == words["source"][i]
+        assert show("toy", BEER, Interventions.parse([change]))["run"]["source"][0] == words["source"][i]
     for word in words["target"]:
         change = {"do": "force_word", "step": 0, "word": word}
-        assert handlers.show(BIER, "toy", [change])["run"]["output"][0] == word
-    assert whatif.vocabulary({"checkpoint": "../toy"}).keys() == {"error"}
-
-
-@given(json_values)
-def test_any_question_is_answered(question: Any) -> None:
-    assert whatif.vocabulary(question).keys() == {"error"}
-    assert whatif.sweep(question).keys() == {"error"}
-    assert whatif.sweep({"checkpoint": question, "sentence": question, "on": "sentence"}).keys() == {"error"}
+        assert show("toy", BEER, Interventions.parse([change]))["run"]["output"][0] == word
+    assert refused(what_if.vocabulary({"checkpoint": "../toy"}), "error.no_checkpoint")
 
 
 # For programs
@@ -199,27 +171,19 @@ def test_any_question_is_answered(question: Any) -> None:
 
 def test_what_if_answers_with_both_runs_and_their_difference() -> None:
     change = {"do": "silence", "kind": "cross", "layer": 1, "head": 0}
-    sentence, translator = SENTENCES["classroom"], handlers.translator("classroom")
-    answer = json.loads(json.dumps(whatif.what_if(sentence, [change], "classroom")))
-    broken = translator.translate(sentence, interventions=Interventions.parse([change]))
-    whole = translator.translate(sentence)
-    assert (answer["unbroken"]["text"], answer["broken"]["text"]) == (whole.text, broken.text)
-    assert answer["same_text"] is (whole.text == broken.text)
+    sentence, model = SENTENCES["classroom"], translator("classroom")
+    answer = json.loads(json.dumps(what_if.what_if(sentence, [change], "classroom")))
+    modified = model.translate(sentence, interventions=Interventions.parse([change]))
+    whole = model.translate(sentence)
+    assert (answer["unbroken"]["text"], answer["broken"]["text"]) == (whole.text, modified.text)
+    assert answer["same_text"] is (whole.text == modified.text)
     assert answer["steps"][0]["word"] == whole.output[0]
-    difference = broken.attention.encoder[1].weights - whole.attention.encoder[1].weights
+    difference = modified.attention.encoder[1].weights - whole.attention.encoder[1].weights
     np.testing.assert_allclose(answer["difference"]["encoder"][1], difference)
 
 
 def test_which_heads_matter_answers_for_a_sentence_and_for_held_out_ones() -> None:
-    one = whatif.which_heads_matter(SENTENCES["classroom"], "classroom")
-    many = whatif.which_heads_matter(checkpoint="classroom")
-    assert (one["sentences"], many["sentences"]) == (1, whatif.MAX_PAIRS)
+    one = what_if.which_heads_matter(SENTENCES["classroom"], "classroom")
+    many = what_if.which_heads_matter(checkpoint="classroom")
+    assert (one["sentences"], many["sentences"]) == (1, what_if.MAX_PAIRS)
     assert one["drop"].keys() == many["drop"].keys() == set(KINDS)
-
-
-@given(json_values, st.one_of(json_values, st.lists(json_values, max_size=3)), json_values)
-def test_any_call_is_refused_with_a_sentence(sentence: Any, changes: Any, checkpoint: Any) -> None:
-    for call in (lambda: whatif.what_if(sentence, changes, checkpoint), lambda: whatif.which_heads_matter(7, sentence)):
-        with pytest.raises(gr.Error) as refusal:
-            call()
-        assert str(refusal.value.message).endswith(".")

@@ -34,7 +34,7 @@ def server_function(answer: Callable[[R], T]) -> Callable[[Any], Any]:
     return _validated(answer, lambda error: {"error": message(error).for_page()})
 
 
-def event(answer: Callable[[R], Shown]) -> Callable[[Any], Shown]:
+def event(answer: Callable[[R], Shown]) -> Callable[[Any], tuple[str | None, Any]]:
     """What a click is answered with: the sentence that goes into the box, None to leave it alone, and the run."""
     return _validated(answer, lambda error: (None, {"run": None, "baseline": None, "error": message(error).for_page()}))
 

@@ -1,0 +1,131 @@
+"""What a visitor takes home is the run's; where it comes from is told as it was."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transformer.inference import translator as translator_module
+from transformer.inference.attention_maps import KINDS
+from transformer.live.limits import Limits
+from transformer.live.plan import DEFAULTS, plan
+from transformer.live.stream import live
+from transformer.storage import checkpoint as checkpoint_module
+from transformer.storage.checkpoint import FOLDER
+from transformer.storage.portable import load_portable
+from transformer.web.api import models
+from transformer.web.api.downloads import notebook, provenance, weights_csv
+from transformer.web.api.models import translator
+from transformer.web.api.runs import run
+from transformer.web.sessions.model_store import model_store
+
+from .endpoints import SENTENCES, Answer, Function
+from .test_endpoints import refused
+
+
+def asked(function: Function, checkpoint: str, **more: Any) -> Answer:
+    """An answer as it reaches the page."""
+    return json.loads(json.dumps(function({"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], **more})))
+
+
+@pytest.fixture(scope="module", params=SENTENCES)
+def checkpoint(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_the_table_of_weights_is_the_runs(checkpoint: str) -> None:
+    sent = asked(weights_csv, checkpoint)
+    assert sent["name"] == f"{checkpoint}-attention.csv"
+    rows = list(csv.DictReader(io.StringIO(sent["text"])))
+    baseline = run(checkpoint, SENTENCES[checkpoint])
+    assert len(rows) == sum(m.weights.size for kind in KINDS for m in baseline.attention.of(kind))
+    for row in rows[:: len(rows) // 50]:
+        m = getattr(baseline.attention, row["kind"])[int(row["layer"])]
+        at = int(row["head"]), int(row["query"]), int(row["key"])
+        assert np.float32(row["weight"]) == m.weights[at]
+        assert (row["query_token"], row["key_token"]) == (m.query_tokens[at[1]], m.key_tokens[at[2]])
+
+
+def test_the_notebook_is_the_runs(checkpoint: str) -> None:
+    sent = asked(notebook, checkpoint)
+    assert sent["name"] == f"{checkpoint}-attention.ipynb"
+    code = "".join(cell["source"] for cell in json.loads(sent["text"])["cells"])
+    assert f"SENTENCE = {SENTENCES[checkpoint]!r}\n" in code
+
+
+def test_provenance_names_the_command_and_what_runs_it() -> None:
+    sent = asked(provenance, "toy")
+    assert sent["command"] == "python -m transformer.training --corpus toy --out checkpoints/toy"
+    assert (sent["seed"], sent["weights"]) == ("0", 701_961)
+    assert sent["device"] == str(translator("toy").device)
+    assert sent["versions"].keys() == {"python", "torch", "gradio", "plotly", "pandas", "numpy"}
+    assert sent["versions"]["torch"] == torch.__version__
+    sent = asked(provenance, "classroom")
+    assert sent["command"].startswith("python -m transformer.training --corpus classroom --layers 2 ")
+    assert sent["command"].endswith(" --out checkpoints/classroom")
+    assert (sent["seed"], sent["weights"]) == ("0", 278_991)
+
+
+@pytest.mark.parametrize(("schedule", "unheard"), [("warmup", "learning_rate"), ("one-cycle", "warmup_steps")])
+def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Path, schedule: str, unheard: str) -> None:
+    pairs = [["a b", "c d"], ["b a", "d c"]]
+    shape = {"d_model": 9, "n_heads": 3, "layers": 1, "d_ff": 7, "norm_first": True, "positional_encoding": False}
+    settings = DEFAULTS["own"]
+    training = settings["training"] | {"steps": 2, "seed": 5, "schedule": schedule, "warmup_steps": 1}
+    question = {"name": "mine", "corpus": "own", "pairs": pairs, "watch": "", "held_out": 0.0}
+    job = plan(question | {"model": settings["model"] | shape, "training": training}, Limits()).job
+    assert job
+    file = tmp_path / "mine.safetensors"
+    list(live(job, file))
+    key = model_store().put(load_portable(file), "v", file)
+    sent = json.loads(json.dumps(provenance({"checkpoint": key})))
+    assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("mine", None, 5)
+    assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (2, 2)
+    learning = {"schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing"} - {unheard}
+    found = sent["trained"]["settings"]
+    assert found.keys() == shape.keys() | {"dropout", "tie_weights"} | learning
+    assert found | shape == found
+    model_store().delete(key)
+    assert provenance({"checkpoint": "toy"})["trained"] is None
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of the toy's files that a test may spoil, which the server takes for its own."""
+    shutil.copytree(FOLDER / "toy", tmp_path / "toy")
+    for module in (checkpoint_module, translator_module, models):
+        monkeypatch.setattr(module, "FOLDER", tmp_path)
+    models._shipped.cache_clear()
+    yield tmp_path / "toy"
+    models._shipped.cache_clear()
+
+
+SPOILT: list[Callable[[Path], object]] = [
+    lambda card: card.unlink(),
+    lambda card: card.write_text("nothing", "utf-8"),
+    lambda card: card.write_bytes("ö".encode()[:1]),
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_a_card_that_is_spoilt_while_the_server_runs_is_told_as_it_was(
+    spoil: Callable[[Path], object], shipped: Path
+) -> None:
+    before = provenance({"checkpoint": "toy"})
+    assert before["command"]
+    spoil(shipped / "card.md")
+    assert provenance({"checkpoint": "toy"}) == before
+
+
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_a_card_that_was_spoilt_before_is_a_broken_checkpoint(spoil: Callable[[Path], object], shipped: Path) -> None:
+    spoil(shipped / "card.md")
+    answer = provenance({"checkpoint": "toy"})
+    assert refused(answer, "error.model_broken")

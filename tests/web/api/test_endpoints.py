@@ -1,0 +1,196 @@
+"""Whatever is sent, every server function, event and action answers it or refuses it in one way."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from transformer.messages import Message, english
+from transformer.web.page import ACTIONS as PAGE_ACTIONS
+from transformer.web.page import EVENTS as PAGE_EVENTS
+from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
+
+from .endpoints import (
+    ACTIONS,
+    BEER,
+    CHANGED,
+    EVENTS,
+    OF_MODELS,
+    OF_RUNS,
+    OF_SENTENCES,
+    SERVER_FUNCTIONS,
+    Answer,
+    Function,
+    called,
+)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+HOSTILE: list[Any] = [  # of every type, at and beyond every bound
+    *(None, True, False, -1, 0, 6, 64, 2**63, 10**400, 0.5, -0.5, 1.0, 1e308, math.nan, math.inf, -math.inf),
+    *("", "0", "toy\0", "\ud800", "../toy", "/etc", "__class__", "x" * 5000, "own-", f"{OWN_MODEL_PREFIX}x", "<b>"),
+    *([], {}, [0], ["a", ["b"]], {"do": "silence"}, {"step": True, "word": "a"}, {"step": -1, "word": "a"}),
+    *([{"do": "silence"}], [{"do": "nothing"}], [{}], ["silence"], [CHANGED["changes"][0]] * 501),
+]
+
+
+def as_sent(answer: Any) -> Any:
+    """As the page gets it."""
+    return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
+
+
+def refused(answer: Any, key: str | None = None) -> bool:
+    """Whether it is a refusal, which has then its one form."""
+    error = answer.get("error")
+    if error is None:
+        assert key is None
+        return False
+    assert not any(value for name, value in answer.items() if name not in ("error", "bad"))
+    assert error.keys() == {"key", "values", "english"}
+    assert error["key"] in english()
+    assert error["english"].isprintable()
+    assert len(error["english"]) < 400
+    assert key in (None, error["key"])
+    return True
+
+
+def answer_of(function: Function, request: Any) -> Answer:
+    """A server function's, or the run of an event."""
+    answer = function(request)
+    return as_sent(answer[1] if function in EVENTS else answer)
+
+
+ALL = {**SERVER_FUNCTIONS, **EVENTS}
+every_function = pytest.mark.parametrize("function", ALL, ids=lambda each: each.__name__)
+every_action = pytest.mark.parametrize("action", ACTIONS, ids=lambda each: each.__name__)
+
+
+def test_the_tables_are_the_pages() -> None:
+    assert {each.__name__ for each in EVENTS} == {each.__name__ for each in PAGE_EVENTS}
+    assert set(ACTIONS) == set(PAGE_ACTIONS)
+
+
+@every_function
+def test_a_right_request_is_answered(function: Function) -> None:
+    assert not refused(answer_of(function, ALL[function]))
+    assert not refused(answer_of(function, {**ALL[function], "another": "field"}))  # of a page that is newer
+
+
+@every_function
+@given(json_values)
+@settings(max_examples=20)
+@example(None)
+@example("checkpoint")
+@example([["checkpoint", "toy"]])
+def test_any_request_is_answered_or_refused(function: Function, request: Any) -> None:
+    assert refused(answer_of(function, request))
+
+
+@every_function
+def test_a_request_with_one_hostile_value_is_answered_or_refused(function: Function) -> None:
+    for name in ALL[function]:
+        for value in HOSTILE:
+            answer = answer_of(function, {**ALL[function], name: value})
+            assert refused(answer) or name != "checkpoint"
+        left_out = {key: value for key, value in ALL[function].items() if key != name}
+        refused(answer_of(function, left_out))
+
+
+@every_action
+def test_an_action_with_one_hostile_value_is_answered_or_refused_with_a_sentence(action: Any) -> None:
+    assert as_sent(called(action, **ACTIONS[action]))
+    for name in ACTIONS[action]:
+        for value in HOSTILE:
+            said = sentence_or_none(action, {**ACTIONS[action], name: value})
+            assert said or name != "checkpoint"
+            assert said is None or (said.endswith(".") and said.isprintable() and len(said) < 400)
+
+
+def sentence_or_none(action: Callable[..., Any], values: Answer) -> str | None:
+    """Why an action is refused."""
+    try:
+        as_sent(called(action, **values))
+    except gr.Error as error:
+        return error.message
+    return None
+
+
+# One mistake after another
+
+GONE = f"{OWN_MODEL_PREFIX}gone"
+
+
+@pytest.mark.parametrize("function", OF_MODELS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    ("checkpoint", "key"),
+    [("../toy", "error.no_checkpoint"), ("", "error.no_checkpoint"), (GONE, "error.model_gone")],
+)
+def test_a_checkpoint_that_is_not_there_is_refused_everywhere(function: Function, checkpoint: str, key: str) -> None:
+    assert refused(answer_of(function, {**OF_MODELS[function], "checkpoint": checkpoint}), key)
+
+
+@pytest.mark.parametrize("function", OF_SENTENCES, ids=lambda each: each.__name__)
+def test_a_sentence_that_the_model_cannot_take_is_refused_everywhere(function: Function) -> None:
+    assert refused(answer_of(function, {**OF_SENTENCES[function], "sentence": "wasser"}), "error.unknown")
+
+
+NOT_HERE: list[Any] = [
+    [{"do": "silence", "kind": "cross", "layer": 99, "head": 0}],
+    [{"do": "swap_word", "position": 40, "word": "ich"}],
+    [{"do": "swap_word", "position": 0, "word": "wasser"}],
+    [{"do": "force_word", "step": 0, "word": "wasser"}],
+    [{"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 3}],
+    [{"do": "nothing"}],
+    {"do": "silence"},
+    "x",
+]
+
+
+@pytest.mark.parametrize("changes", NOT_HERE)
+def test_a_change_that_has_no_place_is_refused_everywhere(changes: Any) -> None:
+    for function in OF_RUNS:
+        assert refused(answer_of(function, {**OF_RUNS[function], "changes": changes}), "error.changes")
+    assert refused(answer_of(next(iter(EVENTS)), {**CHANGED, "changes": changes}), "error.changes")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "sentence"),
+    [
+        ("translate", {"sentence": ["ich"]}, "sentence: Input should be a valid string."),
+        ("translate", {"checkpoint": "../toy"}, Message("error.no_checkpoint", {"names": "classroom and toy"})),
+        ("translate", {"sentence": "wasser"}, "This model does not know “wasser”."),
+        ("attention", {"layer": 6}, "layer is from 0 to 5, and head from 0 to 7."),
+        ("attention", {"kind": "x"}, "kind: Input should be 'encoder', 'decoder' or 'cross'."),
+        ("positions", {"length": 4096}, "length × d_model is at most 4096."),
+        ("positions", {"d_model": 3}, "d_model: Input should be a multiple of 2."),
+        ("what_if", {"changes": NOT_HERE[0]}, "The layers of this kind are 0 to 5."),
+        ("what_if", {"changes": "x"}, "Changes are a list."),
+        ("beam_search", {"width": 6}, "width: Input should be less than or equal to 5."),
+        ("beam_search", {"alpha": -1}, "alpha: Input should be greater than or equal to 0."),
+        ("sample", {"top_p": 0}, "top_p: Input should be greater than 0."),
+        ("teacher_forcing", {"step": 6}, "A slip happens at a step from 0 to 5."),
+        ("teacher_forcing", {"word": "tea"}, "'tea' is not a word that this model can"),
+        ("spot_the_bug", {"name": "nonesuch"}, "name: Input should be 'causal_mask', 'rank_collapse'"),
+    ],
+)
+def test_an_action_says_what_is_wrong(name: str, values: Answer, sentence: object) -> None:
+    action = next(each for each in ACTIONS if each.__name__ == name)
+    with pytest.raises(gr.Error) as refusal:
+        called(action, **{**ACTIONS[action], **values})
+    assert refusal.value.message.startswith(str(sentence))
+
+
+def test_the_same_request_is_answered_once() -> None:
+    for function, request in SERVER_FUNCTIONS.items():
+        if function.__name__ in ("inside", "stack", "checks", "input_sum", "beam", "sampled", "forced", "mistake"):
+            assert function(request) is function(dict(request))
+    ask = next(iter(EVENTS))
+    assert ask({"checkpoint": "toy", "sentence": BEER})[1]["run"] is ask(CHANGED)[1]["baseline"]

@@ -1,0 +1,35 @@
+"""The positional encoding and the input of a run are sent whole."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from transformer import Translator
+from transformer.web.api.positions import input_sum, positional_encoding
+
+from .endpoints import BEER
+from .test_endpoints import refused
+
+
+@pytest.mark.parametrize(
+    ("length", "d_model"), [(0, 64), (201, 64), (50, 0), (50, 1025), (-1, 4), (10**9, 4), (5.0, 4), (True, 4)]
+)
+def test_the_size_of_an_encoding_is_bounded(length: Any, d_model: int) -> None:
+    assert refused(positional_encoding({"length": length, "d_model": d_model}), "error.request")
+
+
+@pytest.mark.parametrize(("length", "d_model"), [(1, 1), (5, 7), (200, 1024)])
+def test_an_encoding_is_sent_whole(length: int, d_model: int) -> None:
+    answer = positional_encoding({"length": length, "d_model": d_model})
+    assert len(base64.b64decode(answer["similarity"])) == 4 * length**2
+    assert answer["heatmap"]["data"][0]["z"]["shape"] == f"{length}, {d_model}"
+    assert len(answer["wavelengths"]) == d_model
+
+
+def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
+    for stack, read in (("encoder", toy.translate(BEER).source_input), ("decoder", toy.translate(BEER).target_input)):
+        answer = input_sum({"checkpoint": "toy", "sentence": BEER, "stack": stack})
+        assert tuple(answer["tokens"]) == read.tokens
+        assert answer["d_model"] == 64
+        assert [trace["z"]["shape"] for trace in answer["figure"]["data"]] == [f"{len(read.tokens)}, 64"] * 3

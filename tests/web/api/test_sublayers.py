@@ -1,0 +1,105 @@
+"""The numbers inside the network are sent as the run computed them."""
+
+import base64
+import json
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transformer.analysis.sublayer import PARTS, inspect_sublayer, parameter_row, residual_stream
+from transformer.inference.attention_maps import KINDS, Kind
+from transformer.storage.checkpoint import available_checkpoints
+from transformer.web.api.checks import checks
+from transformer.web.api.models import translator
+from transformer.web.api.runs import run
+from transformer.web.api.sublayers import inside, parameters, shapes, stack
+
+from .endpoints import SENTENCES, Answer, Function
+
+
+def asked(function: Function, checkpoint: str, **more: Any) -> Answer:
+    """An answer as it reaches the page."""
+    return json.loads(json.dumps(function({"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], **more})))
+
+
+def array(sent: Answer) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(sent["data"]), "<f4").reshape(sent["shape"])
+
+
+@pytest.fixture(scope="module", params=SENTENCES)
+def checkpoint(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_inside_is_sent_whole(checkpoint: str, kind: Kind) -> None:
+    model = translator(checkpoint)
+    seen = inspect_sublayer(model, model.translate(SENTENCES[checkpoint]), kind, 1)
+    sent = asked(inside, checkpoint, kind=kind, layer=1)
+    arrays = {f.name: getattr(seen, f.name) for f in fields(seen) if isinstance(getattr(seen, f.name), np.ndarray)}
+    assert sent["arrays"].keys() == arrays.keys() - {"allowed"}
+    for name, value in sent["arrays"].items():
+        np.testing.assert_array_equal(array(value), arrays[name])
+    assert sent["allowed"] == seen.allowed.tolist()
+    assert (sent["queries"], sent["keys"]) == (list(seen.queries), list(seen.keys))
+    assert (sent["kind"], sent["layer"], sent["norm_first"]) == (kind, 1, False)
+    assert (sent["head_dim"], sent["eps"]) == (64 // len(seen.q), 1e-5)
+    assert sent.keys() == {
+        *("kind", "layer", "queries", "keys", "norm_first", "head_dim", "eps", "allowed", "arrays"),
+    }
+
+
+def test_the_stack_is_sent_whole(checkpoint: str) -> None:
+    model = translator(checkpoint)
+    expected = residual_stream(model, model.translate(SENTENCES[checkpoint]))
+    sent = asked(stack, checkpoint)
+    assert sent.keys() == {"encoder", "decoder"}
+    for name, values in expected.items():
+        np.testing.assert_array_equal(array(sent[name]), values)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_row_of_parameters_makes_the_number_that_inside_shows(checkpoint: str, part: str) -> None:
+    seen = asked(inside, checkpoint, kind="cross", layer=1)["arrays"]
+    sent = asked(parameters, checkpoint, kind="cross", layer=1, part=part, row=37)
+    weights = np.frombuffer(base64.b64decode(sent["weights"]), "<f4")
+    expected, bias = parameter_row(translator(checkpoint), "cross", 1, part, 37)
+    np.testing.assert_array_equal(weights, expected)
+    assert sent.keys() == {"weights", "bias"}
+    assert sent["bias"] == bias
+    if part == "linear1":
+        shown = array(seen["ff_hidden"])[:, 37]
+        np.testing.assert_allclose(np.maximum(array(seen["ff_input"]) @ weights + bias, 0), shown, atol=1e-5)
+
+
+def test_every_check_of_a_shipped_model_is_passed(checkpoint: str) -> None:
+    sent = asked(checks, checkpoint)["checks"]
+    assert [each["name"] for each in sent] == ["rows", "masked", "cached", "torch"]
+    for each in sent:
+        assert each.keys() == {"name", "error", "limit", "ok"}
+        assert each["ok"] is (each["error"] <= each["limit"]) is True
+
+
+def test_shapes_are_here_and_in_the_papers_size(checkpoint: str) -> None:
+    sent = asked(shapes, checkpoint)
+    baseline = run(checkpoint, SENTENCES[checkpoint])
+    source, target, heads = len(baseline.source), len(baseline.output), baseline.attention.cross[0].n_heads
+    rows = {row["stage"]: row for row in sent["rows"]}
+    assert len(rows) == 18
+    cross = rows["cross_attention"]
+    assert cross["here"] == [1, heads, target, source]
+    assert cross["paper"] == [1, 8, target, source]
+    assert cross["layers"] == len(baseline.attention.cross)
+    assert rows["encoder_hidden"]["paper"] == [1, source, 2048]
+    assert rows["logits"]["here"] == rows["logits"]["paper"] == [1, target, len(baseline.steps[0].candidates)]
+    facts = {"d_model": 64, "n_heads": heads, "d_ff": 256, "layers": len(baseline.attention.encoder)}
+    assert sent["facts"] == facts
+
+
+def test_shipped_models_have_stacks_of_equal_depth() -> None:
+    """`facts` of the shapes names one depth."""
+    for name in available_checkpoints():
+        config = translator(name).checkpoint.model.config
+        assert config.num_encoder_layers == config.num_decoder_layers
