@@ -1,75 +1,118 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
+import { drawPlot, loadPlotly, markPlot, pageColours, resizePlot, themedFigure } from "../charts/plotly.js";
 import { findChange } from "../core/changes.js";
-import { h, segmented, typeScale } from "../core/dom.js";
-import { formatNumber as counted, hasText, joinSentences, t } from "../core/i18n.js";
+import { h, segmented } from "../core/dom.js";
+import { formatNumber, joinSentences, t } from "../core/i18n.js";
 import { runQuestion } from "../core/server-cache.js";
 import { decodeFloats, state, subscribe, update } from "../core/state.js";
 
-const SIZES = [16, 32, 64, 128, 256, 512];
-const quiet = () => ({ displaylogo: false, modeBarButtons: [[imageButton("png"), imageButton("svg")]] });
-const imageButton = (format) => ({
-  name: format,
-  title: t(`save.${format}`),
-  icon: { width: 24, height: 24, path: "M11 4h2v8l3-3 1.4 1.4L12 16l-5.4-5.600L8 9l3 3zM5 19h14v2H5z" },
-  click: (figure) => window.Plotly.downloadImage(figure, { format, filename: "positions" }),
-});
+/** @import { Encoding } from "#schema" */
+/** @import { Plot } from "../charts/plotly.js" */
+/** @import { Server, Stack, View } from "../core/types.d.ts" */
+/** @typedef {Encoding & { values: Float32Array, cosines: Float32Array }} DecodedEncoding `cosines`: (length, length) */
 
-let plotly = null; // 5 MB: fetched when a figure is first wanted, once
-function library(url) {
-  plotly ??= new Promise((resolve, reject) => {
-    const failed = () => {
-      plotly = null; // the next wish tries again
-      reject(new Error("Plotly could not be loaded"));
-    };
-    document.head.append(h("script", { src: url, onload: () => resolve(window.Plotly), onerror: failed }));
+const SIZES = [16, 32, 64, 128, 256, 512];
+const MIN_LENGTH = 5;
+const PAUSE_MS = 120; // while a slider moves
+
+/** What the visitor looks at; it outlives every mounting. A width that was not chosen is the model's. */
+const view = { length: 50, d_model: 0, position: 10, dimension: 4, isWidthChosen: false };
+
+/** What the server sent last. @type {DecodedEncoding | null} */
+let encoding = null;
+
+/** @param {View} view */
+export function mount({ element, props, server, signal }) {
+  const { plotly, d_model, longest } = props.value;
+  view.d_model ||= d_model;
+  const parts = build({ plotly, longest, server });
+  const { controls, figures, say, sumSay } = parts;
+  offerWidths(parts, d_model);
+  layOut(element, parts);
+  controls.length.input.addEventListener("input", () => fetchSoon(parts));
+  for (const each of [controls.position, controls.dimension]) each.input.addEventListener("input", () => follow(parts));
+  controls.width.addEventListener("change", () => {
+    Object.assign(view, { d_model: Number(controls.width.value), isWidthChosen: true });
+    fetchSoon(parts);
   });
-  return plotly;
+  subscribe(element, () => onState(parts));
+  drawEncoding(parts);
+  const resized = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const plot = /** @type {Plot} */ (target);
+      if (!plot.clientWidth) continue;
+      if (plot.data) resizePlot(plot);
+      else if (plot === figures.map && parts.failed.delete(say)) drawEncoding(parts);
+      else if (plot === figures.sum && parts.failed.delete(sumSay)) drawSum(parts);
+    }
+  });
+  for (const each of Object.values(figures)) resized.observe(each);
+  const theme = new MutationObserver(() => {
+    drawMap(parts);
+    drawSum(parts);
+  });
+  theme.observe(document.body, { attributeFilter: ["class"] });
+  signal.addEventListener("abort", () => {
+    resized.disconnect();
+    theme.disconnect();
+  });
 }
 
-let at = null; // what is looked at
-let chosen = false; // the width is the visitor's own choice; before, it is the model's
-let encoding = null; // what the server last sent
-
-export function mount({ element, props, server, signal }) {
-  const { plotly: url, d_model: opening, longest } = props.value;
-  at ??= { length: 50, d_model: opening, position: 10, dimension: 4 };
-
-  const number = (name, label, max, change) => {
-    const input = h("input", { type: "range", name, min: 0, max, value: at[name] });
-    const out = h("output", {}, String(at[name]));
-    input.addEventListener("input", () => {
-      at[name] = input.valueAsNumber;
-      change();
-    });
-    return { input, out, element: h("label", {}, h("span", {}, label, " ", out), input) };
+/** @param {{ plotly: string, longest: number, server: Server }} options `plotly`: the library's address */
+function build({ plotly, longest, server }) {
+  const figure = (/** @type {string} */ name) =>
+    /** @type {Plot} */ (h("div", { class: "figure", role: "figure", "aria-label": t(`positions.figure.${name}`) }));
+  return {
+    plotly,
+    server,
+    controls: {
+      length: slider("length", t("positions.shown"), MIN_LENGTH, longest),
+      position: slider("position", t("figure.position"), 0, view.length - 1),
+      dimension: slider("dimension", t("figure.dimension"), 0, view.d_model - 1),
+      width: h("select", { name: "d_model" }),
+      stack: segmented(
+        t("positions.which"),
+        ["encoder", "decoder"].map((name) => [name, t(`positions.${name}`)]),
+        (stack) => update({ stack: /** @type {Stack} */ (stack) }),
+      ),
+    },
+    figures: { map: figure("map"), wave: figure("wave"), alike: figure("alike"), sum: figure("sum") },
+    waveHeading: h("h2"),
+    alikeHeading: h("h2"),
+    say: h("p", { class: "say", "aria-live": "polite" }),
+    sumSay: h("p", { class: "hint" }),
+    none: h("p", { class: "hint", hidden: true }, t("positions.none")),
+    timer: /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined),
+    asked: 0, // only the answer to the latest request for an encoding is drawn,
+    askedSum: 0, // and to that for a sum
+    failed: /** @type {Set<Element>} */ (new Set()), // sentences that say so: each figure is tried again when it is next seen
+    model: /** @type {object | null} */ (null), // whose width is offered
+    summed: /** @type {unknown[]} */ ([]), // the run and the stack of the sum
   };
-  const length = number("length", t("positions.shown"), longest, () => fetchSoon());
-  length.input.min = 5;
-  const position = number("position", t("figure.position"), at.length - 1, () => cross());
-  const dimension = number("dimension", t("figure.dimension"), at.d_model - 1, () => cross());
-  const size = h("select", { name: "d_model" });
-  const offer = (own) =>
-    size.replaceChildren(
-      ...[...new Set([own, at.d_model, ...SIZES])]
-        .sort((a, b) => a - b)
-        .map((d) => h("option", { value: d, selected: d === at.d_model }, String(d))),
-    );
-  offer(opening);
-  size.addEventListener("change", () => {
-    at.d_model = Number(size.value);
-    chosen = true;
-    fetchSoon();
-  });
-  const stacks = ["encoder", "decoder"].map((name) => [name, t(`positions.${name}`)]);
-  const stack = segmented(t("positions.which"), stacks, (value) => update({ stack: value }));
+}
 
-  const figure = (label) => h("div", { class: "figure", role: "figure", "aria-label": label });
-  const [map, wave, alike, sum] = ["map", "wave", "alike", "sum"].map((name) => figure(t(`positions.figure.${name}`)));
-  const [waveHeading, alikeHeading] = [h("h2"), h("h2")];
-  const say = h("p", { class: "say", "aria-live": "polite" });
-  const sumSay = h("p", { class: "hint" });
-  const none = h("p", { class: "hint", hidden: true }, t("positions.none"));
+/** @typedef {ReturnType<typeof build>} Parts */
+
+/** A slider of what is looked at. @param {"length" | "position" | "dimension"} name @param {string} label @param {number} min @param {number} max */
+function slider(name, label, min, max) {
+  const input = h("input", { type: "range", name, min, max, value: view[name] });
+  const out = h("output", {}, String(view[name]));
+  input.addEventListener("input", () => {
+    view[name] = input.valueAsNumber;
+  });
+  const show = (/** @type {number} */ max) => {
+    input.max = String(max);
+    input.value = String(view[name]);
+    out.textContent = String(view[name]);
+  };
+  return { input, out, show, element: h("label", {}, h("span", {}, label, " ", out), input) };
+}
+
+/** @param {Element} element @param {Parts} parts */
+function layOut(element, { controls, figures, say, sumSay, none, waveHeading, alikeHeading }) {
+  const { length, position, dimension, width, stack } = controls;
+  const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
   element.replaceChildren(
     say,
     h(
@@ -80,17 +123,17 @@ export function mount({ element, props, server, signal }) {
         { class: "card" },
         h("h2", {}, t("positions.rows")),
         none,
-        map,
-        h("div", { class: "sliders" }, length.element, h("label", {}, h("span", {}, t("positions.width")), size)),
+        figures.map,
+        h("div", { class: "sliders" }, length.element, widthLabel),
       ),
       h(
         "section",
         { class: "card" },
         h("div", { class: "sliders" }, position.element, dimension.element),
         waveHeading,
-        wave,
+        figures.wave,
         alikeHeading,
-        alike,
+        figures.alike,
         h("p", { class: "hint" }, t("positions.hint")),
       ),
     ),
@@ -98,197 +141,177 @@ export function mount({ element, props, server, signal }) {
       "section",
       { class: "card below" },
       h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element),
-      sum,
+      figures.sum,
       sumSay,
     ),
   );
-
-  let waiting = null;
-  let wanted = null; // only the answer to the latest question is drawn
-  function fetchSoon() {
-    length.out.textContent = at.length;
-    clearTimeout(waiting);
-    waiting = setTimeout(async () => {
-      const mine = (wanted = {});
-      const answer = await server.positional_encoding({ length: at.length, d_model: at.d_model });
-      if (mine !== wanted) return; // a later question was asked
-      if (!answer || answer.error) return fail(say);
-      encoding = answer;
-      encoding.values = decodeFloats(encoding.heatmap.data[0].z.bdata);
-      encoding.cosines = decodeFloats(encoding.similarity);
-      drawMap();
-    }, 120);
-  }
-  const failed = new Set(); // the sentences that say so; each is tried again when its figure is next seen
-  function fail(where) {
-    failed.add(where);
-    where.textContent = t("positions.failed");
-  }
-
-  const drawMap = () => mapFigure().catch(() => fail(say));
-  async function mapFigure() {
-    if (!encoding) return;
-    const Plotly = await library(url);
-    await Plotly.react(map, ...themed(encoding.heatmap, "map"), quiet());
-    if (!map.dataset.clickable) {
-      map.dataset.clickable = "yes";
-      map.on("plotly_click", ({ points: [point] }) => {
-        Object.assign(at, { position: point.y, dimension: point.x });
-        cross();
-      });
-    }
-    await cross();
-  }
-
-  /** Follow the crosshair: one column as a curve, one position against all others. */
-  const cross = () => drawCross().catch(() => fail(say));
-  async function drawCross() {
-    if (!encoding) return;
-    const Plotly = await library(url);
-    if (!map.data) return mapFigure(); // it could not be drawn before; it ends here again
-    const { length: count, d_model: width } = encoding;
-    at.position = Math.min(at.position, count - 1);
-    at.dimension = Math.min(at.dimension, width - 1);
-    for (const [each, max] of [
-      [position, count - 1],
-      [dimension, width - 1],
-    ]) {
-      each.input.max = max;
-      each.input.value = at[each.input.name];
-      each.out.textContent = at[each.input.name];
-    }
-    const line = { line: { color: colours().ink, width: 1.5 }, layer: "above" };
-    const vertical = (x, axes) => ({ type: "line", x0: x, x1: x, y0: 0, y1: 1, yref: "paper", ...axes, ...line });
-    const horizontal = (y) => ({ type: "line", y0: y, y1: y, x0: 0, x1: 1, xref: "paper", ...line });
-    Plotly.relayout(map, { shapes: [vertical(at.dimension), horizontal(at.position)] });
-
-    const wavelength = short(encoding.wavelengths[at.dimension]);
-    const wavy = {
-      position: at.position,
-      dimension: at.dimension,
-      wave: t(at.dimension % 2 ? "positions.cosine" : "positions.sine"),
-      wavelength,
-    };
-    waveHeading.textContent = t("positions.turn", wavy);
-    const values = Array.from({ length: count }, (_, p) => encoding.values[p * width + at.dimension]);
-    const cosines = Array.from(encoding.cosines.subarray(at.position * count, (at.position + 1) * count));
-    alikeHeading.textContent = t("positions.similar", wavy);
-    const marks = { shapes: [vertical(at.position)] };
-    for (const [node, skeleton, y, name] of [
-      [wave, encoding.curve, values, "curve"],
-      [alike, encoding.similar, cosines, "similar"],
-    ]) {
-      const [data, layout] = themed(skeleton, name);
-      await Plotly.react(node, [{ ...data[0], y }], { ...layout, ...marks }, quiet());
-    }
-    const next = at.position + 1 < count ? t("positions.next", { cosine: cosines[at.position + 1].toFixed(2) }) : "";
-    say.replaceChildren(...joinSentences(t("positions.say", { ...wavy, value: values[at.position].toFixed(3) }), next));
-    map.setAttribute("aria-label", say.textContent);
-    wave.setAttribute("aria-label", waveHeading.textContent);
-    alike.setAttribute("aria-label", alikeHeading.textContent);
-  }
-
-  let asked = null; // likewise
-  const drawSum = () => sumFigure().catch(() => fail(sumSay));
-  async function sumFigure() {
-    const mine = (asked = {});
-    const drawing = await server.input_sum({ ...runQuestion(), stack: state.stack });
-    if (mine !== asked) return;
-    if (!drawing || drawing.error) return fail(sumSay);
-    const Plotly = await library(url);
-    if (mine !== asked) return;
-    const [data, layout] = themed(drawing.figure, "sum");
-    const color = colours()[state.stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
-    for (const axis of Object.keys(layout).filter((name) => name.startsWith("yaxis")))
-      layout[axis].tickfont = { color };
-    await Plotly.react(sum, data, layout, quiet());
-    const places = { count: drawing.tokens.length, d_model: drawing.d_model, largest: data[0].zmax.toFixed(1) };
-    const bare = { encoder: "positions.bare.encoder", decoder: "positions.bare.decoder" }; // without positions
-    const changed = findChange({ do: "positions", stack: state.stack }, state.run.changes);
-    const key = changed
-      ? `positions.changed.${changed.how}`
-      : state.run.model.positions
-        ? `positions.sum.${state.stack}`
-        : bare[state.stack];
-    sumSay.textContent = t(key, places);
-    sum.setAttribute("aria-label", sumSay.textContent);
-  }
-
-  let model = null; // whose width is offered
-  function accompany(now) {
-    if (model === now) return;
-    model = now;
-    none.hidden = now.positions;
-    const other = !chosen && at.d_model !== now.d_model;
-    if (other) at.d_model = now.d_model;
-    offer(now.d_model);
-    if (other) fetchSoon();
-  }
-  let shown = [];
-  subscribe(element, () => {
-    stack.set(state.stack);
-    accompany(state.run.model);
-    if (shown[0] === state.run && shown[1] === state.stack) return;
-    shown = [state.run, state.stack];
-    drawSum();
-  });
-  encoding ? drawMap() : fetchSoon();
-  // Plotly minds the window's size alone, and not at all while its tab is hidden.
-  const sized = new ResizeObserver((entries) => {
-    for (const { target } of entries) {
-      if (!target.clientWidth) continue;
-      if (target.data) window.Plotly.Plots.resize(target);
-      else if (target === map && failed.delete(say)) encoding ? drawMap() : fetchSoon();
-      else if (target === sum && failed.delete(sumSay)) drawSum();
-    }
-  });
-  for (const each of [map, wave, alike, sum]) sized.observe(each);
-  const theme = new MutationObserver(() => {
-    drawMap();
-    drawSum();
-  });
-  theme.observe(document.body, { attributeFilter: ["class"] });
-  signal.addEventListener("abort", () => [sized, theme].forEach((each) => each.disconnect()));
 }
 
-const short = (value) => (value < 100 ? value.toFixed(1) : counted(Math.round(value)));
-
-function colours() {
-  const style = getComputedStyle(document.body);
-  const names = ["ink", "muted", "line", "surface", "accent", "negative", "source", "target"];
-  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+/** @param {Parts} parts @param {number} own the model's width */
+function offerWidths({ controls }, own) {
+  const widths = [...new Set([own, view.d_model, ...SIZES])].sort((a, b) => a - b);
+  const options = widths.map((width) => h("option", { value: width, selected: width === view.d_model }, String(width)));
+  controls.width.replaceChildren(...options);
 }
 
-/** A figure from the server in the page's present colours, size of type and language: [data, layout]. */
-function themed({ data, layout }, name) {
-  const { ink, muted, line, surface, accent, negative } = colours();
-  const grown = typeScale();
-  const font = { ...layout.font, size: layout.font.size * grown, color: ink };
-  const scale = [
-    [0, negative],
-    [0.5, surface],
-    [1, accent],
-  ];
-  const spoken = (text) => (hasText(`figure.${text}`) ? t(`figure.${text}`) : text);
-  const traces = data.map((trace) => {
-    const places = { x: "%{x}", y: "%{y}", z: "%{z:.3f}", value: "%{y:.3f}", token: "%{customdata}" };
-    const hovertemplate = `${t(`positions.hover.${name}`, places)}<extra></extra>`;
-    return {
-      ...trace,
-      hovertemplate,
-      ...(trace.type === "heatmap" ? { colorscale: scale } : { line: { ...trace.line, color: accent } }),
-    };
-  });
-  const quiet = (axis) => ({
-    ...axis,
-    color: muted,
-    linecolor: line,
-    title: { text: spoken(axis.title.text), font: { size: font.size } },
-  });
-  const axes = Object.keys(layout).filter((key) => /^[xy]axis/.test(key));
-  const margin = Object.fromEntries(Object.entries(layout.margin).map(([side, px]) => [side, px * grown]));
-  const hoverlabel = { bgcolor: surface, bordercolor: line, font };
-  const quieted = Object.fromEntries(axes.map((key) => [key, quiet(layout[key])]));
-  const annotations = layout.annotations?.map((each) => ({ ...each, text: spoken(each.text) }));
-  return [traces, { ...layout, ...quieted, annotations, margin, height: layout.height * grown, hoverlabel, font }];
+/** @param {Parts} parts */
+function onState(parts) {
+  const { run, stack } = state;
+  const { controls, none } = parts;
+  controls.stack.set(stack);
+  if (parts.model !== run.model) {
+    parts.model = run.model;
+    none.hidden = run.model.positions;
+    const isOtherWidth = !view.isWidthChosen && view.d_model !== run.model.d_model;
+    if (isOtherWidth) view.d_model = run.model.d_model;
+    offerWidths(parts, run.model.d_model);
+    if (isOtherWidth) fetchSoon(parts);
+  }
+  if (parts.summed[0] === run && parts.summed[1] === stack) return;
+  parts.summed = [run, stack];
+  drawSum(parts);
+}
+
+// ---- the encoding ----
+
+/** @param {Parts} parts */
+function drawEncoding(parts) {
+  if (encoding) drawMap(parts);
+  else fetchSoon(parts);
+}
+
+/** @param {Parts} parts */
+function fetchSoon(parts) {
+  parts.controls.length.out.textContent = String(view.length);
+  clearTimeout(parts.timer);
+  parts.timer = setTimeout(() => fetchEncoding(parts), PAUSE_MS);
+}
+
+/** @param {Parts} parts */
+async function fetchEncoding(parts) {
+  parts.asked += 1;
+  const { asked } = parts;
+  const request = { length: view.length, d_model: view.d_model };
+  const answer = await parts.server.positional_encoding(request).catch(() => null);
+  if (asked !== parts.asked) return; // a later request is on its way
+  if (!answer || "error" in answer) {
+    fail(parts, parts.say);
+    return;
+  }
+  const { z } = /** @type {any} */ (answer.heatmap).data[0];
+  encoding = { ...answer, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
+  drawMap(parts);
+}
+
+/** @param {Parts} parts @param {Element} where */
+function fail({ failed }, where) {
+  failed.add(where);
+  where.textContent = t("positions.failed");
+}
+
+/** @param {Parts} parts */
+const drawMap = (parts) => drawMapFigure(parts).catch(() => fail(parts, parts.say));
+
+/** @param {Parts} parts */
+async function drawMapFigure(parts) {
+  if (!encoding) return;
+  const { map } = parts.figures;
+  await loadPlotly(parts.plotly);
+  await drawPlot(map, themedFigure(encoding.heatmap, "map"));
+  if (!map.dataset.clickable) {
+    map.dataset.clickable = "yes";
+    map.on("plotly_click", (/** @type {any} */ { points: [point] }) => {
+      Object.assign(view, { position: point.y, dimension: point.x });
+      follow(parts);
+    });
+  }
+  await drawCrosshair(parts);
+}
+
+/** Follow the crosshair: one column as a curve, one position against all others. @param {Parts} parts */
+const follow = (parts) => drawCrosshair(parts).catch(() => fail(parts, parts.say));
+
+/** @param {Parts} parts */
+async function drawCrosshair(parts) {
+  if (!encoding) return;
+  const { controls, figures, waveHeading, alikeHeading, say } = parts;
+  await loadPlotly(parts.plotly);
+  if (!figures.map.data) {
+    await drawMapFigure(parts); // it could not be drawn before; it ends here again
+    return;
+  }
+  const { length: count, d_model: width } = encoding;
+  view.position = Math.min(view.position, count - 1);
+  view.dimension = Math.min(view.dimension, width - 1);
+  const { position, dimension } = view;
+  controls.position.show(count - 1);
+  controls.dimension.show(width - 1);
+  markPlot(figures.map, [verticalLine(dimension), horizontalLine(position)]);
+  const values = Array.from({ length: count }, (_, p) => encoding?.values[p * width + dimension] ?? 0);
+  const cosines = Array.from(encoding.cosines.subarray(position * count, (position + 1) * count));
+  const wavelength = encoding.wavelengths[dimension];
+  const places = {
+    position,
+    dimension,
+    wave: t(dimension % 2 ? "positions.cosine" : "positions.sine"),
+    wavelength: wavelength < 100 ? wavelength.toFixed(1) : formatNumber(Math.round(wavelength)),
+  };
+  waveHeading.textContent = t("positions.turn", places);
+  alikeHeading.textContent = t("positions.similar", places);
+  await drawCurve(figures.wave, encoding.curve, "curve", values);
+  await drawCurve(figures.alike, encoding.similar, "similar", cosines);
+  const next = position + 1 < count ? t("positions.next", { cosine: cosines[position + 1].toFixed(2) }) : "";
+  say.replaceChildren(...joinSentences(t("positions.say", { ...places, value: values[position].toFixed(3) }), next));
+  figures.map.setAttribute("aria-label", say.textContent ?? "");
+  figures.wave.setAttribute("aria-label", waveHeading.textContent);
+  figures.alike.setAttribute("aria-label", alikeHeading.textContent);
+}
+
+/** A curve over positions, with a line at the one that is looked at. @param {Plot} element @param {Record<string, unknown>} figure @param {string} name @param {number[]} y */
+function drawCurve(element, figure, name, y) {
+  const { data, layout } = themedFigure(figure, name);
+  return drawPlot(element, { data: [{ ...data[0], y }], layout: { ...layout, shapes: [verticalLine(view.position)] } });
+}
+
+const lineStyle = () => ({ type: "line", line: { color: pageColours().ink, width: 1.5 }, layer: "above" });
+/** @param {number} x */
+const verticalLine = (x) => ({ x0: x, x1: x, y0: 0, y1: 1, yref: "paper", ...lineStyle() });
+/** @param {number} y */
+const horizontalLine = (y) => ({ y0: y, y1: y, x0: 0, x1: 1, xref: "paper", ...lineStyle() });
+
+// ---- embedding + position = input ----
+
+/** @param {Parts} parts */
+const drawSum = (parts) => drawSumFigure(parts).catch(() => fail(parts, parts.sumSay));
+
+/** @param {Parts} parts */
+async function drawSumFigure(parts) {
+  const { run, stack } = state;
+  const { figures, sumSay } = parts;
+  parts.askedSum += 1;
+  const { askedSum } = parts;
+  const answer = await parts.server.input_sum({ ...runQuestion(run), stack });
+  if (askedSum !== parts.askedSum) return;
+  if (!answer || "error" in answer) {
+    fail(parts, sumSay);
+    return;
+  }
+  await loadPlotly(parts.plotly);
+  if (askedSum !== parts.askedSum) return;
+  const { data, layout } = themedFigure(answer.figure, "sum");
+  const color = pageColours()[stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
+  for (const axis of Object.keys(layout)) if (axis.startsWith("yaxis")) layout[axis].tickfont = { color };
+  await drawPlot(figures.sum, { data, layout });
+  const places = { count: answer.tokens.length, d_model: answer.d_model, largest: data[0].zmax.toFixed(1) };
+  sumSay.textContent = t(sumText(), places);
+  figures.sum.setAttribute("aria-label", sumSay.textContent);
+}
+
+/** The text below the sum: what its run's positions are. */
+function sumText() {
+  const { run, stack } = state;
+  const changed = findChange({ do: "positions", stack }, run.changes);
+  if (changed) return `positions.changed.${changed.how}`;
+  if (run.model.positions) return `positions.sum.${stack}`;
+  return stack === "encoder" ? "positions.bare.encoder" : "positions.bare.decoder";
 }
