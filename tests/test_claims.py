@@ -5,6 +5,7 @@ import copy
 import json
 import math
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -159,6 +160,21 @@ def test_the_dropout_of_no_eval_is_the_paper_s_not_the_model_s(classroom: Transl
         assert (dropout(torch.ones(100_000)) == 0).float().mean().item() == pytest.approx(0.1, abs=0.01)
     assert torch.equal(dropout.eval()(torch.ones(9)), torch.ones(9))
     assert "dropout of 0.1" in ENGLISH["bugs.no_eval.decoding"]
+
+
+def test_with_dropout_on_a_model_measures_worse_than_it_is(classroom: Translator) -> None:
+    model = Transformer(replace(classroom.checkpoint.model.config, dropout=0.1))
+    model.load_state_dict(classroom.checkpoint.model.state_dict())
+    corpus = CORPORA["classroom"]
+    pairs = next(iter(corpus.held_out.values()))()[:100]
+    batch = corpus.batch([(pair.source, pair.target) for pair in pairs])
+
+    def loss() -> float:
+        with torch.no_grad():
+            logits = model(batch.src, batch.tgt_in).logits
+        return float(F.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=0))
+
+    assert (model.eval() and loss()) < 0.8 * (model.train() and loss())
 
 
 def rows_masked(mask: Tensor, closed: float) -> Probe:

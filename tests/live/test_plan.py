@@ -19,6 +19,7 @@ from transformer.live import plan as module
 from transformer.live.job import Job
 from transformer.live.limits import Limits, variable
 from transformer.live.plan import DEFAULTS, PAPER, REAL, SCHEDULES, SWITCHES, WHOLE, Plan, Problem, plan
+from transformer.messages import Words
 from transformer.network.config import validate_field_types
 from transformer.storage.portable import CORPUS_NAMES
 from transformer.training import TrainingConfig
@@ -310,7 +311,7 @@ def test_a_switch_is_on_or_off(field: str, value: Any) -> None:
 def test_a_choice_is_one_of_those_that_there_are(field: str, value: Any) -> None:
     found = problem(question(**{field: value}))
     assert found.field == field
-    assert found.message.values == {"choices": ", ".join(SCHEDULES if field == "schedule" else CORPUS_NAMES)}
+    assert found.message.values == {"choices": Words(tuple(SCHEDULES if field == "schedule" else CORPUS_NAMES))}
 
 
 @pytest.mark.parametrize("value", ["", " ", "x" * 41, "a\nb", "\0", "\u200b", "\u3164", "\ud800", None, 5, [], {}])

@@ -13,7 +13,7 @@ from typing import Any
 from ..data import TOY, Corpus, Pair, TableError, check_rows, classroom_corpus, hold_out, uploaded_corpus
 from ..data.vocabulary import SentenceError
 from ..inference.translator import MAX_CHARACTERS
-from ..messages import Message
+from ..messages import Message, Words
 from ..network.config import TransformerConfig
 from ..network.cost import count_heads, count_parameters, count_run_values, step_seconds, training_bytes
 from ..storage.portable import CORPUS_NAMES, MAX_HEADS, MAX_NAME_LENGTH, MAX_RUN_VALUES, is_valid_name
@@ -173,7 +173,7 @@ def _wrong_values(question: dict[str, Any]) -> Iterator[Problem]:
             yield Problem(field, Message("plan.switch"))
     for field, choices in (("schedule", SCHEDULES), ("corpus", CORPUS_NAMES)):
         if question.get(field) not in choices:
-            yield Problem(field, Message("plan.choice", {"choices": ", ".join(choices)}))
+            yield Problem(field, Message("plan.choice", {"choices": Words(tuple(choices))}))
     width: Any = question.get("d_model")
     heads: Any = question.get("n_heads")
     if _between(width, int, *WHOLE["d_model"]) and _between(heads, int, *WHOLE["n_heads"]) and width % heads:
