@@ -1,0 +1,465 @@
+"""What if: changes are made by clicks; every number is of the two runs, and every tab speaks of the modified one."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from transformer import Translation, Translator
+from transformer.analysis import ablate_every_head, compare
+from transformer.inference.attention_maps import KINDS
+from transformer.inference.interventions import Interventions
+
+from .catalogue import matching, t
+from .conftest import Visit, script
+
+TOY, CLASSROOM = "toy", "classroom"
+SENTENCES = {TOY: "Ich möchte ein Bier", CLASSROOM: "Heute habe ich ein kaltes Bier getrunken"}
+
+# As a click does it, but at once.
+GO = f"""async ([changes, place]) => {{
+  const {{ update }} = await import({script("core/state.js")});
+  const {{ parseChanges, requestChanges }} = await import({script("core/changes.js")});
+  const answered = new Promise((done) => document.addEventListener("translate:answered", done, {{ once: true }}));
+  requestChanges(parseChanges(changes));
+  await answered;
+  update(place);
+}}"""
+
+
+@cache
+def translator(checkpoint: str) -> Translator:
+    return Translator.load(checkpoint, device="cpu")
+
+
+def translate(checkpoint: str, *changes: dict[str, Any], sentence: str = "") -> Translation:
+    asked = sentence or SENTENCES[checkpoint]
+    return translator(checkpoint).translate(asked, interventions=Interventions.parse(list(changes)))
+
+
+def go(visit: Visit, checkpoint: str, changes: str = "", tab: str = "break", **place: Any) -> Page:
+    """The checkpoint's sentence under these changes, written as in a link."""
+    page = visit.page
+    if page.url == "about:blank":
+        visit.open()
+    if page.locator("#checkpoint").input_value() != checkpoint:
+        page.locator("#checkpoint").select_option(checkpoint)
+        expect(page.locator("#checkpoint")).to_have_value(checkpoint)
+    visit.ask(SENTENCES[checkpoint])
+    at = {"tab": tab, "part": "whatif", "kind": "cross", "layer": 1, "head": 0, "step": 0, "averaged": True}
+    page.evaluate(GO, [changes, at | place])
+    expect(chips(page)).to_have_count(changes.count("*") + bool(changes))
+    return page
+
+
+def chips(page: Page) -> Locator:
+    return page.locator("#top .change")
+
+
+def expect_output(page: Page, run: Translation) -> None:
+    expect(page.locator("#translation button")).to_have_text(list(run.output))
+
+
+def weights(page: Page, name: str) -> np.ndarray:
+    """What the cells of a map stand for; 0 where it is masked."""
+    cells = page.locator(f"#whatif [data-map={name}] rect[data-query]")
+    rows = cells.evaluate_all("cells => cells.map(({ dataset: d }) => [d.query, d.key, d.weight ?? 0].map(Number))")
+    shape = tuple(1 + int(max(row[axis] for row in rows)) for axis in (0, 1))
+    found = np.zeros(shape)
+    for query, key, value in rows:
+        found[int(query), int(key)] = value
+    return found
+
+
+def expect_compared(page: Page, baseline: Translation, run: Translation, kind: Any, layer: int, head: int) -> None:
+    """The baseline, the modified run and their difference, in words and in maps."""
+    expect_output(page, run)
+    one, other = baseline.attention.of(kind)[layer].weights[head], run.attention.of(kind)[layer].weights[head]
+    expect(page.locator("#whatif [data-map=broken] rect[data-query]")).to_have_count(other.size)
+    np.testing.assert_allclose(weights(page, "whole"), one, atol=1e-5)
+    np.testing.assert_allclose(weights(page, "broken"), other, atol=1e-5)
+    compared = compare(baseline, run)
+    (difference,) = [each.weights[head] for each in compared.maps if (each.kind, each.layer) == (kind, layer)]
+    np.testing.assert_allclose(weights(page, "difference"), difference, atol=1e-5)
+    rows = page.locator(".steps-beside tbody tr")
+    expect(rows).to_have_count(len(compared.steps))
+    for row, step in zip(rows.all(), compared.steps, strict=True):
+        words = row.locator("td .word").all_text_contents()
+        assert words == [each.token for each in (step.baseline, step.modified) if each]
+        change = row.get_attribute("data-change")
+        if step.kept is None or step.baseline is None:
+            assert change is None
+        else:
+            assert float(str(change)) == pytest.approx(step.kept - step.baseline.probability, abs=1e-6)
+
+
+# ---- changes by click
+
+
+def test_every_starter_modifies_the_run_and_is_undone(shared: Visit) -> None:
+    page = go(shared, CLASSROOM)
+    expect(page.locator("#whatif [data-map]:visible")).to_have_count(1)
+    expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_whole"))
+    expect(page.locator("#top .changed")).to_have_text(t("changed.nothing"))
+    baseline = translate(CLASSROOM)
+    outputs = set()
+    expect(page.locator(".starters button")).to_have_count(6)
+    for starter in page.locator(".starters button").all():
+        starter.click()
+        expect(chips(page)).to_have_count(1)
+        outputs.add(page.locator("#translation").inner_text())
+        original = page.locator("#top .changed .hint")
+        expect(original).to_contain_text(t("changed.whole", said=" ".join(baseline.output)))
+        chips(page).click()
+        expect(chips(page)).to_have_count(0)
+        expect_output(page, baseline)
+    assert len(outputs) > 2  # they are seen in the output
+
+
+def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
+    page = go(shared, CLASSROOM)
+    cell = page.locator("#whatif .panel .score")
+    changes: list[dict[str, Any]] = []
+    for layer, head in ((1, 0), (0, 3)):
+        cell.nth(4 * layer + head).click()
+        changes.append({"do": "silence", "kind": "cross", "layer": layer, "head": head})
+        expect(chips(page)).to_have_count(len(changes))
+        expect(cell.nth(4 * layer + head)).to_have_attribute("aria-pressed", "true")
+        expect_compared(page, translate(CLASSROOM), translate(CLASSROOM, *changes), "cross", layer, head)
+    first = t("change.silence", kind=t("change.of.cross"), layer=2, head=1)
+    page.get_by_role("button", name=f"{t('changed.undo')}: {first}").click()
+    expect_output(page, translate(CLASSROOM, *changes[1:]))
+    page.get_by_role("button", name=t("changed.undo_all")).click()
+    expect(chips(page)).to_have_count(0)
+
+    layer_name = page.locator("#whatif .score-grid .axis", has_text=t("layer_n", layer=2))
+    layer_name.click()
+    expect(chips(page)).to_have_count(4)
+    silent = [{"do": "silence", "kind": "cross", "layer": 1, "head": head} for head in range(4)]
+    expect_output(page, translate(CLASSROOM, *silent))
+    layer_name.click()
+    expect(chips(page)).to_have_count(0)
+
+    page.locator("#whatif .panel").get_by_role("button", name=t("panel.heads.only")).click()
+    for head in (1, 3):
+        cell.nth(4 + head).click()
+        expect(cell.nth(4 + head)).to_have_attribute("aria-pressed", "false")
+        expect(cell.nth(4)).to_have_attribute("aria-pressed", "true")
+    heads = " and ".join(t("head_n", head=head) for head in (2, 4))
+    expect(chips(page)).to_contain_text([t("change.isolate", kind=t("change.of.cross"), layer=2, heads=heads)])
+    expect_output(page, translate(CLASSROOM, {"do": "isolate", "kind": "cross", "layer": 1, "heads": [1, 3]}))
+    page.locator("#whatif .panel").get_by_role("button", name=t("panel.heads.silence")).click()
+
+
+def test_a_cell_of_the_modified_map_is_masked_and_unmasked(shared: Visit) -> None:
+    page = go(shared, TOY, kind="decoder", layer=0)
+    cell = page.locator("[data-map=broken] rect[data-query='2'][data-key='0']")
+    cell.click()
+    masked = t("change.edit_mask.closed", kind=t("change.of.decoder"), **{"from": "want", "at": "S"})
+    expect(chips(page)).to_contain_text([masked])
+    change = {"do": "edit_mask", "kind": "decoder", "query": 2, "key": 0, "allowed": False}
+    expect_compared(page, translate(TOY), translate(TOY, change), "decoder", 0, 0)
+    expect(cell).to_have_class("masked")
+    page.locator("[data-map=broken] rect[data-query='0'][data-key='5']").click()
+    expect(chips(page)).to_have_count(2)
+    expect(page.locator("#top .note")).to_contain_text(t("note.ahead"))
+    cell.click()
+    expect(chips(page)).to_contain_text([matching("change.edit_mask.open", kind=t("change.of.decoder"))])
+
+
+def group(page: Page, name: str) -> Locator:
+    place = page.locator(f"#whatif [data-group={name}]")
+    if place.get_attribute("open") is None:
+        place.locator("summary").click()
+    return place
+
+
+def test_every_other_control_makes_its_change(shared: Visit) -> None:
+    page = go(shared, CLASSROOM)
+    made: list[dict[str, Any]] = []
+
+    def expect_made(change: dict[str, Any]) -> None:
+        made.append(change)
+        expect(chips(page)).to_have_count(len(made))
+        expect_output(page, translate(CLASSROOM, *made))
+
+    group(page, "masks").get_by_role("button", name=t("panel.masks.decoder")).click()
+    expect_made({"do": "remove_mask", "kind": "decoder"})
+    group(page, "temperature").locator("select").select_option("cross")
+    group(page, "temperature").locator("input").fill("7")
+    expect_made({"do": "temperature", "kind": "cross", "temperature": 2})
+    positions = group(page, "positions")
+    positions.locator(".segmented").first.get_by_role("button", name=t("panel.positions.shuffled")).click()
+    expect_made({"do": "positions", "stack": "encoder", "how": "shuffled", "seed": 0})
+    positions.get_by_role("button", name=t("panel.positions.again")).click()
+    made.pop()
+    expect_made({"do": "positions", "stack": "encoder", "how": "shuffled", "seed": 1})
+    group(page, "words").locator("select").nth(0).select_option("5")
+    group(page, "words").locator("select").nth(1).select_option("hund")
+    expect_made({"do": "swap_word", "position": 5, "word": "hund"})
+    group(page, "residuals").get_by_role("button", name=t("panel.residuals.ffn")).first.click()
+    expect_made({"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 2})
+    expect(
+        group(page, "masks").get_by_role("button", name=t("panel.masks.cross"))
+    ).to_be_disabled()  # nothing is padded
+
+
+def test_a_candidate_is_forced_and_decoding_goes_on_from_there(shared: Visit) -> None:
+    page = go(shared, TOY, tab="translate", step=3)
+    page.get_by_role("button", name=t("translate.force_word", word="coke")).click()
+    expect(chips(page)).to_contain_text([t("change.force_word", step=4, word="coke")])
+    run = translate(TOY, {"do": "force_word", "step": 3, "word": "coke"})
+    expect_output(page, run)
+    own = matching("translate.forced", step=4, steps=6, before="S i want a", token="coke", own="beer")
+    expect(page.locator("#story .say")).to_have_text(own)
+    expect(page.locator("#story .candidates .chosen .word")).to_have_text("coke")
+    expect(page.locator("#story .hint", has_text=t("translate.loop_forced"))).to_be_visible()
+    assert [runners_up for _, runners_up, _ in handout_steps(shared)] == [
+        [each.token for each in step.candidates if each.token != step.token][:2] for step in run.steps
+    ]
+    page.get_by_role("button", name=t("translate.force_word", word="beer")).click()  # the model's own choice
+    expect(chips(page)).to_have_count(0)
+    expect_output(page, translate(TOY))
+    expect(page.locator("#story .hint", has_text=t("translate.loop"))).to_be_visible()
+
+
+def handout_steps(visit: Visit) -> list[tuple[str, list[str], str]]:
+    """Of the handout's table: the step, its runners-up and the source word it attends to."""
+    visit.page.locator("#home summary").click()
+    with visit.page.expect_download() as download:
+        visit.page.locator("#home [data-file=handout]").click()
+    visit.page.keyboard.press("Escape")
+    sheet = visit.page.context.new_page()
+    sheet.set_content(Path(download.value.path()).read_text("utf-8"))
+    rows = [row.locator("td, th").all_inner_texts() for row in sheet.locator(".steps tbody tr").all()]
+    sheet.close()
+    return [(row[0], re.findall(r"(\S+) [<\d]", row[3]), row[-1]) for row in rows]
+
+
+def test_one_click_measures_every_head(shared: Visit) -> None:
+    page = go(shared, CLASSROOM)
+    page.locator("#sweep").click()
+    page.locator("#whatif .score[data-drop]").first.wait_for()
+    run = translate(CLASSROOM)
+    expected = ablate_every_head(translator(CLASSROOM).checkpoint, [(SENTENCES[CLASSROOM], run.text)])
+    for kind in KINDS:
+        page.locator(f"#whatif .panel button[value={kind}]").click()
+        drops = page.locator("#whatif .score").evaluate_all("cells => cells.map((each) => Number(each.dataset.drop))")
+        np.testing.assert_allclose(drops, expected.drop(kind).ravel(), atol=1e-5)
+
+
+# ---- in a link, and in every tab
+
+EVERYTHING = (
+    {"do": "silence", "kind": "cross", "layer": 1, "head": 5},
+    {"do": "isolate", "kind": "encoder", "layer": 0, "heads": [0, 2]},
+    {"do": "edit_mask", "kind": "cross", "query": 1, "key": 0, "allowed": False},
+    {"do": "positions", "stack": "decoder", "how": "shuffled", "seed": 4},
+    {"do": "temperature", "kind": "cross", "temperature": 0.5},
+    {"do": "drop_residual", "stack": "decoder", "layer": 1, "sublayer": 2},
+    {"do": "swap_word", "position": 3, "word": "cola"},
+    {"do": "force_word", "step": 4, "word": "."},
+)
+WRITTEN = (
+    "silence.cross.2.6*isolate.encoder.1.1-3*edit_mask.cross.2.1.closed*positions.decoder.shuffled.4"
+    "*temperature.cross.0.5*drop_residual.decoder.2.2*swap_word.4.cola*force_word.5.."
+)
+
+
+def test_a_link_restores_every_change_in_the_visitors_language(visit: Visit) -> None:
+    page = visit.open(f"?tab=break&changes={quote(WRITTEN)}&kind=cross&layer=2&head=6&language=zh-Hant")
+    expect(chips(page)).to_have_count(len(EVERYTHING))
+    expect_compared(page, translate(TOY), translate(TOY, *EVERYTHING), "cross", 1, 5)
+    assert parse_qs(urlsplit(page.url).query)["changes"] == [WRITTEN]
+    expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
+    words = " ".join(page.locator("#top .changed, #whatif").all_inner_texts())
+    known = {"ich", "mochte", "ein", "bier", "cola", "want", "beer", "coke", "SVG", "PNG"}
+    assert set(re.findall(r"[A-Za-z]{3,}", words)) <= known
+
+
+@pytest.mark.parametrize("changes", ["silence.cross.9.9", "<img src=x onerror=alert(1)>"])
+def test_changes_that_cannot_be_are_named_and_the_rest_of_a_link_is_followed(visit: Visit, changes: str) -> None:
+    page = visit.open(f"?tab=attention&sentence=ich+mochte+ein+cola&changes={quote(changes)}")
+    expect(page.locator("#top .message")).to_contain_text(t("link.changes"))
+    expect_output(page, translate(TOY, sentence="ich mochte ein cola"))
+    expect(chips(page)).to_have_count(0)
+    expect(page.locator("[data-tab-id=attention]")).to_have_attribute("aria-selected", "true")
+
+
+def test_a_fully_masked_row_attends_to_nothing(shared: Visit) -> None:
+    closed = "*".join(f"edit_mask.cross.2.{key}.closed" for key in range(1, 5))  # the fifth is padding
+    page = go(shared, TOY, closed, "translate", head=5, step=1)
+    nothing = t("translate.nothing", layer=2, who=t("mean_of", heads=8))
+    expect(page.locator("#story .say")).to_contain_text(nothing)
+    titles = page.locator("#story .bars li").evaluate_all("bars => bars.map((bar) => bar.title)")
+    assert titles == [t("translate.closed")] * 4 + [t("translate.padding")]
+    shared.tab("attention")
+    expect(page.locator("#attention .say")).to_contain_text(t("aloud.nothing", head=6, layer=2))
+    expect(page.locator("#heads .columns").last).to_contain_text(t("heads.blind").strip())
+    shared.tab("inside")
+    expect(page.locator("#inside .say")).to_have_text(matching("inside.say_nothing", word="i", head=6, layer=2))
+    expect(page.locator("#stage-scores")).to_contain_text(t("inside.scores.closed"))
+    assert float(page.locator("#stage-scores .total").inner_text()) == 0
+    rows = page.locator("#checks [data-check=rows] th")
+    expect(rows).to_contain_text(t("checks.rows_open"))
+    expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
+    assert [i for i, (*_, attended) in enumerate(handout_steps(shared)) if attended == t("handout.nothing")] == [1]
+    page.get_by_role("button", name=t("changed.undo_all")).click()
+    expect(rows).to_contain_text(t("checks.rows"))
+    shared.tab("attention")
+    expect(page.locator("#heads")).not_to_contain_text(t("heads.blind").strip())
+
+
+def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
+    """A silenced head, a temperature, a residual connection that is gone: in maps, formulas and words."""
+    changes = (
+        EVERYTHING[0],
+        {"do": "temperature", "kind": "cross", "temperature": 2},
+        {"do": "drop_residual", "stack": "decoder", "layer": 1, "sublayer": 2},
+        {"do": "drop_residual", "stack": "decoder", "layer": 1, "sublayer": 3},
+    )
+    written = "silence.cross.2.6*temperature.cross.2*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
+    page = go(shared, TOY, written, "translate", head=5, step=1, averaged=False)
+    hints = [page.locator(f"#{view} .hint", has_text=t("silenced.shown")) for view in ("story", "attention", "whatif")]
+    expect(hints[0]).to_be_visible()
+    page.locator("#story [value=mean]").click()
+    expect(hints[0]).to_be_hidden()
+    page.get_by_role("button", name=t("changed.compare")).click()
+    expect(hints[2]).to_be_visible()
+    expect(page.get_by_role("button", name=t("changed.compare"))).to_be_hidden()
+    run = translate(TOY, *changes)
+    expect_compared(page, translate(TOY), run, "cross", 1, 5)
+    shared.tab("attention")
+    expect(hints[1]).to_be_visible()
+    cells = page.locator("#attention .large rect[data-weight]")
+    expect(cells).to_have_count(4 * len(run.output))
+    found = cells.evaluate_all("cells => cells.map((each) => Number(each.dataset.weight))")
+    np.testing.assert_allclose(found, run.attention.cross[1].weights[5][:, :4].ravel(), atol=1e-5)
+
+    shared.tab("inside")
+    names = ("scores", "values", "concat", "residual", "ffn_residual")
+    stage = {name: page.locator(f"#stage-{name}") for name in names}
+    page.locator("#stage-scores .cell[data-name=score]").first.click()
+    panel = page.locator(".arithmetic-panel")
+    expect(panel).to_contain_text("÷ √8 ÷ 2 =")
+    dot, score = (
+        float(page.locator(f"#stage-scores .cell[data-name={name}]").first.get_attribute("data-value") or "nan")
+        for name in ("dot", "score")
+    )
+    assert score == pytest.approx(dot / 8**0.5 / 2, abs=1e-5)
+    expect(stage["scores"].locator(".formula")).to_contain_text("τ = 2")
+    for name, key in (
+        ("values", "inside.values_silent.about"),
+        ("residual", "inside.residual_dropped.about"),
+        ("ffn_residual", "inside.ffn_residual_dropped.about"),
+    ):
+        expect(stage[name]).to_contain_text(t(key, word="i", layer=2))
+    expect(stage["concat"]).to_contain_text(t("inside.concat.silent"))
+    for name, index, text in (
+        ("residual", 0, t("cell.stream.dropped")),
+        ("ff_residual", 0, t("cell.stream.dropped")),
+        ("head_output", 0, t("inside.silent")),
+        ("concat", 40, t("cell.concat.silent", head=6, n=1)),  # 8 numbers a head: the sixth head's first
+        ("concat", 39, t("cell.concat.about", head=5, n=8)),
+    ):
+        page.locator(f".stage .cell[data-name={name}][data-index='{index}']").click()
+        expect(panel).to_contain_text(text)
+    page.locator("#inside [aria-label=layer] [value='0']").click()  # where nothing but the temperature was changed
+    expect(stage["residual"]).to_contain_text(t("inside.residual.about", word="i"))
+    for key in ("inside.concat.silent", "inside.scores.closed", "inside.silent"):
+        expect(page.locator("#inside")).not_to_contain_text(t(key))
+
+
+def test_a_mask_that_is_changed_is_spoken_of(shared: Visit) -> None:
+    page = go(shared, TOY, "remove_mask.encoder", "translate")
+    padded = t("translate.padded").strip()
+    expect(page.locator("#story")).not_to_contain_text(padded)
+    shared.tab("attention")
+    page.locator("#attention [value=encoder]").click()
+    about = page.locator("#attention .kept .hint")
+    expect(about).to_have_text(t("attention.about.encoder"))
+    chips(page).click()
+    expect(about).to_contain_text(t("attention.padding").strip())
+    shared.tab("translate")
+    expect(page.locator("#story")).to_contain_text(padded)
+    go(shared, TOY, "edit_mask.decoder.3.1.closed", "attention", kind="decoder")
+    expect(about).to_have_text(t("attention.about_changed"))
+    chips(page).click()
+    expect(about).to_have_text(t("attention.about.decoder"))
+
+
+def test_what_was_measured_in_the_original_network_is_not_said_of_the_modified_one(shared: Visit) -> None:
+    page = go(shared, CLASSROOM, "temperature.cross.3", "attention")
+    columns = page.locator("#heads .sortable th")
+    names = [t(f"heads.column.{name}") for name in ("layer", "head", "entropy", "distance", "aligned", "silenced")]
+    expect(columns).to_have_text(names[:-1])
+    expect(page.locator("#heads h3").last).to_have_text(matching("heads.there_unbroken"))
+    chips(page).click()
+    expect(columns).to_have_text(names)
+    expect(page.locator("#heads h3").last).to_have_text(matching("heads.there_count"))
+
+
+def test_the_lesson_keeps_to_the_original_run(shared: Visit) -> None:
+    longer = "temperature.all.3*swap_word.4.cola*positions.encoder.removed.0*silence.cross.1.1*force_word.6.a"
+    page = go(shared, TOY, longer, "lesson", step=7, stop=12)  # a step that the original run does not have
+    expect(page.locator("#lesson")).to_contain_text(t("lesson.unbroken"))
+    page.locator("#lesson .choice").first.wait_for()
+    page.keyboard.press("r")
+    expect(page.locator("#lesson .candidates .chosen .word")).to_have_text(translate(TOY).output[-1])
+    go(shared, TOY, longer, "lesson", step=3, stop=6)
+    page.locator("#lesson .choice").first.wait_for()
+    page.keyboard.press("r")
+    reveal = page.locator("#lesson .reveal")
+    expect(reveal).to_be_visible()
+    before = reveal.inner_text()
+    page.locator("#top").get_by_role("button", name=t("changed.undo_all")).click()
+    expect(page.locator("#lesson").get_by_text(t("lesson.unbroken"))).to_be_hidden()
+    expect(reveal).to_have_text(before)  # and nothing is asked again
+
+
+# ---- while an answer is on its way
+
+
+def test_another_sentence_keeps_changes_of_the_network_and_drops_those_of_words(shared: Visit) -> None:
+    page = go(shared, TOY, "temperature.all.3*force_word.4.coke")
+    shared.ask("ich mochte ein cola")
+    hot = {"do": "temperature", "kind": "all", "temperature": 3}
+    expect_output(page, translate(TOY, hot, sentence="ich mochte ein cola"))
+    expect(chips(page)).to_have_count(1)
+    page.evaluate(
+        "document.querySelectorAll('#whatif .panel .score')[3].click();"
+        "document.dispatchEvent(new CustomEvent('translate:wanted', { detail: 'ein bier' }))"
+    )
+    silent = {"do": "silence", "kind": "cross", "layer": 0, "head": 3}
+    expect(page.locator("#top .tokens .source").first).to_have_text("ein")
+    expect(chips(page)).to_have_count(2)
+    expect_output(page, translate(TOY, hot, silent, sentence="ein bier"))
+    page.locator("#checkpoint").select_option(CLASSROOM)
+    expect(chips(page)).to_have_count(0)
+
+
+def test_quick_clicks_and_keys_all_count(shared: Visit) -> None:
+    page = go(shared, CLASSROOM)
+    page.evaluate("document.querySelectorAll('#whatif .panel .score').forEach((each) => each.click())")
+    expect(chips(page)).to_have_count(8)
+    silent = [{"do": "silence", "kind": "cross", "layer": layer, "head": head} for layer in (0, 1) for head in range(4)]
+    expect_output(page, translate(CLASSROOM, *silent))
+    go(shared, TOY)
+    slider = group(page, "temperature").locator("input")
+    group(page, "temperature").locator("select").select_option("all")
+    slider.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(chips(page)).to_contain_text([t("change.temperature", kind=t("change.of.all"), temperature=5)])
+    expect(slider).to_have_value("9")
+    page.evaluate(
+        "document.querySelectorAll('#whatif .panel .score')[3].click();"
+        "document.querySelector('#top .changed li:last-child button').click()"
+    )
+    expect(chips(page)).to_have_count(0)
+    expect_output(page, translate(TOY))
