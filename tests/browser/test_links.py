@@ -3,6 +3,7 @@
 That any address is understood or refused as a whole is tested without a browser, in tests/js.
 """
 
+import re
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -215,7 +216,7 @@ def test_a_broken_link_opens_the_page_and_says_what_was_wrong(visit: Visit) -> N
         message = page.locator(".message")
         expect(message).to_have_text(matching("link.wrong"))
         before, after = t("link.wrong", what="\n").split("\n")
-        named = message.inner_text().removeprefix(before).removesuffix(after).split(t("list.comma"))
+        named = re.split(", | and ", message.inner_text().removeprefix(before).removesuffix(after))
         assert sorted(named) == sorted(t(f"link.{name}") for name in wrong), query
         assert place(page) == place(page) | held
         expect(page.locator("html")).to_have_attribute("lang", "en")
