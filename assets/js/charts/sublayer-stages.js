@@ -1,6 +1,7 @@
 // The stages of one head, from the query to the end of the layer: formula, shapes and numbers.
 
 import { h, scrollBox, word } from "../core/dom.js";
+import { formulas } from "../core/formula.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
 import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../core/numbers.js";
 import { explainCell } from "./arithmetic.js";
@@ -61,18 +62,14 @@ const TEXT_NORM_FIRST = {
 /** @type {Partial<Record<Stage, [string, string]>>} */
 const TEXT_ONLY_HEAD = { concat: ["inside.concat_alone", "inside.concat_alone.about"] };
 
-/** W_1 with a small 1 below, K^T with a small T above, e^{a + b} with all of it above. @param {string} text */
-function formula(text) {
-  const parts = text.split(/([_^](?:\w+|\{[^}]*\}))/).map((part) => {
-    if (!/^[_^]./.test(part)) return part;
-    return h(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, ""));
-  });
-  return h("p", { class: "formula", lang: "zxx" }, parts);
-}
-
-/** A formula, and the shapes on the way through it. @param {string} text @param {Child} shapes */
+/** A formula in the notation of core/formula.js, and the shapes on the way through it. @param {string} text @param {Child} shapes */
 export const formulaRow = (text, shapes) =>
-  h("div", { class: "formula-row" }, formula(text), h("p", { class: "shape" }, shapes));
+  h(
+    "div",
+    { class: "formula-row" },
+    h("p", { class: "formula", lang: "zxx" }, formulas(text)),
+    h("p", { class: "shape" }, shapes),
+  );
 
 /** The formula and the shapes of a stage. @param {Stage} stage @param {SublayerView} view */
 export function stageHeadline(stage, view) {
