@@ -87,12 +87,18 @@ def walk(page: Page) -> dict[str, dict[str, Any]]:
         expect(page.locator("#lesson .reveal")).to_be_visible()
         seen[name] = {
             "choices": choices,
-            "formula": page.locator("#lesson .formula").inner_text(),
+            "formula": formulas(page, "#lesson"),
             "text": page.locator("#lesson .lesson-text").inner_text(),
             "question": page.locator("#lesson .question").inner_text(),
         }
         page.keyboard.press("PageDown")
     return seen
+
+
+def formulas(page: Page, place: str) -> str:
+    """As they are written in the code."""
+    alternatives = "all => all.map((each) => each.getAttribute('alttext')).join('  ')"
+    return str(page.locator(f"{place} .formula math").evaluate_all(alternatives))
 
 
 def texts(page: Page) -> dict[str, str]:
@@ -108,12 +114,12 @@ def texts(page: Page) -> dict[str, str]:
         if tab == "inside":
             page.locator("#stage-ffn_residual .strips").first.wait_for()
             page.locator("#shapes table").wait_for()
-        said[tab] = panel.inner_text()
+        said[tab] = panel.inner_text() + formulas(page, "#inside")
     for kind in ("encoder", "decoder"):
         open_tab(page, "inside")
         page.locator(f"#inside button[value={kind}]").click()
         expect(page.locator("#inside .say")).to_contain_text(f"({kind})")
-        said[kind] = page.locator("#inside").inner_text()
+        said[kind] = page.locator("#inside").inner_text() + formulas(page, "#inside")
     return said
 
 

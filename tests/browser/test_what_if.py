@@ -352,7 +352,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
         for name in ("dot", "score")
     )
     assert score == pytest.approx(dot / 8**0.5 / 2, abs=1e-5)
-    expect(stage["scores"].locator(".formula")).to_contain_text("τ = 2")
+    expect(stage["scores"].locator(".formula")).to_contain_text("τ=2")
     for name, key in (
         ("values", "inside.values_silent.about"),
         ("residual", "inside.residual_dropped.about"),
