@@ -91,7 +91,7 @@ def messages(page: Page) -> None:
     page.locator("#sentence input").press("Enter")
     page.locator("#top .message").wait_for()
     page.locator("#top.busy").wait_for(state="detached")
-    page.evaluate("document.dispatchEvent(new CustomEvent('line:news', { detail: { waiting: 2 } }))")
+    page.evaluate("document.dispatchEvent(new CustomEvent('queue:changed', { detail: { waiting: 2 } }))")
     page.locator("#crowd").wait_for()
 
 

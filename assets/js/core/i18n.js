@@ -1,5 +1,6 @@
 // What the page says, in the visitor's language. Every text is in assets/locales, one file a language.
 
+import { readPreference, writePreference } from "../net/session.js";
 import { parts, percentText, percentTexts, withPlurals } from "./message-format.js";
 import { schema } from "./schema.js";
 
@@ -9,7 +10,7 @@ import { schema } from "./schema.js";
 export const LANGUAGES = Object.fromEntries(
   schema.languages.map((name) => [name, new Intl.DisplayNames(name, { type: "language" }).of(name) ?? name]),
 );
-const KEPT = "attention-bitte-language";
+const LANGUAGE_KEY = "attention-bitte-language";
 
 /** @type {Record<string, string>} */
 let catalogue = {};
@@ -24,7 +25,7 @@ async function speak(name) {
   language = name;
   formats = formatsOf(name);
   document.documentElement.lang = name;
-  document.dispatchEvent(new Event("language:spoken"));
+  document.dispatchEvent(new Event("language:changed"));
 }
 
 /** @param {string} name */
@@ -116,28 +117,10 @@ export const formatPercent = (share) => percentText(share, inPercent);
 /** Two shares in percent, with more digits where fewer would hide that they differ. @param {number} one @param {number} other */
 export const formatPercents = (one, other) => percentTexts(one, other, inPercent);
 
-// A page inside another site's frame may have no storage; then a choice lasts as long as the page.
-/** @param {string} key */
-export function remembered(key) {
-  try {
-    return localStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
-/** @param {string} key @param {string} value */
-export function remember(key, value) {
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    // nothing to do: see above
-  }
-}
-
 /** The visitor's own choice, kept for the next visit. @param {string} name */
 export async function chooseLanguage(name) {
   await speak(name);
-  remember(KEPT, name);
+  writePreference(LANGUAGE_KEY, name);
 }
 
 /** Speak what the link asks for, else what was chosen before, else what the browser speaks, else English. */
@@ -148,6 +131,6 @@ function preferredLanguage() {
   const spoken = navigator.languages.map((tag) =>
     traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
   );
-  const wishes = [new URLSearchParams(location.search).get("language"), remembered(KEPT), ...spoken];
+  const wishes = [new URLSearchParams(location.search).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
   return wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en";
 }

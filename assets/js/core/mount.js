@@ -39,5 +39,5 @@ export async function mount(file, component) {
     });
   };
   mountAgain();
-  document.addEventListener("language:spoken", mountAgain);
+  document.addEventListener("language:changed", mountAgain);
 }

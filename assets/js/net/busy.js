@@ -13,7 +13,7 @@ let refused = 0; // of these, refused: the queue was full
 let timer;
 
 /** Tell the page how it stands: null when it has its answers. @param {{ waiting: number } | { full: true } | null} news */
-const tell = (news) => document.dispatchEvent(new CustomEvent("line:news", { detail: news }));
+const tell = (news) => document.dispatchEvent(new CustomEvent("queue:changed", { detail: news }));
 
 async function poll() {
   const health = await fetchHealth();

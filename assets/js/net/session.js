@@ -1,4 +1,23 @@
-// What a reload of this tab finds again. A page inside another site's frame may have no storage; then it starts empty.
+// What a reload of this tab finds again, and what the next visit does. A page inside another site's frame may have no
+// storage; then a choice lasts as long as the page.
+
+/** What was chosen in this browser, or null. @param {string} key */
+export function readPreference(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} key @param {string} value */
+export function writePreference(key, value) {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // nothing to do: see above
+  }
+}
 
 /** What was written under a key, or null. @param {string} key */
 export function readSession(key) {

@@ -3,10 +3,11 @@
 import { mapPaint } from "../charts/attention-map.js";
 import { isPresenting, pageAddress } from "../core/address.js";
 import { h } from "../core/dom.js";
-import { chooseLanguage, formatMessage, LANGUAGES, language, remember, remembered, t } from "../core/i18n.js";
+import { chooseLanguage, formatMessage, LANGUAGES, language, t } from "../core/i18n.js";
 import { button, option } from "../core/parts.js";
 import { state, subscribe, update } from "../core/state.js";
 import { modelName, models, setShippedModels, useModel } from "../net/models.js";
+import { readPreference, writePreference } from "../net/session.js";
 import { downloadMenu } from "./downloads.js";
 import { badge as checksBadge } from "./self-checks.js";
 
@@ -41,7 +42,7 @@ export function mount({ element, props, server, signal }) {
 
 /** The visitor's choice, unless the address has one. */
 function restoreTheme() {
-  const theme = remembered(THEME_KEY);
+  const theme = readPreference(THEME_KEY);
   const isAsked = new URLSearchParams(location.search).has("__theme");
   if (theme && !isAsked) document.body.classList.toggle("dark", theme === "dark");
 }
@@ -49,7 +50,7 @@ function restoreTheme() {
 function themeButton() {
   const toggle = () => {
     const isDark = document.body.classList.toggle("dark");
-    remember(THEME_KEY, isDark ? "dark" : "light");
+    writePreference(THEME_KEY, isDark ? "dark" : "light");
   };
   return button("pill", "◐", toggle, { title: t("header.theme"), "aria-label": t("header.theme") });
 }

@@ -35,7 +35,7 @@ export function mount(view) {
   );
   subscribe(element, () => draw(parts));
   const showQueue = (/** @type {Event} */ event) => drawQueue(parts, /** @type {CustomEvent} */ (event).detail);
-  document.addEventListener("line:news", showQueue, { signal });
+  document.addEventListener("queue:changed", showQueue, { signal });
   requests.begin();
 }
 

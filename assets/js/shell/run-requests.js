@@ -120,7 +120,7 @@ function listen(requests) {
     // Another model's heads are other heads, so changes are not taken along.
     ask(requests, { event: "choose", data: () => ({ checkpoint, sentence: typedSentence(), example, changes: [] }) });
   });
-  on("line:news", (news) => {
+  on("queue:changed", (news) => {
     if (!news || !session.sent) return;
     clearTimeout(requests.patience); // who waits in the queue is answered in the end
     requests.patience = setTimeout(() => giveUp(requests), PATIENCE_MS);

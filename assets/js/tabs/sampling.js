@@ -16,7 +16,7 @@ import { labelledSetting, settingSlider } from "./decoding-settings.js";
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const MAX_SENTENCES = 8;
-/** The seeds that drew each text: settings -> text -> seeds, of this visit. @type {Map<string, Map<string, Set<number>>>} */
+/** The seeds that drew each text: settings -> text -> seeds, of this session. @type {Map<string, Map<string, Set<number>>>} */
 const draws = new Map();
 
 /** @returns {Strategy} */
