@@ -40,14 +40,17 @@ def json_schema(functions: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
     """
     sides = {f"{name}.{side}": each for name, pair in functions.items() for side, each in zip(SIDES, pair, strict=True)}
     inputs = [(name, "validation", TypeAdapter(each)) for name, each in {**SHARED, **sides}.items()]
-    references, schema = TypeAdapter.json_schemas(inputs)  # type: ignore[arg-type]
+    references, described = TypeAdapter.json_schemas(inputs)  # type: ignore[arg-type]
     place = {name: reference for (name, _), reference in references.items()}
     called = {name: _object({side: place[f"{name}.{side}"] for side in SIDES}) for name in functions}
-    definitions = schema["$defs"]
+    definitions = described["$defs"]
     for each in definitions.values():
         if "do" in each.get("properties", ()):
             each["required"] = list(each["properties"])  # a change is written whole
+    settings = _object({name: {"type": "number"} for name in schema.settings()})
     root = {"ServerFunctions": _object(called), **{name: place[name] for name in SHARED}}
+    root["DecodingSettings"] = {"$ref": "#/$defs/DecodingSettings"}
+    definitions["DecodingSettings"] = settings | {"title": "DecodingSettings"}
     return _plain({**_object(root), "title": "Wire", "$defs": definitions})
 
 

@@ -1,16 +1,24 @@
 // What the server declares to the page (transformer/web/schema.py): parameters of the address, interventions, exercises.
 
-/** @import { PageSchema, Parameter } from "#schema" */
+/** @import { DecodingSettings, PageSchema, Parameter } from "#schema" */
 
 /** It stands in the page's head. @type {PageSchema} */
 export const schema = JSON.parse(document.getElementById("schema")?.textContent ?? "null");
 
-/** What the decoding strategies can be set to: the parameters with a slider. @type {Record<string, Required<Pick<Parameter, "min" | "max" | "step">> & { default: number }>} */
-export const DECODING_SETTINGS = Object.fromEntries(
-  Object.entries(schema.parameters).flatMap(([name, { kind, min = 0, max = 0, step = 1, default: usual }]) =>
-    kind === "number" ? [[name, { min, max, step, default: Number(usual) }]] : [],
-  ),
+/** What the decoding strategies can be set to: the parameters with a slider. @type {Record<keyof DecodingSettings, Required<Pick<Parameter, "min" | "max" | "step">> & { default: number }>} */
+export const DECODING_SETTINGS = /** @type {any} */ (
+  Object.fromEntries(
+    Object.entries(schema.parameters).flatMap(([name, { kind, min = 0, max = 0, step = 1, default: usual }]) =>
+      kind === "number" ? [[name, { min, max, step, default: Number(usual) }]] : [],
+    ),
+  )
 );
+
+/** The settings of one strategy. @param {string} strategy */
+export const settingsOf = (strategy) =>
+  /** @type {(keyof DecodingSettings)[]} */ (
+    Object.keys(DECODING_SETTINGS).filter((name) => schema.parameters[name].strategy === strategy)
+  );
 
 /** The exercises of Spot the bug in their order, each with the mistakes whose causes are offered beside its own. */
 export const EXERCISES = schema.exercises;

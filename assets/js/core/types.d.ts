@@ -73,7 +73,7 @@ export interface View extends Component {
 }
 
 /** What this visitor looks at. Numbers count from 0. */
-export interface State {
+export interface State extends Wire.DecodingSettings {
   /** The latest run that succeeded. Views are drawn only once there is one. */
   run: Run;
   /** The same run without its changes; null where it has none. */
@@ -103,10 +103,4 @@ export interface State {
   strategy: "beam" | "sampling" | "forced";
   /** A word that the model is made to output by mistake, beside teacher forcing. */
   forcedMistake: { step: number; word: string } | null;
-  width: number;
-  alpha: number;
-  temperature: number;
-  top_k: number;
-  top_p: number;
-  seed: number;
 }

@@ -4,7 +4,7 @@ import { pictureButtons } from "../charts/export.js";
 import { h, word } from "../core/dom.js";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
-import { DECODING_SETTINGS } from "../core/schema.js";
+import { DECODING_SETTINGS, settingsOf } from "../core/schema.js";
 import { baselineRun, state, update } from "../core/state.js";
 import { sentenceWord, tokensAsText } from "./beam-search.js";
 import { labelledSetting, settingSlider } from "./decoding-settings.js";
@@ -16,6 +16,16 @@ import { labelledSetting, settingSlider } from "./decoding-settings.js";
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const MAX_SENTENCES = 8;
+const SETTINGS = settingsOf("sampling");
+/** Where a slider does not show its number, or does not end at its setting's maximum. @type {Record<string, Parameters<typeof settingSlider>[1]>} */
+const SLIDERS = {
+  temperature: { shown: (value) => value.toFixed(1) },
+  top_k: {
+    max: () => baselineRun().model.target_words,
+    shown: (value) => (value ? formatNumber(value) : t("roads.all")),
+  },
+  top_p: { shown: formatPercent },
+};
 /** The seeds that drew each text: settings -> text -> seeds, of this session. @type {Map<string, Map<string, Set<number>>>} */
 const draws = new Map();
 
@@ -48,7 +58,7 @@ export function sampling() {
       ),
       h("div", { class: "columns" }, distribution, h("div", {}, tallyHeading, tally)),
     ],
-    question: () => ({ temperature: state.temperature, top_k: state.top_k, top_p: state.top_p, seed: state.seed }),
+    question: () => Object.fromEntries(SETTINGS.map((name) => [name, state[name]])),
     drawControls() {
       for (const each of sliders) each.draw();
       if (document.activeElement !== seed) seed.value = String(state.seed); // while it is typed it is the visitor's
@@ -65,14 +75,7 @@ function build() {
     if (/^\d{1,9}$/.test(seed.value)) update({ seed: Number(seed.value) });
   });
   return {
-    sliders: [
-      settingSlider("temperature", { shown: (value) => value.toFixed(1) }),
-      settingSlider("top_k", {
-        max: () => baselineRun().model.target_words,
-        shown: (value) => (value ? formatNumber(value) : t("roads.all")),
-      }),
-      settingSlider("top_p", { shown: formatPercent }),
-    ],
+    sliders: SETTINGS.filter((name) => name !== "seed").map((name) => settingSlider(name, SLIDERS[name])),
     seed,
     greedy: h("ol", { class: "cards" }),
     drawing: h("h2"),
