@@ -431,7 +431,7 @@ def test_a_row_of_the_table_of_heads_is_opened_by_key(visit: Visit) -> None:
         ("tab=inside", "#inside .queries button >> nth=1"),
         ("tab=break&part=whatif", "#whatif .panel .score >> nth=1"),
         ("tab=break&part=whatif", ".steps-beside button >> nth=2"),
-        ("tab=break&part=roads", "#roads .dials button >> nth=0"),
+        ("tab=break&part=roads", "#roads .decoding-settings button >> nth=0"),
     ],
 )
 def test_what_is_pressed_by_key_keeps_the_focus(visit: Visit, place: str, control: str) -> None:

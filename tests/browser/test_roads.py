@@ -309,4 +309,6 @@ def test_every_road_speaks_the_visitors_language(visit: Visit, language: str) ->
         page = enter(visit, "classroom", MISTAKEN, f"&language={language}&road={road}&seed=4&temperature=1.5")
         expect(page.locator("#roads .segmented").first).to_contain_text(LOCALES[language]["roads.beam"])
         expect(page.locator(SAY)).to_contain_text(re.compile("[\u3400-\u9fff]"))
-        expect(page.locator("#roads .dials:visible .about").first).to_contain_text(re.compile("[\u3400-\u9fff]"))
+        expect(page.locator("#roads .decoding-settings:visible .about").first).to_contain_text(
+            re.compile("[\u3400-\u9fff]")
+        )

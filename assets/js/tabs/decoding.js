@@ -48,7 +48,7 @@ function build(element, server, signal) {
     ),
     about: h("p", { class: "hint" }),
     say: h("p", { class: "say", "aria-live": "polite" }),
-    panels: strategies.map(({ controls }) => h("div", { class: "dials" }, controls)),
+    panels: strategies.map(({ controls }) => h("div", { class: "decoding-settings" }, controls)),
     figures: strategies.map(({ figure }) => h("section", { class: "card below" }, figure)),
     wanted: /** @type {Question | null} */ (null),
     drawn: /** @type {Question & { answer: any } | null} */ (null),
