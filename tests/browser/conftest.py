@@ -128,14 +128,25 @@ class Visit:
         """A button of the open tab, by its words."""
         self.page.locator("[role=tabpanel] .view:visible").get_by_role("button", name=name, exact=True).click()
 
-    def ask(self, sentence: str) -> None:
-        self.page.locator("#sentence input").fill(sentence)
+    @contextmanager
+    def answered(self) -> Iterator[None]:
+        """Until the run that is asked for meanwhile is there."""
         self.page.evaluate(
             "() => { window.answered = new Promise((done) => "
             "document.addEventListener('translate:answered', () => done(), { once: true })); }"
         )
-        self.page.locator("#translate").click()
+        yield
         self.page.evaluate("window.answered")
+
+    def ask(self, sentence: str) -> None:
+        with self.answered():
+            self.page.locator("#sentence input").fill(sentence)
+            self.page.locator("#translate").click()
+
+    def choose_model(self, checkpoint: str) -> None:
+        if self.page.locator("#checkpoint").input_value() != checkpoint:
+            with self.answered():
+                self.page.locator("#checkpoint").select_option(checkpoint)
 
     def settle(self) -> None:
         """Until the page has asked what it asks by itself: the checks of the run, and what the open tab needs."""

@@ -47,9 +47,7 @@ def go(visit: Visit, checkpoint: str, changes: str = "", tab: str = "break", **p
     page = visit.page
     if page.url == "about:blank":
         visit.open()
-    if page.locator("#checkpoint").input_value() != checkpoint:
-        page.locator("#checkpoint").select_option(checkpoint)
-        expect(page.locator("#checkpoint")).to_have_value(checkpoint)
+    visit.choose_model(checkpoint)
     visit.ask(SENTENCES[checkpoint])
     at = {"tab": tab, "part": "whatif", "kind": "cross", "layer": 1, "head": 0, "step": 0, "averaged": True}
     page.evaluate(GO, [changes, at | place])
