@@ -38,7 +38,7 @@ export async function trainMistake(name) {
       changed();
     });
   else if (answer) training.message = await readError(answer);
-  if (training.phase !== "shown") training.phase = "failed";
+  training.phase = training.symptom ? "shown" : "failed"; // not before the server has ended it: it takes one at a time
   changed();
 }
 
@@ -50,6 +50,6 @@ function receiveEvent(training, { event, ...data }) {
     training[/** @type {"right" | "wrong"} */ (data.side)].push(...data.points);
     training.steps = data.steps;
   }
-  if (event === "symptom") Object.assign(training, { phase: "shown", symptom: data });
+  if (event === "symptom") training.symptom = data;
   if (event === "error") training.message = data.message;
 }
