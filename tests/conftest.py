@@ -13,7 +13,7 @@ from .networks import SIZES, network
 torch.set_num_threads(1)  # the networks are tiny: threads would only wait for each other
 
 # The same examples on every run, so that a red build is red for everybody.
-settings.register_profile("tests", deadline=None, max_examples=50, derandomize=True)
+settings.register_profile("tests", deadline=None, max_examples=30, derandomize=True)
 settings.load_profile("tests")
 
 
