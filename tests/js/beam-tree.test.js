@@ -5,7 +5,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { branchPath, treeLayout } from "../../assets/js/charts/beam-tree.js";
 
-/** A tree as the server sends it: children after their parents. @param {number} count @param {() => number} random in [0, 1) */
+/**
+ * A tree as the server sends it: children after their parents.
+ * @param {number} count @param {() => number} random in [0, 1)
+ */
 function grown(count, random) {
   /** @type {{ parent: number | null }[]} */
   const branches = Array.from({ length: 1 + Math.floor(random() * 3) }, () => ({ parent: null }));

@@ -11,7 +11,10 @@ import { concatenated, headIsSilenced, residualIsDropped, temperatureIn } from "
 /** @import { Part, SublayerView } from "./sublayer-view.js" */
 /** @typedef {{ title: string, body: Child[] }} Explanation */
 
-/** Show how the i-th number of a row came about; some rows have a token's number: "k:3". @param {SublayerView} view @param {string} name @param {number} i */
+/**
+ * Show how the i-th number of a row came about; some rows have a token's number: "k:3".
+ * @param {SublayerView} view @param {string} name @param {number} i
+ */
 export async function explainCell(view, name, i) {
   const [row, token] = name.split(":");
   try {
@@ -66,7 +69,10 @@ function sumOfProducts({ terms, bias, result: total }) {
   return expression(list, biasTerm ? [" + ", biasTerm] : [], " = ", result(total));
 }
 
-/** A vector times a row of a matrix, plus a bias. @param {SublayerView} view @param {number[]} input @param {Matrix} matrix @param {number} row @param {number} value */
+/**
+ * A vector times a row of a matrix, plus a bias.
+ * @param {SublayerView} view @param {number[]} input @param {Matrix} matrix @param {number} row @param {number} value
+ */
 async function linear({ kind, layer, server }, input, matrix, row, value) {
   const { weights, bias } = await fetchParameters(server, kind, layer, matrix, row);
   return sumOfProducts(products(input, weights, bias, value));
@@ -83,7 +89,10 @@ function explainInput({ data, query }, i) {
   };
 }
 
-/** @param {SublayerView} view @param {"q" | "k" | "v"} name @param {number} row @param {number} i @returns {Promise<Explanation>} */
+/**
+ * @param {SublayerView} view @param {"q" | "k" | "v"} name @param {number} row @param {number} i
+ * @returns {Promise<Explanation>}
+ */
 async function explainProjection(view, name, row, i) {
   const { data, head, query } = view;
   const input = name === "q" ? data.at("x", query) : data.at("memory", row);
@@ -92,7 +101,11 @@ async function explainProjection(view, name, row, i) {
   return { title: t(`cell.${name}`, { token, n: i + 1 }), body: [body] };
 }
 
-/** From q · k to the weight, as far as the cell that was asked for. @param {SublayerView} view @param {number} key @param {"dot" | "score" | "mask" | "weight"} asked @returns {Explanation} */
+/**
+ * From q · k to the weight, as far as the cell that was asked for.
+ * @param {SublayerView} view @param {number} key @param {"dot" | "score" | "mask" | "weight"} asked
+ * @returns {Explanation}
+ */
 function explainScore(view, key, asked) {
   const { data, head, query } = view;
   const [q, k] = [data.at("q", head, query), data.at("k", head, key)];

@@ -21,8 +21,8 @@ const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
 
 /**
- * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the surface
- * at 0. Dropout may leave more than 1.
+ * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the
+ * surface at 0. Dropout may leave more than 1.
  * @param {number} value @param {boolean} [difference]
  */
 const strength = (value, difference) => (difference ? 96 * Math.abs(value) : 4 + 96 * Math.min(1, value));
@@ -60,8 +60,8 @@ export function mapPaint() {
 }
 
 /**
- * The type that can be read on so many per cent of a hue, at least 4.5 : 1: faint and half are black in the light theme,
- * half and full are black in the dark one.
+ * The type that can be read on so many per cent of a hue, at least 4.5 : 1: faint and half are black in the light
+ * theme, half and full are black in the dark one.
  * @param {number} share @param {boolean} negative
  */
 export function contrastClass(share, negative) {
@@ -106,7 +106,10 @@ function label(token, side, { x, y, anchor, size }, attributes = {}) {
   return svg("g", attributes, svg("rect", { ...box, class: `outline ${side}` }), text);
 }
 
-/** What paints another head's weights into a heatmap. @type {WeakMap<SVGElement, (layer: number, head: number) => void>} */
+/**
+ * What paints another head's weights into a heatmap.
+ * @type {WeakMap<SVGElement, (layer: number, head: number) => void>}
+ */
 const painters = new WeakMap();
 
 /** Which cell an element shows, put in words once somebody points at it. @type {WeakMap<EventTarget, Cell>} */
@@ -115,7 +118,10 @@ const pointedCells = new WeakMap();
 /** The widest of these labels, px. @param {string[]} tokens @param {number} size */
 const widest = (tokens, size) => Math.max(...tokens.map((token) => textWidth(token, size)));
 
-/** How large a heatmap's parts are in a place `width` px wide. @param {string[]} queries @param {string[]} keys @param {number} width */
+/**
+ * How large a heatmap's parts are in a place `width` px wide.
+ * @param {string[]} queries @param {string[]} keys @param {number} width
+ */
 function heatmapLayout(queries, keys, width) {
   const type = typeScale();
   const measured = [15, 13].map((points) => {
@@ -200,7 +206,10 @@ const cellBox = (cell, box) =>
     ...(cell.open ? { fill: "transparent" } : { class: "masked" }),
   });
 
-/** A ring around a gold link, so that it shows on a dark cell and on a light one. @param {Cell} cell @param {Box} box */
+/**
+ * A ring around a gold link, so that it shows on a dark cell and on a light one.
+ * @param {Cell} cell @param {Box} box
+ */
 function goldRings({ query, key, gold }, { x, y, width, height, rx }) {
   if (!gold) return [];
   const ring = { x: x + 2, y: y + 2, width: width - 4, height: height - 4, rx };
@@ -221,7 +230,10 @@ function paintCell(cell, { box, value }) {
   value.textContent = formatWeight(cell.value, cell.difference);
 }
 
-/** @param {string[]} queries @param {string[]} keys @param {[Side, Side]} sides @param {ReturnType<typeof heatmapLayout>} layout */
+/**
+ * @param {string[]} queries @param {string[]} keys @param {[Side, Side]} sides
+ * @param {ReturnType<typeof heatmapLayout>} layout
+ */
 function heatmapLabels(queries, keys, sides, { left, cell, down, size, slant }) {
   const rows = queries.map((token, i) =>
     label(token, sides[0], { x: left - 12, y: (i + 0.5) * down, anchor: "end", size }, { "data-query": i }),
@@ -234,7 +246,10 @@ function heatmapLabels(queries, keys, sides, { left, cell, down, size, slant }) 
   return [...rows, ...columns];
 }
 
-/** Another head of the same kind and run in a heatmap that is there: only what its cells say changes. @param {SVGElement} picture @param {number} layer @param {number} head */
+/**
+ * Another head of the same kind and run in a heatmap that is there: only what its cells say changes.
+ * @param {SVGElement} picture @param {number} layer @param {number} head
+ */
 export const repaint = (picture, layer, head) => painters.get(picture)?.(layer, head);
 
 /**
@@ -276,7 +291,10 @@ export function lineDrawing(kind, layer, head, { width, sides }) {
   return picture;
 }
 
-/** Show only the lines of a word while it is pointed at or has the focus. @param {SVGElement} picture @param {SVGElement} text @param {string} lines */
+/**
+ * Show only the lines of a word while it is pointed at or has the focus.
+ * @param {SVGElement} picture @param {SVGElement} text @param {string} lines
+ */
 function isolateOnPointing(picture, text, lines) {
   const keep = (/** @type {string | null} */ wanted) => {
     picture.classList.toggle("isolated", wanted !== null);
@@ -293,7 +311,10 @@ function isolateOnPointing(picture, text, lines) {
   text.addEventListener("pointerleave", () => keep(focused()));
 }
 
-/** A head's map as a table. @param {Kind} kind @param {number} layer @param {number} head @param {{ sides: [Side, Side] }} options */
+/**
+ * A head's map as a table.
+ * @param {Kind} kind @param {number} layer @param {number} head @param {{ sides: [Side, Side] }} options
+ */
 export function weightTable(kind, layer, head, { sides }) {
   const { queries, keys } = state.run.attention[kind];
   const rows = queries.map((token) => h("tr", {}, h("th", { scope: "row" }, word(token, sides[0]))));
@@ -307,7 +328,10 @@ export function weightTable(kind, layer, head, { sides }) {
   return h("table", {}, h("thead", {}, h("tr", {}, h("td"), columns)), h("tbody", {}, rows));
 }
 
-/** Mark a row of a picture, or none (null), without drawing it again. @param {Element} picture @param {number | null} query */
+/**
+ * Mark a row of a picture, or none (null), without drawing it again.
+ * @param {Element} picture @param {number | null} query
+ */
 export function markRow(picture, query) {
   const frame = /** @type {SVGElement | null} */ (picture.querySelector("rect.marked"));
   if (frame) {
@@ -322,23 +346,35 @@ export function markRow(picture, query) {
   });
 }
 
-/** Whether some query of a kind can attend to nothing: every cell of its row was closed by hand. @param {DrawnRun} run @param {Kind} kind */
+/**
+ * Whether some query of a kind can attend to nothing: every cell of its row was closed by hand.
+ * @param {DrawnRun} run @param {Kind} kind
+ */
 export const hasFullyMaskedRow = (run, kind) => run.attention[kind].allowed.some((row) => !row.includes(true));
 
-/** Whether padding is masked for every query: so it is until somebody changes a mask. @param {DrawnRun} run @param {Kind} kind */
+/**
+ * Whether padding is masked for every query: so it is until somebody changes a mask.
+ * @param {DrawnRun} run @param {Kind} kind
+ */
 export function paddingMasked(run, kind) {
   const { keys, allowed } = run.attention[kind];
   return !keys.some((token, key) => token === "P" && allowed.some((row) => row[key]));
 }
 
-/** The heading of a large map: which head it is, and what its rows and columns are. @param {Kind} kind @param {number} layer @param {number} head */
+/**
+ * The heading of a large map: which head it is, and what its rows and columns are.
+ * @param {Kind} kind @param {number} layer @param {number} head
+ */
 export function mapHeading(kind, layer, head, key = "attention.axes") {
   const axis = (/** @type {0 | 1} */ i, /** @type {string} */ arrow) =>
     word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
   return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→") });
 }
 
-/** The largest weight of every row of a head, in words. @param {Kind} kind @param {number} layer @param {number} head @param {DrawnRun} run */
+/**
+ * The largest weight of every row of a head, in words.
+ * @param {Kind} kind @param {number} layer @param {number} head @param {DrawnRun} run
+ */
 export function describeLargestWeights(kind, layer, head, run = state.run) {
   const { queries, keys } = run.attention[kind];
   const largest = queries.map((from, query) => {

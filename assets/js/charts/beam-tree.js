@@ -13,12 +13,15 @@ const NODE = 26; // px high
 const MIN_COLUMN = 48; // px, so that its small type fits
 const [MIN_LINE, MAX_LINE] = [28, 72]; // px between two columns
 
-/** Numbers of the branches from the first one to the n-th. @param {Pick<Branch, "parent">[]} branches @param {number | null} n @returns {number[]} */
+/**
+ * Numbers of the branches from the first one to the n-th.
+ * @param {Pick<Branch, "parent">[]} branches @param {number | null} n @returns {number[]}
+ */
 export const branchPath = (branches, n) => (n === null ? [] : [...branchPath(branches, branches[n].parent), n]);
 
 /**
- * Where every branch stands: its column is its step, its row beside its parent's as far as there is room. No lines cross:
- * children stand in their parents' order, the chosen path first.
+ * Where every branch stands: its column is its step, its row beside its parent's as far as there is room. No lines
+ * cross: children stand in their parents' order, the chosen path first.
  * @param {Pick<Branch, "parent">[]} branches @param {number} best
  */
 export function treeLayout(branches, best) {
@@ -121,11 +124,18 @@ function pictureLayout({ branches, best, left_out }, width) {
 
 /** @typedef {ReturnType<typeof pictureLayout>} Layout */
 
-/** Small type. @param {number} x @param {number} y @param {string} text @param {Record<string, unknown>} attributes @param {Layout} layout */
+/**
+ * Small type.
+ * @param {number} x @param {number} y @param {string} text @param {Record<string, unknown>} attributes
+ * @param {Layout} layout
+ */
 const small = (x, y, text, attributes, { scale }) =>
   svg("text", { x, y, style: `font-size: ${11 * scale}px`, ...attributes }, text);
 
-/** @param {number} x @param {number} y @param {string} token @param {Layout} layout @param {Record<string, unknown>} attributes */
+/**
+ * @param {number} x @param {number} y @param {string} token @param {Layout} layout
+ * @param {Record<string, unknown>} attributes
+ */
 const box = (x, y, token, { scale, wide }, attributes = {}) =>
   svg("rect", { x, y: y - (NODE * scale) / 2, width: wide(token), height: NODE * scale, rx: 7, ...attributes });
 
@@ -146,7 +156,10 @@ const drawRoot = (layout) =>
     name(1, layout.start, "S", layout),
   );
 
-/** The line that leads to a branch. @param {Branch} branch @param {number} n @param {boolean} isBest @param {Branch[]} branches @param {Layout} layout */
+/**
+ * The line that leads to a branch.
+ * @param {Branch} branch @param {number} n @param {boolean} isBest @param {Branch[]} branches @param {Layout} layout
+ */
 function drawLine({ parent, step, probability, fate }, n, isBest, branches, { begin, start, left, wide, y, line }) {
   const from = parent === null ? [begin + 1, start] : [left(step - 1) + wide(branches[parent].token), y(parent)];
   const [to, middle] = [[left(step), y(n)], left(step) - line / 2];
@@ -213,7 +226,11 @@ function followPointer(picture, read) {
   picture.addEventListener("focusout", () => read(null));
 }
 
-/** The arrow keys go from node to node. @param {SVGSVGElement} picture @param {SVGGElement[]} nodes @param {{ branches: Branch[], best: number }} search @param {number[][]} columns */
+/**
+ * The arrow keys go from node to node.
+ * @param {SVGSVGElement} picture @param {SVGGElement[]} nodes @param {{ branches: Branch[], best: number }} search
+ * @param {number[][]} columns
+ */
 function followKeys(picture, nodes, { branches, best }, columns) {
   picture.addEventListener("keydown", (event) => {
     const n = nodes.findIndex((node) => node.matches(":focus"));
@@ -239,7 +256,10 @@ function followKeys(picture, nodes, { branches, best }, columns) {
   });
 }
 
-/** Show the path to one branch before all others, or all alike (null). @param {Element} picture @param {Branch[]} branches @param {number | null} n */
+/**
+ * Show the path to one branch before all others, or all alike (null).
+ * @param {Element} picture @param {Branch[]} branches @param {number | null} n
+ */
 export function highlightPath(picture, branches, n) {
   const path = new Set(branchPath(branches, n));
   picture.classList.toggle("isolated", n !== null);

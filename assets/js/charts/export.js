@@ -1,4 +1,5 @@
-// Any figure of the page as a file: an SVG that carries its own colours and type, or a PNG of it, for a slide or a handout.
+// Any figure of the page as a file: an SVG that carries its own colours and type, or a PNG of it, for a slide or a
+// handout.
 
 import { h, svg } from "../core/dom.js";
 import { t } from "../core/i18n.js";
@@ -69,7 +70,10 @@ async function pngFile(picture) {
   );
 }
 
-/** What an element looks like now, as one SVG: its pictures, its boxes and every word where it stands. @param {Element} element */
+/**
+ * What an element looks like now, as one SVG: its pictures, its boxes and every word where it stands.
+ * @param {Element} element
+ */
 export function elementToSvg(element) {
   const frame = element.getBoundingClientRect();
   const inner = {

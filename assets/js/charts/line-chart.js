@@ -1,28 +1,37 @@
-// Curves over the steps of a training. A chart is made once; then only its points and labels move, so that many updates a
-// second cost little.
+// Curves over the steps of a training. A chart is made once; then only its points and labels move, so that many updates
+// a second cost little.
 
 import { h, svg, textWidth, typeScale } from "../core/dom.js";
 import { formatNumber, t } from "../core/i18n.js";
 
 /** @import { Point } from "../net/training-stream.js" */
 
-/** A curve: its value at a step is `point[column]`; `label` stands at its end. @typedef {{ name: string, label: string, points: Point[], column: number }} Series */
 /**
- * `x` goes from 0 to `steps`, `y` from 0 to `top` with `ticks` (each written by `say`); `longest` is the longest label of
- * a series that there must be room for; `line` is one value across the chart and what it is called, in full and in
+ * A curve: its value at a step is `point[column]`; `label` stands at its end.
+ * @typedef {{ name: string, label: string, points: Point[], column: number }} Series
+ */
+/**
+ * `x` goes from 0 to `steps`, `y` from 0 to `top` with `ticks` (each written by `say`); `longest` is the longest label
+ * of a series that there must be room for; `line` is one value across the chart and what it is called, in full and in
  * short; `label` is the text alternative.
  * @typedef {{ steps: number, top: number, ticks: number[], say: (tick: number) => string, series: Series[],
  *   longest: string, line?: { at: number, labels: string[] } | null, label: string }} ChartData
  */
 /** @typedef {{ curve: SVGElement, dot: SVGElement, leader: SVGElement, text: SVGElement }} Part */
-/** Where a curve ends, and where its label stands. @typedef {{ text: SVGElement, leader: SVGElement, from: { x1: number, y1: number }, x: number, y: number }} End */
+/**
+ * Where a curve ends, and where its label stands.
+ * @typedef {{ text: SVGElement, leader: SVGElement, from: { x1: number, y1: number }, x: number, y: number }} End
+ */
 
 const MAX_POINTS = 600; // that are drawn of a curve
 const TYPE = 13; // px
 const MAX_UNIFORM_LOSSES = 3; // an axis of losses reaches this many times the loss of a uniform guess at most
 const LEADER_FROM = 24; // px: a label that is farther from its curve is led to it
 
-/** Few enough points for a screen: each the mean of equally many neighbours. @param {Point[]} points @param {number} column */
+/**
+ * Few enough points for a screen: each the mean of equally many neighbours.
+ * @param {Point[]} points @param {number} column
+ */
 export function thinned(points, column) {
   const group = Math.ceil(points.length / MAX_POINTS);
   if (group <= 1) return points.map((point) => [point[0], point[column]]);
@@ -46,7 +55,10 @@ function set(node, attributes) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
 }
 
-/** Call `draw` whenever an element has another size, until the signal. @param {Element} element @param {() => void} draw @param {AbortSignal} signal */
+/**
+ * Call `draw` whenever an element has another size, until the signal.
+ * @param {Element} element @param {() => void} draw @param {AbortSignal} signal
+ */
 function onResize(element, draw, signal) {
   const observer = new ResizeObserver(draw);
   observer.observe(element);
@@ -177,7 +189,10 @@ function drawSeries({ label, points, column }, { curve, dot, leader, text }, top
   return [{ text, leader, from: { x1: a + 6, y1: b }, x: a + 10, y: b }];
 }
 
-/** Labels stand in a column, apart from each other and above the axis. @param {End[]} labels @param {ChartLayout} layout */
+/**
+ * Labels stand in a column, apart from each other and above the axis.
+ * @param {End[]} labels @param {ChartLayout} layout
+ */
 function placeLabels(labels, { size, y }) {
   labels.sort((one, other) => one.y - other.y);
   labels.forEach((end, i) => {

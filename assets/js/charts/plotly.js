@@ -4,7 +4,10 @@ import { h, typeScale } from "../core/dom.js";
 import { hasText, t } from "../core/i18n.js";
 
 /** A figure as Plotly has it. @typedef {{ data: any[], layout: Record<string, any> }} Figure */
-/** An element that Plotly has drawn into, once it has `data`. @typedef {HTMLElement & { data?: unknown[], on?: any }} Plot */
+/**
+ * An element that Plotly has drawn into, once it has `data`.
+ * @typedef {HTMLElement & { data?: unknown[], on?: any }} Plot
+ */
 
 /** @type {Promise<any> | null} */
 let library = null;
@@ -51,7 +54,10 @@ export function pageColours() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** A figure of the server as the page shows it now; `name` is that of its text for what is pointed at. @param {Record<string, unknown>} figure @param {string} name @returns {Figure} */
+/**
+ * A figure of the server as the page shows it now; `name` is that of its text for what is pointed at.
+ * @param {Record<string, unknown>} figure @param {string} name @returns {Figure}
+ */
 export function themedFigure(figure, name) {
   const { data, layout } = /** @type {Figure} */ (figure);
   const { ink, line, surface } = pageColours();

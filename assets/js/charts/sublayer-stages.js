@@ -36,7 +36,10 @@ const FORMULAS = {
   ffn_residual: "LayerNorm(y + FFN(y))",
 };
 
-/** Of a pre-norm network: a sublayer reads the LayerNorm of the stream, x̂ or ŷ, and is added to the stream as it is. @type {Partial<Record<Stage, string>>} */
+/**
+ * Of a pre-norm network: a sublayer reads the LayerNorm of the stream, x̂ or ŷ, and is added to the stream as it is.
+ * @type {Partial<Record<Stage, string>>}
+ */
 const NORM_FIRST = {
   qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X̂ W^K + b^K    V = X̂ W^V + b^V",
   residual: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o",
@@ -53,7 +56,10 @@ const DROPPED_FIRST = {
   ffn_residual: "ŷ = LayerNorm(y),  FFN(ŷ)",
 };
 
-/** Stages that have another text in a pre-norm network, or in a layer of one head: [title, text]. @type {Partial<Record<Stage, [string, string]>>} */
+/**
+ * Stages that have another text in a pre-norm network, or in a layer of one head: [title, text].
+ * @type {Partial<Record<Stage, [string, string]>>}
+ */
 const TEXT_NORM_FIRST = {
   residual: ["inside.residual_first", "inside.residual_first.about"],
   ffn: ["inside.ffn", "inside.ffn_first.about"],
@@ -62,7 +68,10 @@ const TEXT_NORM_FIRST = {
 /** @type {Partial<Record<Stage, [string, string]>>} */
 const TEXT_ONLY_HEAD = { concat: ["inside.concat_alone", "inside.concat_alone.about"] };
 
-/** A formula in the notation of core/formula.js, and the shapes on the way through it. @param {string} text @param {Child} shapes */
+/**
+ * A formula in the notation of core/formula.js, and the shapes on the way through it.
+ * @param {string} text @param {Child} shapes
+ */
 export const formulaRow = (text, shapes) =>
   h(
     "div",
@@ -163,14 +172,20 @@ function stageShapes(stage, { arrays, head_dim: d, keys }) {
 
 // ---- figures ----
 
-/** Strips whose cells explain themselves. @param {SublayerView} view @param {Row[]} rows @param {StripOptions} options */
+/**
+ * Strips whose cells explain themselves.
+ * @param {SublayerView} view @param {Row[]} rows @param {StripOptions} options
+ */
 const strips = (view, rows, options = {}) =>
   fluidPicture(
     (width) => vectorStrips(rows, { width, choose: (name, i) => explainCell(view, name, i), ...options }),
     view.signal,
   );
 
-/** One strip below its title. @param {SublayerView} view @param {string} title @param {Row[]} rows @param {StripOptions} options */
+/**
+ * One strip below its title.
+ * @param {SublayerView} view @param {string} title @param {Row[]} rows @param {StripOptions} options
+ */
 const titledStrips = (view, title, rows, options = {}) => [
   h("h4", {}, title),
   strips(view, rows, { label: title, ...options }),
@@ -329,7 +344,10 @@ function drawResidual(view, part) {
   return [...(data.norm_first ? pictures.reverse() : pictures), normFacts(data, query, part)]; // as they come about
 }
 
-/** Mean and variance before the norm, after it, and without its gain and bias. @param {Sublayer} data @param {number} query @param {Part} part */
+/**
+ * Mean and variance before the norm, after it, and without its gain and bias.
+ * @param {Sublayer} data @param {number} query @param {Part} part
+ */
 function normFacts(data, query, part) {
   const input = data.at(`${part}norm_input`, query);
   const output = data.at(`${part}norm`, query);

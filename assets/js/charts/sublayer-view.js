@@ -6,8 +6,8 @@ import { findChange, isSilenced, temperatureOf } from "../core/changes.js";
 /** @import { Sublayer } from "../core/server-cache.js" */
 
 /**
- * What is looked at: a query of a head. `tell` shows the arithmetic of a cell; `columns` are those of the table of scores,
- * where it does not have all.
+ * What is looked at: a query of a head. `tell` shows the arithmetic of a cell; `columns` are those of the table of
+ * scores, where it does not have all.
  *
  * @typedef {{
  *   run: Run, data: Sublayer, kind: Kind, layer: number, head: number, query: number, server: Server,
@@ -15,7 +15,10 @@ import { findChange, isSilenced, temperatureOf } from "../core/changes.js";
  * }} SublayerView
  */
 
-/** Which residual connection: "" around the attention, "ff_" around the feed-forward network. @typedef {"" | "ff_"} Part */
+/**
+ * Which residual connection: "" around the attention, "ff_" around the feed-forward network.
+ * @typedef {"" | "ff_"} Part
+ */
 
 /** Whether this head is silenced. @param {SublayerView} view */
 export const headIsSilenced = ({ run, kind, layer, head }) => isSilenced(kind, layer, head, run.changes);
@@ -27,7 +30,10 @@ export const anyHeadIsSilenced = (view) =>
 /** @param {SublayerView} view */
 export const headCount = ({ data }) => data.arrays.q.shape[0];
 
-/** What the scores were divided by, besides √d: a product of two numbers of four digits, without what binary adds to it. @param {SublayerView} view */
+/**
+ * What the scores were divided by, besides √d: a product of two numbers of four digits, without what binary adds to it.
+ * @param {SublayerView} view
+ */
 export const temperatureIn = ({ run, kind }) => Number(temperatureOf(kind, run.changes).toFixed(8));
 
 /** Whether the stream that a sublayer is added to was dropped. @param {SublayerView} view @param {Part} part */

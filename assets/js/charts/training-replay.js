@@ -1,5 +1,5 @@
-// The replay of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of it
-// asks the server.
+// The replay of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of
+// it asks the server.
 
 import { chip, h, icon, isSpecial, numberedOptions, scrollBox, segmented, word } from "../core/dom.js";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
@@ -17,9 +17,9 @@ const EXTRA_WORDS = 1; // that are shown of a translation beyond the length of t
 const THUMB = 9; // px, half the slider's
 
 /**
- * What the visitor looks at; it outlives every mounting. `of` are the snapshots of the training that it belongs to, `at`
- * the step of one of them (null: the newest), `query` a row (null: the one that changed most), `isChosen` whether the
- * visitor has chosen any of it.
+ * What the visitor looks at; it outlives every mounting. `of` are the snapshots of the training that it belongs to,
+ * `at` the step of one of them (null: the newest), `query` a row (null: the one that changed most), `isChosen` whether
+ * the visitor has chosen any of it.
  *
  * @type {{ of: Snapshot[] | null, at: number | null, kind: Kind, layer: number, head: number, query: number | null,
  *   words: "free" | "forced", isChosen: boolean }}
@@ -154,7 +154,10 @@ function change(replay, changes) {
 /** @param {Replay} replay @param {Partial<typeof view>} changes */
 const choose = (replay, changes) => change(replay, { ...changes, isChosen: true });
 
-/** Show a snapshot; the newest one of a running training is followed from then on. @param {Replay} replay @param {number} i */
+/**
+ * Show a snapshot; the newest one of a running training is followed from then on.
+ * @param {Replay} replay @param {number} i
+ */
 function goTo(replay, i) {
   const isFollowed = i >= newest() && isTraining();
   change(replay, { at: isFollowed ? null : training.snapshots[Math.max(0, Math.min(i, newest()))].step });
@@ -303,7 +306,10 @@ function buildMap(replay, signal) {
 
 // ---- drawing ----
 
-/** Run `again` only where something that a part depends on has changed. @param {Replay} replay @param {string} part @param {unknown[]} depends @param {() => void} again */
+/**
+ * Run `again` only where something that a part depends on has changed.
+ * @param {Replay} replay @param {string} part @param {unknown[]} depends @param {() => void} again
+ */
 function redraw({ drawn }, part, depends, again) {
   if (drawn[part]?.every((value, i) => value === depends[i])) return;
   drawn[part] = depends;
@@ -405,7 +411,10 @@ function drawChoices(replay, snapshot) {
   most.textContent = t(rowsAreComparable() ? "film.most" : "film.hardest");
 }
 
-/** All heads of the layer. Their buttons stay, or else the one with the focus would lose it at every snapshot. @param {Replay} replay @param {SnapshotRun} run */
+/**
+ * All heads of the layer. Their buttons stay, or else the one with the focus would lose it at every snapshot.
+ * @param {Replay} replay @param {SnapshotRun} run
+ */
 function drawGrid(replay, run) {
   const { grid, gridHeading } = replay.map;
   const { heads } = run.attention[view.kind];
@@ -444,7 +453,11 @@ function drawRows(replay, run) {
   rows.value = view.query === null ? "" : String(view.query);
 }
 
-/** The largest weight of the marked row in every snapshot: the replay in one line. Where rows are not comparable there is no such line. @param {Replay} replay @param {Snapshot} snapshot @param {number} query */
+/**
+ * The largest weight of the marked row in every snapshot: the replay in one line. Where rows are not comparable there
+ * is no such line.
+ * @param {Replay} replay @param {Snapshot} snapshot @param {number} query
+ */
 function drawStory({ player: { weights, story } }, snapshot, query) {
   const { snapshots, span } = training;
   for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
@@ -462,7 +475,10 @@ function drawStory({ player: { weights, story } }, snapshot, query) {
   );
 }
 
-/** The large map, its marked row, and that row in words. @param {Replay} replay @param {Snapshot} snapshot @param {number} query */
+/**
+ * The large map, its marked row, and that row in words.
+ * @param {Replay} replay @param {Snapshot} snapshot @param {number} query
+ */
 function drawMap(replay, snapshot, query) {
   const { heading, large, place, say, tip } = replay.map;
   const { kind, layer, head } = view;
@@ -494,7 +510,10 @@ function drawMap(replay, snapshot, query) {
   });
 }
 
-/** Scroll a map that is wider than its place, so that a cell of it is in sight. @param {Element} place @param {Element} cell */
+/**
+ * Scroll a map that is wider than its place, so that a cell of it is in sight.
+ * @param {Element} place @param {Element} cell
+ */
 function reveal(place, cell) {
   if (place.scrollWidth <= place.clientWidth) return;
   const [inner, outer] = [cell.getBoundingClientRect(), place.getBoundingClientRect()];
@@ -502,7 +521,10 @@ function reveal(place, cell) {
   place.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
 }
 
-/** As high as the map of the most words, so that the page does not jump when there are fewer. @param {Replay} replay @param {number} width */
+/**
+ * As high as the map of the most words, so that the page does not jump when there are fewer.
+ * @param {Replay} replay @param {number} width
+ */
 function tallestMap(replay, width) {
   const count = (/** @type {SnapshotRun} */ run) => run.attention[view.kind].queries.length;
   const run = training.snapshots.map(runOf).reduce((most, each) => (count(each) > count(most) ? each : most));
@@ -513,7 +535,10 @@ function tallestMap(replay, width) {
   return replay.mapHeight;
 }
 
-/** How the weight that is described has changed since the first snapshot. @param {number} query @param {SnapshotRun} run */
+/**
+ * How the weight that is described has changed since the first snapshot.
+ * @param {number} query @param {SnapshotRun} run
+ */
 function changeSinceFirst(query, run) {
   if (!rowsAreComparable() || firstRun() === run) return [];
   const weights = rowOf(query, run);

@@ -31,7 +31,10 @@ const strength = (value, largest) => (largest ? 96 * Math.min(1, Math.abs(value)
 const colour = (value, largest) =>
   `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
 
-/** What a picture of rows is called, and between what its numbers are. @param {string | undefined} label @param {Row[]} rows */
+/**
+ * What a picture of rows is called, and between what its numbers are.
+ * @param {string | undefined} label @param {Row[]} rows
+ */
 function describeStrips(label, rows) {
   const range = (/** @type {Row} */ { label: name, values }) => {
     const places = { count: values.length, least: fixed(Math.min(...values), 2), most: fixed(Math.max(...values), 2) };

@@ -16,7 +16,10 @@ const PARAMETERS = Object.entries(schema.parameters);
 export const pageAddress = (presenting = isPresenting(), run = /** @type {RunRequest} */ (state.run)) =>
   formatAddress(location.href, presenting, run);
 
-/** The same, with what else stands in `href`. @param {string} href @param {boolean} presenting @param {RunRequest} run */
+/**
+ * The same, with what else stands in `href`.
+ * @param {string} href @param {boolean} presenting @param {RunRequest} run
+ */
 export function formatAddress(href, presenting, run) {
   const url = new URL(href);
   /** @type {Record<string, string | null>} */
@@ -47,7 +50,10 @@ function formatParameter({ kind, state: name, default: usual, always, part }) {
 
 export const isPresenting = () => new URLSearchParams(location.search).get("present") === "yes";
 
-/** The value that an address gives a parameter; null for one that cannot be. @param {Parameter} parameter @param {string} text */
+/**
+ * The value that an address gives a parameter; null for one that cannot be.
+ * @param {Parameter} parameter @param {string} text
+ */
 function parseParameter({ kind, choices = [], min = 0, max = 0, step }, text) {
   if (kind === "choice") return choices.includes(text) ? text : null;
   if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
@@ -125,8 +131,8 @@ let waiting;
 let asked = null;
 
 /**
- * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page which Gradio reloads
- * when the server is there again asks once more.
+ * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page which Gradio
+ * reloads when the server is there again asks once more.
  * @param {RunRequest | null} run
  */
 export function expectRun(run) {

@@ -40,14 +40,20 @@ const matches = (pattern) => (/** @type {Change} */ one) =>
 export const findChange = (pattern, list = changes()) =>
   /** @type {ChangeOf<Name> | undefined} */ (list.find(matches(pattern)));
 
-/** Put a change, or none, in the place of those that have these values. @param {Pattern} pattern @param {Change | null} one */
+/**
+ * Put a change, or none, in the place of those that have these values.
+ * @param {Pattern} pattern @param {Change | null} one
+ */
 export const replaceChange = (pattern, one = null) =>
   requestChanges([...changes().filter((each) => !matches(pattern)(each)), ...(one ? [one] : [])]);
 
 /** Make a change, or undo it. @param {Change} one */
 export const toggleChange = (one) => replaceChange(one, findChange(one) ? null : one);
 
-/** Close a cell of the mask that is open, or open one that is closed; once more undoes it. @param {Kind} kind @param {number} query @param {number} key */
+/**
+ * Close a cell of the mask that is open, or open one that is closed; once more undoes it.
+ * @param {Kind} kind @param {number} query @param {number} key
+ */
 export function editMask(kind, query, key) {
   const allowed = state.run.attention[kind].allowed[query]?.[key];
   if (allowed === undefined) return;
@@ -82,7 +88,10 @@ export const temperatureOf = (kind, list = changes()) =>
 export const attendsAhead = (run) =>
   run.attention.decoder.allowed.some((row, query) => row.some((open, key) => open && key > query));
 
-/** Whether a change finds nothing to change in a run: a step that never came, a cell that is not there. @param {Change} one */
+/**
+ * Whether a change finds nothing to change in a run: a step that never came, a cell that is not there.
+ * @param {Change} one
+ */
 export function hasNoEffect(one, run = state.run) {
   if (one.do === "force_word") return one.step >= run.steps.length;
   if (one.do !== "edit_mask") return false;
@@ -110,7 +119,10 @@ function formatField({ kind }, value) {
   return String(value).replaceAll("%", "%25").replaceAll("*", "%2A");
 }
 
-/** The same read; null where it is not of that form. Only the server knows whether the run has a place for it. @param {string} text */
+/**
+ * The same read; null where it is not of that form. Only the server knows whether the run has a place for it.
+ * @param {string} text
+ */
 export function parseChanges(text) {
   const list = text === "" ? [] : text.split("*").map(parseChange);
   return list.includes(null) ? null : /** @type {Change[]} */ (list);

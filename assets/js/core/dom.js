@@ -1,4 +1,5 @@
-// Small builders. Text always goes in as textContent or an attribute value, never as markup: tokens are a visitor's words.
+// Small builders. Text always goes in as textContent or an attribute value, never as markup: tokens are a visitor's
+// words.
 
 import { t } from "./i18n.js";
 
@@ -6,7 +7,10 @@ import { t } from "./i18n.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** `onclick` and its like are listeners; false, null and undefined are left out. @typedef {Record<string, any>} Attributes */
+/**
+ * `onclick` and its like are listeners; false, null and undefined are left out.
+ * @typedef {Record<string, any>} Attributes
+ */
 
 /** @template {Element} E @param {E} node @param {Attributes} attributes @param {Child[]} children @returns {E} */
 function fill(node, attributes, children) {
@@ -44,7 +48,8 @@ export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
 /**
- * Draw without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it stood.
+ * Draw without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it
+ * stood.
  * @param {Element} element @param {() => void} draw
  */
 export function keepFocus(element, draw) {
@@ -59,7 +64,10 @@ export function keepFocus(element, draw) {
   again?.focus({ preventScroll: true });
 }
 
-/** Other children for an element; what had the focus among them keeps it. @param {Element} element @param {Child[]} children */
+/**
+ * Other children for an element; what had the focus among them keeps it.
+ * @param {Element} element @param {Child[]} children
+ */
 export const replaceKeepingFocus = (element, children) =>
   keepFocus(element, () => element.replaceChildren(...flat(children)));
 
@@ -69,7 +77,10 @@ export const typeScale = () => parseFloat(getComputedStyle(document.documentElem
 /** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
 
-/** How wide a label is, px: letters of some scripts are twice as wide as others. @param {string} text @param {number} size */
+/**
+ * How wide a label is, px: letters of some scripts are twice as wide as others.
+ * @param {string} text @param {number} size
+ */
 export function textWidth(text, size) {
   ruler ??= document.createElement("canvas").getContext("2d");
   if (!ruler) return text.length * size;
@@ -111,7 +122,11 @@ export const chip = (tag, token, side, attributes = {}) =>
 /** Choices for `segmented`: counted from 0, shown from 1. @param {number} count @returns {[string, string][]} */
 export const numberedOptions = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
-/** A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be reached. @param {Child[]} children */
+/**
+ * A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be
+ * reached.
+ * @param {Child[]} children
+ */
 export function scrollBox(...children) {
   const place = h("div", { class: "scroll" }, children);
   const look = () => {

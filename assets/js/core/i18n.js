@@ -17,7 +17,10 @@ let catalogue = {};
 export let language = "en"; // until a catalogue has come
 let formats = formatsOf(language); // made once, because toLocaleString looks its language up every time
 
-/** Speak another language from now on: every part of the page is mounted again (see core/mount.js). @param {string} name */
+/**
+ * Speak another language from now on: every part of the page is mounted again (see core/mount.js).
+ * @param {string} name
+ */
 async function speak(name) {
   const answer = await fetch(new URL(`../../locales/${name}.json`, import.meta.url));
   if (!answer.ok) throw new Error(`no catalogue of ${name}`);
@@ -89,7 +92,10 @@ export function formatMessage({ key, values, english }) {
 /** "a, b and 3 more". @param {{ shown: string[], rest: number }} list */
 const shortened = ({ shown, rest }) => formatList(rest ? [...shown, t("list.more", { rest })] : shown);
 
-/** "a, b and c", as nodes and strings. @param {(string | Node | (string | Node)[])[]} items @returns {(string | Node)[]} */
+/**
+ * "a, b and c", as nodes and strings.
+ * @param {(string | Node | (string | Node)[])[]} items @returns {(string | Node)[]}
+ */
 export const formatList = (items) =>
   formats.lists
     .formatToParts(items.map((_, i) => String(i)))
@@ -114,7 +120,10 @@ const inPercent = (share, digits) => formats.percents[digits].format(share);
 /** "97%", "99.4%", "< 0.01%", "> 99.9%". @param {number} share */
 export const formatPercent = (share) => percentText(share, inPercent);
 
-/** Two shares in percent, with more digits where fewer would hide that they differ. @param {number} one @param {number} other */
+/**
+ * Two shares in percent, with more digits where fewer would hide that they differ.
+ * @param {number} one @param {number} other
+ */
 export const formatPercents = (one, other) => percentTexts(one, other, inPercent);
 
 /** The visitor's own choice, kept for the next visit. @param {string} name */

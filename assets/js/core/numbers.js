@@ -4,7 +4,10 @@
 const HAIR = 1e-10;
 const MAX_DIGITS = 12; // digits after the point; a 32-bit number has no more to tell
 
-/** A number with `digits` digits after the point, and a minus that is as wide as a plus. @param {number} value @param {number} digits */
+/**
+ * A number with `digits` digits after the point, and a minus that is as wide as a plus.
+ * @param {number} value @param {number} digits
+ */
 export const fixed = (value, digits) => plain(value, digits).replace("-", "−");
 
 /** The same, as a program reads it. Zero has no sign. @param {number} value @param {number} digits */
@@ -38,8 +41,8 @@ function fewestDigits(shown, result, least) {
 const asShown = (value, digits) => Number(plain(value, digits));
 
 /**
- * The digits with which the shown sum of every column of `parts`, rounded to two digits, is the total's; null if none are
- * enough.
+ * The digits with which the shown sum of every column of `parts`, rounded to two digits, is the total's; null if none
+ * are enough.
  * @param {number[][]} parts @param {number[]} total
  */
 export function commonDigits(parts, total) {
@@ -78,7 +81,10 @@ export function sum(a, b, result, least = 2) {
   return { terms: [fixed(a, digits), fixed(b, digits)], result: fixed(result, rounded) };
 }
 
-/** dot ÷ √d: {dot, result}; the dot has as many digits as the quotient needs. @param {number} dot @param {number} d @param {number} score */
+/**
+ * dot ÷ √d: {dot, result}; the dot has as many digits as the quotient needs.
+ * @param {number} dot @param {number} d @param {number} score
+ */
 export function scaled(dot, d, score, least = 2) {
   const { digits, rounded } = fewestDigits((n) => asShown(dot, n) / Math.sqrt(d), score, least);
   return { dot: fixed(dot, digits), digits, result: fixed(score, rounded) };

@@ -17,11 +17,17 @@ export const button = (name, text, onclick, attributes = {}) =>
 /** @param {Child} text @param {() => unknown} onclick @param {Attributes} attributes */
 export const link = (text, onclick, attributes = {}) => button("link", text, () => onclick(), attributes);
 
-/** A button that is pressed while a change is made. @param {Child} text @param {boolean} pressed @param {() => void} onclick @param {Attributes} attributes */
+/**
+ * A button that is pressed while a change is made.
+ * @param {Child} text @param {boolean} pressed @param {() => void} onclick @param {Attributes} attributes
+ */
 export const toggle = (text, pressed, onclick, attributes = {}) =>
   button("pill toggle", h("span", {}, text), onclick, { "aria-pressed": pressed, ...attributes });
 
-/** A table with its column headings: texts, or cells of their own. @param {Attributes} attributes @param {Child[]} headings @param {Child} rows @param {Child[]} more */
+/**
+ * A table with its column headings: texts, or cells of their own.
+ * @param {Attributes} attributes @param {Child[]} headings @param {Child} rows @param {Child[]} more
+ */
 export const table = (attributes, headings, rows, ...more) =>
   h(
     "table",
@@ -37,7 +43,10 @@ export const columnHeading = (text, attributes = {}) => h("th", { scope: "col", 
 /** @param {Child} text */
 export const rowHeading = (text) => h("th", { scope: "row" }, text);
 
-/** @param {string} label @param {[string | number, string][]} options @param {unknown} chosen @param {(value: string) => void} onchange */
+/**
+ * @param {string} label @param {[string | number, string][]} options @param {unknown} chosen
+ * @param {(value: string) => void} onchange
+ */
 export function select(label, options, chosen, onchange) {
   const element = h("select", { "aria-label": label }, options.map(option(chosen)));
   element.addEventListener("change", () => onchange(element.value));
@@ -58,7 +67,10 @@ export const kindPicker = () =>
     (value) => update({ kind: /** @type {Kind} */ (value) }),
   );
 
-/** Draw after every change of the state, and when the element comes into sight: what is hidden has no size. @param {Element} element @param {() => unknown} draw @param {AbortSignal} signal */
+/**
+ * Draw after every change of the state, and when the element comes into sight: what is hidden has no size.
+ * @param {Element} element @param {() => unknown} draw @param {AbortSignal} signal
+ */
 export function drawInSight(element, draw, signal) {
   subscribe(element, draw);
   const observer = new IntersectionObserver(() => state.run && draw());
@@ -69,7 +81,10 @@ export function drawInSight(element, draw, signal) {
 /** Whether a view is on the page's open tab. @param {HTMLElement} element */
 export const isOpen = (element) => element.offsetParent !== null;
 
-/** Call `draw` when an element has another size. @param {Element} element @param {ResizeObserverCallback} draw @param {AbortSignal} signal */
+/**
+ * Call `draw` when an element has another size.
+ * @param {Element} element @param {ResizeObserverCallback} draw @param {AbortSignal} signal
+ */
 export function onResize(element, draw, signal) {
   const observer = new ResizeObserver(draw);
   observer.observe(element);
@@ -96,8 +111,8 @@ export const closest = ({ target }, selector) =>
   target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest(selector)) : null;
 
 /**
- * The keys of a series of stops with a question each, while its view is open. Neither typing nor the decoding steps need
- * them; PageUp and PageDown are what a presenter's remote sends.
+ * The keys of a series of stops with a question each, while its view is open. Neither typing nor the decoding steps
+ * need them; PageUp and PageDown are what a presenter's remote sends.
  *
  * @param {HTMLElement} element @param {{ move: (by: 1 | -1) => void, choose: (i: number) => void }} keys `choose(-1)`
  *   shows the answer

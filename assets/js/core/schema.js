@@ -1,11 +1,15 @@
-// What the server declares to the page (transformer/web/schema.py): parameters of the address, interventions, exercises.
+// What the server declares to the page (transformer/web/schema.py): parameters of the address, interventions,
+// exercises.
 
 /** @import { DecodingSettings, PageSchema, Parameter } from "#schema" */
 
 /** It stands in the page's head. @type {PageSchema} */
 export const schema = JSON.parse(document.getElementById("schema")?.textContent ?? "null");
 
-/** What the decoding strategies can be set to: the parameters with a slider. @type {Record<keyof DecodingSettings, Required<Pick<Parameter, "min" | "max" | "step">> & { default: number }>} */
+/**
+ * What the decoding strategies can be set to: the parameters with a slider.
+ * @type {Record<keyof DecodingSettings, Required<Pick<Parameter, "min" | "max" | "step">> & { default: number }>}
+ */
 export const DECODING_SETTINGS = /** @type {any} */ (
   Object.fromEntries(
     Object.entries(schema.parameters).flatMap(([name, { kind, min = 0, max = 0, step = 1, default: usual }]) =>
@@ -23,6 +27,9 @@ export const settingsOf = (strategy) =>
 /** The exercises of Spot the bug in their order, each with the mistakes whose causes are offered beside its own. */
 export const EXERCISES = schema.exercises;
 
-/** The four causes to choose from, in the order of the exercises, so that the place of the right one tells nothing. @param {string} name */
+/**
+ * The four causes to choose from, in the order of the exercises, so that the place of the right one tells nothing.
+ * @param {string} name
+ */
 export const offeredCauses = (name) =>
   Object.keys(EXERCISES).filter((each) => each === name || EXERCISES[name].includes(each));

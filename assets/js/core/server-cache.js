@@ -6,8 +6,8 @@ import { decodeFloats, state } from "./state.js";
 /** @import { AnswerOf, Kind, RequestOf, Run, Server, ServerFunctionName, Side } from "./types.d.ts" */
 
 /**
- * One attention sublayer of a run, every number of it; `at(name, ...index)` is the vector at the first axes of an array.
- * `from` is the side of its queries, `to` that of its keys.
+ * One attention sublayer of a run, every number of it; `at(name, ...index)` is the vector at the first axes of an
+ * array. `from` is the side of its queries, `to` that of its keys.
  * @typedef {RecordedSublayer & { at: (name: string, ...index: number[]) => number[], from: Side, to: Side }} Sublayer
  */
 

@@ -28,7 +28,10 @@ export const LESSON_STOPS = 14; // of the lesson, in tabs/lesson.js
 /** @type {Map<Element, () => void>} */
 const views = new Map();
 
-/** Call `draw` now and after every change, for as long as `element` is on the page. @param {Element} element @param {() => void} draw */
+/**
+ * Call `draw` now and after every change, for as long as `element` is on the page.
+ * @param {Element} element @param {() => void} draw
+ */
 export function subscribe(element, draw) {
   views.set(element, draw);
   if (state.run) draw();
@@ -74,8 +77,8 @@ export const selectQuery = (query) => update(state.kind === "encoder" ? { query 
 const clamp = (value, count) => Math.max(0, Math.min(value, count - 1));
 
 /**
- * Show a run that the server sent. The visitor's place is kept, but another model's heads are other heads: its first run
- * opens on a head that shows something.
+ * Show a run that the server sent. The visitor's place is kept, but another model's heads are other heads: its first
+ * run opens on a head that shows something.
  *
  * @param {Run} run
  * @param {Run | null} baseline the same run without its changes, if it has any
@@ -90,7 +93,10 @@ export function showRun(run, baseline = null, watch = null) {
   update({ ...(isAnotherModel ? openingPlace(run) : {}), ...(step >= 0 ? { step } : {}) });
 }
 
-/** How the gold alignment links a step to a key: sure, possible, or null for not. @param {number} step @param {number} key @param {DrawnRun} run */
+/**
+ * How the gold alignment links a step to a key: sure, possible, or null for not.
+ * @param {number} step @param {number} key @param {DrawnRun} run
+ */
 export function goldLink(step, key, run = state.run) {
   const links = run.reference?.gold;
   if (links?.sure[step]?.includes(key)) return "sure";
@@ -155,7 +161,10 @@ const MIN_ALIGNED_WORDS = 5; // over this many words at least: of many heads, on
 export const hasEnoughGold = (run) =>
   (run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0) >= MIN_ALIGNED_WORDS;
 
-/** The head that aligns best, if one does, else the one with the highest weight; at the step of its highest weight. @param {Run} run */
+/**
+ * The head that aligns best, if one does, else the one with the highest weight; at the step of its highest weight.
+ * @param {Run} run
+ */
 function openingPlace(run) {
   const { heads, queries, keys, values } = run.attention.cross;
   const size = queries.length * keys.length;

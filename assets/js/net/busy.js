@@ -1,5 +1,5 @@
-// The server is busy: it lets requests wait in a queue. A page that waits says so, and comes back by itself where it was
-// refused because the queue was full.
+// The server is busy: it lets requests wait in a queue. A page that waits says so, and comes back by itself where it
+// was refused because the queue was full.
 
 import { fetchHealth, reconnect } from "./reconnect.js";
 
@@ -12,7 +12,10 @@ let refused = 0; // of these, refused: the queue was full
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-/** Tell the page how it stands: null when it has its answers. @param {{ waiting: number } | { full: true } | null} news */
+/**
+ * Tell the page how it stands: null when it has its answers.
+ * @param {{ waiting: number } | { full: true } | null} news
+ */
 const tell = (news) => document.dispatchEvent(new CustomEvent("queue:changed", { detail: news }));
 
 async function poll() {

@@ -38,7 +38,10 @@ export function writeSession(key, value) {
   }
 }
 
-/** Write what `value()` is when the page goes: nothing is written while somebody types. @param {string} key @param {() => unknown} value */
+/**
+ * Write what `value()` is when the page goes: nothing is written while somebody types.
+ * @param {string} key @param {() => unknown} value
+ */
 export function saveOnLeave(key, value) {
   const save = () => writeSession(key, value());
   addEventListener("pagehide", save);

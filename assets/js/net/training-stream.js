@@ -14,9 +14,9 @@ import { sessionId } from "./models.js";
  * @typedef {{ step: number, source: string[], free: SnapshotRun, forced: SnapshotRun | null }} Snapshot
  */
 /**
- * Phases: idle, asking, waiting, running, measuring (its scores), developing (the last snapshots, while the model can be
- * used already), trained, failed. Everything else is of the training that was started last; `span` is the last step of
- * the curves' axis.
+ * Phases: idle, asking, waiting, running, measuring (its scores), developing (the last snapshots, while the model can
+ * be used already), trained, failed. Everything else is of the training that was started last; `span` is the last step
+ * of the curves' axis.
  *
  * @typedef {{
  *   phase: string, points: Point[], heldOut: Point[], snapshots: Snapshot[],
@@ -57,7 +57,10 @@ const listeners = new Set();
 let isScheduled = false; // an update is on its way to the listeners
 let abort = new AbortController(); // ends the stream
 
-/** Call `draw` after changes, at most once a frame, until the signal. @param {() => void} draw @param {AbortSignal} signal */
+/**
+ * Call `draw` after changes, at most once a frame, until the signal.
+ * @param {() => void} draw @param {AbortSignal} signal
+ */
 export function onTrainingChange(draw, signal) {
   listeners.add(draw);
   signal.addEventListener("abort", () => listeners.delete(draw));
@@ -120,7 +123,10 @@ export function stopTraining() {
   else abort.abort();
 }
 
-/** The answer to a POST of JSON; null if there is none. @param {string} path @param {unknown} question @param {AbortSignal} [signal] */
+/**
+ * The answer to a POST of JSON; null if there is none.
+ * @param {string} path @param {unknown} question @param {AbortSignal} [signal]
+ */
 export const postJson = (path, question, signal) =>
   fetch(new URL(path, document.baseURI), {
     method: "POST",
@@ -202,7 +208,10 @@ export function decodeShares(base64) {
   return Float32Array.from({ length: bytes.byteLength / 2 }, (_, i) => bytes.getUint16(2 * i, true) / 65535);
 }
 
-/** What was measured at a step; of the untrained model what the first step found. @param {number} step @returns {Point | null} */
+/**
+ * What was measured at a step; of the untrained model what the first step found.
+ * @param {number} step @returns {Point | null}
+ */
 export function measurementAt(step) {
   const { points } = training;
   return points[Math.max(step, 1) - (points[0]?.[0] ?? 0)] ?? null; // one point a step

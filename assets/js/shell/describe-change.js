@@ -28,7 +28,10 @@ function textOf(change) {
   return change.do === "positions" ? `change.positions.${change.how}` : `change.${change.do}`;
 }
 
-/** The query and the key of a cell of the mask. @param {ChangeOf<"edit_mask">} change @param {import("../core/types.d.ts").Run} run */
+/**
+ * The query and the key of a cell of the mask.
+ * @param {ChangeOf<"edit_mask">} change @param {import("../core/types.d.ts").Run} run
+ */
 function cellTokens({ kind, query, key }, run) {
   const { queries, keys } = run.attention[kind];
   const token = (/** @type {string[]} */ tokens, /** @type {number} */ i, /** @type {0 | 1} */ side) => {

@@ -156,7 +156,10 @@ function describeSetting([name, value]) {
   return t("handout.setting", { name: t(`train.set.${name}`), value: hasText(choice) ? t(choice) : String(value) });
 }
 
-/** Every decoding step: what was read and output, what else was likely, and the source word with the highest weight. @param {Run} run */
+/**
+ * Every decoding step: what was read and output, what else was likely, and the source word with the highest weight.
+ * @param {Run} run
+ */
 function stepTable(run) {
   const { layers, heads, allowed } = run.attention.cross;
   const layer = Math.min(state.layer, layers - 1);
@@ -209,7 +212,10 @@ function mapSection(kind) {
   ];
 }
 
-/** The stages of the chosen head, and the arithmetic of three of its numbers. @param {Server} server @param {AbortSignal} signal */
+/**
+ * The stages of the chosen head, and the arithmetic of three of its numbers.
+ * @param {Server} server @param {AbortSignal} signal
+ */
 async function workedHead(server, signal) {
   const { run, kind, layer, head, query } = state;
   const data = await fetchSublayer(server, kind, layer);

@@ -105,7 +105,10 @@ const deviceBadge = ({ device, why }) =>
     h("p", { class: "popover" }, formatMessage(why)),
   );
 
-/** Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need. @param {AbortSignal} signal */
+/**
+ * Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need.
+ * @param {AbortSignal} signal
+ */
 function shareButton(signal) {
   const link = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => link.select() });
   const status = h("p", { role: "status" });
@@ -166,7 +169,10 @@ async function nameGradioParts() {
   document.querySelector("[role=tablist]")?.setAttribute("aria-label", t("tabs"));
 }
 
-/** The open tab is part of the state: what is clicked is kept, and what the state asks for is opened. @param {AbortSignal} signal */
+/**
+ * The open tab is part of the state: what is clicked is kept, and what the state asks for is opened.
+ * @param {AbortSignal} signal
+ */
 async function followTabs(signal) {
   const list = await whenThere("[role=tablist]");
   if (signal.aborted) return;

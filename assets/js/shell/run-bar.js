@@ -66,7 +66,9 @@ const legend = () =>
     h("span", { class: "keys" }, t("legend.keys")),
   );
 
-/** @param {Parts} parts @param {Message | null} error @param {string} wrongLink what was wrong with the page's address */
+/**
+ * @param {Parts} parts @param {Message | null} error @param {string} wrongLink what was wrong with the page's address
+ */
 function complain({ message }, error, wrongLink = "") {
   const kept = error && t("run.refused", { sentence: state.run.sentence });
   const refused = error ? joinSentences(formatMessage(error), kept) : [];
@@ -74,7 +76,10 @@ function complain({ message }, error, wrongLink = "") {
   message.hidden = !message.textContent;
 }
 
-/** How the request queue stands; null for no wait. @param {Parts} parts @param {{ waiting: number, full?: boolean } | null} news */
+/**
+ * How the request queue stands; null for no wait.
+ * @param {Parts} parts @param {{ waiting: number, full?: boolean } | null} news
+ */
 function drawQueue({ queue }, news) {
   if (news) queue.textContent = news.full ? t("line.full") : t("line.waiting", { waiting: news.waiting });
   else queue.textContent = "";
@@ -123,7 +128,10 @@ function drawRun({ source, target, note, changed, compare }) {
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
 }
 
-/** What is changed, each with a button that undoes it, and the output without. @param {Run} run @param {Run} baseline @param {HTMLElement} compare */
+/**
+ * What is changed, each with a button that undoes it, and the output without.
+ * @param {Run} run @param {Run} baseline @param {HTMLElement} compare
+ */
 function changeList(run, baseline, compare) {
   const undoAll = link(t("changed.undo_all"), () => requestChanges([]));
   const output = word(baseline.output.join(" "), "target");
@@ -147,7 +155,10 @@ function changeItem(change) {
   );
 }
 
-/** What to watch in an example; what a reader of German, or of a sentence that was never learned, should know. @param {Run} run */
+/**
+ * What to watch in an example; what a reader of German, or of a sentence that was never learned, should know.
+ * @param {Run} run
+ */
 function describeRun(run) {
   /** @type {(string | Node)[][]} */
   const notes = [];

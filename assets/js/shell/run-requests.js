@@ -9,8 +9,16 @@ import { reconnect } from "../net/reconnect.js";
 
 /** @import { Example, Message, Run, RunRequest, View } from "../core/types.d.ts" */
 /** @typedef {{ run: Run | null, baseline: Run | null, error: Message | null }} Answer */
-/** `data()` is called when the question is sent. @typedef {{ event: "ask" | "example" | "surprise" | "choose", data: () => Partial<RunRequest> & { example?: boolean } }} Question */
-/** What the parts of the run bar do about a request. @typedef {{ complain: (error: Message | null, wrongLink?: string) => void, showBusy: (isBusy: boolean) => void, focusSteps: () => void }} Reactions */
+/**
+ * `data()` is called when the question is sent.
+ * @typedef {{ event: "ask" | "example" | "surprise" | "choose", data: () => Partial<RunRequest> & { example?: boolean }
+ *   }} Question
+ */
+/**
+ * What the parts of the run bar do about a request.
+ * @typedef {{ complain: (error: Message | null, wrongLink?: string) => void, showBusy: (isBusy: boolean) => void,
+ *   focusSteps: () => void }} Reactions
+ */
 /** @typedef {ReturnType<typeof build>} Requests */
 
 const DOUBT_MS = 3000; // a translation takes milliseconds; after this the page asks whether the server is there
@@ -199,7 +207,10 @@ function followAddress(requests) {
   else setTimeout(() => ask(requests, { event: "example", data: () => run })); // Gradio listens by then
 }
 
-/** What can still be had of a run that the server refused; adds to `wrong` what cannot. @param {RunRequest} run @param {Message} error @param {string[]} wrong */
+/**
+ * What can still be had of a run that the server refused; adds to `wrong` what cannot.
+ * @param {RunRequest} run @param {Message} error @param {string[]} wrong
+ */
 function withoutWhatIsWrong(run, error, wrong) {
   const { checkpoint } = run;
   if (error.key === "error.changes") {

@@ -111,7 +111,10 @@ function drawPlay({ play, timer }) {
   play.setAttribute("aria-label", t(`run.${name}`));
 }
 
-/** A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it. @param {Parts} parts @param {AbortSignal} signal */
+/**
+ * A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it.
+ * @param {Parts} parts @param {AbortSignal} signal
+ */
 function listenForKeys(parts, signal) {
   const pointTo = (/** @type {Event} */ event) => {
     parts.pointed = closest(event, "button");

@@ -8,7 +8,10 @@ import { askAboutRun } from "../core/server-cache.js";
 import { KINDS, state, subscribe } from "../core/state.js";
 
 /** @import { Child, Server } from "../core/types.d.ts" */
-/** A check with its largest error, and how large that may be. @typedef {{ name: string, error: number, limit: number, ok: boolean }} Check */
+/**
+ * A check with its largest error, and how large that may be.
+ * @typedef {{ name: string, error: number, limit: number, ok: boolean }} Check
+ */
 
 const PAUSE_MS = 300; // runs that are passed by in less are not checked
 

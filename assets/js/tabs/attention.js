@@ -174,7 +174,10 @@ function thumbnailsOf({ thumbnails }, layer) {
   return drawn;
 }
 
-/** Draw the thumbnails of the other layers while the page has nothing else to do, a layer at a time. @param {Parts} parts */
+/**
+ * Draw the thumbnails of the other layers while the page has nothing else to do, a layer at a time.
+ * @param {Parts} parts
+ */
 function drawAhead(parts) {
   if (parts.isDrawingAhead) return;
   parts.isDrawingAhead = true;
@@ -212,7 +215,10 @@ function describeKind(run, kind) {
   return joinSentences(t(`attention.about.${kind}`), hasMaskedPadding ? t("attention.padding") : "");
 }
 
-/** The text alternative of the map: this step's row, or in the encoder the row with the highest weight. @param {number | null} row */
+/**
+ * The text alternative of the map: this step's row, or in the encoder the row with the highest weight.
+ * @param {number | null} row
+ */
 function describeMap(row) {
   const { run, kind, layer, head } = state;
   if (row !== null) return describeRow(kind, layer, head, row, run.output[row]);

@@ -12,8 +12,15 @@ import { namedSetting, settingSlider } from "./decoding-settings.js";
 
 /** @import { Branch } from "../charts/beam-tree.js" */
 /** @import { Strategy } from "./decoding.js" */
-/** A sentence with its probability; `score` with the length penalty, `branch` where it ends in the tree. @typedef {{ text: string, probability: number, log_probability: number, score?: number, branch?: number, finished?: boolean, complete?: boolean }} Hypothesis */
-/** @typedef {{ text: string, width: number, branches: (Branch & { log_probability: number })[], best: number, left_out: number[], hypotheses: Hypothesis[], greedy: Hypothesis }} Search */
+/**
+ * A sentence with its probability; `score` with the length penalty, `branch` where it ends in the tree.
+ * @typedef {{ text: string, probability: number, log_probability: number, score?: number, branch?: number, finished?:
+ *   boolean, complete?: boolean }} Hypothesis
+ */
+/**
+ * @typedef {{ text: string, width: number, branches: (Branch & { log_probability: number })[], best: number, left_out:
+ *   number[], hypotheses: Hypothesis[], greedy: Hypothesis }} Search
+ */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 /** @param {AbortSignal} signal @returns {Strategy} */
@@ -88,7 +95,10 @@ function drawTree(parts, search) {
   readPath(parts, search, null);
 }
 
-/** Highlight the path to a branch and say it in words; the chosen one's where none is pointed at (null). @param {Parts} parts @param {Search} search @param {number | null} n */
+/**
+ * Highlight the path to a branch and say it in words; the chosen one's where none is pointed at (null).
+ * @param {Parts} parts @param {Search} search @param {number | null} n
+ */
 function readPath({ treePlace, path }, search, n) {
   if (treePlace.firstElementChild) highlightPath(treePlace.firstElementChild, search.branches, n);
   path.replaceChildren(...describePath(search, n ?? search.best));

@@ -25,7 +25,10 @@ const ids = (name) => ({ id: `road-${name}`, "aria-describedby": `road-${name}-a
 export const namedSetting = (name, control) =>
   setting(name, h("span", { class: "name" }, t(`roads.set.${name}`)), control);
 
-/** A setting whose label names an input or a select. @param {string} name @param {Element} input @param {Child} control */
+/**
+ * A setting whose label names an input or a select.
+ * @param {string} name @param {Element} input @param {Child} control
+ */
 export const labelledSetting = (name, input, control = input) => {
   for (const [key, value] of Object.entries(ids(name))) input.setAttribute(key, value);
   return setting(name, h("label", { class: "name", for: `road-${name}` }, t(`roads.set.${name}`)), control);

@@ -11,8 +11,8 @@ import { teacherForcing } from "./teacher-forcing.js";
 
 /** @import { Child, Run, Server, State, View } from "../core/types.d.ts" */
 /**
- * `asks` is a function of the server, `describe` the answer in a sentence; what is drawn depends on the step as well if it
- * `followsStep`.
+ * `asks` is a function of the server, `describe` the answer in a sentence; what is drawn depends on the step as well if
+ * it `followsStep`.
  * @typedef {{ asks: "beam" | "sampled" | "forced", followsStep?: boolean, controls: Child, figure: Child, question: () => object,
  *   drawControls: () => void, draw: (answer: any) => void, describe: (answer: any) => (string | Node)[] }} Strategy
  */

@@ -10,7 +10,10 @@ import { argmax, hasEnoughGold, likelihood, state, update } from "../core/state.
 /** @import { AttentionMaps, Run, Server, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /** @typedef {{ layer: number, head: number }} Head */
-/** What remains without a head, and its highest weight. @typedef {Head & { text: string, probability: number, weight: number, query: number, key: number }} SilencedHead */
+/**
+ * What remains without a head, and its highest weight.
+ * @typedef {Head & { text: string, probability: number, weight: number, query: number, key: number }} SilencedHead
+ */
 /** @typedef {{ held_out: { sentences: number, error_rates: number[][] } | null, silenced: SilencedHead[] }} Answer */
 /** @typedef {keyof typeof COLUMNS} Column */
 /** @typedef {Head & Record<"entropy" | "distance", number> & Record<"aligned" | "silenced", number | null>} Row */
@@ -217,7 +220,10 @@ function tableRow(row, columns) {
 /** @param {Head} head */
 const openHead = ({ layer, head }) => update({ kind: "cross", layer, head, averaged: false });
 
-/** Layers × heads: how much of each head's alignment is right. `name` tells one grid from another. @param {AttentionMaps} maps @param {number[][]} rates @param {string} name */
+/**
+ * Layers × heads: how much of each head's alignment is right. `name` tells one grid from another.
+ * @param {AttentionMaps} maps @param {number[][]} rates @param {string} name
+ */
 function scoreGrid({ layers, heads }, rates, name) {
   const axis = (/** @type {string} */ text) => h("small", { class: "axis" }, text);
   const cell = (/** @type {number} */ layer, /** @type {number} */ head) => {
@@ -258,8 +264,8 @@ function whyNoScores({ reference }) {
 }
 
 /**
- * The head with the highest weight that changes nothing when it is silenced; if there is none, the one that matters least
- * of those with a high weight.
+ * The head with the highest weight that changes nothing when it is silenced; if there is none, the one that matters
+ * least of those with a high weight.
  * @param {Run} run @param {SilencedHead[]} silenced
  */
 function describeSilenced(run, silenced) {

@@ -147,7 +147,10 @@ function describeHead({ data, kind, layer, head, query }) {
   });
 }
 
-/** Where each row of the table of shapes is drawn: a place of the page, and the stage of Inside a head. @type {Record<string, Partial<State> & { stage?: string }>} */
+/**
+ * Where each row of the table of shapes is drawn: a place of the page, and the stage of Inside a head.
+ * @type {Record<string, Partial<State> & { stage?: string }>}
+ */
 const PLACES = {
   source_ids: { tab: "lesson", stop: 0 },
   source_embedding: { tab: "lesson", stop: 1 },

@@ -8,7 +8,10 @@ import { state, update } from "../core/state.js";
 /** @import { Child, Run, State } from "../core/types.d.ts" */
 /** @typedef {Parameters<typeof replaceChange>} Replacement */
 
-/** `change` gives what it takes the place of, and the change; null where a model has no such part. @type {Record<string, Partial<State> & { change?: (run: Run) => Replacement | null }>} */
+/**
+ * `change` gives what it takes the place of, and the change; null where a model has no such part.
+ * @type {Record<string, Partial<State> & { change?: (run: Run) => Replacement | null }>}
+ */
 const LINKS = {
   tokens: { part: "bugs", exercise: "positions_from_ids" },
   positions: {

@@ -18,16 +18,26 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
 /** @import { Row } from "../charts/vector-strip.js" */
 /** @import { Child, Kind, Places, Run, Side } from "../core/types.d.ts" */
 /** @import { LessonView } from "./lesson-view.js" */
-/** `right` is the index of the right choice; `places` fill the stop's texts. @typedef {{ choices: string[], right: number, places: Places }} Quiz */
-/** Keys of the texts of a stop, with what is to be said as well. @typedef {{ text: string, question: string, reveal: string, more?: string }} Texts */
 /**
- * A stop of the lesson. Its figure `hides` where it would give the answer away; `texts` are those that differ for a model
- * from the usual ones.
+ * `right` is the index of the right choice; `places` fill the stop's texts.
+ * @typedef {{ choices: string[], right: number, places: Places }} Quiz
+ */
+/**
+ * Keys of the texts of a stop, with what is to be said as well.
+ * @typedef {{ text: string, question: string, reveal: string, more?: string }} Texts
+ */
+/**
+ * A stop of the lesson. Its figure `hides` where it would give the answer away; `texts` are those that differ for a
+ * model from the usual ones.
  * @typedef {{ name: string, hides?: boolean, texts?: (view: LessonView) => Partial<Texts>,
  *   ask: (view: LessonView) => Quiz | Promise<Quiz> }} AnyStop
  */
 /** A stage of a head, with its headline. @typedef {AnyStop & { stage: Stage, columns?: string[] }} StageStop */
-/** A headline (a formula and its shapes) and a drawing of its own. @typedef {AnyStop & { headline: (view: LessonView) => [string, string], draw: (view: LessonView) => Child | Promise<Child> }} DrawnStop */
+/**
+ * A headline (a formula and its shapes) and a drawing of its own.
+ * @typedef {AnyStop & { headline: (view: LessonView) => [string, string], draw: (view: LessonView) => Child |
+ *   Promise<Child> }} DrawnStop
+ */
 /** @typedef {StageStop | DrawnStop} Stop */
 
 const MIN_FAR = 5; // positions, at least, to tell near from far
@@ -402,14 +412,22 @@ const norm = (vector) => Math.sqrt(dot(vector, vector));
 const distinct = (words) =>
   words.map((each, i) => (words.filter((one) => one === each).length > 1 ? `${each} (${i + 1})` : each));
 
-/** The right one of `count` and the first few others, in order. @param {number} count @param {number} right @param {(i: number) => string} name @param {Places} places @returns {Quiz} */
+/**
+ * The right one of `count` and the first few others, in order.
+ * @param {number} count @param {number} right @param {(i: number) => string} name @param {Places} places
+ * @returns {Quiz}
+ */
 function oneOfMany(count, right, name, places) {
   const others = Array.from({ length: count }, (_, i) => i).filter((i) => i !== right);
   const offered = [right, ...others].slice(0, MAX_CHOICES).sort((a, b) => a - b);
   return { choices: offered.map(name), right: offered.indexOf(right), places };
 }
 
-/** Values as choices in their order, each text once. @param {number[]} values @param {number} right @param {(value: number) => string} format @param {Places} places @returns {Quiz} */
+/**
+ * Values as choices in their order, each text once.
+ * @param {number[]} values @param {number} right @param {(value: number) => string} format @param {Places} places
+ * @returns {Quiz}
+ */
 function valueQuiz(values, right, format, places) {
   const byText = new Map(values.map((value) => [format(value), value]));
   const choices = [...byText]
@@ -424,14 +442,20 @@ const numberQuiz = (values, right, places) => valueQuiz(values, right, rounded, 
 
 // ---- figures ----
 
-/** @param {LessonView} view @param {Row[]} rows @param {string} label @param {(i: number) => void} [explain] called for a cell */
+/**
+ * @param {LessonView} view @param {Row[]} rows @param {string} label
+ * @param {(i: number) => void} [explain] called for a cell
+ */
 const strips = (view, rows, label, explain) =>
   fluidPicture((width) => {
     const choose = explain && ((/** @type {string} */ _, /** @type {number} */ i) => explain(i));
     return vectorStrips(rows, { width, label, choose });
   }, view.signal);
 
-/** One of the parts of the input as a row a token. @param {LessonView} view @param {"embedding" | "input"} part @returns {Promise<Row[]>} */
+/**
+ * One of the parts of the input as a row a token.
+ * @param {LessonView} view @param {"embedding" | "input"} part @returns {Promise<Row[]>}
+ */
 async function tokenRows(view, part) {
   const input = await encoderInput(view);
   return input.tokens.map((/** @type {string} */ label, /** @type {number} */ i) => ({
@@ -456,7 +480,9 @@ const tokenIds = (side, words, ids) =>
     ),
   );
 
-/** @param {LessonView} view @param {Kind} kind @param {number} layer @param {number} head @param {number | null} query */
+/**
+ * @param {LessonView} view @param {Kind} kind @param {number} layer @param {number} head @param {number | null} query
+ */
 function map({ run, signal }, kind, layer, head, query) {
   const sides = SIDES[kind];
   const heading = nodes("attention.axes", {

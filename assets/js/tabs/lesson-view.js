@@ -1,4 +1,5 @@
-// What a stop of the lesson is drawn from: the run without its changes, at the visitor's place as far as that run has it.
+// What a stop of the lesson is drawn from: the run without its changes, at the visitor's place as far as that run has
+// it.
 
 import { isSpecial, word } from "../core/dom.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
@@ -53,7 +54,11 @@ export async function wordInEveryLayer({ run, server, query }) {
 export const highestCrossStep = ({ run, crossLayer, crossHead }) =>
   argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", crossLayer, crossHead, step, run))));
 
-/** Teacher forcing beside free running, both with a mistake forced at this step, or at the last one that something follows. @param {LessonView} view */
+/**
+ * Teacher forcing beside free running, both with a mistake forced at this step, or at the last one that something
+ * follows.
+ * @param {LessonView} view
+ */
 export async function forcedMistake({ run, server, step }) {
   const words = run.reference?.text.split(" ") ?? run.output;
   const at = Math.max(0, Math.min(step, run.steps.length - 2, words.length));

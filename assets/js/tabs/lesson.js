@@ -1,5 +1,5 @@
-// The lesson: from words to translation in 14 stops, each with a text, the live figure of the sentence at the top, and a
-// question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
+// The lesson: from words to translation in 14 stops, each with a text, the live figure of the sentence at the top, and
+// a question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
 
 import { pictureButtons } from "../charts/export.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
@@ -15,7 +15,10 @@ import { encoderHead, lessonView } from "./lesson-view.js";
 /** @import { Quiz, Stop, Texts } from "./lesson-stops.js" */
 /** @import { LessonView } from "./lesson-view.js" */
 /** @typedef {ReturnType<typeof build>} Parts */
-/** Everything that is drawn of a stop. @typedef {{ stop: Stop, view: LessonView, headline: Child, drawing: Child, quiz: Quiz, texts: Texts }} Content */
+/**
+ * Everything that is drawn of a stop.
+ * @typedef {{ stop: Stop, view: LessonView, headline: Child, drawing: Child, quiz: Quiz, texts: Texts }} Content
+ */
 
 /** Questions about a sentence, and the choices that were made: -1 for none. @type {Map<string, number>} */
 const answers = new Map();
@@ -127,7 +130,10 @@ async function fetchContent(stop, view) {
   return { stop, view, headline: formulaRow(...stop.headline(view)), drawing: await stop.draw(view), quiz, texts };
 }
 
-/** The question; a figure that would give the answer away stays veiled until the visitor has guessed or asks to see it. @param {Parts} parts @param {Content} content */
+/**
+ * The question; a figure that would give the answer away stays veiled until the visitor has guessed or asks to see it.
+ * @param {Parts} parts @param {Content} content
+ */
 function drawQuestion(parts, { stop, view, quiz, texts }) {
   const { question, figure } = parts;
   const { choices, right, places } = quiz;

@@ -44,7 +44,10 @@ const outputText = (text) => (text ? word(text, "target") : h("i", {}, t("bugs.s
 /** @param {SymptomSide} side */
 const texts = (side) => side.text.split(" | ");
 
-/** What the texts of an exercise may name: the wrong side's numbers as they are called, the right one's after "right_". @param {Symptom} symptom @returns {Places} */
+/**
+ * What the texts of an exercise may name: the wrong side's numbers as they are called, the right one's after "right_".
+ * @param {Symptom} symptom @returns {Places}
+ */
 export function symptomPlaces({ sentence, wanted, head, right, wrong }) {
   const numbers = (/** @type {SymptomSide} */ side, /** @type {string} */ before) =>
     Object.entries(side.numbers).map(([name, value]) => [
@@ -131,7 +134,11 @@ function curveData(training, names) {
   };
 }
 
-/** Both sides of a mistake, and why; without a symptom only what is always so. @param {MistakeCode} mistake @param {Symptom | null} symptom @param {{ hasFlippedMap: boolean, signal: AbortSignal }} options */
+/**
+ * Both sides of a mistake, and why; without a symptom only what is always so.
+ * @param {MistakeCode} mistake @param {Symptom | null} symptom
+ * @param {{ hasFlippedMap: boolean, signal: AbortSignal }} options
+ */
 export function revealedMistake(mistake, symptom, { hasFlippedMap, signal }) {
   const { name } = mistake;
   const about = {
@@ -159,7 +166,10 @@ export function revealedMistake(mistake, symptom, { hasFlippedMap, signal }) {
   ];
 }
 
-/** Code with the lines marked that the other side does not have. @param {string} own @param {string} other @param {Which} which */
+/**
+ * Code with the lines marked that the other side does not have.
+ * @param {string} own @param {string} other @param {Which} which
+ */
 function code(own, other, which) {
   const others = new Set(other.split("\n").map((line) => line.trim()));
   const line = (/** @type {string} */ text) =>
@@ -172,7 +182,10 @@ function code(own, other, which) {
   );
 }
 
-/** @param {string} name @param {Symptom} symptom @param {Which} which @param {{ isFlipped: boolean, signal: AbortSignal }} options */
+/**
+ * @param {string} name @param {Symptom} symptom @param {Which} which
+ * @param {{ isFlipped: boolean, signal: AbortSignal }} options
+ */
 function revealedSide(name, symptom, which, options) {
   const { attention } = symptom[which];
   const text = texts(symptom[which]).flatMap((each, i) => [i ? " · " : "", outputText(each)]);

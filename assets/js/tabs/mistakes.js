@@ -17,7 +17,10 @@ const NAMES = Object.keys(EXERCISES);
 const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const TESTED_TWICE = "teacher_forced_test"; // one model, and nothing is wrong with its training
 
-/** The cause that was chosen in each exercise; null where the visitor wanted to be shown. @type {Map<string, string | null>} */
+/**
+ * The cause that was chosen in each exercise; null where the visitor wanted to be shown.
+ * @type {Map<string, string | null>}
+ */
 const guesses = new Map();
 
 /** Exercises that were answered, also before a reload. @type {Set<string> | null} */
@@ -205,7 +208,10 @@ function takeSymptom(parts, found) {
   ]);
 }
 
-/** What is seen of the mistake from now on. @param {Parts} parts @param {Symptom | null} found @param {Child[]} children */
+/**
+ * What is seen of the mistake from now on.
+ * @param {Parts} parts @param {Symptom | null} found @param {Child[]} children
+ */
 function showSymptom(parts, found, children) {
   parts.shown = found;
   replaceKeepingFocus(parts.symptom, children);
@@ -214,7 +220,10 @@ function showSymptom(parts, found, children) {
   drawReveal(parts);
 }
 
-/** The trainings of an exercise: a button, and then their losses while they go on. Returns what draws them. @param {Parts} parts @param {string} name */
+/**
+ * The trainings of an exercise: a button, and then their losses while they go on. Returns what draws them.
+ * @param {Parts} parts @param {string} name
+ */
 function buildTraining(parts, name) {
   const losses = lossCurves(AbortSignal.any([parts.signal, parts.lifetime.signal]));
   const about = h("p", { class: "lead" }, t(name === TESTED_TWICE ? "bugs.live.one" : "bugs.live.both"));

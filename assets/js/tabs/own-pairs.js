@@ -7,7 +7,10 @@ import { readSession, saveOnLeave } from "../net/session.js";
 
 /** @import { Message, Server, Side } from "../core/types.d.ts" */
 /** A row that cannot be used, from 1, and why. @typedef {{ row: number, message: Message }} RefusedRow */
-/** A file and whether its first row is a heading; null to find out. @typedef {{ name: string, base64: string, header: boolean | null }} PairFile */
+/**
+ * A file and whether its first row is a heading; null to find out.
+ * @typedef {{ name: string, base64: string, header: boolean | null }} PairFile
+ */
 /** @typedef {{ pairs?: string[][], bad?: RefusedRow[], header?: boolean, error?: Message }} Answer */
 /** @typedef {ReturnType<typeof build>} Parts */
 
@@ -39,7 +42,10 @@ export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.b
 /** @param {string[]} row */
 const isFilled = (row) => row.some((text) => text.trim());
 
-/** After a reload the table is the visitor's own; the file that it came from has to be opened again to be read otherwise. */
+/**
+ * After a reload the table is the visitor's own; the file that it came from has to be opened again to be read
+ * otherwise.
+ */
 function restore() {
   if (own.isRestored) return;
   own.isRestored = true;
@@ -165,7 +171,10 @@ function replaceRows(parts, rows) {
 const focusCell = ({ body }, row, column) =>
   /** @type {HTMLElement | null} */ (body.querySelector(`[data-row="${row}"][data-column="${column}"]`))?.focus();
 
-/** Enter and the arrows move to another row; what is pasted from a spreadsheet fills several cells. @param {Parts} parts */
+/**
+ * Enter and the arrows move to another row; what is pasted from a spreadsheet fills several cells.
+ * @param {Parts} parts
+ */
 function reactToTable(parts) {
   const cellOf = (/** @type {Event} */ { target }) => {
     const { row, column } = /** @type {HTMLElement} */ (target).dataset;

@@ -94,7 +94,10 @@ function build({ plotly, longest, server }) {
 
 /** @typedef {ReturnType<typeof build>} Parts */
 
-/** A slider of what is looked at. @param {"length" | "position" | "dimension"} name @param {string} label @param {number} min @param {number} max */
+/**
+ * A slider of what is looked at.
+ * @param {"length" | "position" | "dimension"} name @param {string} label @param {number} min @param {number} max
+ */
 function slider(name, label, min, max) {
   const input = h("input", { type: "range", name, min, max, value: view[name] });
   const out = h("output", {}, String(view[name]));
@@ -267,7 +270,10 @@ async function drawCrosshair(parts) {
   figures.alike.setAttribute("aria-label", alikeHeading.textContent);
 }
 
-/** A curve over positions, with a line at the one that is looked at. @param {Plot} element @param {Record<string, unknown>} figure @param {string} name @param {number[]} y */
+/**
+ * A curve over positions, with a line at the one that is looked at.
+ * @param {Plot} element @param {Record<string, unknown>} figure @param {string} name @param {number[]} y
+ */
 function drawCurve(element, figure, name, y) {
   const { data, layout } = themedFigure(figure, name);
   return drawPlot(element, { data: [{ ...data[0], y }], layout: { ...layout, shapes: [verticalLine(view.position)] } });

@@ -10,14 +10,23 @@ import { sentenceWord, tokensAsText } from "./beam-search.js";
 import { labelledSetting, settingSlider } from "./decoding-settings.js";
 
 /** @import { Strategy } from "./decoding.js" */
-/** `drawn` is the probability after temperature, top-k and top-p. @typedef {{ token: string, probability: number, drawn: number }} Choice */
+/**
+ * `drawn` is the probability after temperature, top-k and top-p.
+ * @typedef {{ token: string, probability: number, drawn: number }} Choice
+ */
 /** @typedef {Choice & { candidates: Choice[], left: number }} SampledStep */
-/** @typedef {{ text: string, steps: SampledStep[], seed: number, complete: boolean, temperature: number, top_k: number, top_p: number }} Sample */
+/**
+ * @typedef {{ text: string, steps: SampledStep[], seed: number, complete: boolean, temperature: number, top_k: number,
+ *   top_p: number }} Sample
+ */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const MAX_SENTENCES = 8;
 const SETTINGS = settingsOf("sampling");
-/** Where a slider does not show its number, or does not end at its setting's maximum. @type {Record<string, Parameters<typeof settingSlider>[1]>} */
+/**
+ * Where a slider does not show its number, or does not end at its setting's maximum.
+ * @type {Record<string, Parameters<typeof settingSlider>[1]>}
+ */
 const SLIDERS = {
   temperature: { shown: (value) => value.toFixed(1) },
   top_k: {
@@ -26,7 +35,10 @@ const SLIDERS = {
   },
   top_p: { shown: formatPercent },
 };
-/** The seeds that drew each text: settings -> text -> seeds, of this session. @type {Map<string, Map<string, Set<number>>>} */
+/**
+ * The seeds that drew each text: settings -> text -> seeds, of this session.
+ * @type {Map<string, Map<string, Set<number>>>}
+ */
 const draws = new Map();
 
 /** @returns {Strategy} */
@@ -123,7 +135,10 @@ function draw(parts, sample) {
   drawTally(parts, sample);
 }
 
-/** Every candidate of a step, as the model gives it and as it was drawn. @param {Parts} parts @param {SampledStep} step */
+/**
+ * Every candidate of a step, as the model gives it and as it was drawn.
+ * @param {Parts} parts @param {SampledStep} step
+ */
 function drawDistribution({ bars, left }, { token: drawn, candidates, left: count, drawn: share, probability: own }) {
   const bar = (/** @type {number} */ value) => [
     h("i", { style: `--share: ${value}` }),

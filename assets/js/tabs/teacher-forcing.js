@@ -9,8 +9,15 @@ import { tokensAsText } from "./beam-search.js";
 import { labelledSetting } from "./decoding-settings.js";
 
 /** @import { Strategy } from "./decoding.js" */
-/** One step: what the model reads, outputs, and should output. @typedef {{ read: string, said: string, wanted: string | null, probability: number }} ForcedStep */
-/** `slip` is the step of the forced mistake. @typedef {{ teacher: ForcedStep[], free: ForcedStep[], right: { teacher: number, free: number }, of: number, slip: number | null, reference: string | null }} Comparison */
+/**
+ * One step: what the model reads, outputs, and should output.
+ * @typedef {{ read: string, said: string, wanted: string | null, probability: number }} ForcedStep
+ */
+/**
+ * `slip` is the step of the forced mistake.
+ * @typedef {{ teacher: ForcedStep[], free: ForcedStep[], right: { teacher: number, free: number }, of: number, slip:
+ *   number | null, reference: string | null }} Comparison
+ */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 /** @returns {Strategy} */
@@ -67,7 +74,10 @@ function drawControls({ step, mistake, isNew }) {
   mistake.disabled = !forcedMistake;
 }
 
-/** The two headings of a comparison: each way reads and outputs. @param {(text: string, span: number) => HTMLElement} heading */
+/**
+ * The two headings of a comparison: each way reads and outputs.
+ * @param {(text: string, span: number) => HTMLElement} heading
+ */
 export const comparisonHead = (heading) =>
   h(
     "thead",
@@ -107,7 +117,10 @@ function sideBySide({ teacher, free, right, of, slip }) {
   );
 }
 
-/** @param {ForcedStep | undefined} step @param {ForcedStep | null | undefined} other the same step of the other way @param {boolean} isForced */
+/**
+ * @param {ForcedStep | undefined} step @param {ForcedStep | null | undefined} other the same step of the other way
+ * @param {boolean} isForced
+ */
 function stepCells(step, other, isForced) {
   if (!step) return [h("td"), h("td")];
   const { read, said, wanted, probability } = step;
@@ -128,7 +141,10 @@ function stepCells(step, other, isForced) {
   ];
 }
 
-/** How many words each way gets right, and what the forced mistake, or the model's first, leads to. @param {Comparison} comparison */
+/**
+ * How many words each way gets right, and what the forced mistake, or the model's first, leads to.
+ * @param {Comparison} comparison
+ */
 function describeComparison({ teacher, free, right, of, slip }) {
   const wrong = teacher.findIndex((step) => step.said !== step.wanted);
   const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ said }) => said)) };

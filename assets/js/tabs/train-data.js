@@ -87,7 +87,10 @@ const vocabulary = (side, tokens, size) =>
     ),
   );
 
-/** The three rows of ids that a pair becomes; the decoder's two stand below each other, so that the shift is seen. @param {Plan["example"]} example */
+/**
+ * The three rows of ids that a pair becomes; the decoder's two stand below each other, so that the shift is seen.
+ * @param {Plan["example"]} example
+ */
 function pairAsIds({ source, source_ids, decoder_input, decoder_input_ids, target, target_ids }) {
   const row = (
     /** @type {string} */ name,

@@ -116,7 +116,10 @@ function drawCurves({ loss, accuracy, reading }) {
   reading.replaceChildren(...joinSentences(label, training.smoothing && keeps ? t("train.smoothed") : ""));
 }
 
-/** One column of the measurements as two curves, each with its last value. @param {number} column @param {(value: number) => string} format */
+/**
+ * One column of the measurements as two curves, each with its last value.
+ * @param {number} column @param {(value: number) => string} format
+ */
 function curveSeries(column, format) {
   const { points, heldOut, keeps } = training;
   const last = points.at(-1);

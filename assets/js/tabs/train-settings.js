@@ -9,11 +9,14 @@ import { formatMessage, formatPercent, t } from "../core/i18n.js";
 /** @typedef {{ model: Record<string, Value>, training: Record<string, Value>, held_out: number }} Settings */
 /** @typedef {{ field: string, message: Message }} Problem */
 /**
- * A number has the values that its − and + go to (any other can be typed), a share its largest value, a choice its values
- * and what they are called. `only` and `unless` name a schedule.
+ * A number has the values that its − and + go to (any other can be typed), a share its largest value, a choice its
+ * values and what they are called. `only` and `unless` name a schedule.
  * @typedef {{ numbers?: number[], max?: number, choices?: [Value, string][], only?: string, unless?: string }} Field
  */
-/** @typedef {{ element: HTMLElement, input?: HTMLInputElement, set: (value: any) => void, shown: (value: any) => string }} Control */
+/**
+ * @typedef {{ element: HTMLElement, input?: HTMLInputElement, set: (value: any) => void, shown: (value: any) => string
+ *   }} Control
+ */
 /** @typedef {{ ids: Attributes, label: string, change: (value: any) => void }} ControlOptions */
 
 /** @param {number} from @param {number} to */
@@ -40,7 +43,10 @@ const NORM_FIRST = [
 const SCHEDULES = ["constant", "warmup", "one-cycle"].map((name) => [name, name]);
 const SHARE_STEP = 0.05;
 
-/** `more` is folded away at first. @type {{ name: string, part: "model" | "training", fields: Record<string, Field>, more: Record<string, Field> }[]} */
+/**
+ * `more` is folded away at first.
+ * @type {{ name: string, part: "model" | "training", fields: Record<string, Field>, more: Record<string, Field> }[]}
+ */
 const GROUPS = [
   {
     name: "network",
@@ -111,7 +117,10 @@ export function trainSettings({ settings, changed, presets }) {
 
 /** @typedef {ReturnType<typeof settingRow>} SettingRow */
 
-/** @param {{ name: string, part: "model" | "training", first: SettingRow[], more: SettingRow[], head: { element: Element } | null }} group */
+/**
+ * @param {{ name: string, part: "model" | "training", first: SettingRow[], more: SettingRow[], head: { element: Element
+ *   } | null }} group
+ */
 function settingGroup({ name, part, first, more, head }) {
   const values = h("small");
   const details = h(
@@ -149,7 +158,10 @@ function settingGroup({ name, part, first, more, head }) {
   };
 }
 
-/** A setting with its name, its sentence, and what is wrong with it. @param {string} name @param {Field} how @param {(value: Value) => void} change */
+/**
+ * A setting with its name, its sentence, and what is wrong with it.
+ * @param {string} name @param {Field} how @param {(value: Value) => void} change
+ */
 function settingRow(name, how, change) {
   const id = `train-${name}`;
   const label = t(`train.set.${name}`);

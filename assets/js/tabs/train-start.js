@@ -1,4 +1,5 @@
-// The bar that is always in sight: what a training would take, why it cannot be started, Start and Stop, and how far it is.
+// The bar that is always in sight: what a training would take, why it cannot be started, Start and Stop, and how far it
+// is.
 
 import { h } from "../core/dom.js";
 import { formatMessage, formatNumber, hasText, language, nodes, t } from "../core/i18n.js";

@@ -60,7 +60,10 @@ const settings = () => chosen.settings[chosen.corpus];
 /** Whether the server has not answered yet about what is chosen now. */
 const isStale = () => planned.question !== JSON.stringify(question());
 
-/** Why it cannot be started: the server's reasons, and rows that the visitor has not decided about. @returns {Problem[]} */
+/**
+ * Why it cannot be started: the server's reasons, and rows that the visitor has not decided about.
+ * @returns {Problem[]}
+ */
 function problems() {
   const count = chosen.corpus === "own" ? unsettledPairs() : 0;
   const message = { key: "train.undecided", values: { count }, english: "" };
@@ -88,7 +91,10 @@ export function mount(view) {
   follow(parts);
 }
 
-/** Once: the defaults, and over them what was chosen before a reload, as far as there still is such a choice. @param {Record<string, Settings>} defaults */
+/**
+ * Once: the defaults, and over them what was chosen before a reload, as far as there still is such a choice.
+ * @param {Record<string, Settings>} defaults
+ */
 function restore({ toy, classroom, own }) {
   if (chosen.settings.toy) return;
   Object.assign(chosen, overlay({ ...chosen, settings: { toy, classroom, own } }, readSession(SESSION_KEY)));
@@ -253,7 +259,10 @@ async function begin(parts) {
   (isBeside ? parts.whole : parts.live.element).scrollIntoView({ block: "start", behavior });
 }
 
-/** Bring the data or the replay to the front; what the visitor is at stays where it is on the screen. @param {Parts} parts @param {"data" | "replay"} what */
+/**
+ * Bring the data or the replay to the front; what the visitor is at stays where it is on the screen.
+ * @param {Parts} parts @param {"data" | "replay"} what
+ */
 function putFirst(parts, what) {
   if (first === what) return;
   first = what;
@@ -263,7 +272,10 @@ function putFirst(parts, what) {
   if (element.contains(document.activeElement)) scrollBy(0, element.getBoundingClientRect().top - top);
 }
 
-/** The replay of a training stands first in the large column, unless it only waits, or the visitor is at the data again. @param {Parts} parts */
+/**
+ * The replay of a training stands first in the large column, unless it only waits, or the visitor is at the data again.
+ * @param {Parts} parts
+ */
 function arrange({ live, replay, own, data, picture }) {
   const { phase } = training;
   live.element.hidden = phase === "idle";

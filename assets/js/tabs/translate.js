@@ -11,7 +11,10 @@ import { models } from "../net/models.js";
 
 /** @import { Candidate, Child, Step, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
-/** What is drawn of cross-attention: a layer, and the head or the mean of all (`name`), with its weights. @typedef {{ layer: number, name: string, isMean: boolean, weights: number[] }} Shown */
+/**
+ * What is drawn of cross-attention: a layer, and the head or the mean of all (`name`), with its weights.
+ * @typedef {{ layer: number, name: string, isMean: boolean, weights: number[] }} Shown
+ */
 
 export const MAX_CANDIDATES = 8;
 

@@ -9,7 +9,10 @@ import { KINDS, SIDES, state } from "../core/state.js";
 import { headControls } from "./what-if-heads.js";
 
 /** @import { Change, Child, Kind, Server, Stack } from "../core/types.d.ts" */
-/** A group of controls; `draw` after every change. @typedef {{ name: string, body: Element, draw: () => void }} Group */
+/**
+ * A group of controls; `draw` after every change.
+ * @typedef {{ name: string, body: Element, draw: () => void }} Group
+ */
 
 /** The sublayers of each stack. @type {Record<Stack, string[]>} */
 const STACKS = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };

@@ -145,7 +145,10 @@ function toggleLayer(kind, layer, heads) {
     requestChanges([...others, ...every.map((head) => /** @type {Change} */ ({ do: "silence", kind, layer, head }))]);
 }
 
-/** Silence a head or undo it; or keep it, and silence the others of its layer. @param {Kind} kind @param {number} layer @param {number} head */
+/**
+ * Silence a head or undo it; or keep it, and silence the others of its layer.
+ * @param {Kind} kind @param {number} layer @param {number} head
+ */
 function pressHead(kind, layer, head) {
   const { heads: count } = state.run.attention[kind];
   const isolated = findChange({ do: "isolate", kind, layer });

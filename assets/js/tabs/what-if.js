@@ -1,4 +1,5 @@
-// What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the difference.
+// What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the
+// difference.
 
 import { cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
@@ -139,7 +140,10 @@ function describeChanges() {
   return nodes(places.share === places.left ? "whatif.say_stays" : "whatif.say_same", places);
 }
 
-/** The output of both runs at every step, and the probability that the modified one gives the original word. @param {Run} run @param {Run} baseline */
+/**
+ * The output of both runs at every step, and the probability that the modified one gives the original word.
+ * @param {Run} run @param {Run} baseline
+ */
 function stepTable(run, baseline) {
   const isModified = run !== baseline;
   const cell = (/** @type {Run} */ of, /** @type {number} */ i) => {
@@ -167,7 +171,10 @@ function stepTable(run, baseline) {
   return table({ class: "steps-beside" }, headings, Array.from({ length }, row));
 }
 
-/** By how much a probability has changed: a bar from the middle, and the number in points. @param {number} change @param {boolean} hasSameInput */
+/**
+ * By how much a probability has changed: a bar from the middle, and the number in points.
+ * @param {number} change @param {boolean} hasSameInput
+ */
 function shiftBar(change, hasSameInput) {
   const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
   const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change)}` });
@@ -179,7 +186,10 @@ function shiftBar(change, hasSameInput) {
   );
 }
 
-/** A map in words: its title, and the cell that is largest, or that has changed most. @param {MapName} name @param {DrawnRun} run */
+/**
+ * A map in words: its title, and the cell that is largest, or that has changed most.
+ * @param {MapName} name @param {DrawnRun} run
+ */
 function describeMap(name, run) {
   const { queries, keys, heads, values } = run.attention[state.kind];
   const size = queries.length * keys.length;
@@ -195,7 +205,10 @@ function describeMap(name, run) {
   return t(name === "difference" ? "whatif.map_changed" : "whatif.map_largest", places);
 }
 
-/** Changes to begin with, one of every sort, each on a button that makes it and undoes it. @param {Run} run the baseline */
+/**
+ * Changes to begin with, one of every sort, each on a button that makes it and undoes it.
+ * @param {Run} run the baseline
+ */
 function exampleChanges(run) {
   const { cross, decoder } = run.attention;
   const { layers, heads, queries, keys, values } = cross;
