@@ -19,9 +19,9 @@ export async function explainCell(view, name, i) {
   const [row, token] = name.split(":");
   try {
     const { title, body } = await ARITHMETIC[row](view, i, Number(token));
-    view.tell(title, body);
+    view.showArithmetic(title, body);
   } catch (error) {
-    view.tell(t("inside.failed"), []);
+    view.showArithmetic(t("inside.failed"), []);
     throw error;
   }
 }

@@ -6,12 +6,12 @@ import { findChange, isSilenced, temperatureOf } from "../core/changes.js";
 /** @import { Sublayer } from "../core/server-cache.js" */
 
 /**
- * What is looked at: a query of a head. `tell` shows the arithmetic of a cell; `columns` are those of the table of
- * scores, where it does not have all.
+ * What is looked at: a query of a head. `showArithmetic` shows the arithmetic of a cell; `columns` are those of the table of scores,
+ * where it does not have all.
  *
  * @typedef {{
  *   run: Run, data: Sublayer, kind: Kind, layer: number, head: number, query: number, server: Server,
- *   signal?: AbortSignal, tell: (title: string, body: Child[]) => void, columns?: string[],
+ *   signal?: AbortSignal, showArithmetic: (title: string, body: Child[]) => void, columns?: string[],
  * }} SublayerView
  */
 

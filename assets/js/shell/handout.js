@@ -221,9 +221,9 @@ async function workedHead(server, signal) {
   const data = await fetchSublayer(server, kind, layer);
   /** @type {Child[]} */
   const arithmetic = [];
-  const tell = (/** @type {string} */ title, /** @type {Child[]} */ body) =>
+  const showArithmetic = (/** @type {string} */ title, /** @type {Child[]} */ body) =>
     arithmetic.push(h("h4", {}, title), ...body);
-  const view = { run, data, kind, layer, head, query, server, signal, tell };
+  const view = { run, data, kind, layer, head, query, server, signal, showArithmetic };
   await explainCell(view, "weight", argmax(data.at("weights", head, query)));
   await explainCell(view, "head_output", 0);
   await explainCell(view, "output", 0);

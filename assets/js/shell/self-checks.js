@@ -7,11 +7,8 @@ import { changeDetector, rowHeading, table } from "../core/parts.js";
 import { askAboutRun } from "../core/server-cache.js";
 import { KINDS, state, subscribe } from "../core/state.js";
 
+/** @import { Check } from "#schema" */
 /** @import { Child, Server } from "../core/types.d.ts" */
-/**
- * A check with its largest error, and how large that may be.
- * @typedef {{ name: string, error: number, limit: number, ok: boolean }} Check
- */
 
 const PAUSE_MS = 300; // runs that are passed by in less are not checked
 
@@ -31,8 +28,7 @@ export function badge(server, signal) {
     const answer = await askAboutRun("checks", server).catch(() => null);
     if (run !== state.run) return;
     if (!answer) show("–", "checks.failed");
-    else if (answer.checks.every((/** @type {Check} */ { ok }) => ok))
-      show("✓", "checks.right", checksTable(answer.checks));
+    else if (answer.checks.every(({ ok }) => ok)) show("✓", "checks.right", checksTable(answer.checks));
     else show("✗", "checks.wrong", checksTable(answer.checks));
   };
   /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -10,17 +10,8 @@ import { DECODING_SETTINGS } from "../core/schema.js";
 import { state, update } from "../core/state.js";
 import { namedSetting, settingSlider } from "./decoding-settings.js";
 
-/** @import { Branch } from "../charts/beam-tree.js" */
+/** @import { GreedyText, Hypothesis, ShownBeamSearch as Search } from "#schema" */
 /** @import { Strategy } from "./decoding.js" */
-/**
- * A sentence with its probability; `score` with the length penalty, `branch` where it ends in the tree.
- * @typedef {{ text: string, probability: number, log_probability: number, score?: number, branch?: number, finished?:
- *   boolean, complete?: boolean }} Hypothesis
- */
-/**
- * @typedef {{ text: string, width: number, branches: (Branch & { log_probability: number })[], best: number, left_out:
- *   number[], hypotheses: Hypothesis[], greedy: Hypothesis }} Search
- */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 /** @param {AbortSignal} signal @returns {Strategy} */
@@ -124,9 +115,9 @@ function describePath({ branches }, n) {
 
 /** @param {Search} search @param {(n: number | null) => void} read */
 function sentenceTable({ hypotheses, branches, best, greedy }, read) {
-  const numbers = (/** @type {Hypothesis} */ { probability, log_probability: log, score }) =>
-    [formatPercent(probability), fixed(log, 2), score === undefined ? "–" : fixed(score, 2)].map((each) =>
-      h("td", {}, each),
+  const numbers = (/** @type {Hypothesis | GreedyText} */ each) =>
+    [formatPercent(each.probability), fixed(each.log_probability, 2), "score" in each ? fixed(each.score, 2) : "–"].map(
+      (text) => h("td", {}, text),
     );
   const tag = (/** @type {string} */ name) => [" ", h("small", { class: "tag" }, t(`roads.tag.${name}`))];
   const ofGreedy = hypotheses.findIndex((each) => each.text === greedy.text);
@@ -140,7 +131,7 @@ function sentenceTable({ hypotheses, branches, best, greedy }, read) {
         "data-branch": each.branch,
         "data-score": each.score,
         "data-log": each.log_probability,
-        onpointerenter: () => read(each.branch ?? null),
+        onpointerenter: () => read(each.branch),
         onpointerleave: () => read(null),
       },
       rowHeading([sentenceWord(each.text), ...marks]),

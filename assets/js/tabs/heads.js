@@ -7,14 +7,10 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { changeDetector, columnHeading, drawInSight, isOpen, link, table } from "../core/parts.js";
 import { argmax, hasEnoughGold, likelihood, state, update } from "../core/state.js";
 
+/** @import { HeadAblation, Heads } from "#schema" */
 /** @import { AttentionMaps, Run, Server, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /** @typedef {{ layer: number, head: number }} Head */
-/**
- * What remains without a head, and its highest weight.
- * @typedef {Head & { text: string, probability: number, weight: number, query: number, key: number }} SilencedHead
- */
-/** @typedef {{ held_out: { sentences: number, error_rates: number[][] } | null, silenced: SilencedHead[] }} Answer */
 /** @typedef {keyof typeof COLUMNS} Column */
 /** @typedef {Head & Record<"entropy" | "distance", number> & Record<"aligned" | "silenced", number | null>} Row */
 
@@ -35,7 +31,7 @@ const share = (value) => (value === null ? "–" : formatPercent(value));
 /** The server's answer about a run. It outlives every mounting. */
 const known = {
   run: /** @type {Run | null} */ (null),
-  answer: /** @type {Answer | null} */ (null),
+  answer: /** @type {Heads | null} */ (null),
 };
 
 /** @param {View} view */
@@ -264,9 +260,9 @@ function whyNoScores({ reference }) {
 }
 
 /**
- * The head with the highest weight that changes nothing when it is silenced; if there is none, the one that matters
- * least of those with a high weight.
- * @param {Run} run @param {SilencedHead[]} silenced
+ * The head with the highest weight that changes nothing when it is silenced; if there is none, the one that matters least
+ * of those with a high weight.
+ * @param {Run} run @param {HeadAblation[]} silenced
  */
 function describeSilenced(run, silenced) {
   const text = run.output.filter((token) => token !== "E").join(" ");

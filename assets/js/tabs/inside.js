@@ -8,9 +8,9 @@ import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, selectQuery, state, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
 
+/** @import { ShapeRow } from "#schema" */
 /** @import { Child, Run, Server, State, View } from "../core/types.d.ts" */
 /** @import { SublayerView } from "../charts/sublayer-view.js" */
-/** @typedef {{ stage: string, layers: number, here: number[], paper: number[] }} ShapeRow */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 /** @param {View} view */
@@ -95,7 +95,7 @@ async function draw(parts) {
     query,
     server,
     signal: drawn.signal,
-    tell: parts.showArithmetic,
+    showArithmetic: parts.showArithmetic,
   };
   drawQueries(parts.queries, view);
   stages.replaceChildren(...STAGES.map((name) => stageSection(name, view)));

@@ -110,7 +110,7 @@ const positions = {
       const shown = sum(a, b, result);
       const addend = shown.terms[1].startsWith("−") ? `(${shown.terms[1]})` : shown.terms[1];
       const line = [`${shown.terms[0]} + ${addend} = `, h("b", { class: "result" }, shown.result)];
-      view.tell(t("cell.input", { n: i + 1 }), [h("p", { class: "arithmetic" }, line)]);
+      view.showArithmetic(t("cell.input", { n: i + 1 }), [h("p", { class: "arithmetic" }, line)]);
     };
     return strips(view, rows, t("lesson.positions.figure"), explain);
   },

@@ -10,9 +10,9 @@ import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../core/
 
 /**
  * @param {Server} server @param {AbortSignal} signal ends what the stop has drawn
- * @param {(title: string, body: Child[]) => void} tell shows the arithmetic of a cell
+ * @param {(title: string, body: Child[]) => void} showArithmetic shows the arithmetic of a cell
  */
-export function lessonView(server, signal, tell) {
+export function lessonView(server, signal, showArithmetic) {
   const run = baselineRun();
   const { encoder, cross } = run.attention;
   const lastWord = run.source.findLastIndex((token) => token !== "P");
@@ -25,13 +25,13 @@ export function lessonView(server, signal, tell) {
     crossLayer: Math.min(state.layer, cross.layers - 1),
     crossHead: Math.min(state.head, cross.heads - 1),
   };
-  return { run, server, signal, tell, ...place, places: { word: word(run.source[query], "source") } };
+  return { run, server, signal, showArithmetic, ...place, places: { word: word(run.source[query], "source") } };
 }
 
 /** The chosen head of the encoder, as charts/sublayer-stages.js draws it. @param {LessonView} view */
-export async function encoderHead({ run, server, signal, tell, layer, head, query }) {
+export async function encoderHead({ run, server, signal, showArithmetic, layer, head, query }) {
   const data = await fetchSublayer(server, "encoder", layer, run);
-  return { run, data, kind: /** @type {const} */ ("encoder"), layer, head, query, server, signal, tell };
+  return { run, data, kind: /** @type {const} */ ("encoder"), layer, head, query, server, signal, showArithmetic };
 }
 
 /** The encoder's input: of every token its embedding, its position and their sum. @param {LessonView} view */

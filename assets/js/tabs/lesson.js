@@ -94,11 +94,11 @@ async function draw(parts, element, server) {
   next.disabled = state.stop === LESSON_STOPS - 1;
   const stop = STOPS[state.stop];
   const heading = t("lesson.title", { n: state.stop + 1, of: LESSON_STOPS, name: t(`lesson.${stop.name}`) });
-  const tell = (/** @type {string} */ name, /** @type {Child[]} */ body) => {
+  const showArithmetic = (/** @type {string} */ name, /** @type {Child[]} */ body) => {
     arithmetic.hidden = false;
     arithmetic.replaceChildren(...h("div", {}, h("h4", {}, name), body).childNodes);
   };
-  const content = await fetchContent(stop, lessonView(server, drawn.signal, tell)).catch(() => null);
+  const content = await fetchContent(stop, lessonView(server, drawn.signal, showArithmetic)).catch(() => null);
   if (drawn.signal.aborted) return; // another stop is wanted by now
   title.textContent = heading;
   if (!content) {

@@ -5,13 +5,13 @@ import { formatMessage, formatNumber, t } from "../core/i18n.js";
 import { button, link, rowHeading, table } from "../core/parts.js";
 import { readSession, saveOnLeave } from "../net/session.js";
 
+/** @import { BadRow } from "#schema" */
 /** @import { Message, Server, Side } from "../core/types.d.ts" */
-/** A row that cannot be used, from 1, and why. @typedef {{ row: number, message: Message }} RefusedRow */
 /**
  * A file and whether its first row is a heading; null to find out.
  * @typedef {{ name: string, base64: string, header: boolean | null }} PairFile
  */
-/** @typedef {{ pairs?: string[][], bad?: RefusedRow[], header?: boolean, error?: Message }} Answer */
+/** @typedef {{ pairs?: string[][], bad?: BadRow[], header?: boolean, error?: Message }} Answer */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const PAGE_ROWS = 20;
@@ -27,9 +27,9 @@ const emptyRow = () => ["", ""];
 const own = {
   rows: [emptyRow(), emptyRow(), emptyRow()],
   file: /** @type {PairFile | null} */ (null), // while the table is what a file held
-  refused: /** @type {RefusedRow[]} */ ([]), // of the file
+  refused: /** @type {BadRow[]} */ ([]), // of the file
   pairs: /** @type {string[][]} */ ([]), // that can be used
-  bad: /** @type {RefusedRow[]} */ ([]), // of the table
+  bad: /** @type {BadRow[]} */ ([]), // of the table
   agreed: true, // to go on without the rows that cannot be used
   fault: /** @type {string | null} */ (null), // why a file could not be read
   firstRow: 0, // that is shown

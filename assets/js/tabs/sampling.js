@@ -9,16 +9,8 @@ import { baselineRun, state, update } from "../core/state.js";
 import { sentenceWord, tokensAsText } from "./beam-search.js";
 import { labelledSetting, settingSlider } from "./decoding-settings.js";
 
+/** @import { DrawnCandidate, DrawnStep, Sample } from "#schema" */
 /** @import { Strategy } from "./decoding.js" */
-/**
- * `drawn` is the probability after temperature, top-k and top-p.
- * @typedef {{ token: string, probability: number, drawn: number }} Choice
- */
-/** @typedef {Choice & { candidates: Choice[], left: number }} SampledStep */
-/**
- * @typedef {{ text: string, steps: SampledStep[], seed: number, complete: boolean, temperature: number, top_k: number,
- *   top_p: number }} Sample
- */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const MAX_SENTENCES = 8;
@@ -137,14 +129,14 @@ function draw(parts, sample) {
 
 /**
  * Every candidate of a step, as the model gives it and as it was drawn.
- * @param {Parts} parts @param {SampledStep} step
+ * @param {Parts} parts @param {DrawnStep} step
  */
 function drawDistribution({ bars, left }, { token: drawn, candidates, left: count, drawn: share, probability: own }) {
   const bar = (/** @type {number} */ value) => [
     h("i", { style: `--share: ${value}` }),
     h("small", {}, formatPercent(value)),
   ];
-  const row = (/** @type {Choice} */ { token, probability, drawn: rest }) =>
+  const row = (/** @type {DrawnCandidate} */ { token, probability, drawn: rest }) =>
     h(
       "li",
       {

@@ -8,16 +8,8 @@ import { baselineRun, possibleMistakes, state, update } from "../core/state.js";
 import { tokensAsText } from "./beam-search.js";
 import { labelledSetting } from "./decoding-settings.js";
 
+/** @import { ForcedRow, TeacherForcing } from "#schema" */
 /** @import { Strategy } from "./decoding.js" */
-/**
- * One step: what the model reads, outputs, and should output.
- * @typedef {{ read: string, said: string, wanted: string | null, probability: number }} ForcedStep
- */
-/**
- * `slip` is the step of the forced mistake.
- * @typedef {{ teacher: ForcedStep[], free: ForcedStep[], right: { teacher: number, free: number }, of: number, slip:
- *   number | null, reference: string | null }} Comparison
- */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 /** @returns {Strategy} */
@@ -36,7 +28,7 @@ export function teacherForcing() {
     figure: [figure, hint],
     question: () => ({ slip: state.forcedMistake }),
     drawControls: () => drawControls(parts),
-    draw(/** @type {Comparison} */ comparison) {
+    draw(/** @type {TeacherForcing} */ comparison) {
       place.replaceChildren(sideBySide(comparison));
       hint.textContent = t(comparison.reference ? "roads.wanted" : "roads.unknown");
     },
@@ -96,7 +88,7 @@ export const comparisonHead = (heading) =>
     ),
   );
 
-/** @param {Comparison} comparison */
+/** @param {TeacherForcing} comparison */
 function sideBySide({ teacher, free, right, of, slip }) {
   const row = (/** @type {unknown} */ _, /** @type {number} */ i) =>
     h(
@@ -118,19 +110,19 @@ function sideBySide({ teacher, free, right, of, slip }) {
 }
 
 /**
- * @param {ForcedStep | undefined} step @param {ForcedStep | null | undefined} other the same step of the other way
+ * @param {ForcedRow | undefined} step @param {ForcedRow | null | undefined} other the same step of the other way
  * @param {boolean} isForced
  */
 function stepCells(step, other, isForced) {
   if (!step) return [h("td"), h("td")];
-  const { read, said, wanted, probability } = step;
-  const isWrong = said !== wanted;
+  const { read, said: output, wanted, probability } = step;
+  const isWrong = output !== wanted;
   return [
     h("td", { class: other && read !== other.read ? "astray" : "", "data-read": read }, word(read, "target")),
     h(
       "td",
-      { class: isWrong ? "wrong" : "", "data-said": said, "data-probability": probability },
-      word(said, "target"),
+      { class: isWrong ? "wrong" : "", "data-said": output, "data-probability": probability },
+      word(output, "target"),
       " ",
       h("small", {}, formatPercent(probability)),
       isForced ? h("small", {}, ` ${t("lesson.loop.slip")}`) : null,
@@ -143,18 +135,18 @@ function stepCells(step, other, isForced) {
 
 /**
  * How many words each way gets right, and what the forced mistake, or the model's first, leads to.
- * @param {Comparison} comparison
+ * @param {TeacherForcing} comparison
  */
 function describeComparison({ teacher, free, right, of, slip }) {
   const wrong = teacher.findIndex((step) => step.said !== step.wanted);
   const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ said }) => said)) };
   if (slip === null && wrong < 0) return nodes("roads.forced.say_right", places);
   const step = slip ?? wrong;
-  const { said, wanted } = teacher[step];
+  const { said: output, wanted } = teacher[step];
   return nodes(slip === null ? "roads.forced.say_mistake" : "roads.forced.say_slip", {
     ...places,
     step: step + 1,
-    word: word(said, "target"),
+    word: word(output, "target"),
     wanted: word(wanted ?? "", "target"),
   });
 }

@@ -6,9 +6,10 @@ import { changeDetector } from "../core/parts.js";
 import { pairEditor } from "./own-pairs.js";
 import { problemLine, slider } from "./train-settings.js";
 
+/** @import { PairAsIds, Problem } from "#schema" */
 /** @import { Server, Side } from "../core/types.d.ts" */
 /** @import { Plan } from "./train.js" */
-/** @import { Problem, Settings } from "./train-settings.js" */
+/** @import { Settings } from "./train-settings.js" */
 
 const MAX_HELD_OUT = 0.5;
 const MANY_WORDS = 24; // a larger vocabulary is set closer
@@ -49,7 +50,7 @@ export function dataCard({ server, limits, settings, changed, touched, signal })
     heldOut.draw(settings().held_out, plan);
     if (!isNew(plan)) return;
     built.hidden = !plan?.vocabularies;
-    if (!plan?.vocabularies) return;
+    if (!plan?.vocabularies || !plan.example) return;
     const { source, target, source_size, target_size } = plan.vocabularies;
     vocabularies.replaceChildren(vocabulary("source", source, source_size), vocabulary("target", target, target_size));
     ids.replaceChildren(...pairAsIds(plan.example));
@@ -67,7 +68,7 @@ function heldOutSetting(change) {
     element: h("div", { class: "setting", "data-field": "held_out" }, label, share.element, about),
     draw(/** @type {number} */ value, /** @type {Plan | null} */ plan) {
       share.set(value);
-      const split = plan?.pairs ? t("train.split", plan.pairs) : "";
+      const split = plan?.pairs ? t("train.split", { ...plan.pairs }) : "";
       about.replaceChildren(...joinSentences(t("train.set.held_out.about"), split));
     },
   };
@@ -89,7 +90,7 @@ const vocabulary = (side, tokens, size) =>
 
 /**
  * The three rows of ids that a pair becomes; the decoder's two stand below each other, so that the shift is seen.
- * @param {Plan["example"]} example
+ * @param {PairAsIds} example
  */
 function pairAsIds({ source, source_ids, decoder_input, decoder_input_ids, target, target_ids }) {
   const row = (

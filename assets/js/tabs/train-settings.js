@@ -3,11 +3,11 @@
 import { h, segmented } from "../core/dom.js";
 import { formatMessage, formatPercent, t } from "../core/i18n.js";
 
+/** @import { Problem } from "#schema" */
 /** @import { Attributes } from "../core/dom.js" */
 /** @import { Message } from "../core/types.d.ts" */
 /** @typedef {number | string | boolean | null} Value */
 /** @typedef {{ model: Record<string, Value>, training: Record<string, Value>, held_out: number }} Settings */
-/** @typedef {{ field: string, message: Message }} Problem */
 /**
  * A number has the values that its − and + go to (any other can be typed), a share its largest value, a choice its
  * values and what they are called. `only` and `unless` name a schedule.

@@ -5,9 +5,10 @@ import { h } from "../core/dom.js";
 import { formatMessage, formatNumber, hasText, language, nodes, t } from "../core/i18n.js";
 import { isTraining, stopTraining, training } from "../net/training-stream.js";
 
+/** @import { Problem } from "#schema" */
 /** @import { Point } from "../net/training-stream.js" */
 /** @import { Plan } from "./train.js" */
-/** @import { Problem } from "./train-settings.js" */
+
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const ESTIMATE_FROM = { steps: 3, ms: 500 }; // before that the time that is left cannot be estimated
@@ -99,7 +100,7 @@ function showField(field) {
 /** @param {Plan | null} plan */
 function describePlan(plan) {
   if (!plan?.parameters) return [plan ? t("train.facts_none") : "…"];
-  const { parameters, bytes, seconds } = plan;
+  const { parameters, bytes = null, seconds = null } = plan;
   const weights = { parameters: formatCompact(parameters), bytes: bytes === null ? "" : formatBytes(bytes) };
   const time = (/** @type {number} */ value) =>
     h("b", { class: "time" }, t("train.facts.time", { time: formatDuration(value) }));

@@ -14,16 +14,13 @@ import { liveCard } from "./train-live.js";
 import { problemLine, trainSettings } from "./train-settings.js";
 import { startBar } from "./train-start.js";
 
+/** @import { Problem, TrainingPlan } from "#schema" */
 /** @import { View, RequestOf } from "../core/types.d.ts" */
-/** @import { Problem, Settings } from "./train-settings.js" */
+/** @import { Settings } from "./train-settings.js" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /**
- * What the server answers before a training is started; all but `problems` only where there are none.
- * @typedef {{ problems: Problem[], uniform: number, watch?: string, parameters?: number, bytes: number | null,
- *   seconds: number | null, pairs?: Record<string, number>,
- *   vocabularies?: { source: string[], target: string[], source_size: number, target_size: number },
- *   example: Record<"source" | "decoder_input" | "target", string[]> &
- *     Record<"source_ids" | "decoder_input_ids" | "target_ids", number[]> }} Plan
+ * The server's plan of a training, or why there is none.
+ * @typedef {Pick<TrainingPlan, "problems"> & Partial<TrainingPlan>} Plan
  */
 
 const PAUSE_MS = 250; // after the last change, until the server is asked for a plan of it
@@ -252,7 +249,7 @@ async function begin(parts) {
     parts.bar.showFirstProblem();
     return;
   }
-  startTraining(question(), planned.plan.uniform);
+  startTraining(question(), planned.plan.uniform ?? 0);
   putFirst(parts, "replay");
   const isBeside = getComputedStyle(parts.whole).display === "grid"; // else the columns stand below each other
   const behavior = matchMedia("(prefers-reduced-motion)").matches ? "auto" : "smooth";
