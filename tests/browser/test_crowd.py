@@ -96,28 +96,25 @@ def ask(visit: Visit, sentence: str) -> None:
     visit.page.locator("#translate").click()
 
 
-def test_a_page_that_waits_says_so_and_is_answered(server: Held, visit: Visit) -> None:
+def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, visit: Visit) -> None:
     page = visit.page
+    word = page.locator("#translation button").nth(3)
     server.occupy(CONCURRENCY + 1)
     ask(visit, COLA)
     expect(page.locator("#crowd")).to_have_text(t("line.waiting", waiting=2))
-    expect(page.locator("#translation button").nth(3)).to_have_text("beer")  # what was there stays
+    expect(word).to_have_text("beer")  # what was there stays
     server.open()
-    expect(page.locator("#translation button").nth(3)).to_have_text("coke")
+    expect(word).to_have_text("coke")
     expect(page.locator("#crowd")).to_be_hidden()
     expect(page.locator("#top .message[role=alert]")).to_be_hidden()
 
-
-def test_a_page_that_is_refused_asks_again_by_itself(server: Held, visit: Visit) -> None:
-    page = visit.page
+    server.gate.touch()
     server.occupy(CONCURRENCY + QUEUE_SIZE)
-    refused: list[str] = []
-    page.on("response", lambda answer: refused.append(answer.url) if answer.status == 503 else None)
-    ask(visit, "ein cola")
+    with page.expect_response(lambda answer: answer.status == 503):
+        ask(visit, BEER)
     expect(page.locator("#crowd")).to_have_text(t("line.full"))
-    assert refused
     server.open()
-    expect(page.locator("#translation button").first).to_have_text("a")
+    expect(word).to_have_text("beer")  # without another click
     expect(page.locator("#crowd")).to_be_hidden()
 
 
