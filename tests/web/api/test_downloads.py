@@ -73,6 +73,7 @@ def test_provenance_names_the_command_and_what_runs_it() -> None:
     assert (sent["seed"], sent["weights"]) == ("0", 278_991)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schedule", "unheard"), [("warmup", "learning_rate"), ("one-cycle", "warmup_steps")])
 def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Path, schedule: str, unheard: str) -> None:
     pairs = [["a b", "c d"], ["b a", "d c"]]
