@@ -294,4 +294,5 @@ def test_a_closed_part_asks_nothing_and_an_open_one_speaks_the_visitors_language
     for strategy in ("beam", "sampling", "forced"):
         page.locator("#roads .segmented").first.get_by_role("button", name=t(f"roads.{strategy}", "zh-Hans")).click()
         expect(page.locator(SAY)).to_contain_text(re.compile("[\u3400-\u9fff]"))
-        expect(page.locator("#roads .dials:visible .about").first).to_contain_text(re.compile("[\u3400-\u9fff]"))
+        about = page.locator("#roads .decoding-settings:visible .about").first
+        expect(about).to_contain_text(re.compile("[\u3400-\u9fff]"))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from transformer import Vocabulary
 from transformer.storage.checkpoint import Checkpoint
@@ -17,7 +17,7 @@ from .conftest import Visit
 from .test_accessible import PLACES, reveal, walk
 from .test_lesson import STOPS
 
-# Each tells whom it reached. They are one word each, as a model's words are.
+# Each says which of them ran. They are one word each, as a model's words are.
 MARKUP = [
     "<img/src=x/onerror=alert(1)>",
     "</b></script><script>alert(2)</script>",
@@ -57,47 +57,44 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture
-def brought(visit: Visit, evil: Path) -> Page:
-    page = visit.open("?tab=train")
+@pytest.fixture(scope="module")
+def brought(shared: Visit, evil: Path) -> Page:
+    page = shared.open("?tab=train")
     page.locator("#bring-model").set_input_files(evil)
     expect(page.locator("#checkpoint option:checked")).to_contain_text(MARKUP[0])
-    visit.ask(" ".join(MARKUP[:5]))
+    shared.ask(" ".join(MARKUP[:5]))
     expect(page.locator(".run .tokens").first).to_contain_text(MARKUP[4])
     return page
 
 
-def test_words_of_a_page_are_words_on_every_tab(brought: Page) -> None:
-    told = set()
+def test_words_of_a_model_are_words_on_every_tab(brought: Page) -> None:
+    shown = set()
     for name in walk(brought, WALK):
         brought.wait_for_timeout(50)
         assert brought.evaluate(RAN) == [], name
-        told |= {word for word in MARKUP if word in brought.locator("body").inner_text()}
-    assert told >= set(MARKUP[:5])  # shown, and (an alert would fail the visit) not run
+        shown |= {word for word in MARKUP if word in brought.locator("body").inner_text()}
+    assert shown >= set(MARKUP[:5])  # and (an alert would fail the visit) not run
 
 
-def test_words_of_a_page_are_words_in_what_is_taken_home(visit: Visit, brought: Page, browser: Browser) -> None:
+def test_words_of_a_model_are_words_in_every_file(brought: Page) -> None:
+    brought.keyboard.press("Escape")
     brought.locator("#home summary").click()
     files = {}
-    for what in ("handout", "notebook", "csv"):
+    for kind in ("handout", "notebook", "csv"):
         with brought.expect_download() as download:
-            brought.locator(f"#home [data-file={what}]").click()
-        files[what] = Path(download.value.path()).read_text("utf-8")
-        name = download.value.suggested_filename
-        assert not set(name) & set("<>:\"/\\|?*'"), name
+            brought.locator(f"#home [data-file={kind}]").click()
+        files[kind] = Path(download.value.path()).read_text("utf-8")
+        assert not set(download.value.suggested_filename) & set("<>:\"/\\|?*'")
     rows = list(csv.DictReader(io.StringIO(files["csv"])))
     assert {word for row in rows for word in (row["query_token"], row["key_token"])} > set(MARKUP[:5])
     assert not [row for row in rows if row["query_token"][0] in "=+-@" or row["key_token"][0] in "=+-@"]
-    book = json.loads(files["notebook"])
-    for cell in book["cells"]:
+    for cell in json.loads(files["notebook"])["cells"]:
         if cell["cell_type"] == "code":
             compile("".join(cell["source"]), "cell", "exec")
-    sheet = browser.new_page()
-    said: list[str] = []
-    sheet.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-    sheet.set_content(files["handout"])
-    sheet.wait_for_load_state("networkidle")
-    assert MARKUP[0] in sheet.locator("body").inner_text()
-    assert sheet.evaluate(RAN) == []
-    assert said == []
-    sheet.close()
+    sheet = Visit(brought.context.new_page(), "about:")
+    sheet.page.set_content(files["handout"])
+    sheet.page.wait_for_load_state("networkidle")
+    assert MARKUP[0] in sheet.page.locator("body").inner_text()
+    assert sheet.page.evaluate(RAN) == []
+    assert sheet.faults == []
+    sheet.page.close()
