@@ -6,7 +6,7 @@ import { findChange, isSilenced, temperatureOf } from "../core/changes.js";
 /** @import { Sublayer } from "../core/server-cache.js" */
 
 /**
- * What is looked at: a query of a head. `showArithmetic` shows the arithmetic of a cell; `columns` are those of the table of scores,
+ * One query of one head. `showArithmetic` shows the arithmetic of a cell; `columns` are those of the table of scores,
  * where it does not have all.
  *
  * @typedef {{

@@ -95,7 +95,7 @@ function build({ plotly, longest, server }) {
 /** @typedef {ReturnType<typeof build>} Parts */
 
 /**
- * A slider of what is looked at.
+ * A slider of the view.
  * @param {"length" | "position" | "dimension"} name @param {string} label @param {number} min @param {number} max
  */
 function slider(name, label, min, max) {
@@ -271,7 +271,7 @@ async function drawCrosshair(parts) {
 }
 
 /**
- * A curve over positions, with a line at the one that is looked at.
+ * A curve over positions, with a line at the chosen one.
  * @param {Plot} element @param {Record<string, unknown>} figure @param {string} name @param {number[]} y
  */
 function drawCurve(element, figure, name, y) {
