@@ -77,6 +77,7 @@ def test_xavier_makes_these_linear_layers_larger() -> None:
             assert other.std() > 1.08 * one.std()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "collapsed"), [("nowhere", False), ("embeddings", False), ("linear", True)])
 def test_xavier_collapses_the_rank_through_the_linear_layers_alone(where: str, collapsed: bool) -> None:
     model, batch = trained(where), TOY.batch()
@@ -112,6 +113,7 @@ def test_a_sound_model_s_norms_fit_nowhere_in_code_that_creates_them_in_forward(
     assert math.exp(float(logs[range(len(said)), said].sum())) == pytest.approx(shown, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_model_trained_with_fresh_norms_learns_a_little_worse_and_loses_nothing() -> None:
     model = with_fresh_norms(_toy_model())
     losses = [progress.loss for progress in train(model, TOY.batch(), TrainingConfig(60))]
@@ -354,6 +356,7 @@ def test_label_smoothing_keeps_the_loss_above_zero() -> None:
 # ---- alignment, and what the models are ----
 
 
+@pytest.mark.slow
 def test_no_head_can_find_both_links_of_a_word_that_has_two() -> None:
     pairs = next(iter(CORPORA["classroom"].held_out.values()))()
     sure = [links for pair in pairs for links in pair.gold.sure if links]

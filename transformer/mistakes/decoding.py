@@ -266,8 +266,8 @@ class _FreshNorm(nn.Module):
 
 
 def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
-    """A sound model's weights in code that creates its norms in forward: `load_state_dict(strict=False)` leaves out what
-    the norms have learned. A model that was trained in that code has learned nothing there to lose."""
+    """A sound model's weights in code that creates its norms in forward: `load_state_dict(strict=False)` leaves out
+    what the norms have learned. A model that was trained in that code has learned nothing there to lose."""
     run, checkpoint = translator.translate(sentence), translator.checkpoint
     src, tgt = ids(translator, run)
     said = [checkpoint.tgt_vocab.ids[token] for token in run.output]
