@@ -3,6 +3,7 @@
 import { download } from "../charts/export.js";
 import { h } from "../core/dom.js";
 import { formatList, formatMessage, formatNumber, t } from "../core/i18n.js";
+import { link } from "../core/parts.js";
 import { state } from "../core/state.js";
 import { addModel, forgetModel, lostModels, ownModels, sessionId, useModel } from "../net/models.js";
 
@@ -26,7 +27,7 @@ export function ownModelList(signal) {
     if (!chosen) return;
     trouble.hidden = true;
     list.parentElement?.classList.add("busy");
-    const message = await bringModel(chosen);
+    const message = await uploadModel(chosen);
     if (message) complain(message);
     list.parentElement?.classList.remove("busy");
     file.value = "";
@@ -53,7 +54,7 @@ export function ownModelList(signal) {
 }
 
 /** Send the file of a model to the server. Returns what was wrong with it. @param {File} file */
-async function bringModel(file) {
+async function uploadModel(file) {
   try {
     const address = at(`models?visit=${encodeURIComponent(sessionId())}`);
     const answer = await (await fetch(address, { method: "POST", body: file })).json();
@@ -68,8 +69,6 @@ async function bringModel(file) {
 /** @param {OwnModel} model @param {(text: string) => void} complain */
 function modelRow(model, complain) {
   const { checkpoint, name, weights, layers, heads, d_model, sentences } = model;
-  const link = (/** @type {string} */ text, /** @type {() => void} */ onclick, more = {}) =>
-    h("button", { type: "button", class: "link", onclick, ...more }, text);
   const isUsed = state.run?.checkpoint === checkpoint;
   return h(
     "li",
@@ -82,7 +81,7 @@ function modelRow(model, complain) {
       { class: "actions" },
       isUsed ? h("span", { class: "now" }, t("models.used")) : link(t("models.use"), () => useModel(checkpoint)),
       link(t("models.download"), () => downloadModel(model, complain)),
-      link(t("models.forget"), () => leaveModel(checkpoint), { "aria-label": t("models.forget_named", { name }) }),
+      link(t("models.forget"), () => deleteModel(checkpoint), { "aria-label": t("models.forget_named", { name }) }),
     ),
   );
 }
@@ -99,7 +98,7 @@ async function downloadModel({ checkpoint, name }, complain) {
 }
 
 /** @param {string} checkpoint */
-function leaveModel(checkpoint) {
+function deleteModel(checkpoint) {
   fetch(at(`models/${checkpoint}`), { method: "DELETE" }).catch(() => {}); // else it expires
   if (state.run?.checkpoint === checkpoint) useModel("toy");
   forgetModel(checkpoint);

@@ -156,61 +156,67 @@ function positionControls() {
 function wordControls(server) {
   const swap = h("div", { class: "controls" });
   const force = h("div", { class: "controls" });
-  const vocabulary = { source: /** @type {string[]} */ ([]), target: /** @type {string[]} */ ([]) }; // of the run's model
-  const isNewModel = changeDetector();
+  let vocabulary = NO_WORDS; // of the run's model
   let position = 0; // of the word to swap
+  const isNewModel = changeDetector();
   const fetchVocabulary = async () => {
     const { checkpoint } = state.run;
-    const empty = { source: [], target: [] };
-    Object.assign(vocabulary, empty);
-    const answer = await askOnce("vocabulary", { checkpoint }, server.vocabulary).catch(() => empty);
+    vocabulary = NO_WORDS;
+    const answer = await askOnce("vocabulary", { checkpoint }, server.vocabulary).catch(() => NO_WORDS);
     if (checkpoint !== state.run.checkpoint) return;
-    Object.assign(vocabulary, answer);
+    vocabulary = answer;
     draw();
   };
-  const drawSwap = () => {
-    const words = (state.baseline ?? state.run).source.filter((token) => token !== "P");
-    position = Math.min(position, words.length - 1);
-    const pattern = /** @type {const} */ ({ do: "swap_word", position });
-    const now = findChange(pattern)?.word ?? "";
-    const move = (/** @type {string} */ value) => {
-      position = Number(value);
-      draw();
-    };
-    const others = [...new Set([...vocabulary.source, now])].filter(Boolean);
-    replaceKeepingFocus(swap, [
-      h("span", { class: "name" }, t("panel.words.swap")),
-      select(t("panel.words.which"), [...words.entries()], position, move),
-      "→",
-      select(t("panel.words.by"), [["", t("panel.words.as_it_is")], ...asOptions(others)], now, (word) =>
-        replaceChange(pattern, word ? { ...pattern, word } : null),
-      ),
-    ]);
-  };
-  const drawForce = () => {
-    const { run, step } = state;
-    const { candidates } = run.steps[step];
-    const pattern = /** @type {const} */ ({ do: "force_word", step });
-    const likely = candidates.map(
-      ({ token, probability }) => /** @type {[string, string]} */ ([token, `${token}  ${formatPercent(probability)}`]),
-    );
-    const others = vocabulary.target.filter((token) => !candidates.some((each) => each.token === token));
-    /** @type {[string, string][]} */
-    const options = [["", t("panel.words.own")], ...likely, ...asOptions(others)];
-    replaceKeepingFocus(force, [
-      h("span", { class: "name" }, t("panel.words.force", { step: step + 1 })),
-      select(t("panel.words.say"), options, findChange(pattern)?.word ?? "", (word) =>
-        replaceChange(pattern, word ? { ...pattern, word } : null),
-      ),
-    ]);
+  const move = (/** @type {number} */ to) => {
+    position = to;
+    draw();
   };
   const draw = () => {
     if (!unfolded.has("words")) return;
     if (isNewModel(state.run.checkpoint)) fetchVocabulary();
-    drawSwap();
-    drawForce();
+    position = Math.min(position, sourceWords().length - 1);
+    replaceKeepingFocus(swap, swapControls(position, vocabulary.source, move));
+    replaceKeepingFocus(force, forceControls(vocabulary.target));
   };
   return { name: "words", body: h("div", {}, swap, force), draw };
+}
+
+/** @type {{ source: string[], target: string[] }} */
+const NO_WORDS = { source: [], target: [] };
+
+/** The words of the sentence before any change. */
+const sourceWords = () => (state.baseline ?? state.run).source.filter((token) => token !== "P");
+
+/** @param {number} position @param {string[]} vocabulary @param {(to: number) => void} move */
+function swapControls(position, vocabulary, move) {
+  const pattern = /** @type {const} */ ({ do: "swap_word", position });
+  const now = findChange(pattern)?.word ?? "";
+  const others = [...new Set([...vocabulary, now])].filter(Boolean);
+  const swap = (/** @type {string} */ word) => replaceChange(pattern, word ? { ...pattern, word } : null);
+  return [
+    h("span", { class: "name" }, t("panel.words.swap")),
+    select(t("panel.words.which"), [...sourceWords().entries()], position, (value) => move(Number(value))),
+    "→",
+    select(t("panel.words.by"), [["", t("panel.words.as_it_is")], ...asOptions(others)], now, swap),
+  ];
+}
+
+/** @param {string[]} vocabulary */
+function forceControls(vocabulary) {
+  const { run, step } = state;
+  const { candidates } = run.steps[step];
+  const pattern = /** @type {const} */ ({ do: "force_word", step });
+  const likely = candidates.map(
+    ({ token, probability }) => /** @type {[string, string]} */ ([token, `${token}  ${formatPercent(probability)}`]),
+  );
+  const others = vocabulary.filter((token) => !candidates.some((each) => each.token === token));
+  /** @type {[string, string][]} */
+  const options = [["", t("panel.words.own")], ...likely, ...asOptions(others)];
+  const force = (/** @type {string} */ word) => replaceChange(pattern, word ? { ...pattern, word } : null);
+  return [
+    h("span", { class: "name" }, t("panel.words.force", { step: step + 1 })),
+    select(t("panel.words.say"), options, findChange(pattern)?.word ?? "", force),
+  ];
 }
 
 /** @param {string[]} words @returns {[string, string][]} */
