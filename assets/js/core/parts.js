@@ -9,7 +9,8 @@ import { KINDS, state, subscribe, update } from "./state.js";
 
 /**
  * A button of a class.
- * @param {string | null} name @param {Child} text @param {(event: MouseEvent) => unknown} onclick @param {Attributes} attributes
+ * @param {string | null} name @param {Child} text @param {(event: MouseEvent) => unknown} onclick
+ * @param {Attributes} attributes
  */
 export const button = (name, text, onclick, attributes = {}) =>
   h("button", { type: "button", class: name, onclick, ...attributes }, text);

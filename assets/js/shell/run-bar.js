@@ -93,7 +93,8 @@ function draw(parts) {
   updateAddressBar();
   if (parts.isNewRun(run)) drawRun(parts);
   const isInWhatIf = state.tab === "break" && state.part === "whatif";
-  changed.hidden = !isInWhatIf && run.changes.length === 0; // there it has its place, so that nothing jumps under a finger
+  // There it has its place, so that nothing jumps under a finger.
+  changed.hidden = !isInWhatIf && run.changes.length === 0;
   compare.hidden = isInWhatIf;
   const lastLayer = run.attention.cross.layers - 1;
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);

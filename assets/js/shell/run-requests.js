@@ -94,7 +94,8 @@ function send(requests) {
   if (!question) return;
   Object.assign(session, { sent: question, next: null });
   const asked = { checkpoint: state.run.checkpoint, changes: lastingChanges(), ...question.data() };
-  if (asked.sentence && !requests.arrive) expectRun(/** @type {RunRequest} */ (asked)); // where a link leads, the address is that link
+  // Where a link leads, the address is that link.
+  if (asked.sentence && !requests.arrive) expectRun(/** @type {RunRequest} */ (asked));
   requests.view.trigger(question.event, asked);
 }
 

@@ -36,7 +36,8 @@ export const labelledSetting = (name, input, control = input) => {
 
 /**
  * A slider of a setting; `max()` and `shown(value)` where they are not the setting's own.
- * @param {keyof import("#schema").DecodingSettings} name @param {{ max?: () => number, shown?: (value: number) => string }} options
+ * @param {keyof import("#schema").DecodingSettings} name
+ * @param {{ max?: () => number, shown?: (value: number) => string }} options
  */
 export function settingSlider(name, { max = () => DECODING_SETTINGS[name].max, shown = formatNumber } = {}) {
   const { min, max: limit, step } = DECODING_SETTINGS[name];

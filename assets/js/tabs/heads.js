@@ -260,8 +260,8 @@ function whyNoScores({ reference }) {
 }
 
 /**
- * The head with the highest weight that changes nothing when it is silenced; if there is none, the one that matters least
- * of those with a high weight.
+ * The head with the highest weight that changes nothing when it is silenced; if there is none, the one that matters
+ * least of those with a high weight.
  * @param {Run} run @param {HeadAblation[]} silenced
  */
 function describeSilenced(run, silenced) {

@@ -225,7 +225,8 @@ function stepper(numbers, { ids, label, change }) {
       button("+", "train.more_of", (now) => numbers.find((each) => each > now)),
     ),
     set(value) {
-      if (document.activeElement !== input) input.value = Number.isFinite(value) ? String(value) : ""; // while it is typed it is the visitor's
+      // While it is typed it is the visitor's.
+      if (document.activeElement !== input) input.value = Number.isFinite(value) ? String(value) : "";
     },
     shown: (value) => String(value ?? "–"),
   };
@@ -233,7 +234,8 @@ function stepper(numbers, { ids, label, change }) {
 
 /**
  * A number from `min` to `max` beside its text: a share in per cent unless `shown` writes it otherwise.
- * @param {{ how: { min?: number, max: number, step?: number, shown?: (value: number) => string }, ids: Attributes, change: (value: number) => void }} options
+ * @param {{ how: { min?: number, max: number, step?: number, shown?: (value: number) => string }, ids: Attributes,
+ *   change: (value: number) => void }} options
  */
 export function slider({ how: { min = 0, max, step = SHARE_STEP, shown = formatPercent }, ids, change }) {
   const input = h("input", { type: "range", min, max, step, ...ids });

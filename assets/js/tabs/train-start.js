@@ -49,7 +49,8 @@ function build(begin) {
     stop: h("button", { type: "button", class: "go halt", id: "train-stop", onclick: onStop }, t("train.stop")),
     progress: h("progress", { id: "train-progress", "aria-label": t("train.progress"), max: 1 }),
     reasonsShown: "",
-    clock: { points: /** @type {Point[] | null} */ (null), since: 0 }, // of which training, and when it was first seen to run
+    // Of which training, and when it was first seen to run.
+    clock: { points: /** @type {Point[] | null} */ (null), since: 0 },
   };
 }
 
@@ -63,7 +64,8 @@ function draw(parts, plan, problems) {
   stop.setAttribute("aria-disabled", String(isOver())); // it keeps the focus, until Start takes it
   if (hadFocus) (isRunning ? stop : start).focus({ preventScroll: true });
   progress.style.visibility = isRunning ? "visible" : "hidden";
-  start.setAttribute("aria-disabled", String(!plan || problems.length > 0)); // the Tab key still reaches it and its reasons
+  // The Tab key still reaches it and its reasons.
+  start.setAttribute("aria-disabled", String(!plan || problems.length > 0));
   drawReasons(parts, isRunning ? [] : problems);
   if (isRunning) {
     const step = training.points.at(-1)?.[0] ?? 0;

@@ -87,7 +87,8 @@ function draw(parts) {
   parts.kind.set(kind);
   parts.picker.draw(run.attention[kind]);
   parts.controls.draw();
-  for (const name of MAPS) maps[name].column.hidden = !baseline && name !== "broken"; // without changes there is one map
+  // Without changes there is one map.
+  for (const name of MAPS) maps[name].column.hidden = !baseline && name !== "broken";
   const width = maps.broken.place.parentElement?.clientWidth ?? 0;
   if (!parts.isNew(run, baseline, kind, layer, head, step, width)) return;
   if (parts.hasNewRuns(run, baseline)) parts.difference = baseline && mapDifference(run, baseline);
