@@ -3,6 +3,7 @@
 
 import { h, svg, textWidth, typeScale } from "../core/dom.js";
 import { formatNumber, t } from "../core/i18n.js";
+import { onResize } from "../core/parts.js";
 
 /** @import { Point } from "../net/training-stream.js" */
 
@@ -53,16 +54,6 @@ const upTo = (top, tick) => Array.from({ length: Math.floor(top / tick + 1.001) 
 /** @param {Element} node @param {Record<string, unknown>} attributes */
 function set(node, attributes) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-}
-
-/**
- * Call `draw` whenever an element has another size, until the signal.
- * @param {Element} element @param {() => void} draw @param {AbortSignal} signal
- */
-function onResize(element, draw, signal) {
-  const observer = new ResizeObserver(draw);
-  observer.observe(element);
-  signal.addEventListener("abort", () => observer.disconnect());
 }
 
 /**
