@@ -103,7 +103,7 @@ class Visit:
         self.requests: list[str] = []
         self.faults: list[str] = []
         page.on("request", lambda request: self._note(request.url))
-        page.on("pageerror", lambda error: self.faults.append(f"page error: {error}"))
+        page.on("pageerror", lambda error: self.faults.append(f"page error: {error.stack}"))
         page.on("dialog", self._dismiss)
 
     def _note(self, address: str) -> None:

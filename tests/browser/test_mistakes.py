@@ -1,0 +1,244 @@
+"""Spot the bug: every exercise is done from its symptom to the lines that cause it."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from transformer.mistakes import MISTAKES
+from transformer.web.api.mistakes import mistake
+
+from .catalogue import LOCALES, matching, percent, t
+from .conftest import Visit, script
+
+TRAINED = 150_000  # ms
+COUNTS = {"words_after_end", "steps", "rows", "columns", "heads", "saved_norm_values", "saved_output_values", "texts"}
+DIGITS = {"loss": 3, "entropy": 2, "row_sum_error": 2}
+DECODING = [each.name for each in MISTAKES.values() if each.kind == "decoding"]
+EXERCISE = ".exercise "
+
+
+def written(name: str, value: float) -> str:
+    """As the page writes it, which rounds a half up."""
+    if name in COUNTS:
+        return f"{value:,.0f}"
+    return f"{value:.{DIGITS[name]}f}" if name in DIGITS else percent(min(1, value * (1 + 1e-9)))
+
+
+def symptom(name: str, found: dict[str, Any]) -> str:
+    """In words."""
+    wrong, right = found["wrong"], found["right"]
+    one, *two = wrong["text"].split(" | ")
+    values = {
+        **{number: written(number, value) for number, value in wrong["numbers"].items()},
+        **{f"right_{number}": written(number, value) for number, value in right["numbers"].items()},
+        "sentence": found["sentence"], "wanted": found["wanted"], "text": wrong["text"], "right_text": right["text"],
+        "one": one, "two": two[0] if two else one, "head": found["head"] + 1,
+        "layer": wrong["attention"]["layer"] + 1 if wrong["attention"] else 1,
+    }  # fmt: skip
+    return t(f"bugs.{name}.symptom", **values)
+
+
+def measured(name: str, checkpoint: str = "toy", sentence: str = "Ich möchte ein Bier") -> dict[str, Any]:
+    return mistake({"checkpoint": checkpoint, "sentence": sentence, "name": name})
+
+
+def choose(page: Page, name: str) -> None:
+    exercises = page.locator(".exercises")
+    if exercises.get_attribute("open") is None:
+        exercises.locator("summary").click()
+    exercises.locator(f"button[value={name}]").click()
+    expect(page.locator(EXERCISE + "h2")).to_contain_text(t(f"bugs.{name}.title"))
+
+
+def see(page: Page, name: str) -> dict[str, Any]:
+    """What its symptom shows: measured here, or what the server's trainings came to."""
+    if name in DECODING:
+        found = measured(name)
+    else:
+        page.locator(EXERCISE).get_by_role("button", name=t("bugs.live.start")).click()
+        expect(page.locator(EXERCISE + ".say")).to_be_visible(timeout=TRAINED)
+        trainings = f"import({script('net/mistake-training.js')})"
+        found = page.evaluate(f"name => {trainings}.then((module) => module.mistakeTraining(name).symptom)", name)
+    expect(page.locator(EXERCISE + ".say")).to_have_text(symptom(name, found))
+    return found
+
+
+def expect_map(picture: Locator, side: dict[str, Any], head: int) -> None:
+    """The cells of a heatmap, row by row; None where one is masked."""
+    seen = side["attention"]
+    picture.locator("rect[data-query]").first.wait_for()
+    cells = picture.locator("rect[data-query]").evaluate_all(
+        "cells => cells.map((each) => each.dataset.weight ?? null)"
+    )
+    size = len(seen["queries"]) * len(seen["keys"])
+    weights = seen["weights"][head * size : (head + 1) * size]
+    allowed = [each for row in seen["allowed"] for each in row]
+    assert [cell is not None for cell in cells] == allowed
+    expected = [weight for weight, open_ in zip(weights, allowed, strict=True) if open_]
+    assert [float(cell) for cell in cells if cell is not None] == pytest.approx(expected, abs=1e-4)
+
+
+def losses(page: Page) -> dict[str, float]:
+    ends = page.locator(EXERCISE + ".plot .end:not([visibility=hidden])").all_text_contents()
+    return {end.rsplit(" ", 1)[0]: float(end.rsplit(" ", 1)[1]) for end in ends}
+
+
+@pytest.fixture
+def exercises(shared: Visit) -> Iterator[Page]:
+    if shared.page.url == "about:blank":
+        shared.open("?tab=break&part=bugs")
+    yield shared.page
+    assert shared.page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_an_exercise_from_its_symptom_to_its_lines(exercises: Page, name: str) -> None:
+    page, trained = exercises, name not in DECODING
+    choose(page, name)
+    exercise = page.locator(EXERCISE)
+    choices = exercise.locator(".choice")
+    expect(choices).to_have_count(4)
+    assert len(set(choices.all_inner_texts())) == 4
+    if trained:
+        page.keyboard.press("1")  # there is nothing to guess from yet
+        expect(choices.first).to_be_disabled()
+        expect(exercise.locator(".plot")).to_be_hidden()
+    found = see(page, name)
+    curves = losses(page)
+    assert set(curves) <= {t("bugs.this"), t("bugs.other")}  # not which of them is right
+    assert (t("bugs.this") in curves) is trained
+    picture = exercise.locator(".symptom svg.heatmap")
+    if found["wrong"]["attention"]:
+        expect_map(picture, found["wrong"], found["head"])
+        expect(picture).to_have_attribute("aria-label", matching("bugs.map"))
+    else:
+        expect(picture).to_have_count(0)
+    elsewhere = (
+        [t("bugs.elsewhere", model=found["model"], sentence=found["sentence"])] if found.get("elsewhere") else []
+    )
+    expect(exercise.locator(".symptom > .hint")).to_have_text(elsewhere)
+
+    # Nothing is given away before.
+    expect(exercise.locator(".revealed")).to_be_hidden()
+    assert t("bugs.right") not in exercise.inner_text()
+    expect(exercise.locator("pre:visible")).to_have_count(0)
+
+    right = choices.evaluate_all("buttons => buttons.map((button) => button.value)").index(name)
+    page.keyboard.press(str(right + 1))
+    cause = t("bugs.verdict", cause=t(f"bugs.{name}.cause"))
+    expect(exercise.locator(".reveal")).to_have_text(f"{t('lesson.right')} {cause}")
+    expect(exercise.locator(".choice.right")).to_have_count(1)
+    if len(curves) == 2:  # else it is one model, with a mistake in how it is measured
+        curves = {t("bugs.wrong"): curves[t("bugs.this")], t("bugs.right"): curves[t("bugs.other")]}
+    assert losses(page) == curves
+    code = [text.rstrip("\n") for text in exercise.locator(".code pre").all_text_contents()]
+    assert code == [MISTAKES[name].wrong, MISTAKES[name].right]
+    assert exercise.locator(".code mark").count() > 0
+    for which in ("wrong", "right"):
+        side, shown = found[which], exercise.locator(f".sides .{which}")
+        texts = " · ".join(text or t("bugs.silent") for text in side["text"].split(" | "))
+        expect(shown.locator(".said")).to_have_text(t("bugs.says", text=texts))
+        if side["attention"]:
+            expect_map(shown.locator("svg.heatmap"), side, found["head"])
+        cells = exercise.locator(f"td[data-side={which}]")
+        expect(cells).to_have_text([written(number, value) for number, value in side["numbers"].items()])
+        values = cells.evaluate_all("cells => cells.map((each) => Number(each.dataset.value))")
+        assert values == pytest.approx(list(side["numbers"].values()), abs=1e-4)
+    one, two = (exercise.locator(f".sides .{side}").bounding_box() for side in ("wrong", "right"))
+    assert one
+    assert two
+    assert math.isclose(one["y"], two["y"])
+    assert one["x"] + one["width"] <= two["x"]  # side by side
+    about = [t(f"bugs.{name}.{part}") for part in ("training", "decoding", "why")]
+    expect(exercise.locator(".about-it p")).to_have_text(about)
+    expect(page.locator(f".exercises button[value={name}] .done")).to_be_visible()
+
+
+def test_guesses_and_trainings_outlast_another_language_and_a_reload(exercises: Page) -> None:
+    """After every exercise was trained and guessed."""
+    page = exercises
+    choose(page, "rank_collapse")
+    page.locator("#language").select_option("zh-Hant")
+    chinese = LOCALES["zh-Hant"]
+    expect(page.locator(EXERCISE + ".reveal")).to_contain_text(chinese["bugs.rank_collapse.cause"])
+    expect(page.locator(EXERCISE + ".measured")).to_be_visible()
+    expect(page.locator(EXERCISE + ".plot .end").first).to_contain_text(chinese["bugs.wrong"])
+    page.locator("#language").select_option("en")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    page.wait_for_url("**exercise=rank_collapse**")
+    page.reload()
+    expect(page.locator(EXERCISE + "h2")).to_contain_text(t("bugs.rank_collapse.title"))
+    expect(page.locator(".exercises .done:visible")).to_have_count(len(MISTAKES))
+    page.get_by_role("button", name=t("bugs.show")).click()  # without a training
+    expect(page.locator(EXERCISE + ".code")).to_have_count(2)
+    expect(page.locator(EXERCISE + ".measured")).to_have_count(0)
+
+
+def test_a_wrong_guess_is_told_and_keys_walk_on(exercises: Page) -> None:
+    page = exercises
+    page.reload()
+    choose(page, "never_stops")
+    expect(page.locator(EXERCISE + "h2")).to_be_focused()
+    page.locator(EXERCISE + ".choice[value=causal_mask]").click()
+    cause = t("bugs.verdict", cause=t("bugs.never_stops.cause"))
+    expect(page.locator(EXERCISE + ".reveal")).to_have_text(f"{t('lesson.wrong')} {cause}")
+    expect(page.locator(EXERCISE + ".choice.wrong")).to_have_attribute("value", "causal_mask")
+    expect(page.locator(EXERCISE + ".choice.right")).to_have_attribute("value", "never_stops")
+    page.keyboard.press("n")
+    expect(page.locator(EXERCISE + "h2")).to_contain_text(t("bugs.unscaled.title"))
+    expect(page.locator(EXERCISE + ".revealed")).to_be_hidden()
+    see(page, "unscaled")
+    page.keyboard.press("r")
+    expect(page.locator(EXERCISE + ".reveal")).to_have_text(t("bugs.verdict", cause=t("bugs.unscaled.cause")))
+    page.keyboard.press("b")
+    expect(page.locator(EXERCISE + ".revealed")).to_be_visible()  # it was guessed before
+
+
+def test_another_run_shows_its_own_numbers_and_asks_no_guess_again(exercises: Page, shared: Visit) -> None:
+    page, sentence = exercises, "Die Lehrer machen die Fenster auf"
+    choose(page, "cross_padding")
+    page.keyboard.press("r")
+    shared.choose_model("classroom")
+    shared.ask(sentence)
+    found = measured("cross_padding", "classroom", sentence)
+    expect(page.locator(EXERCISE + ".say")).to_have_text(symptom("cross_padding", found))
+    expect(page.locator(EXERCISE + ".revealed")).to_be_visible()
+    share = percent(found["wrong"]["numbers"]["weight_on_padding"])
+    expect(page.locator("td[data-side=wrong][data-number=weight_on_padding]")).to_have_text(share)
+    choose(page, "no_eval")  # which the toy shows on this model
+    expect(page.locator(EXERCISE + ".say")).to_be_visible()
+    expect(page.locator(EXERCISE + ".symptom > .hint")).to_have_count(0)
+
+
+def test_a_closed_part_asks_nothing(exercises: Page, shared: Visit) -> None:
+    page = exercises
+    choose(page, "never_stops")
+    page.locator("#breakit button[value=whatif]").click()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or ""))
+    shared.ask("Heute sieht der Lehrer den Hund")
+    shared.settle()
+    assert not [text for text in asked if "never_stops" in text]
+    page.locator("#breakit button[value=bugs]").click()
+    shared.settle()
+    assert len([text for text in asked if "never_stops" in text]) == 1
+
+
+def test_on_a_phone_nothing_scrolls_sideways(exercises: Page) -> None:
+    page = exercises
+    page.set_viewport_size({"width": 390, "height": 844})
+    cut_off = (
+        "[...document.querySelectorAll('.bugs *')].filter((each) => !each.closest('pre, svg, .visually-hidden')"
+        " && each.getBoundingClientRect().right > innerWidth + 0.5).map((each) => each.className)"
+    )
+    for name in DECODING:
+        choose(page, name)
+        expect(page.locator(".exercises ol")).to_be_hidden()
+        expect(page.locator(EXERCISE + ".say")).to_be_visible()
+        page.keyboard.press("r")
+        page.locator(EXERCISE + ".measured").wait_for()
+        assert page.evaluate(cut_off) == []
+        assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0
