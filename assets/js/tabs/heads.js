@@ -64,6 +64,7 @@ export function mount({ element, server, signal }) {
   parts.section.append(h("div", { class: "columns even" }, alignment, every));
   element.replaceChildren(parts.section);
   const update = () => {
+    if (known.run !== state.run) Object.assign(known, { run: null, answer: null }); // another model has other heads
     if (isOpen(element)) fetchAnswer(parts, server);
     if (parts.isNew(state.run, state.kind)) keepFocus(parts.section, () => draw(parts));
     else mark(parts);
