@@ -96,9 +96,7 @@ def test_a_beam_of_one_is_greedy(checkpoint: str, sentence: str) -> None:
 
 @pytest.mark.parametrize(("checkpoint", "sentence"), ASKED)
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize(
-    ("temperature", "top_k", "top_p"), [(1, 0, 1), (1.7, 4, 1.0), (3.0, 0, 0.6), (0, 0, 1.0)]
-)
+@pytest.mark.parametrize(("temperature", "top_k", "top_p"), [(1, 0, 1), (1.7, 4, 1.0), (3.0, 0, 0.6), (0, 0, 1.0)])
 def test_what_is_drawn_is_the_translators(
     checkpoint: str, sentence: str, seed: int, temperature: float, top_k: int, top_p: float
 ) -> None:

@@ -178,13 +178,6 @@ def test_a_mistake_of_training_is_shown_in_the_workshop(monkeypatch: pytest.Monk
     assert one[1] != two[1]  # no call waits for another because it takes it for its own
 
 
-def test_one_model_that_is_tested_twice_was_trained_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = Busy(progress("wrong", (1, 3.0)), json.dumps(SYMPTOM) + "\n")
-    monkeypatch.setattr(mistakes, "training_queue", lambda: shop)
-    answer = called(mistakes.spot_the_bug("teacher_forced_test"))
-    assert answer["wrong"]["losses"] == answer["right"]["losses"] == [3.0]
-
-
 DIED = {"event": "error", "message": Message("train.died").for_page()}
 
 

@@ -21,7 +21,6 @@ from transformer.network.cost import count_parameters
 from transformer.storage.portable import load_portable
 from transformer.web.api import decoding, downloads, events, mistakes, models, positions, sublayers, what_if
 from transformer.web.api.checks import checks
-from transformer.web.api.heads import heads
 from transformer.web.api.models import ModelExpiredError
 from transformer.web.api.runs import translate
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
@@ -139,12 +138,6 @@ def test_every_view_answers_for_an_own_model(
     assert "error" not in asked(handler, shelved(store, files[name]))
 
 
-def test_its_heads_are_silenced_one_by_one(key: str) -> None:
-    answer = asked(heads, key)
-    assert answer["held_out"] is None
-    assert [(each["layer"], each["head"]) for each in answer["silenced"]] == [(0, 0), (0, 1)]
-
-
 def test_its_numbers_are_its_own(key: str) -> None:
     assert asked(sublayers.shapes, key)["facts"] == {"d_model": 16, "n_heads": 2, "d_ff": 32, "layers": 1}
     assert asked(positions.input_sum, key)["d_model"] == 16
@@ -153,12 +146,6 @@ def test_its_numbers_are_its_own(key: str) -> None:
     forced = asked(decoding.forced, key, slip={"step": 1, "word": "!"})
     assert forced["reference"] is True
     assert [row["wanted"] for row in forced["teacher"]] == ["how", "are", "you", "?", "E"]
-
-
-def test_it_comes_from_nobodys_command_but_has_a_seed(key: str) -> None:
-    answer = asked(downloads.provenance, key)
-    assert (answer["checkpoint"], answer["command"], str(answer["seed"])) == ("Mein Modell", None, "7")
-    assert answer["weights"] == models.about(key)["weights"]
 
 
 def test_what_the_page_is_told_of_it(key: str) -> None:
@@ -170,21 +157,10 @@ def test_what_the_page_is_told_of_it(key: str) -> None:
     assert about["words"]["all"][0] == ["wie geht es dir", "how are you ?"]
 
 
-def test_shipped_models_are_told_as_before() -> None:
-    about = models.about("toy")
-    assert about.keys() == {"checkpoint", "sentences", "examples", "words", "surprise"}
-    assert models.title("toy") == "toy"
-    assert models.translator("toy") is models.translator("toy")
-
-
 def test_a_click_on_another_model_shows_its_first_example(key: str) -> None:
     sentence, answer = events.choose({"checkpoint": key, "sentence": "Ich möchte ein Bier"})
     assert sentence == answer["run"]["sentence"] == "wie geht es dir"
     assert refused(events.surprise({"checkpoint": key})[1], "error.no_held_out")
-
-
-def test_programs_may_ask_it_too(key: str) -> None:
-    assert translate(SENTENCE, key)["text"] == "how are you ?"
 
 
 # What is kept
@@ -296,13 +272,6 @@ def test_what_was_asked_before_is_gone_too(key: str, store: ModelStore, handler:
     assert error_of(key, SENTENCE) == "error.model_gone"
 
 
-def test_a_program_is_not_answered_from_memory_either(key: str, store: ModelStore) -> None:
-    translate(SENTENCE, key)
-    store.delete(key)
-    with pytest.raises(gr.Error, match="no longer there"):
-        translate(SENTENCE, key)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -336,12 +305,6 @@ def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore, file
     assert theirs not in said
     assert "them" not in said
     assert str(store.folder) not in said
-
-
-def test_two_models_of_one_visit_are_two(store: ModelStore, files: dict[str, Path]) -> None:
-    one, two = shelved(store, files["plain"], "me"), shelved(store, files["another kind"], "me too")
-    assert one != two
-    assert shown(one)["attention"] != shown(two)["attention"]
 
 
 # Files that lie

@@ -10,7 +10,6 @@ import pytest
 
 from transformer.analysis.sublayer import PARTS, inspect_sublayer, parameter_row, residual_stream
 from transformer.inference.attention_maps import KINDS, Kind
-from transformer.storage.checkpoint import available_checkpoints
 from transformer.web.api.checks import checks
 from transformer.web.api.models import translator
 from transformer.web.api.runs import run
@@ -96,10 +95,3 @@ def test_shapes_are_here_and_in_the_papers_size(checkpoint: str) -> None:
     assert rows["logits"]["here"] == rows["logits"]["paper"] == [1, target, len(baseline.steps[0].candidates)]
     facts = {"d_model": 64, "n_heads": heads, "d_ff": 256, "layers": len(baseline.attention.encoder)}
     assert sent["facts"] == facts
-
-
-def test_shipped_models_have_stacks_of_equal_depth() -> None:
-    """`facts` of the shapes names one depth."""
-    for name in available_checkpoints():
-        config = translator(name).checkpoint.model.config
-        assert config.num_encoder_layers == config.num_decoder_layers

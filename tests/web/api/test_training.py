@@ -14,7 +14,6 @@ from transformer.data import CORPORA
 from transformer.data.uploaded_pairs import MAX_BYTES, MAX_PAIRS
 from transformer.live.limits import Limits
 from transformer.web.api import training as train
-from transformer.web.api.training import SHOWN_WORDS
 
 from ...live.test_plan import question, questions
 from ...models import json_values
@@ -132,23 +131,6 @@ def test_a_file_that_is_not_base64_is_no_question(text: str) -> None:
     assert as_sent(train.pairs({"file": text, "header": None}))["error"]["key"] == "error.request"
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        *(None, [], "", 5, {}, {"rows": None}, {"rows": "ab"}, {"rows": {}}, {"file": b"YQ==", "header": None}),
-        *(
-            {"file": 5, "header": None},
-            {"file": "YQ=="},
-            {"file": "YQ==", "header": 1},
-            {"file": "YQ==", "header": "no"},
-        ),
-    ],
-)
-def test_another_question_about_pairs_is_none(asked: Any) -> None:
-    assert as_sent(train.pairs(asked)).keys() == {"error"}
-    assert train.pairs(asked)["error"]["key"] == "error.request"
-
-
 def test_more_rows_than_are_taken_are_said_to_be_left_out() -> None:
     sent = as_sent(train.pairs({"rows": [["a", "b"]] * (MAX_PAIRS + 5)}))
     assert len(sent["pairs"]) == MAX_PAIRS
@@ -186,12 +168,6 @@ def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
     assert pair["target"] == ["i", "want", "a", "beer", ".", "E"]
     for side, ids in (("source", "source_ids"), ("target", "decoder_input_ids"), ("target", "target_ids")):
         assert [words[side][i] for i in pair[ids]] == pair[ids.removesuffix("_ids")]
-
-
-def test_of_many_words_the_first_are_shown() -> None:
-    words = as_sent(train.plan(question("classroom")))["vocabularies"]
-    assert len(words["source"]) == len(words["target"]) == SHOWN_WORDS
-    assert words["source_size"] > SHOWN_WORDS
 
 
 def test_held_out_pairs_are_counted() -> None:
