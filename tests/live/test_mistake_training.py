@@ -1,4 +1,4 @@
-"""A mistake of training as a stream: every step once, then the symptom; it ends when nobody wants it any more."""
+"""A training mistake as a stream: every step once, then the symptom; it can be stopped at any step."""
 
 import itertools
 import json
@@ -27,40 +27,40 @@ def events_of(name: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", ["rank_collapse", "output_in_forward"])
-def test_every_step_is_told_once_and_then_the_symptom(name: str) -> None:
-    *told, symptom = events_of(name)
-    assert {each["event"] for each in told} == {"progress"}
+def test_every_step_is_reported_once_and_then_the_symptom(name: str) -> None:
+    *progress, symptom = events_of(name)
+    assert {each["event"] for each in progress} == {"progress"}
     points: dict[str, list[Any]] = {"wrong": [], "right": []}
-    for each in told:
+    for each in progress:
         assert each.keys() == {"event", "side", "steps", "points"}
         assert each["steps"] == 60
         points[each["side"]] += each["points"]
     for side in ("wrong", "right"):
         assert [step for step, _ in points[side]] == list(range(1, 61))
         assert points[side][-1][1] == symptom[side]["numbers"]["loss"]
-    sides = [each["side"] for each in told]
-    assert sides == sorted(sides, reverse=True)  # the wrong one first
+    sides = [each["side"] for each in progress]
+    assert sides == sorted(sides, reverse=True)  # the wrong side comes first
     assert symptom.keys() == {"event", "sentence", "wanted", "head", "right", "wrong"}
     assert symptom["right"].keys() == {"numbers", "text", "attention"}
 
 
-def test_progress_comes_while_it_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_sent_during_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrained, "SEND_SECONDS", 0.0)
     first = list(itertools.islice(retrain(mistake()), 5))
     assert [each["points"][0][0] for each in first] == [1, 2, 3, 4, 5]
 
 
-def test_it_ends_after_the_step_that_it_is_in() -> None:
-    asked = itertools.count()
-    events = list(retrain(mistake(), lambda: next(asked) >= 3))
+def test_a_stop_ends_it_after_the_current_step() -> None:
+    calls = itertools.count()
+    events = list(retrain(mistake(), lambda: next(calls) >= 3))
     assert [each["event"] for each in events] in ([], ["progress"])
 
 
-def test_it_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[int] = []
-    monkeypatch.setattr(torch, "set_num_threads", taken.append)
+def test_it_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
     next(retrain(mistake()))
-    assert taken == [1]
+    assert threads == [1]
 
 
 def test_a_map_is_sent_row_by_row(toy: Translator) -> None:

@@ -276,7 +276,8 @@ def test_the_message_gives_a_numbers_range_and_both_ends_are_valid(field: str) -
 
 @pytest.mark.parametrize("part", ["model", "training"])
 def test_every_setting_of_a_missing_part_is_named(part: str) -> None:
-    for value in (None, [], "x", 5, {}):
+    missing: list[Any] = [None, [], "x", 5, {}]
+    for value in missing:
         assert set(fields(plan(question() | {part: value}, LIMITS))) == DEFAULTS["toy"][part].keys()
 
 
@@ -312,8 +313,8 @@ def test_a_request_above_a_limit_is_refused_with_the_variable_that_raises_it(
     limit: str, field: str, corpus: str
 ) -> None:
     asked = question(corpus, steps=5000)
-    found = plan(asked, LIMITS)
-    value = {
+    found: Any = plan(asked, LIMITS)
+    value: int = {
         "parameters": found.parameters,
         "seconds": math.ceil(found.seconds),
         "memory": math.ceil(found.bytes / 2**20),
@@ -367,7 +368,8 @@ def test_a_network_whose_maps_are_too_many_to_show_is_refused() -> None:
 
 
 def test_bad_pairs_are_a_problem_of_pairs() -> None:
-    for pairs in (None, [], {}, "", 5, [[]], [["", ""]], [None], [["a"]], [["a", "b", "c"]], [["a", 5]]):
+    unusable: list[Any] = [None, [], {}, "", 5, [[]], [["", ""]], [None], [["a"]], [["a", "b", "c"]], [["a", 5]]]
+    for pairs in unusable:
         found = plan(question("own") | {"pairs": pairs}, LIMITS)
         assert fields(found) == ["pairs"]
         assert (found.corpus, found.parameters, found.parts, found.watch) == (None, None, None, "")

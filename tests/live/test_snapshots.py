@@ -1,11 +1,11 @@
-"""Frames of a model that learns are of its weights at that step, and taking them leaves no trace."""
+"""Snapshots of a training show the weights of their step, and taking them changes nothing."""
 
 from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer import Translator
@@ -31,7 +31,7 @@ def recorder(checkpoint: Checkpoint, steps: int = 100, right: str | None = RIGHT
 
 
 def changed(checkpoint: Checkpoint, seed: int) -> None:
-    """As if a step had been taken."""
+    """Change the weights as a step of training would."""
     torch.manual_seed(seed)
     with torch.no_grad():
         for values in checkpoint.model.parameters():
@@ -46,7 +46,7 @@ def same(one: Translation | None, two: Translation | None) -> bool:
     return (one.output, one.steps) == (two.output, two.steps) and alike
 
 
-def by_hand(checkpoint: Checkpoint) -> tuple[Translation, Translation]:
+def expected(checkpoint: Checkpoint) -> tuple[Translation, Translation]:
     model = checkpoint.model
     mode = model.training
     translator = Translator(Checkpoint(**(vars(checkpoint) | {"model": model.eval()})), "")
@@ -55,11 +55,11 @@ def by_hand(checkpoint: Checkpoint) -> tuple[Translation, Translation]:
     return found
 
 
-def test_a_frame_has_what_a_translator_makes_of_the_weights_of_now(checkpoint: Checkpoint) -> None:
+def test_a_snapshot_is_a_translation_with_the_current_weights(checkpoint: Checkpoint) -> None:
     taken = recorder(checkpoint)
     for step in range(3):
         frame = taken.take(step)
-        free, forced = by_hand(checkpoint)
+        free, forced = expected(checkpoint)
         assert frame.step == step
         assert same(frame.free, free)
         assert same(frame.forced, forced)
@@ -67,8 +67,8 @@ def test_a_frame_has_what_a_translator_makes_of_the_weights_of_now(checkpoint: C
         changed(checkpoint, step)
 
 
-def test_the_first_frame_is_of_the_untrained_model(checkpoint: Checkpoint) -> None:
-    free, forced = by_hand(checkpoint)
+def test_the_first_snapshot_is_of_the_untrained_model(checkpoint: Checkpoint) -> None:
+    free, forced = expected(checkpoint)
     taken = recorder(checkpoint)
     changed(checkpoint, 1)
     assert taken.first.step == 0
@@ -76,18 +76,15 @@ def test_the_first_frame_is_of_the_untrained_model(checkpoint: Checkpoint) -> No
     assert same(taken.first.forced, forced)
 
 
-def test_forced_rows_are_the_references_words(checkpoint: Checkpoint) -> None:
+def test_the_forced_run_reads_the_reference_if_there_is_one(checkpoint: Checkpoint) -> None:
     forced = recorder(checkpoint).first.forced
     assert forced.decoder_input == ("S", "wort3", "wort4")
     assert forced.output == ("wort3", "wort4", "E")
-
-
-def test_without_a_reference_nothing_is_forced(checkpoint: Checkpoint) -> None:
     assert recorder(checkpoint, right=None).take(3).forced is None
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_looking_changes_no_weight_no_mode_and_no_random_number(checkpoint: Checkpoint, training: bool) -> None:
+def test_snapshots_change_no_weight_no_mode_and_no_random_state(checkpoint: Checkpoint, training: bool) -> None:
     model = checkpoint.model.train(training)
     before, state = {name: value.clone() for name, value in model.state_dict().items()}, torch.get_rng_state()
     taken = recorder(checkpoint)
@@ -100,24 +97,26 @@ def test_looking_changes_no_weight_no_mode_and_no_random_number(checkpoint: Chec
     assert all(values.requires_grad for values in model.parameters())
 
 
-def test_what_is_developed_later_is_what_would_have_been_seen(checkpoint: Checkpoint) -> None:
-    taken, seen = recorder(checkpoint), {}
+def test_a_deferred_snapshot_equals_a_live_one(checkpoint: Checkpoint) -> None:
+    taken, live = recorder(checkpoint), {}
     for step in (2, 5, 9):
         changed(checkpoint, step)
-        seen[step] = taken.take(step)
+        live[step] = taken.take(step)
         taken.defer(step)
     changed(checkpoint, 10)
     frames: Iterator[Snapshot] = taken.deferred()
     for step in (2, 5, 9):
         frame = next(frames)
         assert frame.step == step
-        assert same(frame.free, seen[step].free)
-        assert same(frame.forced, seen[step].forced)
-        assert same(frame.free, by_hand(checkpoint)[0])  # the model is that of the frame
+        assert same(frame.free, live[step].free)
+        assert same(frame.forced, live[step].forced)
+        assert same(frame.free, expected(checkpoint)[0])  # the model holds the snapshot's weights
     assert next(frames, None) is None
 
 
-def test_copies_take_no_more_room_than_there_is(checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deferred_copies_stay_within_their_memory_limit(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     size = sum(values.nbytes for values in checkpoint.model.parameters())
     monkeypatch.setattr(film, "MAX_COPY_BYTES", 3 * size - 1)
     taken = recorder(checkpoint)
@@ -126,20 +125,21 @@ def test_copies_take_no_more_room_than_there_is(checkpoint: Checkpoint, monkeypa
     assert [frame.step for frame in taken.deferred()] == [0, 1]
 
 
-def test_a_copy_of_tied_weights_is_developed_too() -> None:
+def test_a_deferred_snapshot_of_tied_weights_keeps_them_tied() -> None:
     tied = small(tie_weights=True, tgt_vocab_size=11)
     taken = recorder(tied)
     changed(tied, 1)
     taken.defer(1)
     now = taken.take(1)
     changed(tied, 2)
-    (developed,) = taken.deferred()
-    assert same(developed.free, now.free)
+    (deferred,) = taken.deferred()
+    assert same(deferred.free, now.free)
     assert tied.model.src_embedding.weight is tied.model.output_projection.weight
 
 
 @given(st.integers(1, 200) | st.integers(1, 100_000))
-def test_frames_are_between_the_first_and_the_last_and_not_too_many(steps: int) -> None:
+@settings(max_examples=10)
+def test_due_steps_lie_between_first_and_last_and_are_limited(steps: int) -> None:
     taken = recorder(CHECKPOINT, steps)
     due = sorted(taken.due)
     assert all(0 < step < steps for step in due)
@@ -149,7 +149,7 @@ def test_frames_are_between_the_first_and_the_last_and_not_too_many(steps: int) 
 CHECKPOINT = small()
 
 
-def test_frames_stand_close_in_the_beginning_and_apart_later() -> None:
+def test_snapshots_are_dense_at_first_and_sparse_later() -> None:
     due = [0, *sorted(recorder(CHECKPOINT, 1000).due), 1000]
     gaps = [after - before for before, after in pairwise(due)]
     assert gaps[0] == 1
@@ -157,7 +157,7 @@ def test_frames_stand_close_in_the_beginning_and_apart_later() -> None:
     assert all(after >= before - 1 for before, after in pairwise(gaps))
 
 
-def test_large_maps_have_few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_maps_have_few_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     first = recorder(CHECKPOINT).first
     assert first.forced
     weights = sum(
@@ -169,6 +169,6 @@ def test_large_maps_have_few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("watch", ["", "wasser", "wort1 " * 6])
-def test_a_sentence_that_the_model_cannot_take_is_refused(watch: str) -> None:
+def test_an_unusable_sentence_is_refused(watch: str) -> None:
     with pytest.raises(SentenceError):
         SnapshotRecorder(CHECKPOINT, watch, None, 10)

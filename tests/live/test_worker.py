@@ -1,4 +1,4 @@
-"""The process of one training: it does its job and goes, stops when it is told to, and never outlives who reads it."""
+"""The worker process runs one training, stops on any line of input, and ends with its reader."""
 
 import io
 import json
@@ -23,11 +23,11 @@ from .test_stream import job, of, one, same_weights, trained_alone
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
-GENEROUS = 120  # seconds, after which it hangs
+GENEROUS = 120  # seconds; a longer wait is a hang
 Process = subprocess.Popen[str]
 
 
-def asked(job: Job, file: Path) -> str:
+def request(job: Job, file: Path) -> str:
     return json.dumps({"job": job.to_json(), "file": str(file)}) + "\n"
 
 
@@ -36,8 +36,8 @@ def events_of(lines: Iterator[str]) -> list[Event]:
 
 
 @pytest.fixture(autouse=True)
-def _on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the training alone is, too."""
+def _on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference training runs on the CPU, too."""
     monkeypatch.setenv(ENVIRONMENT, "cpu")
 
 
@@ -54,39 +54,39 @@ def process() -> Iterator[Process]:
 
 def begin(process: Process, job: Job, file: Path) -> None:
     assert json.loads(process.stdout.readline()) == {"event": "ready"}
-    process.stdin.write(asked(job, file))
+    process.stdin.write(request(job, file))
     process.stdin.flush()
 
 
 def rest(process: Process) -> list[Event]:
-    """All events up to its end, which is a good one."""
+    """All events up to a clean exit."""
     assert process.stdout
     events = events_of(process.stdout)
     assert (process.wait(GENEROUS), process.stderr.read()) == (0, "")
     return events
 
 
-def test_a_job_is_done_to_its_end_and_the_process_goes(process: Process, tmp_path: Path) -> None:
+def test_a_job_is_finished_and_the_process_exits(process: Process, tmp_path: Path) -> None:
     todo, file = job(held_out=0.4), tmp_path / "model.safetensors"
     begin(process, todo, file)
-    events = rest(process)  # with its standard input still open
+    events = rest(process)  # its standard input stays open
     assert [events[0]["event"], one("ended", events)["why"]] == ["started", "steps"]
     assert max(event["step"] for event in of("snapshot", events)) == 8
     assert one("trained", events)["file"] == str(file)
     assert same_weights(load_portable(file).checkpoint.model, trained_alone(todo).model)
 
 
-def test_it_shows_a_mistake_and_goes(process: Process) -> None:
+def test_a_mistake_is_trained_and_the_process_exits(process: Process) -> None:
     assert json.loads(process.stdout.readline()) == {"event": "ready"}
     process.stdin.write(json.dumps({"mistake": "rank_collapse"}) + "\n")
     process.stdin.flush()
-    *told, symptom = rest(process)
-    assert {event["event"] for event in told} == {"progress"}
+    *progress, symptom = rest(process)
+    assert {event["event"] for event in progress} == {"progress"}
     assert symptom["event"] == "symptom"
     assert symptom["wrong"]["numbers"]["largest_weight"] < 0.26 < 0.5 < symptom["right"]["numbers"]["largest_weight"]
 
 
-def test_it_goes_when_the_server_dies(process: Process, tmp_path: Path) -> None:
+def test_it_exits_when_the_server_dies(process: Process, tmp_path: Path) -> None:
     todo = job()
     endless = replace(todo, training=todo.training | {"steps": 10**7}, seconds=10**7)
     begin(process, endless, tmp_path / "model.safetensors")
@@ -99,14 +99,14 @@ def test_it_goes_when_the_server_dies(process: Process, tmp_path: Path) -> None:
 
 @pytest.fixture
 def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What `main` would make its process; it is called in this one here."""
-    asked: list[int] = []
-    monkeypatch.setattr(os, "nice", asked.append)
-    return asked
+    """Records the niceness that `main` sets: here it runs in the test's own process."""
+    calls: list[int] = []
+    monkeypatch.setattr(os, "nice", calls.append)
+    return calls
 
 
 @pytest.mark.parametrize("line", ["stop\n", "\n", ""])
-def test_any_line_stops_it_and_so_does_the_end_of_its_input(
+def test_any_line_or_the_end_of_input_stops_it(
     line: str,
     niceness: list[int],
     tmp_path: Path,
@@ -114,7 +114,7 @@ def test_any_line_stops_it_and_so_does_the_end_of_its_input(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     todo, file = job(steps=10_000), tmp_path / "model.safetensors"
-    monkeypatch.setattr(sys, "stdin", io.StringIO(asked(todo, file) + line))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(request(todo, file) + line))
     worker.main()
     ready, *events = events_of(iter(capsys.readouterr().out.splitlines()))
     assert ready == {"event": "ready"}
@@ -123,7 +123,7 @@ def test_any_line_stops_it_and_so_does_the_end_of_its_input(
     assert niceness == [worker.NICE] != [0]
 
 
-def test_without_a_job_it_goes(
+def test_without_a_job_it_exits(
     niceness: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
