@@ -1,4 +1,4 @@
-"""A map knows its axes, refuses others, and measures itself."""
+"""An attention map checks its axes and computes its entropy, its distance and its deviation from uniform."""
 
 import math
 from dataclasses import FrozenInstanceError
@@ -37,7 +37,7 @@ def test_arrays_that_disagree_with_the_tokens_are_refused(fields: dict[str, Any]
     assert named in str(error.value)
 
 
-def test_nothing_in_it_can_be_changed() -> None:
+def test_a_map_is_immutable() -> None:
     m = a_map([[[0.5, 0.5]]])
     with pytest.raises(FrozenInstanceError):
         m.layer = 1  # type: ignore[misc]
@@ -47,7 +47,7 @@ def test_nothing_in_it_can_be_changed() -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_an_equal_look_at_n_keys_has_entropy_ln_n_and_is_uniform(heads: int, n: int) -> None:
+def test_uniform_weights_over_n_keys_have_entropy_ln_n(heads: int, n: int) -> None:
     allowed = np.arange(4) < n
     m = a_map(np.broadcast_to(allowed / n, (heads, 2, 4)), np.broadcast_to(allowed, (2, 4)))
     assert m.n_heads == heads
@@ -55,23 +55,23 @@ def test_an_equal_look_at_n_keys_has_entropy_ln_n_and_is_uniform(heads: int, n: 
     assert m.from_uniform() == pytest.approx(np.zeros(heads), abs=1e-6)
 
 
-def test_a_look_at_one_key_has_no_entropy_and_is_far_from_uniform() -> None:
+def test_a_one_hot_row_has_entropy_0_and_is_far_from_uniform() -> None:
     m = a_map([[[1, 0, 0, 0], [0, 1, 0, 0]], [[0.25] * 4, [0.25, 0.25, 0.5, 0]]])
     assert m.entropy()[0].tolist() == [0, 0]
     assert m.from_uniform().tolist() == [0.75, 0.25]
 
 
-def test_a_row_that_may_look_at_nothing_is_neither() -> None:
+def test_a_fully_masked_row_has_entropy_distance_and_deviation_0() -> None:
     m = a_map([[[0, 0]]], [[False, False]])
-    assert (m.entropy().tolist(), m.from_uniform().tolist()) == ([[0]], [0])
+    assert (m.entropy().tolist(), m.distance().tolist(), m.from_uniform().tolist()) == ([[0]], [[0]], [0])
 
 
-def test_a_look_at_one_key_is_as_far_away_as_that_key() -> None:
+def test_the_distance_of_a_one_hot_row_is_that_of_its_key() -> None:
     m = a_map([[[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], [[0, 0, 0, 1], [0, 1, 0, 0], [0.5, 0, 0, 0.5]]])
     assert m.distance().tolist() == [[0, 2, 0], [3, 0, 1.5]]
 
 
-def test_an_equal_look_is_as_far_away_as_the_mean_of_all() -> None:
+def test_the_distance_of_a_uniform_row_is_the_mean() -> None:
     assert a_map(np.full((1, 4, 4), 0.25)).distance()[0].tolist() == [1.5, 1, 1, 1.5]
 
 
@@ -80,17 +80,13 @@ def test_an_equal_look_is_as_far_away_as_the_mean_of_all() -> None:
         st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=2, max_size=2), min_size=1, max_size=3
     )
 )
-def test_distance_is_the_weighted_mean_of_how_far_away_each_key_is(looks: list[list[list[int]]]) -> None:
-    weights = [[[look / sum(row) for look in row] for row in head] for head in looks]
+def test_distance_is_the_weighted_mean_over_the_keys(counts: list[list[list[int]]]) -> None:
+    weights = [[[n / sum(row) for n in row] for row in head] for head in counts]
     distance = a_map(weights).distance()
-    assert distance.shape == (len(looks), 2)
+    assert distance.shape == (len(counts), 2)
     for h, head in enumerate(weights):
         for q, row in enumerate(head):
             assert distance[h, q] == pytest.approx(sum(w * abs(q - k) for k, w in enumerate(row)), abs=1e-6)
-
-
-def test_a_row_that_looks_at_nothing_is_no_distance_away() -> None:
-    assert a_map([[[0, 0]]], [[False, False]]).distance().tolist() == [[0]]
 
 
 def test_maps_are_found_by_kind() -> None:

@@ -1,4 +1,4 @@
-"""Where it runs is asked for, found, or the CPU; what runs there is the same everywhere."""
+"""The device is the requested one, the accelerator, or the CPU; every device gives the same results."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ CPU, CUDA, MPS = map(torch.device, ("cpu", "cuda", "mps"))
 
 
 @pytest.fixture(autouse=True)
-def _nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ENVIRONMENT, raising=False)
 
 
@@ -28,7 +28,7 @@ def found(monkeypatch: pytest.MonkeyPatch, device: torch.device | None) -> None:
 
 
 @pytest.mark.parametrize(("accelerator", "picked"), [(None, CPU), (CUDA, CUDA), (MPS, MPS)])
-def test_the_accelerator_is_picked_where_there_is_one(
+def test_an_available_accelerator_is_picked(
     monkeypatch: pytest.MonkeyPatch, accelerator: torch.device | None, picked: torch.device
 ) -> None:
     found(monkeypatch, accelerator)
@@ -38,14 +38,14 @@ def test_the_accelerator_is_picked_where_there_is_one(
     assert pick_device() == CPU
 
 
-def test_the_argument_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_argument_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "nonesuch")
     assert pick_device("cpu") == CPU
 
 
 @pytest.mark.parametrize("name", ["nonesuch", "cuda:99", "hpu", "meta", "cpu and more", ":0"])
 @pytest.mark.parametrize("by", ["argument", "environment"])
-def test_a_device_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, by: str, name: str) -> None:
+def test_an_unavailable_device_is_named(monkeypatch: pytest.MonkeyPatch, by: str, name: str) -> None:
     if by == "environment":
         monkeypatch.setenv(ENVIRONMENT, name)
     with pytest.raises(ValueError, match=name) as error:
@@ -64,7 +64,7 @@ def test_the_message_names_the_device_and_the_reason(monkeypatch: pytest.MonkeyP
 
 
 class Dtypes(TorchDispatchMode):
-    """Collects the type of every tensor that any operation makes."""
+    """Collects the dtype of every tensor that an operation creates."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Dtypes(TorchDispatchMode):
         return result
 
 
-def test_no_float64_is_needed_on_the_device(babbler: Translator, toy_data: Batch) -> None:
+def test_the_device_needs_no_float64(babbler: Translator, toy_data: Batch) -> None:
     model = network()
     with Dtypes() as dtypes:
         babbler.translate("wort1 wort2")
@@ -87,7 +87,7 @@ def test_no_float64_is_needed_on_the_device(babbler: Translator, toy_data: Batch
 
 @pytest.mark.skipif(ACCELERATOR is None, reason="this machine has no accelerator")
 @pytest.mark.parametrize("sentence", ["Ich möchte ein Bier", "Ich möchte ein Cola"])
-def test_an_accelerator_says_and_shows_what_the_cpu_does(toy: Translator, sentence: str) -> None:
+def test_an_accelerator_gives_the_results_of_the_cpu(toy: Translator, sentence: str) -> None:
     here, there = toy.translate(sentence), Translator.load("toy", device=str(ACCELERATOR)).translate(sentence)
     assert there.device.startswith(str(ACCELERATOR))
     assert there.output == here.output
