@@ -1,5 +1,6 @@
-"""Every change does what it says, leaves what it does not name, and combines; hostile ones are refused."""
+"""Each intervention changes exactly the intermediates that it names; they combine; hostile ones are refused."""
 
+import functools
 import itertools
 import json
 from dataclasses import replace
@@ -61,52 +62,52 @@ def changes(*those: Change) -> Interventions:
     return Interventions(those)
 
 
-def seen(*those: Change, src: Tensor = SRC, tgt: Tensor = TGT) -> dict[str, Tensor]:
-    """Every intermediate of one whole pass of a random network under changes, in the order they were made."""
+def intermediates(*those: Change, src: Tensor = SRC, tgt: Tensor = TGT) -> dict[str, Tensor]:
+    """Every intermediate of a full pass of a random network under changes, in the order of computation."""
     model, recorder = network(), Recorder()
     probe = changes(*those).probe(model.config, model.positions[:8])
     model(src, tgt, probe=(lambda name, value: recorder(name, probe(name, value))) if probe else recorder)
     return {name: value for name, (value,) in recorder.values.items()}
 
 
-# Each change, one by one
+# Each intervention
 
 
 @pytest.mark.parametrize("change", EVERY, ids=repr)
-def test_a_change_touches_what_it_names_and_nothing_before_it(change: Change) -> None:
-    plain, broken = seen(), seen(change)
+def test_the_first_changed_intermediate_is_one_that_the_change_names(change: Change) -> None:
+    plain, changed = intermediates(), intermediates(change)
     named = set(change.names(network().config))
     assert named <= set(plain)
-    differ = [name for name in plain if not torch.equal(plain[name], broken[name])]
-    assert set(differ[:1]) <= named  # the first intermediate that differs is one that was changed
+    differ = [name for name in plain if not torch.equal(plain[name], changed[name])]
+    assert set(differ[:1]) <= named
     assert "logits" in differ
 
 
-def test_a_silent_head_mixes_zero_and_the_others_of_its_layer_as_before() -> None:
+def test_an_ablated_head_outputs_0_and_leaves_the_other_heads() -> None:
     for kind, name in (("encoder", "encoder.1.self"), ("decoder", "decoder.1.self"), ("cross", "decoder.1.cross")):
-        plain, broken = seen(), seen(Silence(kind, 1, 2))  # type: ignore[arg-type]
+        plain, changed = intermediates(), intermediates(Silence(kind, 1, 2))  # type: ignore[arg-type]
         head_output = f"{name}_attention.head_output"
-        assert not broken[head_output][:, 2].any()
-        assert torch.equal(broken[head_output][:, [0, 1, 3]], plain[head_output][:, [0, 1, 3]])
-        assert torch.equal(broken[f"{name}_attention.weights"], plain[f"{name}_attention.weights"])
+        assert not changed[head_output][:, 2].any()
+        assert torch.equal(changed[head_output][:, [0, 1, 3]], plain[head_output][:, [0, 1, 3]])
+        assert torch.equal(changed[f"{name}_attention.weights"], plain[f"{name}_attention.weights"])
 
 
-def test_silence_is_what_cutting_the_heads_columns_of_w_o_is() -> None:
+def test_ablation_equals_zeroing_the_heads_columns_of_w_o() -> None:
     model = network()
     with torch.no_grad():
         model.decoder.layers[0].cross_attn.out_proj.weight[:, 12:16] = 0  # head 3 of width 4
-    agree(seen(Silence("cross", 0, 3))["logits"], model(SRC, TGT).logits)
+    agree(intermediates(Silence("cross", 0, 3))["logits"], model(SRC, TGT).logits)
 
 
-def test_an_isolated_head_is_all_others_silenced() -> None:
-    alone = seen(Isolate("decoder", 0, (1,)))
-    silenced = seen(*(Silence("decoder", 0, head) for head in (0, 2, 3)))
+def test_isolating_a_head_equals_ablating_the_others() -> None:
+    alone = intermediates(Isolate("decoder", 0, (1,)))
+    silenced = intermediates(*(Silence("decoder", 0, head) for head in (0, 2, 3)))
     assert torch.equal(alone["logits"], silenced["logits"])
     assert Isolate("decoder", 0, (3, 1, 3)) == Isolate("decoder", 0, (1, 3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_its_mask_a_kind_sees_everything_and_the_others_what_they_saw(babbler: Translator, kind: Any) -> None:
+def test_removing_a_mask_opens_every_cell_of_that_kind_only(babbler: Translator, kind: Any) -> None:
     plain = babbler.translate(SENTENCE)
     run = babbler.translate(SENTENCE, interventions=changes(RemoveMask(kind)))
     for each in KINDS:
@@ -117,13 +118,13 @@ def test_without_its_mask_a_kind_sees_everything_and_the_others_what_they_saw(ba
             assert (m.allowed == plain.attention.of(each)[0].allowed).all()
 
 
-def test_without_the_causal_mask_padding_stays_closed(babbler: Translator) -> None:
+def test_without_the_causal_mask_padding_stays_masked(babbler: Translator) -> None:
     tgt = torch.tensor([[1, 5, 0, 7]])
-    mask = seen(RemoveMask("decoder"), tgt=tgt)["decoder.0.self_attention.mask"]
+    mask = intermediates(RemoveMask("decoder"), tgt=tgt)["decoder.0.self_attention.mask"]
     assert mask[0, 0].tolist() == [[True, True, False, True]] * 4
 
 
-def test_with_an_open_future_each_step_is_a_pass_over_all_that_was_said(babbler: Translator) -> None:
+def test_without_the_causal_mask_each_step_is_a_full_pass(babbler: Translator) -> None:
     run = babbler.translate(SENTENCE, interventions=changes(RemoveMask("decoder")))
     model, ids = babbler.checkpoint.model, babbler.checkpoint.tgt_vocab.ids
     read = torch.tensor([[ids[token] for token in run.decoder_input]])
@@ -136,7 +137,7 @@ def test_with_an_open_future_each_step_is_a_pass_over_all_that_was_said(babbler:
         agree(torch.tensor(np.array(m.weights)), whole.decoder[layer][0].detach())
 
 
-def test_one_cell_of_a_mask_opens_or_closes_alone(babbler: Translator) -> None:
+def test_a_mask_edit_changes_one_cell(babbler: Translator) -> None:
     plain = babbler.translate(SENTENCE)
     for change in (
         EditMask("encoder", 0, 2, False),
@@ -144,6 +145,7 @@ def test_one_cell_of_a_mask_opens_or_closes_alone(babbler: Translator) -> None:
         EditMask("decoder", 1, 3, True),
         EditMask("decoder", 2, 0, False),
         EditMask("cross", 2, 4, True),
+        EditMask("cross", 99, 0, False),  # beyond the output
     ):
         run = babbler.translate(SENTENCE, interventions=changes(change))
         for kind in KINDS:
@@ -155,37 +157,34 @@ def test_one_cell_of_a_mask_opens_or_closes_alone(babbler: Translator) -> None:
                 assert (m.weights[:, ~m.allowed] == 0).all()
 
 
-def test_a_cell_that_no_run_comes_to_changes_nothing(babbler: Translator) -> None:
-    same(
-        babbler.translate(SENTENCE), babbler.translate(SENTENCE, interventions=changes(EditMask("cross", 99, 0, False)))
-    )
-
-
-def test_a_query_that_may_see_nothing_mixes_nothing() -> None:
-    closed = seen(*(EditMask("cross", 1, key, False) for key in range(6)))
+def test_a_fully_masked_query_gets_0() -> None:
+    closed = intermediates(*(EditMask("cross", 1, key, False) for key in range(6)))
     assert not closed["decoder.0.cross_attention.head_output"][0, :, 1].any()
     assert closed["logits"].isfinite().all()
 
 
-def test_removed_positions_are_those_of_a_network_without() -> None:
+def test_removed_positions_equal_a_network_without_them() -> None:
     model = network(positional_encoding=False)
-    both = seen(Positions("encoder", "removed"), Positions("decoder", "removed"))
+    both = intermediates(Positions("encoder", "removed"), Positions("decoder", "removed"))
     assert torch.equal(both["logits"], model(SRC, TGT).logits)
-    one = seen(Positions("encoder", "removed"))
+    one = intermediates(Positions("encoder", "removed"))
     assert not one["encoder.positions"].any()
-    assert torch.equal(one["decoder.positions"], seen()["decoder.positions"])
+    assert torch.equal(one["decoder.positions"], intermediates()["decoder.positions"])
 
 
-def test_shuffled_positions_are_the_same_ones_in_another_order() -> None:
-    plain, broken = seen()["encoder.positions"], seen(Positions("encoder", "shuffled", 1))["encoder.positions"]
-    assert not torch.equal(plain, broken)
-    assert sorted(plain.tolist()) == sorted(broken.tolist())
-    assert torch.equal(broken, seen(Positions("encoder", "shuffled", 1))["encoder.positions"])
-    others = [seen(Positions("encoder", "shuffled", seed))["encoder.positions"] for seed in range(2, 5)]
-    assert any(not torch.equal(broken, other) for other in others)
+def test_shuffled_positions_are_a_permutation() -> None:
+    plain, changed = (
+        intermediates()["encoder.positions"],
+        intermediates(Positions("encoder", "shuffled", 1))["encoder.positions"],
+    )
+    assert not torch.equal(plain, changed)
+    assert sorted(plain.tolist()) == sorted(changed.tolist())
+    assert torch.equal(changed, intermediates(Positions("encoder", "shuffled", 1))["encoder.positions"])
+    others = [intermediates(Positions("encoder", "shuffled", seed))["encoder.positions"] for seed in range(2, 5)]
+    assert any(not torch.equal(changed, other) for other in others)
 
 
-def test_a_word_that_was_said_keeps_its_shuffled_position() -> None:
+def test_an_output_word_keeps_its_shuffled_position() -> None:
     change, table = Positions("decoder", "shuffled", 3), network().positions[:8]
     longest = change.replace(table, table)
     for length in range(1, 8):
@@ -194,7 +193,11 @@ def test_a_word_that_was_said_keeps_its_shuffled_position() -> None:
 
 
 def test_temperature_divides_the_scores_of_its_kind() -> None:
-    plain, all_kinds, cross = seen(), seen(Temperature(temperature=4.0)), seen(Temperature("cross", temperature=4.0))
+    plain, all_kinds, cross = (
+        intermediates(),
+        intermediates(Temperature(temperature=4.0)),
+        intermediates(Temperature("cross", temperature=4.0)),
+    )
     name = "encoder.0.self_attention.scores"
     agree(all_kinds[name], plain[name] / 4)
     assert torch.equal(cross[name], plain[name])
@@ -202,7 +205,7 @@ def test_temperature_divides_the_scores_of_its_kind() -> None:
     agree(cross[name], plain[name] / 4)
 
 
-def test_heat_spreads_attention_out_and_cold_sharpens_it(babbler: Translator) -> None:
+def test_a_higher_temperature_raises_the_entropy(babbler: Translator) -> None:
     def entropy(temperature: float) -> float:
         run = babbler.translate(SENTENCE, interventions=changes(Temperature(temperature=temperature)))
         return float(np.mean([m.entropy().mean() for m in run.attention.encoder]))
@@ -213,7 +216,7 @@ def test_heat_spreads_attention_out_and_cold_sharpens_it(babbler: Translator) ->
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_without_its_residual_a_sublayers_sum_is_its_output(norm_first: bool) -> None:
+def test_without_the_residual_the_sum_is_the_sublayers_output(norm_first: bool) -> None:
     model, recorder = network(norm_first=norm_first), Recorder()
     probe = changes(DropResidual("decoder", 0, 2)).probe(model.config, model.positions)
     assert probe
@@ -224,14 +227,14 @@ def test_without_its_residual_a_sublayers_sum_is_its_output(norm_first: bool) ->
     assert not torch.allclose(total, output)
 
 
-def test_a_swapped_word_is_another_sentence(toy: Translator) -> None:
+def test_a_swapped_word_equals_another_sentence(toy: Translator) -> None:
     run = toy.translate("ich möchte ein Bier", interventions=changes(SwapWord(3, "Cola")))
     same(toy.translate("ich möchte ein Cola"), run)
     assert run.sentence == "ich möchte ein Bier"
     assert run.source[3] == "cola"
 
 
-def test_a_forced_word_is_said_and_the_model_goes_on(toy: Translator) -> None:
+def test_decoding_continues_from_a_forced_word(toy: Translator) -> None:
     plain = toy.translate("ich möchte ein Bier")
     run = toy.translate("ich möchte ein Bier", interventions=changes(ForceWord(3, "coke")))
     assert run.text == "i want a coke ."
@@ -245,10 +248,10 @@ def test_a_forced_word_is_said_and_the_model_goes_on(toy: Translator) -> None:
     ended = toy.translate("ich möchte ein Bier", interventions=changes(ForceWord(1, "E")))
     assert ended.output == ("i", "E")
     first = toy.translate("ich möchte ein Bier", forced=("a",), interventions=changes(ForceWord(0, "i")))
-    same(first, plain)  # a change is the later word
+    same(first, plain)  # the intervention overrides the prefix
 
 
-# Whole runs
+# Complete runs
 
 
 def same(one: Translation, two: Translation) -> None:
@@ -273,7 +276,7 @@ def same(one: Translation, two: Translation) -> None:
 
 
 @pytest.mark.parametrize("name", ["toy", "babbler"])
-def test_a_change_that_changes_nothing_gives_the_unbroken_run(name: str, request: pytest.FixtureRequest) -> None:
+def test_a_change_without_effect_gives_the_baseline(name: str, request: pytest.FixtureRequest) -> None:
     translator = request.getfixturevalue(name)
     sentence = {"toy": "ich möchte ein Cola", "babbler": SENTENCE}[name]
     run = translator.translate(sentence, interventions=changes(Temperature(temperature=1.0)))
@@ -282,7 +285,7 @@ def test_a_change_that_changes_nothing_gives_the_unbroken_run(name: str, request
 
 
 @pytest.mark.parametrize("change", EVERY, ids=repr)
-def test_a_changed_run_is_complete_and_repeats(babbler: Translator, change: Change) -> None:
+def test_a_changed_run_is_complete_and_repeatable(babbler: Translator, change: Change) -> None:
     run, again = (babbler.translate(SENTENCE, interventions=changes(change)) for _ in range(2))
     same(run, again)
     assert run.interventions == changes(change)
@@ -292,11 +295,11 @@ def test_a_changed_run_is_complete_and_repeats(babbler: Translator, change: Chan
             assert (m.weights[:, m.allowed] > 0).all()
     for stack in (run.source_input, run.target_input):
         np.testing.assert_allclose(stack.embedding + stack.positions, stack.input, atol=1e-6)
-    assert not babbler.translate(SENTENCE).interventions.changes  # the next visitor's run is unbroken
+    assert not babbler.translate(SENTENCE).interventions.changes  # the next run is the baseline
 
 
 @pytest.mark.parametrize("change", EVERY, ids=repr)
-def test_the_inside_of_a_changed_run_is_that_run(babbler: Translator, change: Change) -> None:
+def test_the_sublayers_of_a_changed_run_are_those_of_that_run(babbler: Translator, change: Change) -> None:
     run = babbler.translate(SENTENCE, interventions=changes(change))
     inner = record(babbler, run)
     for kind in KINDS:
@@ -312,22 +315,22 @@ def test_the_inside_of_a_changed_run_is_that_run(babbler: Translator, change: Ch
     )
 
 
-def test_what_a_sublayer_reads_is_told_truly_where_its_residual_was_dropped(babbler: Translator) -> None:
+def test_a_sublayers_input_is_correct_without_its_residual(babbler: Translator) -> None:
     plain = babbler.translate(SENTENCE)
     for layer, n in itertools.product((0, 1), (1, 2)):
         run = babbler.translate(SENTENCE, interventions=changes(DropResidual("encoder", layer, n)))
-        inside, before = (inspect_sublayer(babbler, each, "encoder", layer) for each in (run, plain))
-        np.testing.assert_allclose(inside.x, before.x, atol=1e-6)
+        inside, baseline = (inspect_sublayer(babbler, each, "encoder", layer) for each in (run, plain))
+        np.testing.assert_allclose(inside.x, baseline.x, atol=1e-6)
         assert not (inside.residual if n == 1 else inside.ff_residual).any()
         q = babbler.checkpoint.model.encoder.layers[layer].self_attn.q_proj(torch.tensor(inside.x.copy()))
         np.testing.assert_allclose(q.detach().reshape(6, 4, 4).transpose(0, 1), inside.q, atol=1e-5)
 
 
-# Together
+# Combined
 
 
 def test_changes_combine() -> None:
-    """What each does is there, whichever way round they are given."""
+    """Each has its effect, in either order."""
     those = (
         RemoveMask("cross"),
         EditMask("cross", 0, 4, False),
@@ -336,7 +339,7 @@ def test_changes_combine() -> None:
         Temperature(temperature=3.0),
         Positions("encoder", "removed"),
     )
-    one, two = seen(*those), seen(*reversed(those))
+    one, two = intermediates(*those), intermediates(*reversed(those))
     assert all(torch.equal(one[name], two[name]) for name in one)
     mask = one["decoder.0.cross_attention.mask"]
     assert mask.sum() == mask.numel() - 4  # one cell closed in each of four heads, the rest open
@@ -347,7 +350,7 @@ def test_changes_combine() -> None:
     agree(one[name + "scores"], expected)
 
 
-def test_the_same_changes_are_equal_in_any_order_and_undone_one_by_one(toy: Translator) -> None:
+def test_interventions_are_a_set_of_changes() -> None:
     a, b = Silence("cross", 0, 1), Temperature(temperature=2)
     assert changes(a, b) == changes(b, a, a)
     assert hash(changes(a, b)) == hash(changes(b, a))
@@ -378,7 +381,7 @@ def test_changes_that_contradict_each_other_are_refused(two: tuple[Change, Chang
 # As JSON
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_interventions_survive_json() -> None:
     every = [
         change for change in EVERY if change not in (Positions("encoder", "removed"), Positions("decoder", "removed"))
     ]
@@ -436,20 +439,13 @@ SILENCE = {"do": "silence", "kind": "cross", "layer": 0, "head": 0}
         [{"do": "force_word", "step": 0, "word": 7}],
         [{"do": "force_word", "step": 0, "word": "a"}, {"do": "force_word", "step": 0, "word": "i"}],
         [SILENCE] * (MAX_CHANGES + 1),
+        [SILENCE | {"kind": functools.reduce(lambda deep, _: [deep], range(100_000), [])}],
     ],
     ids=itertools.count(),
 )
-def test_hostile_json_is_refused_in_a_sentence(data: Any) -> None:
+def test_hostile_json_is_refused(data: Any) -> None:
     with pytest.raises(ValueError, match=r"^[A-Za-z0-9].{3,400}[.)]$"):
         Interventions.parse(data)
-
-
-def test_a_deep_value_is_refused_too() -> None:
-    deep: list[Any] = []
-    for _ in range(100_000):
-        deep = [deep]
-    with pytest.raises(ValueError, match="one value"):
-        Interventions.parse([SILENCE | {"kind": deep}])
 
 
 @pytest.mark.parametrize(
@@ -471,12 +467,12 @@ def test_a_deep_value_is_refused_too() -> None:
     ],
     ids=repr,
 )
-def test_a_model_without_such_a_place_says_so(babbler: Translator, change: Change, message: str) -> None:
+def test_a_place_outside_the_model_is_refused(babbler: Translator, change: Change, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         babbler.translate(SENTENCE, interventions=changes(change))
 
 
-def test_depths_of_both_stacks_are_told_apart(babbler: Translator) -> None:
+def test_each_stack_has_its_own_depth(babbler: Translator) -> None:
     checkpoint = replace(babbler.checkpoint, model=network(num_encoder_layers=1, num_decoder_layers=3))
     translator = Translator(checkpoint, "deep")
     translator.translate(SENTENCE, interventions=changes(Silence("cross", 2, 0), Silence("decoder", 2, 0)))

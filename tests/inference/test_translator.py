@@ -1,4 +1,4 @@
-"""One sentence is one pure run, and a Translation holds all of it without mixing up an axis."""
+"""A translation is a pure function of its sentence, and a Translation holds every tensor on the right axes."""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +17,6 @@ from transformer import SentenceError, Translation, Translator
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import ForceWord, Interventions, Silence
-from transformer.network.probe import Recorder
 from transformer.storage.checkpoint import FOLDER, CheckpointError
 
 BEER = ("Ich möchte ein Bier", "i want a beer .")
@@ -31,7 +30,7 @@ def beer(toy: Translator) -> Translation:
 
 @pytest.fixture(scope="module", params=["beer", "cola", "babble"])
 def run(request: pytest.FixtureRequest, toy: Translator, babbler: Translator) -> tuple[Translation, Translator]:
-    """A run and who made it: both toy sentences, and an untrained network that never ends its sentence."""
+    """A run and its translator: both toy sentences, and an untrained network that never outputs E."""
     if request.param == "babble":
         return babbler.translate("wort3 wort1 wort4 wort1"), babbler
     return toy.translate(BEER[0] if request.param == "beer" else COLA[0]), toy
@@ -53,7 +52,7 @@ def same(one: Translation, two: Translation) -> bool:
     return one.steps == two.steps and all(map(np.array_equal, arrays(one), arrays(two)))
 
 
-# What a translation holds
+# The contents of a translation
 
 
 @pytest.mark.parametrize(("sentence", "text"), [BEER, COLA, ("„ICH  mo\u0308chte\tein Bier“!", BEER[1])])
@@ -64,26 +63,21 @@ def test_the_shipped_toy_translates(toy: Translator, sentence: str, text: str) -
     assert (run.checkpoint, run.device) == ("toy", "cpu")
 
 
-def test_what_was_read_and_what_was_said_are_never_confused(beer: Translation) -> None:
+def test_source_decoder_input_and_output_are_distinct(beer: Translation) -> None:
     assert beer.source == ("ich", "mochte", "ein", "bier", "P")
     assert beer.decoder_input == ("S", "i", "want", "a", "beer", ".")
     assert beer.output == ("i", "want", "a", "beer", ".", "E")
 
 
-def test_the_decoder_reads_what_it_said_one_step_later(run: tuple[Translation, Translator]) -> None:
-    t, _ = run
+def test_the_decoder_input_is_the_output_shifted_right(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
     assert t.decoder_input == ("S", *t.output[:-1])
     assert [step.token for step in t.steps] == list(t.output)
-    assert t.complete is (t.output[-1] == "E")
+    assert t.complete is (t.output[-1] == "E") is (translator.name == "toy")
+    assert t.complete or len(t.output) == translator.checkpoint.output_limit
 
 
-def test_a_run_that_reaches_the_limit_is_not_complete(babbler: Translator) -> None:
-    t = babbler.translate("wort3 wort1 wort4 wort1")
-    assert len(t.output) == babbler.checkpoint.output_limit
-    assert not t.complete
-
-
-def test_candidates_are_all_words_likeliest_first(run: tuple[Translation, Translator]) -> None:
+def test_candidates_are_all_words_by_probability(run: tuple[Translation, Translator]) -> None:
     t, translator = run
     for step in t.steps:
         probabilities = [candidate.probability for candidate in step.candidates]
@@ -93,7 +87,7 @@ def test_candidates_are_all_words_likeliest_first(run: tuple[Translation, Transl
         assert (step.candidates[0].token, step.candidates[0].probability) == (step.token, step.probability)
 
 
-def test_maps_have_the_right_tokens_on_their_axes(run: tuple[Translation, Translator]) -> None:
+def test_the_axes_of_the_maps_have_their_tokens(run: tuple[Translation, Translator]) -> None:
     t, translator = run
     config = translator.checkpoint.model.config
     axes = {"encoder": (t.source, t.source), "decoder": (t.decoder_input, t.decoder_input)}
@@ -106,7 +100,7 @@ def test_maps_have_the_right_tokens_on_their_axes(run: tuple[Translation, Transl
     assert depths == [config.num_encoder_layers, config.num_decoder_layers, config.num_decoder_layers]
 
 
-def test_maps_and_probabilities_are_those_of_a_full_pass(run: tuple[Translation, Translator]) -> None:
+def test_weights_and_probabilities_equal_a_full_pass(run: tuple[Translation, Translator]) -> None:
     t, translator = run
     c = translator.checkpoint
     src = torch.tensor([[c.src_vocab.ids[token] for token in t.source]])
@@ -120,7 +114,7 @@ def test_maps_and_probabilities_are_those_of_a_full_pass(run: tuple[Translation,
         assert [by_token[token] for token in c.tgt_vocab.tokens] == pytest.approx(distribution, abs=1e-6)
 
 
-def test_what_a_mask_forbids_is_exactly_zero_and_the_rest_is_not(run: tuple[Translation, Translator]) -> None:
+def test_masked_weights_are_0_and_the_others_are_positive(run: tuple[Translation, Translator]) -> None:
     t, _ = run
     words, read = np.array(t.source) != "P", np.array(t.decoder_input) != "P"
     future = np.triu(np.ones((len(t.decoder_input), len(t.decoder_input)), dtype=bool), 1)
@@ -133,7 +127,7 @@ def test_what_a_mask_forbids_is_exactly_zero_and_the_rest_is_not(run: tuple[Tran
             assert m.weights.sum(-1) == pytest.approx(np.ones(m.weights.shape[:2]), abs=1e-6)
 
 
-def test_an_input_is_embedding_plus_position(run: tuple[Translation, Translator]) -> None:
+def test_the_input_is_embedding_plus_position(run: tuple[Translation, Translator]) -> None:
     t, translator = run
     model, positions = translator.checkpoint.model, translator.checkpoint.model.positions.numpy()
     for part, tokens, table, vocab in (
@@ -147,7 +141,7 @@ def test_an_input_is_embedding_plus_position(run: tuple[Translation, Translator]
         assert np.array_equal(part.embedding + part.positions, part.input)
 
 
-def test_the_table_has_every_weight_in_a_row_of_its_own(run: tuple[Translation, Translator]) -> None:
+def test_the_table_has_one_row_per_weight(run: tuple[Translation, Translator]) -> None:
     t, _ = run
     table = t.table()
     assert list(table.columns) == ["kind", "layer", "head", "query", "key", "query_token", "key_token", "weight"]
@@ -159,7 +153,7 @@ def test_the_table_has_every_weight_in_a_row_of_its_own(run: tuple[Translation, 
         assert m.weights[row.head, row.query, row.key] == row.weight
 
 
-def test_heads_has_every_head_in_a_row_of_its_own(run: tuple[Translation, Translator]) -> None:
+def test_heads_has_one_row_per_head(run: tuple[Translation, Translator]) -> None:
     t, translator = run
     table, config = t.heads(), translator.checkpoint.model.config
     assert list(table.columns) == ["kind", "layer", "head", "entropy", "distance"]
@@ -174,18 +168,18 @@ def test_heads_has_every_head_in_a_row_of_its_own(run: tuple[Translation, Transl
         rows = range(len(m.query_tokens))
         assert row.entropy == pytest.approx(sum(m.entropy()[row.head, q] for q in rows) / len(rows))
         assert row.distance == pytest.approx(sum(m.distance()[row.head, q] for q in rows) / len(rows))
-    assert table["entropy"].nunique() == table["distance"].nunique() == len(table)  # no two heads are alike
+    assert table["entropy"].nunique() == table["distance"].nunique() == len(table)  # all heads differ
 
 
-def test_a_heads_figures_can_be_computed_from_the_table_of_weights(beer: Translation) -> None:
+def test_a_heads_distance_follows_from_the_table_of_weights(beer: Translation) -> None:
     weights = beer.table()
-    weights["far"] = weights["weight"] * (weights["query"] - weights["key"]).abs()
-    expected = weights.groupby(["kind", "layer", "head", "query"])["far"].sum().groupby(level=[0, 1, 2]).mean()
+    weights["distance"] = weights["weight"] * (weights["query"] - weights["key"]).abs()
+    expected = weights.groupby(["kind", "layer", "head", "query"])["distance"].sum().groupby(level=[0, 1, 2]).mean()
     for row in beer.heads().itertuples():
         assert row.distance == pytest.approx(expected[row.kind, row.layer, row.head], abs=1e-5)
 
 
-def test_nothing_in_it_can_be_changed(beer: Translation) -> None:
+def test_a_translation_is_immutable(beer: Translation) -> None:
     with pytest.raises(FrozenInstanceError):
         beer.text = "i want a tea ."  # type: ignore[misc]
     found = list(arrays(beer))
@@ -196,49 +190,39 @@ def test_nothing_in_it_can_be_changed(beer: Translation) -> None:
 # A run is pure
 
 
-def test_a_run_repeats_bit_for_bit_whatever_ran_between(toy: Translator, beer: Translation) -> None:
+def test_a_run_repeats_bit_for_bit_after_other_runs(toy: Translator, beer: Translation) -> None:
     toy.translate(COLA[0])
     with pytest.raises(SentenceError):
         toy.translate("ich mochte ein wein")
     assert same(toy.translate(BEER[0]), beer)
 
 
-def test_visitors_who_share_a_model_never_see_each_others_run(toy: Translator, beer: Translation) -> None:
+def test_concurrent_runs_of_one_model_are_isolated(toy: Translator, beer: Translation) -> None:
     cola = toy.translate(COLA[0])
-    with ThreadPoolExecutor(4) as visitors:
-        runs = list(visitors.map(toy.translate, [BEER[0], COLA[0]] * 8))
+    with ThreadPoolExecutor(4) as pool:
+        runs = list(pool.map(toy.translate, [BEER[0], COLA[0]] * 4))
     assert all(same(run, beer) for run in runs[0::2])
     assert all(same(run, cola) for run in runs[1::2])
 
 
-def test_a_probe_can_silence_a_head(toy: Translator, beer: Translation) -> None:
-    def silence(name: str, value: Tensor) -> Tensor:
+def test_a_probe_can_ablate_a_head(toy: Translator, beer: Translation) -> None:
+    def ablate(name: str, value: Tensor) -> Tensor:
         return value.index_fill(1, torch.tensor([2]), 0.0) if name == "decoder.3.cross_attention.weights" else value
 
-    silenced = toy.translate(BEER[0], probe=silence)
-    heads, before = silenced.attention.cross[3].weights, beer.attention.cross[3].weights
+    ablated = toy.translate(BEER[0], probe=ablate)
+    heads, before = ablated.attention.cross[3].weights, beer.attention.cross[3].weights
     assert (heads[2] == 0).all()
     assert (before[2, 0] > 0).any()
     assert np.array_equal(np.delete(heads, 2, axis=0)[:, 0], np.delete(before, 2, axis=0)[:, 0])
-    assert silenced.steps[0].probability != beer.steps[0].probability
-    assert same(toy.translate(BEER[0]), beer)  # and the next visitor never knows
+    assert ablated.steps[0].probability != beer.steps[0].probability
+    assert same(toy.translate(BEER[0]), beer)  # the next run is the baseline
 
 
-def test_what_a_probe_records_may_go_into_a_graph(toy: Translator, beer: Translation) -> None:
-    recorder = Recorder(lambda name: name == "encoder.output")
-    assert toy.translate(BEER[0], probe=recorder).steps == beer.steps
-    (output,) = recorder.values["encoder.output"]
-    scale = torch.ones((), requires_grad=True)
-    (output * scale).sum().backward()
-    assert scale.grad is not None
-    assert scale.grad == output.sum()
-
-
-def test_a_probe_sees_inputs_that_the_run_then_shows(toy: Translator) -> None:
-    def nowhere(name: str, value: Tensor) -> Tensor:
+def test_a_run_shows_the_inputs_that_a_probe_changed(toy: Translator) -> None:
+    def zero(name: str, value: Tensor) -> Tensor:
         return value * 0 if name.endswith(".positions") else value
 
-    run = toy.translate(BEER[0], probe=nowhere)
+    run = toy.translate(BEER[0], probe=zero)
     for part in (run.source_input, run.target_input):
         assert (part.positions == 0).all()
         assert np.array_equal(part.embedding, part.input)
@@ -247,7 +231,7 @@ def test_a_probe_sees_inputs_that_the_run_then_shows(toy: Translator) -> None:
 # Forced words
 
 
-def test_with_a_whole_reference_forced_the_steps_tell_what_the_model_would_have_said(toy: Translator) -> None:
+def test_a_forced_reference_gives_the_models_predictions_at_each_step(toy: Translator) -> None:
     teacher = ("i", "want", "a", "coke", ".", "E")
     run = toy.translate(BEER[0], forced=teacher)
     assert (run.output, run.text) == (teacher, COLA[1])
@@ -257,10 +241,10 @@ def test_with_a_whole_reference_forced_the_steps_tell_what_the_model_would_have_
         assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
 
 
-def test_the_model_goes_on_from_what_was_forced(toy: Translator, beer: Translation) -> None:
+def test_decoding_continues_from_a_forced_prefix(toy: Translator, beer: Translation) -> None:
     assert toy.translate(BEER[0], forced=("i", "want", "a", "coke")).text == COLA[1]
-    for many in range(len(beer.output) + 1):  # what it says anyway
-        assert same(toy.translate(BEER[0], forced=beer.output[:many]), beer)
+    for n in range(len(beer.output) + 1):  # its own output
+        assert same(toy.translate(BEER[0], forced=beer.output[:n]), beer)
 
 
 @pytest.mark.parametrize(
@@ -274,13 +258,13 @@ def test_the_model_goes_on_from_what_was_forced(toy: Translator, beer: Translati
         (["i"] * 10, "10 forced words are more than the 9"),
     ],
 )
-def test_what_cannot_be_said_cannot_be_forced(toy: Translator, forced: list[str], message: str) -> None:
+def test_an_invalid_forced_word_is_refused(toy: Translator, forced: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message) as error:
         toy.translate(BEER[0], forced=forced)
     assert str(error.value).endswith(".")
 
 
-# What it refuses
+# Refusals
 
 
 @pytest.mark.parametrize(
@@ -305,7 +289,7 @@ def test_what_cannot_be_said_cannot_be_forced(toy: Translator, forced: list[str]
         ("\ud800", "U+D800"),
     ],
 )
-def test_a_sentence_it_cannot_take_gets_one_that_helps(toy: Translator, sentence: str, named: str) -> None:
+def test_an_unusable_sentence_is_refused_with_a_helpful_message(toy: Translator, sentence: str, named: str) -> None:
     with pytest.raises(SentenceError) as error:
         toy.translate(sentence)
     message = str(error.value)
@@ -328,44 +312,34 @@ def test_any_text_is_translated_or_refused(babbler: Translator, text: str) -> No
     )
 
 
-def test_a_source_is_padded_only_where_its_checkpoint_says_so(babbler: Translator) -> None:
+def test_only_a_padded_checkpoint_pads_its_source(babbler: Translator) -> None:
     sentence = "wort3 wort1 wort4"
     bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare").translate(sentence)
     padded = babbler.translate(sentence)
     assert bare.source == ("wort3", "wort1", "wort4")
     assert padded.source == ("wort3", "wort1", "wort4", "P", "P", "P")
-    assert bare.output == padded.output  # nobody looks at padding
+    assert bare.output == padded.output  # padding is masked
+    with pytest.raises(SentenceError, match="7"):
+        Translator(replace(babbler.checkpoint, pad_source=False), "bare").translate("wort1 " * 7)
     for one, other in zip(bare.attention.cross, padded.attention.cross, strict=True):
         assert one.weights == pytest.approx(other.weights[:, :, :3], abs=1e-6)
         assert one.allowed.all()
 
 
-def test_too_many_words_are_refused_without_padding_too(babbler: Translator) -> None:
-    bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare")
-    with pytest.raises(SentenceError, match="7"):
-        bare.translate("wort1 " * 7)
-
-
-def test_as_many_words_as_fit_need_no_padding(toy: Translator) -> None:
-    run = toy.translate("ich mochte ein bier bier")
-    assert run.source == ("ich", "mochte", "ein", "bier", "bier")
-    assert all(m.allowed.all() for m in run.attention.cross)
-
-
 @pytest.mark.parametrize("name", ["nonesuch", "", "toy/config.json", "\0", pytest.param("n" * 300, id="too long")])
-def test_a_checkpoint_that_is_not_there_is_refused_in_one_line(name: str) -> None:
+def test_a_missing_checkpoint_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(CheckpointError) as error:
         Translator.load(name, device="cpu")
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_a_checkpoint_is_found_by_name_and_by_folder(toy: Translator, beer: Translation) -> None:
+def test_a_checkpoint_loads_by_name_and_by_folder(toy: Translator, beer: Translation) -> None:
     assert toy.name == Translator.load(FOLDER / "toy", device="cpu").name == "toy"
     assert same(Translator.load(FOLDER / "toy", device="cpu").translate(BEER[0]), beer)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_other_precisions_are_translated_too(dtype: torch.dtype) -> None:
+def test_other_precisions_translate(dtype: torch.dtype) -> None:
     translator = Translator.load("toy", device="cpu")
     translator.checkpoint.model.to(dtype)
     run = translator.translate("Ich möchte ein Bier")
@@ -378,13 +352,13 @@ def test_a_list_is_not_a_sentence(toy: Translator) -> None:
         toy.translate(["Ich möchte ein Bier"])  # type: ignore[arg-type]
 
 
-def test_a_notebook_shows_a_run_in_one_line(toy: Translator) -> None:
+def test_the_repr_is_one_line(toy: Translator) -> None:
     assert repr(toy.translate("ich mochte ein cola")) == (
         "Translation('ich mochte ein cola' -> 'i want a coke .', 6 steps, toy)"
     )
 
 
-def test_it_explains_its_device(toy: Translator) -> None:
+def test_a_translator_explains_its_device(toy: Translator) -> None:
     assert toy.why_device().key == "device.caller"
 
 
@@ -392,18 +366,18 @@ def test_it_explains_its_device(toy: Translator) -> None:
 
 
 @pytest.mark.parametrize("name", ["toy", "classroom", "babbler"])
-def test_a_beam_of_one_says_what_translate_says(name: str, request: pytest.FixtureRequest) -> None:
+def test_a_beam_of_width_1_equals_translate(name: str, request: pytest.FixtureRequest) -> None:
     translator = request.getfixturevalue(name)
     sentence = {"toy": "Ich möchte ein Cola", "classroom": "Heute habe ich ein Bier", "babbler": "wort3 wort1"}[name]
     run, tree = translator.translate(sentence), translator.beam(sentence, width=1, alpha=1.0)
     path = [branch for branch in tree.branches if branch.fate != "dropped"]
     assert tree.text == run.text
-    for one, step in zip(path, run.steps, strict=True):  # a run's encoder is watched, which rounds otherwise
+    for one, step in zip(path, run.steps, strict=True):  # a run returns attention weights, which rounds differently
         assert (one.token, one.probability) == (step.token, pytest.approx(step.probability, abs=1e-5))
     assert tree.branches[tree.best] == path[-1]
 
 
-def test_a_tree_is_told_in_words(toy: Translator) -> None:
+def test_the_beams_best_path_spells_its_text(toy: Translator) -> None:
     tree = toy.beam("Ich möchte ein Bier", width=3)
     words, here = [], tree.branches[tree.best]
     assert here.fate == "finished"
@@ -414,7 +388,7 @@ def test_a_tree_is_told_in_words(toy: Translator) -> None:
     assert {branch.fate for branch in tree.branches} == {"kept", "finished", "dropped"}
 
 
-def test_a_wider_beam_finds_nothing_worse(classroom: Translator) -> None:
+def test_a_wider_beam_finds_no_less_likely_output(classroom: Translator) -> None:
     for sentence in ("Heute habe ich ein kaltes Bier getrunken", "Ich trinke ein Bier"):
         for_width = [classroom.beam(sentence, width, alpha=0.0) for width in (1, 5)]
         one, five = (tree.branches[tree.best].log_probability for tree in for_width)
@@ -425,50 +399,50 @@ def test_a_wider_beam_finds_nothing_worse(classroom: Translator) -> None:
     "arguments",
     [{"width": 0}, {"width": 6}, {"width": True}, {"width": 2.0}, {"alpha": -1}, {"alpha": math.nan}, {"alpha": "1"}],
 )
-def test_a_beam_beyond_its_limits_is_refused(toy: Translator, arguments: Any) -> None:
+def test_invalid_beam_arguments_are_refused(toy: Translator, arguments: Any) -> None:
     with pytest.raises(ValueError, match=r"width|penalty"):
         toy.beam("ich", **arguments)
 
 
-def test_a_beam_takes_what_translate_takes(toy: Translator) -> None:
+def test_a_beam_refuses_the_sentences_that_translate_refuses(toy: Translator) -> None:
     with pytest.raises(SentenceError):
         toy.beam("Ich möchte ein Wasser")
     with pytest.raises(TypeError):
         toy.beam(["ich"])  # type: ignore[arg-type]
 
 
-def test_a_drawn_run_is_whole_and_repeats_by_its_seed(babbler: Translator) -> None:
+def test_a_sampled_run_repeats_by_its_seed_and_keeps_the_models_candidates(babbler: Translator) -> None:
     runs = [babbler.translate("wort3 wort1", sampling=Sampling(seed=seed)) for seed in (1, 1, 2)]
     assert runs[0].output == runs[1].output != runs[2].output
     for run in runs:
         for t, step in enumerate(run.steps):
             again = (
-                babbler.translate("wort3 wort1", forced=run.output[:t]).steps[t] if can_say(run.output[:t]) else step
+                babbler.translate("wort3 wort1", forced=run.output[:t]).steps[t] if can_output(run.output[:t]) else step
             )
-            assert step.candidates == again.candidates  # the model's own, whatever was drawn
+            assert step.candidates == again.candidates  # sampling does not change them
             assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
 
 
-def test_a_step_tells_what_its_word_was_drawn_from(babbler: Translator) -> None:
+def test_a_step_has_the_distribution_that_its_word_was_drawn_from(babbler: Translator) -> None:
     for sampling in (Sampling(2.0, 3, 0.9, 4), Sampling(0.0), Sampling(0.5, 0, 0.5, 1)):
         for step in babbler.translate("wort3 wort1", sampling=sampling).steps:
             after = step.drawn_from(sampling)
             chances = {each.token: p for each, p in zip(step.candidates, after, strict=True)}
             assert chances[step.token] > 0
             assert sum(after) == pytest.approx(1)
-            assert list(after) == sorted(after, reverse=True)  # no limit puts a less likely word before a likelier one
+            assert list(after) == sorted(after, reverse=True)  # sampling keeps the order
 
 
-def can_say(words: tuple[str, ...]) -> bool:
+def can_output(words: tuple[str, ...]) -> bool:
     return not {"P", "S"} & set(words)
 
 
-def test_drawing_without_temperature_is_greedy(classroom: Translator) -> None:
+def test_sampling_at_temperature_0_is_greedy(classroom: Translator) -> None:
     sentence = "Heute habe ich ein kaltes Bier getrunken"
     assert classroom.translate(sentence, sampling=Sampling(0.0)).steps == classroom.translate(sentence).steps
 
 
-def test_drawing_goes_with_changes_and_with_forced_words(babbler: Translator) -> None:
+def test_sampling_combines_with_interventions_and_forced_words(babbler: Translator) -> None:
     these = Interventions((Silence("cross", 0, 0), ForceWord(1, "word7")))
     run = babbler.translate("wort3 wort1", forced=("word5",), interventions=these, sampling=Sampling(seed=3))
     assert run.output[:2] == ("word5", "word7")
