@@ -47,7 +47,7 @@ def component(
     server: tuple[Callable[[Any], Any], ...] = (),
     **props: Any,
 ) -> gr.HTML:
-    """Place for `assets/js/{module}.js`, whose `mount` fills it and hears of each new value.
+    """Place for `assets/js/{module}.js`, whose `mount` fills it and is told of each new value.
 
     Not a subclass of gr.HTML, because Gradio writes a .pyi file beside every subclass of a component.
 
@@ -55,7 +55,7 @@ def component(
         module: the module's folder and name.
         value: what it starts from (JSON).
         events: names of what it triggers.
-        server: functions that it may call, `server.name(question)`.
+        server: functions that it may call, `server.name(request)`.
         props: what stays the same, `props.name`.
     """
     return gr.HTML(
