@@ -108,6 +108,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, v
     expect(page.locator("#crowd")).to_be_hidden()
     expect(page.locator("#top .message[role=alert]")).to_be_hidden()
 
+    visit.settle()  # the page's own requests about its run would take places, too
     server.gate.touch()
     server.occupy(CONCURRENCY + QUEUE_SIZE)
     with page.expect_response(lambda answer: answer.status == 503):
