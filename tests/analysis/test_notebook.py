@@ -1,4 +1,4 @@
-"""The notebook that a visitor takes home makes the same run, whatever the sentence is made of."""
+"""The exported notebook reproduces the run, and no sentence escapes from its string literal."""
 
 import ast
 import json
@@ -28,7 +28,7 @@ def cells(run: Translation, kind: str) -> list[str]:
 
 
 def executed(run: Translation, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Its code cells in order, in one namespace of a process of their own: no Jupyter is needed for that."""
+    """Runs the code cells in order, in one namespace of a new process, without Jupyter."""
     code = "import json, sys\nnamespace = {}\nfor cell in json.load(sys.stdin):\n    exec(cell, namespace)\n"
     code += "print(namespace['run'].sentence == namespace['SENTENCE'], len(namespace['figure'].data))"
     return subprocess.run(
@@ -50,11 +50,11 @@ def beer(toy: Translator) -> Translation:
     ("checkpoint", "sentence"),
     [
         ("toy", "Ich möchte ein Bier"),
-        ("toy", '"""\n\'\'\' ich „mochte“\tein\u2028bier "'),  # what the vocabulary lets through of quotes and lines
+        ("toy", '"""\n\'\'\' ich „mochte“\tein\u2028bier "'),  # quotes and line breaks that the vocabulary ignores
         ("classroom", "Heute habe ich ein kaltes Bier getrunken"),
     ],
 )
-def test_its_cells_run_in_order_and_what_they_assert_holds(checkpoint: str, sentence: str) -> None:
+def test_the_cells_run_and_their_assertions_hold(checkpoint: str, sentence: str) -> None:
     run = Translator.load(checkpoint, device="cpu").translate(sentence)
     done = executed(run, ROOT)
     assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def test_its_cells_run_in_order_and_what_they_assert_holds(checkpoint: str, sent
     assert last == "True 1"
 
 
-def test_the_notebook_of_a_broken_run_breaks_it_again() -> None:
+def test_the_notebook_repeats_the_interventions_of_a_run() -> None:
     changes = [
         {"do": "silence", "kind": "cross", "layer": 1, "head": 0},
         {"do": "temperature", "kind": "all", "temperature": 4.0},
@@ -78,7 +78,7 @@ def test_the_notebook_of_a_broken_run_breaks_it_again() -> None:
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["rows", "masked", "steps", "True"]
 
 
-def test_the_notebook_of_a_run_with_a_closed_row_runs_too() -> None:
+def test_the_notebook_of_a_run_with_a_fully_masked_row_runs() -> None:
     closed = [{"do": "edit_mask", "kind": "cross", "query": 0, "key": key, "allowed": False} for key in range(7)]
     translator = Translator.load("classroom", device="cpu")
     run = translator.translate("Heute habe ich ein kaltes Bier getrunken", interventions=Interventions.parse(closed))
@@ -86,18 +86,18 @@ def test_the_notebook_of_a_run_with_a_closed_row_runs_too() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_it_finds_the_project_or_says_what_to_do(beer: Translation, tmp_path: Path) -> None:
+def test_the_notebook_finds_the_project_or_explains_how_to_set_it(beer: Translation, tmp_path: Path) -> None:
     assert "is not the project: set TRANSFORMER_HOME" in executed(beer, tmp_path).stderr
     assert executed(beer, tmp_path, TRANSFORMER_HOME=str(ROOT)).returncode == 0
 
 
-def test_it_asserts_the_text_of_the_run(beer: Translation) -> None:
+def test_the_notebook_asserts_the_text_of_the_run(beer: Translation) -> None:
     done = executed(replace(beer, text="i want a tea ."), ROOT)
     assert "AssertionError: i want a beer ." in done.stderr
 
 
-def test_it_is_a_notebook(beer: Translation) -> None:
-    """What nbformat's schema of version 4.5 asks for."""
+def test_the_format_is_a_valid_notebook(beer: Translation) -> None:
+    """The requirements of nbformat's schema 4.5."""
     book = json.loads(notebook(beer, beer.checkpoint))
     assert book.keys() == {"cells", "metadata", "nbformat", "nbformat_minor"}
     assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
@@ -111,7 +111,7 @@ def test_it_is_a_notebook(beer: Translation) -> None:
 
 
 def structure(run: Translation) -> tuple[str, list[Any]]:
-    """The code with every literal taken out, and the literals."""
+    """The code without its literals, and the literals."""
     tree = ast.parse("\n".join(cells(run, "code")))
     constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     values = [node.value for node in constants]
@@ -121,7 +121,7 @@ def structure(run: Translation) -> tuple[str, list[Any]]:
 
 
 @given(st.just(HOSTILE) | st.text(st.characters(exclude_categories=())))
-def test_no_sentence_leaves_its_literal_or_its_code_span(beer: Translation, sentence: str) -> None:
+def test_no_sentence_escapes_from_its_literal_or_code_span(beer: Translation, sentence: str) -> None:
     run = replace(beer, sentence=sentence)
     harmless, expected = structure(beer)
     code, values = structure(run)

@@ -1,4 +1,4 @@
-"""Every number of a sublayer follows from those before it, by the arithmetic that the paper gives."""
+"""Every value of a sublayer follows from the previous ones by the paper's formulas."""
 
 import math
 from dataclasses import FrozenInstanceError, fields
@@ -23,7 +23,7 @@ from transformer.storage.checkpoint import Checkpoint
 
 from ..networks import SIZES, network
 
-CASES: dict[str, dict[str, Any]] = {  # name -> what is special about a random network
+CASES: dict[str, dict[str, Any]] = {  # name -> the settings of a random network
     "post": {},
     "pre": {"norm_first": True, "final_norm": "both", "num_encoder_layers": 1, "num_decoder_layers": 3},
     "no qkv bias": {"qkv_bias": False},
@@ -32,7 +32,7 @@ CASES: dict[str, dict[str, Any]] = {  # name -> what is special about a random n
 
 
 def babbler_of(**special: Any) -> Translator:
-    """A random network with words, whose biases and norms are random too: fresh ones would hide a swap."""
+    """A translator with a random network; its biases and norms are random too, since initial ones would hide a swap."""
     model = network(**special)
     with torch.no_grad():
         for name, value in model.named_parameters():
@@ -75,13 +75,13 @@ def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) 
 
 
 def matrix(translator: Translator, seen: SublayerValues, part: str) -> tuple[np.ndarray, np.ndarray]:
-    """The whole of a matrix, row by row, (out, in), and its biases (out,)."""
+    """A matrix (out, in) and its biases (out,), collected row by row."""
     width = seen.ff_hidden.shape[1] if part == "linear1" else seen.x.shape[1]
     rows = [parameter_row(translator, seen.kind, seen.layer, part, row) for row in range(width)]
     return np.stack([weights for weights, _ in rows]), np.array([bias or 0.0 for _, bias in rows])
 
 
-def test_queries_keys_and_values_are_projections_of_what_was_read(ran: Runs) -> None:
+def test_queries_keys_and_values_are_projections_of_the_input(ran: Runs) -> None:
     for seen in every(ran):
         for part, read, heads in (
             ("q_proj", seen.x, seen.q),
@@ -116,7 +116,7 @@ def test_the_sublayer_joins_the_residual_stream(ran: Runs) -> None:
             np.testing.assert_array_equal(seen.x, seen.residual)
 
 
-def test_the_feed_forward_is_the_papers_formula_and_ends_the_layer(ran: Runs) -> None:
+def test_the_feed_forward_network_is_the_papers_formula_and_ends_the_layer(ran: Runs) -> None:
     for seen in every(ran):
         weights, bias = matrix(ran[0], seen, "linear1")
         close(np.maximum(seen.ff_input @ weights.T + bias, 0), seen.ff_hidden)
@@ -127,11 +127,11 @@ def test_the_feed_forward_is_the_papers_formula_and_ends_the_layer(ran: Runs) ->
         close(layer_norm(seen.ff_residual if seen.norm_first else seen.ff_sum, *norm), seen.ff_norm)
         np.testing.assert_array_equal(seen.ff_input, seen.ff_norm if seen.norm_first else seen.ff_residual)
         np.testing.assert_array_equal(seen.layer_output, seen.ff_sum if seen.norm_first else seen.ff_norm)
-        if seen.kind != "decoder":  # where cross-attention stands between
+        if seen.kind != "decoder":  # cross-attention lies between them there
             np.testing.assert_array_equal(seen.ff_residual, seen.sum if seen.norm_first else seen.norm)
 
 
-def test_it_is_the_run_that_was_shown(ran: Runs) -> None:
+def test_the_weights_are_those_of_the_run(ran: Runs) -> None:
     for seen in every(ran):
         shown = ran[1].attention.of(seen.kind)[seen.layer]
         close(seen.weights, shown.weights)
@@ -139,7 +139,7 @@ def test_it_is_the_run_that_was_shown(ran: Runs) -> None:
         assert (seen.queries, seen.keys) == (shown.query_tokens, shown.key_tokens)
 
 
-def test_decoder_layers_hand_on_to_cross_attention_and_that_to_the_feed_forward(ran: Runs) -> None:
+def test_cross_attention_lies_between_self_attention_and_feed_forward(ran: Runs) -> None:
     for layer in range(len(ran[1].attention.decoder)):
         own, cross = (inspect_sublayer(*ran, kind, layer) for kind in ("decoder", "cross"))
         np.testing.assert_array_equal(cross.residual, own.sum if own.norm_first else own.norm)
@@ -147,7 +147,7 @@ def test_decoder_layers_hand_on_to_cross_attention_and_that_to_the_feed_forward(
         np.testing.assert_array_equal(cross.layer_output, own.layer_output)
 
 
-def test_layers_hand_on_to_each_other_from_the_input_to_the_output(ran: Runs) -> None:
+def test_each_layer_reads_the_output_of_the_previous_one(ran: Runs) -> None:
     translator, run = ran
     streams, seen = residual_stream(translator, run), record(translator, run)
     kinds: dict[str, Kind] = {"encoder": "encoder", "decoder": "decoder"}
@@ -166,7 +166,7 @@ def test_layers_hand_on_to_each_other_from_the_input_to_the_output(ran: Runs) ->
     np.testing.assert_array_equal(memory, seen["encoder.output"][0].numpy())
 
 
-def test_nothing_in_it_can_be_changed(ran: Runs) -> None:
+def test_the_values_are_immutable(ran: Runs) -> None:
     for seen in every(ran):
         arrays = {f.name: value for f in fields(seen) if isinstance(value := getattr(seen, f.name), np.ndarray)}
         assert not any(array.flags.writeable for array in arrays.values())
@@ -177,12 +177,12 @@ def test_nothing_in_it_can_be_changed(ran: Runs) -> None:
     assert not any(array.flags.writeable for array in residual_stream(*ran).values())
 
 
-def test_a_model_in_training_is_looked_at_without_dropout_and_left_in_training() -> None:
+def test_a_model_in_training_mode_is_inspected_without_dropout() -> None:
     translator = babbler_of(dropout=0.5)
     run = translator.translate("wort3 wort1")
-    calm = inspect_sublayer(translator, run, "cross", 1)
+    expected = inspect_sublayer(translator, run, "cross", 1)
     translator.checkpoint.model.train()
-    np.testing.assert_array_equal(inspect_sublayer(translator, run, "cross", 1).layer_output, calm.layer_output)
+    np.testing.assert_array_equal(inspect_sublayer(translator, run, "cross", 1).layer_output, expected.layer_output)
     assert translator.checkpoint.model.training
 
 
@@ -196,7 +196,7 @@ def test_a_matrix_without_bias_has_none(special: str, without: tuple[str, ...]) 
 
 @pytest.mark.parametrize("layer", [-1, 2, 10**30])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_layer_that_is_not_there_is_refused(babbler: Translator, kind: Kind, layer: int) -> None:
+def test_a_missing_layer_is_refused(babbler: Translator, kind: Kind, layer: int) -> None:
     run = babbler.translate("wort1")
     with pytest.raises(ValueError, match="0 to 1"):
         inspect_sublayer(babbler, run, kind, layer)
@@ -214,14 +214,14 @@ def test_a_layer_that_is_not_there_is_refused(babbler: Translator, kind: Kind, l
         ("__class__", 0, "one of q_proj, k_proj"),
     ],
 )
-def test_a_part_or_a_row_that_is_not_there_is_refused(babbler: Translator, part: str, row: int, message: str) -> None:
+def test_a_missing_part_or_row_is_refused(babbler: Translator, part: str, row: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parameter_row(babbler, "cross", 0, part, row)
 
 
 @pytest.mark.parametrize("special", ["post", "pre"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_its_residual_a_sublayer_is_alone_and_its_norm_reads_what_it_did(special: str, kind: Kind) -> None:
+def test_without_its_residual_the_norm_reads_the_sublayers_output(special: str, kind: Kind) -> None:
     translator = babbler_of(**CASES[special])
     stack, _, n, last = SUBLAYERS[kind]
     for sublayer, part in ((n, ""), (last, "ff_")):
