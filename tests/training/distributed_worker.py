@@ -1,4 +1,4 @@
-"""One of the processes of tests/test_parallel.py, run by torchrun: trains every case and writes down what it saw."""
+"""One process of test_distributed.py, run by torchrun: it trains every case and records its batches and weights."""
 
 import dataclasses
 import sys
@@ -24,12 +24,12 @@ CASES: dict[str, dict[str, Any]] = {  # of the training; the pairs by the first 
 
 
 def write_pairs(file: Path, count: int = 300) -> None:
-    """Pairs of the classroom's grammar, of many lengths."""
+    """Pairs of the classroom's grammar, of various lengths."""
     file.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in sample("", count)))
 
 
 def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
-    """Train a case: its steps, the sources that this process read, and the weights at the end."""
+    """Train a case: its progress, the sources that this process read, and the final weights."""
     data: Batch | PairFile
     if name.startswith("toy"):
         data, vocabularies = TOY.batch(), (TOY.src_vocab, TOY.tgt_vocab)

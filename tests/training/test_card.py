@@ -1,4 +1,4 @@
-"""The card prints what the shipped weights show, and the shipped toy shows something."""
+"""The cards print the figures of the shipped weights, and those weights have learned the task."""
 
 import re
 from dataclasses import replace
@@ -32,18 +32,18 @@ def test_the_shipped_card_prints_the_figures_of_the_shipped_weights(figures: Map
     assert printed(f"{kind}: from uniform") == pytest.approx(figures.from_uniform[kind], abs=0.006)
 
 
-def test_the_shipped_card_prints_the_look_that_decides(figures: MapFigures) -> None:
+def test_the_shipped_card_prints_the_deciding_weight(figures: MapFigures) -> None:
     (telling,) = re.findall(r"^sentences: ([\d.]+)\.$", CARD, re.MULTILINE)
     assert float(telling) == pytest.approx(figures.telling, abs=0.006)
 
 
-def test_the_shipped_card_is_the_one_that_is_written_today(toy: Translator) -> None:
+def test_the_shipped_card_is_up_to_date(toy: Translator) -> None:
     (command,) = re.findall(r"^    (python -m transformer.training .*)$", CARD, re.MULTILINE)
     facts = dict(re.findall(r"^\| ([a-z][a-z ,-]*) \| (.*) \|$", CARD.split("\n\nIts maps")[0], re.MULTILINE))
     today = write_card(toy.checkpoint, TOY, command, facts)
 
     def words(card: str) -> str:
-        return re.sub(r"\d\.\d\d", "0.00", card)  # other machines round the last digit otherwise
+        return re.sub(r"\d\.\d\d", "0.00", card)  # the last digit differs between machines
 
     assert words(today) == words(CARD)
 
@@ -51,7 +51,7 @@ def test_the_shipped_card_is_the_one_that_is_written_today(toy: Translator) -> N
 @pytest.mark.parametrize(
     "fact", ["| seed | 0 |", "last training loss |", "loss without dropout |", "exact match, free-running | 100.0% |"]
 )
-def test_the_shipped_card_says_how_it_was_made_and_what_it_scores(fact: str) -> None:
+def test_the_shipped_card_has_its_training_and_scores(fact: str) -> None:
     assert fact in CARD
 
 
@@ -61,7 +61,7 @@ def test_a_card_has_the_whole_configuration(toy: Translator) -> None:
     assert card.endswith(", positional_encoding False.\n")
 
 
-def test_some_head_looks_at_the_word_that_decides(figures: MapFigures) -> None:
+def test_some_head_attends_to_the_deciding_word(figures: MapFigures) -> None:
     assert figures.telling is not None
     assert figures.telling >= 0.7
 
@@ -78,15 +78,15 @@ def test_the_first_encoder_layer_is_not_saturated(figures: MapFigures) -> None:
 
 def test_the_figures_are_those_of_the_translations(toy: Translator, figures: MapFigures) -> None:
     beer, coke = (toy.translate(source) for source, _ in TOY.pairs)
-    looks = [run.attention.cross[i].weights[:, 3, 3] for run in (beer, coke) for i in range(6)]  # a, bier or cola
-    assert largest_cross_weight(beer.attention, 3, 3) == max(look.max() for look in looks[:6])
-    assert figures.telling == min(max(look.max() for look in looks[:6]), max(look.max() for look in looks[6:]))
+    weights = [run.attention.cross[i].weights[:, 3, 3] for run in (beer, coke) for i in range(6)]  # a, bier or cola
+    assert largest_cross_weight(beer.attention, 3, 3) == max(w.max() for w in weights[:6])
+    assert figures.telling == min(max(w.max() for w in weights[:6]), max(w.max() for w in weights[6:]))
     entropies = [run.attention.encoder[2].entropy().mean() for run in (beer, coke)]
     assert figures.entropy["encoder"][2] == pytest.approx(sum(entropies) / 2)
 
 
 @pytest.mark.slow
-def test_the_classrooms_card_is_what_evaluation_prints_again() -> None:
+def test_the_classrooms_card_equals_a_new_evaluation() -> None:
     card = (FOLDER / "classroom" / "card.md").read_text().splitlines()
     today = scores_table(score_held_out(load_checkpoint(FOLDER / "classroom"), "classroom")).splitlines()
     first = card.index(today[0])
@@ -101,7 +101,7 @@ def test_the_classrooms_card_is_what_evaluation_prints_again() -> None:
                 assert now == pytest.approx(then, abs=0.11 if "AER" not in name else 0.002), name
 
 
-def test_the_shipped_classroom_has_learned_what_was_asked_of_it() -> None:
+def test_the_shipped_classroom_has_learned_its_corpus() -> None:
     card = (FOLDER / "classroom" / "card.md").read_text()
     exact = re.search(r"\| exact match, free-running \| ([\d.]+)% \| ([\d.]+)% \|", card)
     best = re.search(r"\| AER, best head \| ([\d.]+) \|", card)

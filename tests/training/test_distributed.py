@@ -1,4 +1,4 @@
-"""Two processes are one: the same losses, the same weights, each pair read once. On the CPU, started by torchrun."""
+"""Two processes train as one: equal losses and weights, each pair read once. They run on the CPU under torchrun."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What two processes saw of every case."""
+    """The records of two processes for every case."""
     folder = tmp_path_factory.mktemp("parallel")
     write_pairs(folder / "pairs.tsv")
     launch = [
@@ -38,13 +38,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """One process alone, and both of two."""
+    """The records of a single process, and of each of two."""
     name = request.param
     return seen(name, folder, ALONE), *(torch.load(folder / f"{name} {rank}.pt") for rank in (0, 1))
 
 
 @pytest.mark.slow
-def test_two_processes_are_one_process_with_the_same_batches(case: tuple[dict[str, Any], ...]) -> None:
+def test_two_processes_equal_one(case: tuple[dict[str, Any], ...]) -> None:
     alone, first, second = case
     assert first["progress"] == second["progress"]
     assert len(first["progress"]) >= 20
@@ -55,15 +55,15 @@ def test_two_processes_are_one_process_with_the_same_batches(case: tuple[dict[st
     assert apart[:, 2].abs().max() < 1e-6  # accuracies
     for name, value in alone["weights"].items():
         assert torch.equal(first["weights"][name], second["weights"][name])
-        # A key's bias shifts all scores of a row alike, so its gradient is nothing but rounding, which Adam blows up.
+        # A key's bias shifts all scores of a row equally: its gradient is rounding error, which Adam amplifies.
         assert name.endswith("k_proj.bias") or (first["weights"][name] - value).abs().max() < 1e-4
 
 
 @pytest.mark.slow
-def test_each_pair_of_a_batch_is_read_by_one_of_them(case: tuple[dict[str, Any], ...]) -> None:
+def test_each_pair_of_a_batch_is_read_by_one_process(case: tuple[dict[str, Any], ...]) -> None:
     alone, first, second = case
     for whole, one, other in zip(alone["read"], first["read"], second["read"], strict=True):
-        if len(whole) == 1:  # the second has nothing to do, and reads along
+        if len(whole) == 1:  # both read the only pair
             assert one == other == whole
         else:
             assert sorted(one + other) == sorted(whole)
@@ -71,7 +71,7 @@ def test_each_pair_of_a_batch_is_read_by_one_of_them(case: tuple[dict[str, Any],
 
 
 @pytest.mark.parametrize(("number", "accelerators"), [(0, 0), (2, 2), (5, 2)])
-def test_a_process_without_a_device_of_its_own_is_refused(
+def test_a_process_without_its_own_device_is_refused(
     monkeypatch: pytest.MonkeyPatch, number: int, accelerators: int
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -82,7 +82,7 @@ def test_a_process_without_a_device_of_its_own_is_refused(
         device_of_process(None)
 
 
-def test_each_process_takes_the_device_of_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_process_takes_the_device_of_its_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     current: list[int] = []
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
     monkeypatch.setattr(torch.accelerator, "set_device_index", current.append)
