@@ -90,8 +90,8 @@ def _rows_at_once(config: TransformerConfig, words: int) -> int:
     """The number of rows of a batch that keeps its memory bounded, given the tokens per row; at least one."""
     maps = config.n_heads * words * words
     tensor = max(maps, words * max(config.d_model, config.d_ff, config.tgt_vocab_size))
-    kept = 4 * config.num_decoder_layers * words * config.d_model  # keys and values, of both attentions
-    return max(1, min(MAX_TENSOR // tensor, MAX_CACHE // kept))
+    cache = 4 * config.num_decoder_layers * words * config.d_model  # keys and values of both attention sublayers
+    return max(1, min(MAX_TENSOR // tensor, MAX_CACHE // cache))
 
 
 def _one_head_per_row(ablated: Sequence[Head | None]) -> Probe:

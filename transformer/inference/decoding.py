@@ -120,7 +120,7 @@ def decode(
         src: source ids of one sentence, (1, S).
         start_id: the first decoder input.
         probe: sees one pass over the source, then one new row per step.
-        forced: output ids of the first steps, whatever the model predicts; None leaves a step to the model. A whole
+        forced: output ids of the first steps instead of the model's choice; None leaves a step to the model. A whole
             reference is teacher forcing.
         choose: picks the output id from the distribution (V,).
         reread: run a full pass over the whole prefix at each step, without a cache. Slower; the numbers differ only
@@ -278,7 +278,7 @@ def beam_search(
             for row, parent in enumerate(live):
                 before = 0.0 if parent is None else tree[parent].log_probability
                 for p, word in zip(ranked[row, : width + 1].tolist(), words[row, : width + 1].tolist(), strict=True):
-                    if p:  # an underflow to 0 has no logarithm, and is never kept
+                    if p:  # a probability that underflows to 0 has no logarithm
                         found.append((before + math.log(p), row, parent, p, word))
             found.sort(key=lambda one: -one[0])  # stable, so that ties keep their order
             places, rows, live, unread = width - len(finished), [], [], []

@@ -1,4 +1,4 @@
-"""Which device to run on, and why. Knows nothing of models."""
+"""The device to run on, and the reason for it. Independent of models."""
 
 import os
 
@@ -30,7 +30,7 @@ def pick_device(name: str | None = None) -> torch.device:
 
 
 def why_device(device: torch.device, name: str | None = None) -> Message:
-    """What `device` is and why `pick_device(name)` chose it, as a sentence for the page."""
+    """The name of `device` and why `pick_device(name)` chose it, as a message for the page."""
     kind = {"device": device.type}
     if name:
         return Message("device.caller", kind)

@@ -1,4 +1,4 @@
-"""What if: changes to a run, as data, and the probe that makes them. Knows nothing of text or checkpoints.
+"""Interventions: changes to a run as data, and the probe that makes them. Independent of text and checkpoints.
 
 B batch, H heads, Q queries, K keys, T positions, D model width, d one head's width.
 """
@@ -17,7 +17,7 @@ from .attention_maps import KINDS, SUBLAYERS, Kind
 Stack = Literal["encoder", "decoder"]
 MAX_CHANGES = 500  # at once; the toy has 144 heads
 MAX_WORD = 40  # characters
-AS_IT_IS = {"counted": False}  # a whole number that a link writes as it is; all others count from 0, and there from 1
+AS_IT_IS = {"counted": False}  # an integer that a link writes unchanged; others count from 0 here and from 1 in a link
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class Change:
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """What it changes: two changes of one place contradict each other."""
+        """The place that it changes: two changes of one place contradict each other."""
         return (type(self), *(getattr(self, each.name) for each in fields(self)))
 
     def check(self, config: TransformerConfig) -> None:
         """Raises ValueError where a network of this shape has no such layer, sublayer or head."""
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
-        """The intermediates that it replaces; none where it changes what is read or output."""
+        """The intermediates that it replaces; none if it changes the source or the output."""
         yield from ()
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
-        """One of those intermediates as it is to be; `positions` (N, D) are all that this run may come to."""
+        """The new value of one of those intermediates; `positions` (N, D) are all positions that this run can reach."""
         raise NotImplementedError
 
 
@@ -73,7 +73,7 @@ def _every_layer(config: TransformerConfig, kind: Kind, part: str) -> Iterator[s
 
 @dataclass(frozen=True)
 class Silence(Change):
-    """The output of a head becomes zero before W_O (§3.2.2). Its map stays."""
+    """Ablate a head: its output becomes zero before W_O (§3.2.2). Its attention weights stay."""
 
     do: Literal["silence"] = field(default="silence", kw_only=True, repr=False)
     kind: Kind
@@ -93,7 +93,7 @@ class Silence(Change):
 
 @dataclass(frozen=True)
 class Isolate(Change):
-    """All heads of a layer but these become silent."""
+    """Ablate all heads of a layer except these."""
 
     do: Literal["isolate"] = field(default="isolate", kw_only=True, repr=False)
     kind: Kind
@@ -126,8 +126,8 @@ class Isolate(Change):
 
 @dataclass(frozen=True)
 class RemoveMask(Change):
-    """In every layer of a kind, everybody may attend to everything: in the encoder and in cross-attention to padding
-    too, in the decoder to the future too (its padding stays closed)."""
+    """In every layer of a kind, each query may attend to every key: in the encoder and in cross-attention also to
+    padding, in the decoder also to the future (its padding stays masked)."""
 
     do: Literal["remove_mask"] = field(default="remove_mask", kw_only=True, repr=False)
     kind: Kind
@@ -138,7 +138,7 @@ class RemoveMask(Change):
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         if self.kind != "decoder":
             return torch.ones_like(value)
-        return value[..., -1:, :].expand_as(value)  # the last row has no future: what it may not see is padding
+        return value[..., -1:, :].expand_as(value)  # the last row has no future: only padding is masked in it
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class EditMask(Change):
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         if self.query >= value.size(-2) or self.key >= value.size(-1):
-            return value  # the decoder has not come so far yet
+            return value  # the decoder has not reached this cell yet
         value = value.clone()  # (B, H, Q, K)
         value[..., self.query, self.key] = self.allowed
         return value
@@ -169,7 +169,7 @@ class EditMask(Change):
 
 @dataclass(frozen=True)
 class Positions(Change):
-    """Positions are not added to the words of a stack, or each word gets that of another, drawn by seed."""
+    """Remove the positional encodings of a stack, or permute them by seed."""
 
     do: Literal["positions"] = field(default="positions", kw_only=True, repr=False)
     stack: Stack
@@ -186,8 +186,8 @@ class Positions(Change):
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         if self.how == "removed":
             return torch.zeros_like(value)
-        # A source is shuffled in itself. A target grows, and a word that was read is not to move: it gets its place
-        # among all that there may be.
+        # A source is permuted within its length. The decoder input grows and earlier words must not move, so its
+        # positions are drawn from all that the run can reach.
         these = value if self.stack == "encoder" else positions
         order = torch.randperm(len(these), generator=torch.Generator().manual_seed(self.seed))
         return these[order.to(these.device)][: len(value)]
@@ -241,7 +241,7 @@ class DropResidual(Change):
 
 @dataclass(frozen=True)
 class SwapWord(Change):
-    """Another word at a position of the source."""
+    """Replace the word at a position of the source."""
 
     do: Literal["swap_word"] = field(default="swap_word", kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = True
@@ -255,7 +255,7 @@ class SwapWord(Change):
 
 @dataclass(frozen=True)
 class ForceWord(Change):
-    """What the decoder says at a step, whatever it would say; it goes on from there."""
+    """Force the output of one step; decoding continues from it."""
 
     do: Literal["force_word"] = field(default="force_word", kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = True
@@ -267,7 +267,7 @@ class ForceWord(Change):
         return (ForceWord, self.step)
 
 
-# Every change there is. Where two change one tensor, the first here goes first.
+# All interventions. If two change the same tensor, they apply in this order.
 AnyChange = Silence | Isolate | RemoveMask | EditMask | Positions | Temperature | DropResidual | SwapWord | ForceWord
 CHANGES: dict[str, type[Change]] = {change.do: change for change in get_args(AnyChange)}
 _ORDER = list(CHANGES)
@@ -275,7 +275,7 @@ _ORDER = list(CHANGES)
 
 @dataclass(frozen=True)
 class Interventions:
-    """Changes that combine. The same changes are equal, in whatever order they were made.
+    """A set of changes: two sets with the same changes are equal, in any order.
 
     Raises:
         ValueError: there are too many, or two contradict each other.
@@ -296,17 +296,17 @@ class Interventions:
 
     @classmethod
     def parse(cls, data: Any) -> "Interventions":
-        """From what `to_json` returns, which anybody may have edited.
+        """Read the format of `to_json` from an untrusted value.
 
         Raises:
-            ValueError: it is something else, or means nothing; the message is a sentence.
+            ValueError: the value has another format or is invalid; the message is a sentence.
         """
         if not isinstance(data, list):
             raise ValueError("Changes are a list.")
         return cls(tuple(_change(item) for item in data[: MAX_CHANGES + 1]))
 
     def to_json(self) -> list[dict[str, Any]]:
-        """One object a change: `{"do": "silence", "kind": "cross", "layer": 0, "head": 3}`."""
+        """One object per change: `{"do": "silence", "kind": "cross", "layer": 0, "head": 3}`."""
         return [asdict(change) for change in self.changes]
 
     def check(self, config: TransformerConfig) -> None:
@@ -315,12 +315,12 @@ class Interventions:
             change.check(config)
 
     def probe(self, config: TransformerConfig, positions: Tensor) -> Probe | None:
-        """What makes them in a network of this shape; None where they change only what is read and said.
+        """The probe that makes the changes in a network of this shape; None if they change only source and output.
 
-        It is for whole passes: the decoder reads all positions from the first on at once.
+        It needs full passes: the decoder reads all positions at once.
 
         Args:
-            positions: the encodings of all positions that the decoder may come to, (N, D).
+            positions: the encodings of all positions that the decoder can reach, (N, D).
         """
         table: dict[str, list[Callable[[Tensor, Tensor], Tensor]]] = {}
         for change in self.changes:

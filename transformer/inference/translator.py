@@ -263,8 +263,8 @@ class Translator:
         Args:
             sentence: words of the source vocabulary; case, umlauts and punctuation at the edges do not matter.
             probe: watches or replaces intermediates of this run.
-            forced: the first output tokens, whatever the model predicts; it goes on from there. A whole reference with
-                its E is teacher forcing.
+            forced: the first output tokens instead of the model's choice; it continues from there. A whole reference
+                with its E is teacher forcing.
             interventions: changes to this run. If one changes the inside of the network, the decoder runs a full pass
                 over the prefix at each step, so that a position may attend to later ones.
             sampling: draws each token; greedy if left out.

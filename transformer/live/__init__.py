@@ -1,1 +1,1 @@
-"""Training that somebody watches: what may be asked for, the film of its maps, and the process that it runs in."""
+"""Live training: the plan of a request, its limits, the stream of snapshots, and the worker process."""

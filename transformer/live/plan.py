@@ -1,6 +1,6 @@
-"""What a visitor asks to train: whether it can be, what it will cost, and the job that does it.
+"""Plan a training from a request: its problems, its estimated cost, and its job.
 
-A question is a dict that anybody may have written; whatever is wrong with it is a problem that names its field.
+A request is an untrusted dict; each problem names the field to change.
 """
 
 import math
@@ -22,10 +22,10 @@ from .job import Job
 from .limits import Limits, variable
 
 LONGEST_STEP = 0.4  # seconds: training can be stopped between two steps
-CLASSROOM_PAIRS = 4_000  # are enough to learn its grammar, and are made in half a second
-THREADS_FROM = 5_000_000  # weights: below, a second thread only waits for the first
+CLASSROOM_PAIRS = 4_000  # enough to learn the grammar, generated in half a second
+THREADS_FROM = 5_000_000  # weights: a second thread does not speed up smaller networks
 
-WHOLE = {  # field -> least and most
+WHOLE = {  # field -> minimum and maximum
     "d_model": (2, 1024),
     "n_heads": (1, 64),
     "layers": (1, 12),
@@ -61,7 +61,7 @@ PAPER = _NETWORK | {"d_model": 512, "n_heads": 8, "layers": 6, "d_ff": 2048}  # 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a training cannot start; `field` is the setting to change, "" if it is no single one."""
+    """Why a training cannot start; `field` is the setting to change, "" if several are involved."""
 
     field: str
     message: Message
@@ -69,14 +69,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a question comes to. Where there are problems, what they hide is None, and so is the job.
+    """The result of a request. With a problem there is no job, and whatever cannot be computed is None.
 
     Attributes:
-        parameters: weights of the network.
-        bytes: of memory that training takes.
-        seconds: that it takes, on one thread of this machine.
-        corpus: what it learns from, with vocabularies of all pairs.
-        parts: how many pairs are learned from, and how many are held out.
+        parameters: the number of weights.
+        bytes: the estimated memory of the training.
+        seconds: its estimated time, on one thread of this machine.
+        corpus: the corpus, with vocabularies of all pairs.
+        parts: the numbers of training and of held-out pairs.
     """
 
     problems: tuple[Problem, ...]
@@ -90,7 +90,7 @@ class Plan:
 
 
 def plan(question: dict[str, Any], limits: Limits) -> Plan:
-    """Check a question: `name`, `corpus`, `pairs` (of "own"), `watch`, and the settings as DEFAULTS has them."""
+    """Check a request: `name`, `corpus`, `pairs` (of "own"), `watch`, and the settings as DEFAULTS has them."""
     for part in ("model", "training"):
         settings = question.get(part)
         question = question | (settings if isinstance(settings, dict) else {})
@@ -160,13 +160,16 @@ _TRAINING = ("steps", "batch_size", "schedule", "learning_rate", "warmup_steps",
 
 
 def _wrong_values(question: dict[str, Any]) -> Iterator[Problem]:
-    """Fields that are not of their kind or range."""
+    """Fields with a wrong type or outside their range."""
     for field, (least, most) in WHOLE.items():
         if not _between(question.get(field), int, least, most):
             yield Problem(field, Message("plan.whole", {"least": least, "most": most}))
     for field, (low, high) in REAL.items():
         if not _between(question.get(field), (int, float), low, high):
-            ends = {"least": f"{low:.5f}".rstrip("0").rstrip("."), "most": str(high)}  # a page rounds numbers to 0.001
+            ends = {
+                "least": f"{low:.5f}".rstrip("0").rstrip("."),
+                "most": str(high),
+            }  # the page rounds numbers to 0.001
             yield Problem(field, Message("plan.number", ends))
     for field in SWITCHES:
         if not isinstance(question.get(field), bool):
@@ -195,35 +198,24 @@ class _RefusedError(Exception):
 
 
 def _too_much(field: str, name: str, value: int, most: int) -> Problem:
-    """More than the limit of that name."""
-    there = {"value": value, "most": most, "variable": variable(name)}
-    return Problem(
-        field,
-        {
-            "parameters": Message(
-                "plan.parameters",
-                there,
-            ),
-            "seconds": Message(
-                "plan.seconds",
-                there,
-            ),
-            "memory": Message(
-                "plan.memory",
-                there,
-            ),
-            "pairs": Message("plan.pairs", there),
-            "tokens": Message("plan.tokens", there),
-        }[name],
-    )
+    """A value above the limit of that name."""
+    values = {"value": value, "most": most, "variable": variable(name)}
+    messages = {
+        "parameters": Message("plan.parameters", values),
+        "seconds": Message("plan.seconds", values),
+        "memory": Message("plan.memory", values),
+        "pairs": Message("plan.pairs", values),
+        "tokens": Message("plan.tokens", values),
+    }
+    return Problem(field, messages[name])
 
 
 def _too_large_to_show(config: TransformerConfig, corpus: Corpus) -> Iterator[Problem]:
-    """What nobody could bring back: the same bounds as of a file, so that no training is in vain."""
+    """A model too large for the bounds of a model file, which a visitor could not upload again."""
     if (heads := count_heads(config)) > MAX_HEADS:
         yield Problem("n_heads", Message("plan.many_heads", {"value": heads, "most": MAX_HEADS}))
-    said = output_limit(corpus.batch().target_length, config)
-    if (numbers := count_run_values(config, corpus.source_length, said)) > MAX_RUN_VALUES:
+    output_length = output_limit(corpus.batch().target_length, config)
+    if (numbers := count_run_values(config, corpus.source_length, output_length)) > MAX_RUN_VALUES:
         yield Problem("", Message("plan.numbers", {"value": numbers, "most": MAX_RUN_VALUES}))
 
 
@@ -272,14 +264,16 @@ def _network(question: dict[str, Any], corpus: Corpus) -> TransformerConfig:
         num_decoder_layers=question["layers"],
         dropout=question["dropout"],
         positional_encoding=question["positional_encoding"],
-        final_norm="both" if question["norm_first"] else "none",  # pre-norm leaves a stack's sum without one
+        final_norm="both"
+        if question["norm_first"]
+        else "none",  # without it, the output of a pre-norm stack is not normalised
         norm_first=question["norm_first"],
         tie_weights=question["tie_weights"],
     )
 
 
 def _reference(corpus: Corpus, watch: str) -> str | None:
-    """The right translation of the watched sentence, if the corpus knows it and the model will be able to say it."""
+    """The reference translation of the watched sentence, if the corpus has one and the model can output it."""
     try:
         corpus.src_vocab.encode(watch[: MAX_CHARACTERS + 1])
     except SentenceError as error:
@@ -288,6 +282,6 @@ def _reference(corpus: Corpus, watch: str) -> str | None:
     if len(words) > corpus.source_length or len(watch) > MAX_CHARACTERS:
         raise _RefusedError(Problem("watch", Message("plan.long_watch", {"most": corpus.source_length})))
     found = corpus.find(" ".join(words))
-    said = found.target.split() if found else []
-    can_say = corpus.tgt_vocab.ids.keys() >= set(said) and len(said) < corpus.batch().target_length  # and then E
-    return found.target if found and can_say else None
+    words = found.target.split() if found else []
+    possible = corpus.tgt_vocab.ids.keys() >= set(words) and len(words) < corpus.batch().target_length  # E follows
+    return found.target if found and possible else None

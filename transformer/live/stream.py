@@ -2,12 +2,12 @@
 
 {"event": "started", "steps", "uniform", "parameters", "watch", "reference"}
 {"event": "progress", "points": [[step, loss, token accuracy], ...] since the last, "seconds", "left"}
-{"event": "says", "step", "output", "probabilities"}            the watched sentence's translation now
+{"event": "says", "step", "output", "probabilities"}            the watched sentence's current translation
 {"event": "held_out", "step", "loss", "accuracy"}
 {"event": "snapshot", "step", "source", "encoder", "free", "forced"}   see `_snapshot`
 {"event": "ended", "step", "seconds", "why"}                    "steps", "stop" or "time"; scoring follows
 {"event": "trained", "file", "step", "seconds", "why", "scores"}   the model is usable; deferred snapshots may follow
-{"event": "error", "message"}                                   there is no model
+{"event": "error", "message"}                                   the training leaves no model
 """
 
 import base64
@@ -49,7 +49,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
     """Train, report, and write the model to `file`. Watching does not change the weights.
 
     Args:
-        stopped: called after every step; training ends when it returns True, and the model is kept.
+        stopped: called after every step; training ends when it returns True, and the model is saved.
     """
     torch.set_num_threads(job.threads)
     src_vocab, tgt_vocab = Vocabulary(job.source_words), Vocabulary(job.target_words)

@@ -40,7 +40,7 @@ def main() -> None:
         for event in _events(request, stopped.is_set):
             print(json.dumps(event), flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody listens; avoid an error at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # without a reader, the flush at exit would fail
 
 
 def _events(request: dict[str, Any], stopped: Callable[[], bool]) -> Iterator[Event]:

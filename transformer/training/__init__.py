@@ -1,4 +1,4 @@
-"""The loop, its configuration, and what a model scores (§5). `python -m transformer.training` is the command."""
+"""The training loop, its configuration, and scores (§5). `python -m transformer.training` is the command."""
 
 from .config import TrainingConfig
 from .loop import Progress, adam, seeded_model, train

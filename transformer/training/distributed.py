@@ -1,4 +1,4 @@
-"""Data-parallel training under torchrun. Knows nothing of networks or words.
+"""Data-parallel training under torchrun. Independent of networks and vocabularies.
 
 Every process has the whole model and a share of each batch; after each backward pass all have the same gradient.
 """

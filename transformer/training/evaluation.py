@@ -1,4 +1,4 @@
-"""How well a checkpoint translates sentences that it never saw, and how well its cross-attention aligns them.
+"""The scores of a checkpoint on held-out sentences: translation quality, and alignment by cross-attention.
 
 `python -m transformer.training.evaluation` prints the table of the classroom checkpoint's card.
 

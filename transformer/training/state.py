@@ -1,4 +1,4 @@
-"""The state of an interrupted training, kept beside its checkpoint until that is complete. Never a pickle.
+"""The state of an interrupted training, saved beside its checkpoint until that is complete. Never a pickle.
 
 OUT/training-state.safetensors
     weights/NAME        the model's parameters
@@ -60,7 +60,7 @@ class TrainingState:
         os.replace(self._part, self.file)
 
     def load(self) -> int:
-        """Restore the saved state, if there is one, in every process.
+        """Restore the saved state, if any, in every process.
 
         Returns:
             The step after which it was saved; 0 if there is none, and then nothing changes.
