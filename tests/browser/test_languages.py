@@ -173,7 +173,7 @@ class Reader:
             page.locator("#top .change").click()
             expect(page.locator("#top .change")).to_have_count(0)
         page.locator("#breakit button[value=bugs]").click()
-        for i in range(4, 14):  # those of training are read in test_bugs.py
+        for i in range(4, 14):  # those of training are read in test_mistakes.py
             page.locator("#bugs nav button, #bugs ol button").nth(i).click()
             page.locator("#bugs .choice").first.click()
             expect(page.locator("#bugs .reveal")).to_be_visible()

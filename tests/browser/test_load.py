@@ -23,7 +23,7 @@ from .conftest import Server
 
 VISITORS, CLICKS = 30, 4  # each, beside two translations
 STEPS = 1000  # of a training that is stopped at once
-APART = {"POST /mistake"}  # a process of its own for some seconds, in `make load` and in test_bugs.py
+APART = {"POST /mistake"}  # a process of its own for some seconds, in `make load` and in test_mistakes.py
 
 
 @pytest.fixture
