@@ -1,6 +1,6 @@
 """`make bench`: every row of the table in README.md. Prints it and writes results.json.
 
-Measure on an idle machine: on busy cores the threads of a product wait for each other.
+Measure on an idle machine: on busy cores the threads of a matrix product wait for each other.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from . import drawing, models
 from .ratio import MissingError, Ratio
 from .table import HEADING, as_line, as_table
 
-PARTS = (models, drawing)  # modules with `measure() -> Iterator[Ratio]`, which looks first for what it needs
+PARTS = (models, drawing)  # modules with `measure() -> Iterator[Ratio]`, which checks its requirements first
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"
@@ -39,26 +39,26 @@ def machine() -> dict[str, Any]:
 
 
 def written(machine: dict[str, Any], rows: Iterable[Ratio]) -> str:
-    """The section of README.md that results.json makes."""
+    """The section of README.md that is generated from results.json."""
     facts = f"{machine['cores']} cores of an {machine['cpu']}, PyTorch {machine['torch']}, {machine['date']}."
     return f"{facts}\n\n{as_table(rows)}"
 
 
 def read(file: Path = RESULTS) -> tuple[dict[str, Any], list[Ratio]]:
-    kept = json.loads(file.read_text())
-    return kept["machine"], [Ratio(**row) for row in kept["rows"]]
+    results = json.loads(file.read_text())
+    return results["machine"], [Ratio(**row) for row in results["rows"]]
 
 
 def put(text: str, table: str) -> str:
-    """The document with this table in its place."""
+    """The document with its table replaced."""
     before, rest = text.split(BEGIN)
     return before + BEGIN + table + END + rest.split(END, 1)[1]
 
 
 def main() -> None:
-    asked = [part for part in PARTS if not sys.argv[1:] or part.__name__.split(".")[-1] in sys.argv[1:]]
+    chosen = [part for part in PARTS if not sys.argv[1:] or part.__name__.split(".")[-1] in sys.argv[1:]]
     try:
-        parts = [part.measure() for part in asked]
+        parts = [part.measure() for part in chosen]
     except MissingError as error:
         sys.exit(f"Nothing is measured, and nothing written. Missing: {error}.")
     print("\n".join(HEADING))
@@ -66,8 +66,8 @@ def main() -> None:
     for row in itertools.chain(*parts):
         print(as_line(row), flush=True)
         rows.append(row)
-    if asked != list(PARTS):
-        return  # a part alone is for looking at
+    if chosen != list(PARTS):
+        return  # a single part is only printed
     RESULTS.write_text(
         json.dumps({"machine": machine(), "rows": list(map(asdict, rows))}, indent=2, ensure_ascii=False) + "\n"
     )

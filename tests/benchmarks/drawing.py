@@ -1,11 +1,10 @@
-"""Drawing: what all maps of a run weigh, how soon they are seen and how fast they change, beside BertViz's head view;
-and how soon the page is ready.
+"""Drawing: the size of a run's maps, the time to draw and to switch them, against BertViz's head view; and the time
+until the page is ready.
 
-Both sides are drawn by the same Chromium, from the same maps of the same runs, by a server on this machine. BertViz's
-page is what it returns, with the three scripts that it loads from elsewhere. Ours is the attention view alone: its
-modules, the style of the page, the texts in English, and what the server sends of a run. Neither has a frame around
-it, Gradio's there or a notebook's here; only the switches of ours are taken in the whole page, where everything that
-listens to them is on.
+The same Chromium draws both sides, from the same maps of the same runs, served by this machine. BertViz's page is the
+result of `head_view` with its three external scripts. Ours is the attention view alone: its modules, the style of the
+page, the English texts, and the server's data of a run. Neither includes its host, Gradio or a notebook; only our
+switches are measured in the whole page, with all its views.
 """
 
 import gzip
@@ -71,7 +70,7 @@ showRun(RUN);
 </script></body></html>
 """
 
-# When the frame was done that first had what is looked for, ms since the address was asked for.
+# The time of the first complete frame that contains the element, ms since the request for the page.
 SEEN = """(what) => new Promise((seen) => {
   const look = () => {
     const frame = new MessageChannel();
@@ -81,8 +80,8 @@ SEEN = """(what) => new Promise((seen) => {
   requestAnimationFrame(look);
 })"""
 
-# The work of the page's thread from a click to the end of its frame: script, style, layout, paint, commit. It begins
-# with a frame, so that no wait for one is in it. What the compositor does with it afterwards is not in it.
+# The work of the page's main thread from a click to the end of its frame: script, style, layout, paint, commit. It
+# starts with a frame, so it includes no wait for one; the compositor's work afterwards is not included.
 WORK = """([what, how, value]) => new Promise((done) => requestAnimationFrame(() => {
   const control = document.querySelector(what);
   const frame = new MessageChannel();
@@ -95,8 +94,8 @@ WORK = """([what, how, value]) => new Promise((done) => requestAnimationFrame(()
 
 
 def of_words(count: int) -> tuple[Translation, Checkpoint]:
-    """A run with so many words on both sides, of a random network of the toy's size whose looks are as sharp as those
-    of a trained one."""
+    """A run with this number of words on both sides, of a random network of the toy's size whose attention is as sharp
+    as that of a trained one."""
     source = Vocabulary((PAD, *(f"wort{n}" for n in range(count))))
     target = Vocabulary((PAD, START, END, *(f"word{n}" for n in range(count))))
     sizes: dict[str, Any] = {"d_model": 64, "n_heads": 8, "d_ff": 256, "num_encoder_layers": 6, "num_decoder_layers": 6}
@@ -117,10 +116,10 @@ def toy() -> tuple[Translation, Checkpoint]:
 
 
 def fetched(folder: Path) -> None:
-    """The scripts that BertViz's page loads, from npm.
+    """Fetch the scripts of BertViz's page from npm.
 
     Raises:
-        MissingError: npm is not here, or does not reach them.
+        MissingError: npm is not installed, or cannot fetch them.
     """
     for name, package in SCRIPTS.items():
         try:
@@ -134,7 +133,7 @@ def fetched(folder: Path) -> None:
 
 
 def bertviz(run: Translation) -> str:
-    """Its page, which finds its scripts beside itself."""
+    """BertViz's page, with scripts from its own folder."""
     from bertviz import head_view
 
     maps = {kind: [torch.from_numpy(layer.weights.copy())[None] for layer in run.attention.of(kind)] for kind in KINDS}
@@ -152,14 +151,14 @@ def bertviz(run: Translation) -> str:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"  # as every server here and elsewhere: one connection for many files
-    disable_nagle_algorithm = True  # as well: else a file waits 40 ms for the one before it to be acknowledged
+    protocol_version = "HTTP/1.1"  # one connection for many files, as on common servers
+    disable_nagle_algorithm = True  # otherwise a file waits 40 ms for the acknowledgement of the previous one
 
     def log_message(self, *_: object) -> None:
         pass
 
     def copyfile(self, source: Any, out: Any) -> None:
-        with suppress(BrokenPipeError):  # the page was left
+        with suppress(BrokenPipeError):  # the browser left the page
             super().copyfile(source, out)
 
 
@@ -172,7 +171,7 @@ def folder_served(folder: Path) -> Iterator[str]:
 
 
 def opened(browser: Browser, address: str, what: str) -> tuple[float, list[bytes]]:
-    """ms from asking for an address, with nothing kept, to the frame that shows `what`; and all that came for it."""
+    """ms from the request, with an empty cache, to the frame that shows `what`; and all its requests."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = context.new_page()
     came: list[Request] = []
@@ -205,7 +204,7 @@ def openings(browser: Browser, name: str, pages: dict[str, str]) -> list[Ratio]:
 
 
 def clicks(layers: int, heads: int) -> Iterator[tuple[str, list[Control], list[Control]]]:
-    """Every layer of every kind and every head of one of its layers: what is clicked in our page, and in theirs."""
+    """The clicks in our page and in theirs: every layer of every kind, and every head of one layer."""
     for n, kind in enumerate(KINDS):
         chosen = [f"#attention .controls button[value={kind}]", "click", None]
         yield "", chosen, ["#filter", "change", str(n)]
@@ -244,12 +243,12 @@ def switches(ours: Page, theirs: Page, name: str, run: Translation) -> list[Rati
 
 
 def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
-    """The whole page, opened on Attention, with this run in it."""
+    """The whole page with this run, opened on Attention."""
     page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
     page.goto(f"{url}?tab=attention")
     page.locator("#attention .large > svg").wait_for()
     page.wait_for_load_state("networkidle")
-    # Under the name of a run that the server knows, so that what the page asks about it is answered.
+    # Under the name of a run that the server has, so that the page's requests about it succeed.
     payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
     store = f"gradio_api/file={ASSETS}/js/core/state.js"
     page.evaluate(
@@ -276,7 +275,7 @@ def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]
 
 
 def importing() -> float:
-    """ms until a new process has imported both and says so; what it takes to end is not counted."""
+    """ms until a new process has imported both modules; its exit is not counted."""
     done = "import torch, gradio, os; os.write(1, b'.')"
     begin = time.perf_counter()
     with subprocess.Popen([sys.executable, "-c", done], cwd=ROOT, stdout=subprocess.PIPE) as process:
@@ -319,10 +318,10 @@ def start(browser: Browser, log: Path) -> Ratio:
 
 
 def measure() -> Iterator[Ratio]:
-    """Two to three minutes.
+    """Measure all rows, which takes two to three minutes.
 
     Raises:
-        MissingError: as `fetched`, before anything is measured.
+        MissingError: as in `fetched`, before the first measurement.
     """
     scripts = tempfile.TemporaryDirectory()
     fetched(Path(scripts.name))

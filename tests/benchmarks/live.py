@@ -1,4 +1,4 @@
-"""`make live`: what watching costs a training, and what trainings cost the visitors who click.
+"""`make live`: the cost of live charts for a training, and the cost of trainings for visitors who click.
 
 Each figure is a ratio of two things run in turn on this machine; nothing here is a test.
 """
@@ -29,7 +29,7 @@ from transformer.training import TrainingConfig, seeded_model, train
 from .served import served, spread
 
 ROUNDS = 5
-CLICKS = 60  # a round, idle and with trainings
+CLICKS = 60  # per round, idle and with trainings
 RUNS = 2  # trainings at once
 
 
@@ -45,7 +45,7 @@ def question(corpus: str, **training: Any) -> dict[str, Any]:
 
 
 def alone(job: Job) -> float:
-    """Seconds of a training that nobody watches."""
+    """Seconds of a training without a stream."""
     words = Vocabulary(job.source_words), Vocabulary(job.target_words)
     data = encode_pairs(job.pairs, *words, job.source_length if job.pad_source else 0)
     config = TrainingConfig(**job.training)
@@ -57,7 +57,7 @@ def alone(job: Job) -> float:
 
 
 def watched(job: Job) -> tuple[float, float]:
-    """Seconds of the same with everything that a page shows of it, and how often a second it heard of it."""
+    """Seconds of the same training with all events of the page, and their number per second."""
     with tempfile.TemporaryDirectory() as folder:
         updates = 0
         for event in live(job, Path(folder) / "model.safetensors"):
@@ -72,7 +72,7 @@ def watching(corpus: str, steps: int) -> str:
     job = plan(question(corpus, steps=steps), Limits()).job
     assert job
     torch.set_num_threads(job.threads)
-    alone(job)  # what is slow only the first time
+    alone(job)  # warm up
     pairs = [(alone(job), *watched(job)) for _ in range(ROUNDS)]
     ratios = [seconds / bare for bare, seconds, _ in pairs]
     rate = statistics.median(updates for *_, updates in pairs)
@@ -80,7 +80,7 @@ def watching(corpus: str, steps: int) -> str:
 
 
 def click(page: Page, port: int, sentence: str) -> float:
-    """Seconds of the request that a click on Translate makes, for a sentence that nobody asked before."""
+    """Seconds of the request of a click on Translate, for a sentence that is new to the server."""
     asked = {"checkpoint": "classroom", "sentence": sentence, "changes": []}
     question = page.click("translate", "ask", "live", asked)
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -94,7 +94,7 @@ def click(page: Page, port: int, sentence: str) -> float:
 
 
 def training(port: int, number: int, stop: threading.Event) -> None:
-    """One training after another, until it is told to stop."""
+    """One training after another, until the event is set."""
     while not stop.is_set():
         connection = http.client.HTTPConnection("127.0.0.1", port)
         asked = question("classroom", steps=2000) | {"visit": f"bench {number}"}
@@ -119,7 +119,7 @@ def clicking() -> str:
             runs = [threading.Thread(target=training, args=(port, i, stop)) for i in range(RUNS)]
             for each in runs:
                 each.start()
-            time.sleep(6)  # both are at work
+            time.sleep(6)  # both trainings are running
             busy += [click(page, port, next(sentences)) for _ in range(CLICKS)]
             stop.set()
             for each in runs:

@@ -1,13 +1,13 @@
 """`make load`: a class of thirty on this machine, and then three hundred.
 
-Visitors without a browser (see tests/visitors.py) click through all that the page has, against a server of their own:
+Visitors without a browser (see tests/visitors.py) send the requests of every action of the page to their own server:
 
-0. warm-up: thirty who never pause, and the visit that trains, until what the server keeps (which is bounded) is there
+0. warm-up: thirty without a pause, and the session that trains, until the server's (bounded) caches are full
 1. paced: thirty with about 2 s between two clicks, over every action, while one trains, for some minutes
-2. closed loop: thirty who ask for another translation as soon as they have one, each of a sentence that is new
-3. crowd: three hundred who come at once, each with a sentence that is new, then with about 2 s between two clicks; who
-   waits is told
-4. after: one alone, who asks for one new sentence after another
+2. closed loop: thirty who request the next translation at once, each of a new sentence
+3. crowd: three hundred who arrive at once, each with a new sentence, then with about 2 s between two clicks; a visitor
+   who waits sees the length of the queue
+4. after: a single visitor who requests one new sentence after another
 
 Prints tables, and writes tests/benchmarks/load.json. Nothing here is a test.
 """
@@ -39,27 +39,27 @@ from tests.visitors import Connection, Page, Question, Visitor, right, sentences
 HERE = Path(__file__).parent
 THINK = (1.0, 3.0)  # s between an answer and the next click
 TRANSLATES = 0.4  # of all clicks; the other actions share the rest evenly
-PROMPT = 150  # ms in which 95 of 100 translations are to come
-STEPS = 1500  # of a training: about as long as a visitor waits for one
+PROMPT = 150  # ms: the target for the 95th percentile of translations
+STEPS = 1500  # of a training: about as long as a visitor waits
 NO_THINK = (0.0, 0.0)
-SETTLED = 0.2  # of the time, before memory is looked at
-FLAT = 1.0  # MB a minute: what a server in use for a day may not exceed
-TOLD_AFTER = 2  # s without an answer, after which the page asks how many wait (busy.js)
+SETTLED = 0.2  # share of the time before memory is measured
+FLAT = 1.0  # MB a minute: the limit for a server that runs for a day
+POLL_AFTER = 2  # s without an answer before the page requests the length of the queue (busy.js)
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
 class Record:
-    """What happened to the visitors.
+    """The record of all visitors.
 
     Attributes:
         took: seconds of each answer, by action.
-        refused: answers of status 503, by action: asked again a little later, as the page does.
-        errors: what went wrong, by action.
-        answers: (question, answer) of the first of its kind, to be checked when the machine is quiet.
-        reached: what of the server was asked (see Question.reaches).
-        waiting: the requests in the queue, each time that a visitor was told.
+        refused: answers with status 503, by action; they are repeated a little later, as by the page.
+        errors: error messages, by action.
+        answers: (question, answer) of the first of its kind, checked later on the idle machine.
+        reached: the parts of the server that were reached (see Question.reaches).
+        waiting: the length of the queue, each time that a visitor requested it.
     """
 
     took: dict[str, list[float]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Record:
         self.errors.setdefault(action, []).append(why)
 
     async def ask(self, connection: Connection, question: Question) -> Any:
-        """The answer to a question; also its time, and whether it is the same for every visitor."""
+        """The answer to a question. Records its time and checks that every visitor gets the same answer."""
         begun = time.perf_counter()
         self.reached.add(question.reaches)
         try:
@@ -100,7 +100,7 @@ class Record:
         return answer
 
     def check(self, most: int = 400) -> int:
-        """Compute so many of the answers again, here; returns how many."""
+        """Recompute a number of the answers in this process and return that number."""
         chosen = random.Random(0).sample(sorted(self.answers), min(most, len(self.answers)))
         for question, answer in (self.answers[key] for key in chosen):
             if not right(question, answer):
@@ -124,11 +124,11 @@ def shown(rows: list[dict[str, Any]]) -> None:
         print(f"| {row['action']} | {row['count']} | {times} | {row['errors']} |")
 
 
-# ---- what the machine says of the server ----
+# ---- memory and CPU of the server ----
 
 
 def processes(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """A process and its descendants."""
     found, path = [pid], Path(f"/proc/{pid}/task")
     for task in path.iterdir() if path.exists() else ():
         for child in (task / "children").read_text().split():
@@ -137,7 +137,7 @@ def processes(pid: int) -> list[int]:
 
 
 def used(pid: int) -> tuple[float, float]:
-    """MB of memory, and seconds of processor time."""
+    """Memory in MB, and CPU time in seconds."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         times = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -147,7 +147,7 @@ def used(pid: int) -> tuple[float, float]:
 
 
 async def watch(pid: int, seen: list[tuple[float, float, float]], seconds: float = 1) -> None:
-    """(second, MB of the server, MB of its workers), until it is cancelled."""
+    """Record (second, MB of the server, MB of its workers) until cancelled."""
     begun = time.monotonic()
     while True:
         server, *workers = processes(pid)
@@ -175,25 +175,25 @@ def fit(seen: list[tuple[float, float, float]]) -> dict[str, float]:
 async def clicks(
     visitor: Visitor, record: Record, port: int, until: float, think: tuple[float, float], first: str | None
 ) -> None:
-    """One visitor's clicks. After each translation the page asks for the checks of the run by itself.
+    """One visitor's clicks. After each translation the page requests the checks of the run itself.
 
     Args:
-        first: a sentence to ask for at once; else this visitor comes when it suits.
+        first: a sentence to request at once; None lets this visitor start after a random pause.
     """
     rng = visitor.rng
     async with Connection(port) as connection, Connection(port) as beside:
 
         async def ask(question: Question) -> Any:
-            """As long as no answer comes the page asks how many wait."""
+            """The page polls the length of the queue until the answer arrives."""
             asked = asyncio.create_task(record.ask(connection, question))
-            while not (await asyncio.wait([asked], timeout=TOLD_AFTER))[0]:
+            while not (await asyncio.wait([asked], timeout=POLL_AFTER))[0]:
                 if waiting := (await beside.ask(Question("health", "health"))).json()["line"]["waiting"]:
                     record.waiting.append(waiting)
             return await asked
 
         async def translates(question: Question) -> None:
             await ask(question)
-            await record.ask(connection, visitor.others()["checks"]())  # which no visitor waits for
+            await record.ask(connection, visitor.others()["checks"]())  # the visitor does not wait for the checks
 
         if first:
             await translates(visitor.types(first))
@@ -207,7 +207,7 @@ async def clicks(
 
 
 async def trains(port: int, record: Record, until: float) -> None:
-    """A training, one that is stopped, and those that show a mistake; again and again."""
+    """A training, a stopped training, and the trainings of mistakes, in a loop."""
     while time.monotonic() < until:
         whole = train("load", STEPS)
         await hear(port, record, whole, {"ended by steps", "trained"}, until)
@@ -216,8 +216,8 @@ async def trains(port: int, record: Record, until: float) -> None:
 
 
 async def hear(port: int, record: Record, question: Question, wanted: set[str], until: float = math.inf) -> None:
-    """All events of a training, or those until the time has come. If it is to end by a stop, it is stopped as soon as
-    it makes progress."""
+    """All events of a training, or those within the time. A training that is to be stopped is stopped at its first
+    progress."""
     record.reached.add(question.reaches)
     begun, events = time.perf_counter(), list[str]()
     try:
@@ -269,7 +269,7 @@ async def paced(
 
 
 async def closed(port: int, count: int, seconds: float, fresh: Iterator[str]) -> Record:
-    """Translations only, with no pause."""
+    """Translations only, without a pause."""
     page, record = Page.load(port), Record()
     until = time.monotonic() + seconds
 
@@ -286,11 +286,11 @@ async def closed(port: int, count: int, seconds: float, fresh: Iterator[str]) ->
     return record
 
 
-# ---- the parts, and what they found ----
+# ---- the parts and their results ----
 
 
 def measured(pid: int, work: Callable[[], Awaitable[Record]]) -> tuple[Record, dict[str, Any]]:
-    """A part's record, and what it took of the machine."""
+    """A part's record, and its memory and CPU."""
     seen: list[tuple[float, float, float]] = []
     begun, ours, theirs = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF), used(pid)[1]
 
@@ -353,7 +353,9 @@ def main() -> None:
     parser.add_argument("--visitors", type=int, default=30)
     parser.add_argument("--crowd", type=int, default=300)
     asked = parser.parse_args()
-    torch.set_num_threads(1)  # as the server: else words that are likely alike to 7 digits may change places
+    torch.set_num_threads(
+        1
+    )  # as in the server: otherwise words whose probabilities agree to 7 digits may change places
     drawn = sentences(12_000 + asked.crowd)
     first, known, new = drawn[:300], drawn[300:600], drawn[600 : 600 + asked.crowd]
     fresh = iter(drawn[600 + asked.crowd :])
@@ -378,10 +380,10 @@ def main() -> None:
         say("closed loop, translations of sentences that were asked before", again_found)
         _, crowd_found = measured(pid, lambda: paced(port, asked.crowd, short, known, first=new))
         say(f"{asked.crowd} visitors who come at once", crowd_found)
-        told = crowd_found["told"]
+        queue = crowd_found["told"]
         print(
-            f"{told['count']} times somebody had waited for {TOLD_AFTER} s and was told how many are in line, at most"
-            f" {told['most_in_line']}; {crowd_found['refused']} were sent away, and came back."
+            f"{queue['count']} times a visitor had waited for {POLL_AFTER} s and saw the length of the queue, at most"
+            f" {queue['most_in_line']}; {crowd_found['refused']} were refused, and came back."
         )
         _, after_found = measured(pid, lambda: closed(port, 1, short / 6, fresh))
         say("one alone afterwards, translations of new sentences", after_found)
@@ -410,9 +412,9 @@ def main() -> None:
         verdict(f"errors of closed loop and {asked.crowd} visitors", str(lost), "0", lost == 0),
         verdict(
             f"of {asked.crowd} who come at once, told that they wait",
-            f"{told['count']}, up to {told['most_in_line']} in line",
+            f"{queue['count']}, up to {queue['most_in_line']} in line",
             "> 0",
-            told["count"] > 0,
+            queue["count"] > 0,
         ),
         prompt("a new sentence after the crowd, 95 of 100 within", after_found),
     ]

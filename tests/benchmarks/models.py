@@ -1,8 +1,8 @@
 """The network against torch.nn and Hugging Face's Marian: passes, decoding, a step of training.
 
-Everything runs in this process on PyTorch's own number of threads, in float32. Weights are random, and each row gives
-both sides the same sizes, vocabularies and ids. Either side runs as its users run it: in evaluation mode without
-gradients, but for training.
+Everything runs in this process with PyTorch's default number of threads, in float32. Weights are random, and in each
+row both sides have the same sizes, vocabularies and ids. Except in training, both run in evaluation mode without
+gradients.
 """
 
 import time
@@ -26,7 +26,7 @@ from .ratio import Ratio, in_turn, ratio
 
 TOY = TransformerConfig(6, 9, d_model=64, d_ff=256)  # checkpoints/toy
 PAPER = TransformerConfig(10_000, 10_000)
-NEVER = -1  # an id that nobody says, so that decoding goes on to its limit
+NEVER = -1  # an id that is never output, so that decoding runs to its limit
 
 
 def words(vocabulary: int, batch: int, length: int) -> Tensor:
@@ -65,7 +65,7 @@ def ours(config: TransformerConfig, **fields: Any) -> Transformer:
 
 
 def marian(config: TransformerConfig) -> Any:
-    """Marian of the same size, which says no end, so that `generate` goes on to its limit."""
+    """Marian of the same size without an end token, so that `generate` runs to its limit."""
     from transformers import MarianConfig, MarianMTModel
     from transformers.utils import logging
 
@@ -89,7 +89,7 @@ def marian(config: TransformerConfig) -> Any:
         eos_token_id=end,
         forced_eos_token_id=None,
         decoder_start_token_id=config.pad_id,
-        attn_implementation="eager",  # the only one that gives maps
+        attn_implementation="eager",  # the only one that returns attention weights
     )
     model = MarianMTModel(shape).eval()
     model.final_logits_bias[:, end] = -torch.inf
@@ -97,7 +97,7 @@ def marian(config: TransformerConfig) -> Any:
 
 
 class Torch(nn.Module):
-    """torch.nn.Transformer with what it leaves to its users: embeddings, positions, masks, projection."""
+    """torch.nn.Transformer with embeddings, positions, masks and the output projection, which it lacks."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ def attention_with_weights(size: Size) -> Ratio:
 
 
 def greedy_with_maps(name: str, config: TransformerConfig, source: int, said: int, rounds: int, wanted: float) -> Ratio:
-    model, peer = to_column_major(ours(config)), marian(config)  # as a checkpoint is loaded
+    model, peer = to_column_major(ours(config)), marian(config)  # as in a loaded checkpoint
     src = words(config.src_vocab_size, 1, source)
     asked = {"input_ids": src, "attention_mask": torch.ones_like(src), "max_new_tokens": said}
     took = in_turn(
@@ -194,16 +194,16 @@ def decoded(model: Transformer, src: Tensor, said: int) -> None:
 
 
 def greedy_and_memory(against: str, of: Callable[[Tensor], Tensor], wanted: float | None) -> Ratio:
-    """No token can be said before every weight of the decoder came out of memory once.
+    """Each token needs every weight of the decoder from memory once.
 
-    The time to read them is that of `torch.sum` over each matrix: every byte read once, at the speed of memory, as they
-    are several times what the caches hold. The pass over the source is counted on our side alone. A token needs
-    products and not sums, so another row has PyTorch's own product of each matrix and a vector.
+    The time to read them is that of `torch.sum` over each matrix, which reads every byte once at the speed of memory,
+    because the matrices are several times larger than the caches. The pass over the source counts only on our side. A
+    token needs products instead of sums, so another row has PyTorch's own product of each matrix and a vector.
     """
     model, said = to_column_major(ours(PAPER)), 32
     src = words(PAPER.src_vocab_size, 1, said)
     weights = [
-        module.weight.detach().contiguous()  # by rows, as PyTorch has them
+        module.weight.detach().contiguous()  # row-major, PyTorch's default
         for part in (model.decoder, model.output_projection)
         for name, module in part.named_modules()
         if isinstance(module, nn.Linear) and not name.endswith(("cross_attn.k_proj", "cross_attn.v_proj"))
@@ -226,7 +226,7 @@ def product(weight: Tensor) -> Tensor:
 
 
 def training_step(size: Size) -> Ratio:
-    """Our step is all that `train` does of one: also its clipping, which the peer does as well, and its accuracy."""
+    """Our step is a whole step of `train`, with its accuracy and with gradient clipping, which the peer has too."""
     config = size.config
     data = Batch(*size.ids(), words(config.tgt_vocab_size, size.batch, size.target))
     plan = TrainingConfig(steps=10**6, batch_size=size.batch)
@@ -249,29 +249,29 @@ def training_step(size: Size) -> Ratio:
 
 
 def growth() -> Ratio:
-    """A token of cached decoding after more and more others, and the part of it that looks at them."""
+    """A token of cached decoding after an increasing number of others, and its self-attention."""
     model = to_column_major(ours(PAPER))
     first, last, rounds = 16, 512, 5
-    tokens, looks = np.zeros((2, rounds, last + 1))  # milliseconds
-    # Self-attention is timed in its place: once more by itself it would find its keys in the processor's cache.
-    looking: list[float] = []  # seconds: beginnings below 0, ends above
+    tokens, attention = np.zeros((2, rounds, last + 1))  # milliseconds
+    # Self-attention is timed in place: a separate call would find its keys in the processor's cache.
+    moments: list[float] = []  # seconds: negative at a start, positive at an end
     for layer in model.decoder.layers:
-        layer.self_attn.register_forward_pre_hook(lambda *_: looking.append(-time.perf_counter()))
-        layer.self_attn.register_forward_hook(lambda *_: looking.append(time.perf_counter()))
+        layer.self_attn.register_forward_pre_hook(lambda *_: moments.append(-time.perf_counter()))
+        layer.self_attn.register_forward_hook(lambda *_: moments.append(time.perf_counter()))
     with torch.no_grad():
         encoded = model.encode(words(PAPER.src_vocab_size, 1, 32), need_weights=False)
         for n in range(rounds):
             cache = model.start_cache()
             for past in range(last + 1):
                 word = words(PAPER.tgt_vocab_size, 1, 1)
-                looking.clear()
+                moments.clear()
                 began = time.perf_counter()
                 model.decode_step(word, encoded, cache)
-                tokens[n, past], looks[n, past] = 1e3 * (time.perf_counter() - began), 1e3 * sum(looking)
+                tokens[n, past], attention[n, past] = 1e3 * (time.perf_counter() - began), 1e3 * sum(moments)
     tokens_before = np.arange(first, last + 1)
     lines = np.polyfit(tokens_before, tokens[:, first:].T, 1)  # (slope and start, rounds)
     slope, start, straight = line(tokens[:, first + 1 :])
-    look, _, look_straight = line(looks[:, first + 1 :])
+    attention_slope, _, attention_straight = line(attention[:, first + 1 :])
     return ratio(
         "cached greedy token, paper's size, after 512 others",
         "after 16 others",
@@ -279,14 +279,13 @@ def growth() -> Ratio:
         list(lines[0] * last + lines[1]),
         list(lines[0] * first + lines[1]),
         note=f"{start:.2f} ms + {1e3 * slope:.2f} µs for each token before it (R² {straight:.2f}), which at {last} is"
-        f" {slope * last / (start + slope * last):.0%}; of that {1e3 * look:.2f} µs (R² {look_straight:.2f}) in"
-        " self-attention",
+        f" {slope * last / (start + slope * last):.0%}; of that {1e3 * attention_slope:.2f} µs"
+        f" (R² {attention_straight:.2f}) in self-attention",
     )
 
 
 def line(rounds: np.ndarray) -> tuple[float, float, float]:
-    """Through the medians of each 16 tokens (rounds, tokens after the 16th): slope, start, and R², the share of their
-    variance that it explains."""
+    """A line through the medians of each 16 tokens (rounds, tokens after the 16th): slope, intercept and R²."""
     medians = np.median(rounds.reshape(len(rounds), -1, 16), axis=(0, 2))
     past = 24.5 + 16 * np.arange(len(medians))
     slope, start = np.polyfit(past, medians, 1)

@@ -1,4 +1,4 @@
-"""`make modified`: how long a visitor waits for a broken run, beside an unbroken one; what silencing every head costs.
+"""`make modified`: the waiting time for a modified run against a baseline run, and the cost of ablating every head.
 
 Each figure is a ratio of two things run in turn on this machine; nothing here is a test.
 """
@@ -22,11 +22,11 @@ from .served import served, spread
 SENTENCES = {"toy": "ich mochte ein bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
 ROUNDS = 40
 
-# From a click to the frame in which its answer is seen, ms. `how` is what is dispatched, with its detail.
+# From a click to the frame that shows its answer, ms. `how` is the kind of the click, with its detail.
 WAIT = """async ([how, detail]) => {
   const answered = new Promise((done) => document.addEventListener("translate:answered", done, { once: true }));
   const begin = performance.now();
-  if (how === "break") document.querySelectorAll("#whatif .panel .score")[detail].click();
+  if (how === "modify") document.querySelectorAll("#whatif .panel .score")[detail].click();
   else document.dispatchEvent(new CustomEvent("translate:wanted", { detail }));
   await answered;
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -35,30 +35,30 @@ WAIT = """async ([how, detail]) => {
 
 
 def sentences(checkpoint: str) -> Iterator[str]:
-    """Such that nobody asked before: the words of one in every order."""
+    """Sentences that are new to the server: all permutations of one."""
     words = SENTENCES[checkpoint].split()
     return (" ".join(order) for order in itertools.islice(itertools.permutations(words * 2, len(words)), 1, None, 7))
 
 
 def waits(page: Page, checkpoint: str) -> tuple[list[float], list[float]]:
-    """ms for broken runs, and for other sentences unbroken, in turn; each is asked for the first time."""
-    other, broken, unbroken = sentences(checkpoint), [], []
+    """ms for modified runs and for baseline runs of other sentences, alternating; each is new to the server."""
+    other, modified, baseline = sentences(checkpoint), [], []
     heads = page.locator("#whatif .panel .score").count()
     for i in range(ROUNDS):
-        broken.append(page.evaluate(WAIT, ["break", i % heads]))
+        modified.append(page.evaluate(WAIT, ["modify", i % heads]))
         page.get_by_role("button", name="Undo all").click()
         page.locator("#top .change").first.wait_for(state="detached")
-        unbroken.append(page.evaluate(WAIT, ["ask", next(other)]))
-    return broken, unbroken
+        baseline.append(page.evaluate(WAIT, ["ask", next(other)]))
+    return modified, baseline
 
 
 def clicks(page: Page, port: int, checkpoint: str) -> str:
     page.goto(f"http://127.0.0.1:{port}/?tab=break&checkpoint={checkpoint}&sentence={quote(SENTENCES[checkpoint])}")
     page.locator("#whatif .panel .score").first.wait_for()
     page.wait_for_load_state("networkidle")
-    broken, unbroken = waits(page, checkpoint)
-    took, bare = statistics.median(broken), statistics.median(unbroken)
-    most = sorted(broken)[int(0.95 * ROUNDS) - 1]
+    modified, baseline = waits(page, checkpoint)
+    took, bare = statistics.median(modified), statistics.median(baseline)
+    most = sorted(modified)[int(0.95 * ROUNDS) - 1]
     return (
         f"| {checkpoint}: a head is silenced / another sentence | {took / bare:.2f}"
         f" | median {took:.0f} ms (≤ 150), 19 of 20 within {most:.0f} ms |"

@@ -1,4 +1,4 @@
-"""One thing measured against another: the two run in turn, so that a busy minute slows both."""
+"""Ratios of two measurements that alternate, so that a busy minute slows both."""
 
 import statistics
 import time
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 
 class MissingError(Exception):
-    """What a measurement needs and this machine has not got."""
+    """This machine lacks a requirement of a measurement."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ours over theirs, round by round.
+    """Our time over theirs, round by round.
 
     Attributes:
         what, against: a row of the table.
-        target: what the ratio should at most be, None where nothing was set.
+        target: the maximum of the ratio; None without a target.
         median, low, high: of the rounds' ratios; low and high are its quartiles.
         ours, theirs: medians, in `unit`.
-        note: what a reader of the table must know.
+        note: a remark in the table.
     """
 
     what: str
@@ -43,7 +43,7 @@ def ratio(
     unit: str = "ms",
     note: str = "",
 ) -> Ratio:
-    """From what was measured, a pair a round."""
+    """The ratio of measured pairs, one per round."""
     rounds = [a / b for a, b in zip(ours, theirs, strict=True)]
     low, median, high = statistics.quantiles(rounds, n=4)
     return Ratio(
@@ -52,7 +52,7 @@ def ratio(
 
 
 def in_turn(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of each, `rounds` times in turn, after three rounds to warm up; who begins alternates."""
+    """Milliseconds of each, `rounds` times in turn, after three rounds of warm-up; the order alternates."""
     took: tuple[list[float], list[float]] = ([], [])
     for n in range(-3, rounds):
         for which in (0, 1) if n % 2 else (1, 0):

@@ -1,4 +1,4 @@
-"""What benchmarks of the page share: a server of its own, and how ratios are written."""
+"""Shared by the benchmarks of the page: a server, and the format of ratios."""
 
 import os
 import socket

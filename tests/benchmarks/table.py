@@ -28,7 +28,7 @@ def as_line(row: Ratio) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Three digits, in the unit."""
+    """Three digits and the unit."""
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
 
 

@@ -1,4 +1,4 @@
-"""`make tried`: what other sizes and schedules of the classroom's model score, as the table that its card keeps."""
+"""`make tried`: the scores of other sizes and schedules of the classroom's model, as the table of its card."""
 
 import shlex
 import sys
@@ -11,7 +11,7 @@ from transformer.storage.checkpoint import load_checkpoint
 from transformer.training.__main__ import main as train
 from transformer.training.evaluation import score_held_out
 
-VARIATIONS = (  # what is changed against the shipped command
+VARIATIONS = (  # changes to the shipped command
     "--n-heads 2",
     "--seed 0",
     "--seed 2",
@@ -28,7 +28,7 @@ training alone.
 
 
 def measure(command: list[str], change: str) -> str:
-    """Train with a change, and a row of the table."""
+    """Train with a change and return its row of the table."""
     with tempfile.TemporaryDirectory() as folder:
         train([*command, *shlex.split(change), "--out", folder])
         card = (Path(folder) / "card.md").read_text()
