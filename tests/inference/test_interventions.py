@@ -204,16 +204,6 @@ def test_temperature_divides_the_scores_of_its_kind() -> None:
     agree(cross[name], plain[name] / 4)
 
 
-def test_a_higher_temperature_raises_the_entropy(babbler: Translator) -> None:
-    def entropy(temperature: float) -> float:
-        run = babbler.translate(SENTENCE, interventions=changes(Temperature(temperature=temperature)))
-        return float(np.mean([m.entropy().mean() for m in run.attention.encoder]))
-
-    cold, plain, hot = entropy(0.1), entropy(1.0), entropy(100.0)
-    assert cold < plain < hot
-    assert hot == pytest.approx(np.log(3), abs=1e-3)  # three words and padding
-
-
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_without_the_residual_the_sum_is_the_sublayers_output(norm_first: bool) -> None:
     model, recorder = network(norm_first=norm_first), Recorder()

@@ -358,10 +358,6 @@ def test_the_repr_is_one_line(toy: Translator) -> None:
     )
 
 
-def test_a_translator_explains_its_device(toy: Translator) -> None:
-    assert toy.why_device().key == "device.caller"
-
-
 # Other decoding strategies
 
 
@@ -386,13 +382,6 @@ def test_the_beams_best_path_spells_its_text(toy: Translator) -> None:
         here = tree.branches[here.parent]
     assert " ".join([here.token, *reversed(words)]) == f"{tree.text} E" == "i want a beer . E"
     assert {branch.fate for branch in tree.branches} == {"kept", "finished", "dropped"}
-
-
-def test_a_wider_beam_finds_no_less_likely_output(classroom: Translator) -> None:
-    for sentence in ("Heute habe ich ein kaltes Bier getrunken", "Ich trinke ein Bier"):
-        for_width = [classroom.beam(sentence, width, alpha=0.0) for width in (1, 5)]
-        one, five = (tree.branches[tree.best].log_probability for tree in for_width)
-        assert five >= one - 1e-5
 
 
 @pytest.mark.parametrize(
@@ -435,11 +424,6 @@ def test_a_step_has_the_distribution_that_its_word_was_drawn_from(babbler: Trans
 
 def can_output(words: tuple[str, ...]) -> bool:
     return not {"P", "S"} & set(words)
-
-
-def test_sampling_at_temperature_0_is_greedy(classroom: Translator) -> None:
-    sentence = "Heute habe ich ein kaltes Bier getrunken"
-    assert classroom.translate(sentence, sampling=Sampling(0.0)).steps == classroom.translate(sentence).steps
 
 
 def test_sampling_combines_with_interventions_and_forced_words(babbler: Translator) -> None:
