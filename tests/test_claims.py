@@ -164,6 +164,7 @@ def test_the_dropout_of_no_eval_is_the_paper_s_not_the_model_s(classroom: Transl
     assert "dropout of 0.1" in ENGLISH["bugs.no_eval.decoding"]
 
 
+@pytest.mark.slow
 def test_with_dropout_on_a_model_measures_worse_than_it_is(classroom: Translator) -> None:
     model = Transformer(replace(classroom.checkpoint.model.config, dropout=0.1))
     model.load_state_dict(classroom.checkpoint.model.state_dict())

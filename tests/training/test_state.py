@@ -85,6 +85,7 @@ def test_saving_changes_nothing_and_leaves_one_file(tmp_path: Path) -> None:
     saved.remove()  # a missing file is not an error
 
 
+@pytest.mark.slow
 def test_without_a_saved_state_a_run_starts_at_step_0(tmp_path: Path) -> None:
     state = fresh(tmp_path)
     before = {name: value.clone() for name, value in state.model.state_dict().items()}
