@@ -28,8 +28,8 @@ from .mistake import DecodingMistake, Side, Symptom
 
 @contextmanager
 def _chance() -> Iterator[None]:
-    """PyTorch draws dropout from one generator for all threads: nobody else draws here meanwhile, and whoever trains
-    beside this draws what they would."""
+    """PyTorch draws dropout from one generator for all threads: hold the lock while drawing, and restore the
+    generator's state afterwards."""
     with rng_lock, torch.random.fork_rng(devices=[]):
         yield
 

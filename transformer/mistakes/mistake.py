@@ -44,7 +44,7 @@ class Symptom:
 
 @dataclass(frozen=True)
 class Learned:
-    """One step, of so many `steps`, of a training of either side; `loss` in nats per token."""
+    """One of the `steps` of the training of a side; `loss` in nats per token."""
 
     side: Literal["right", "wrong"]
     step: int

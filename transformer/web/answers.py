@@ -356,7 +356,7 @@ class DrawnCandidate(Candidate):
 
 
 class DrawnStep(DrawnCandidate):
-    """A token that was drawn, from so many that were `left`."""
+    """A drawn token, and how many tokens were `left` to draw from."""
 
     left: int
     candidates: list[DrawnCandidate]

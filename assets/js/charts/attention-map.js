@@ -60,8 +60,8 @@ export function mapPaint() {
 }
 
 /**
- * The type that can be read on so many per cent of a hue, at least 4.5 : 1: faint and half are black in the light
- * theme, half and full are black in the dark one.
+ * The text colour with a contrast of at least 4.5 : 1 on this share of a hue: black on faint and half in the light
+ * theme, on half and full in the dark one.
  * @param {number} share @param {boolean} negative
  */
 export function contrastClass(share, negative) {

@@ -454,8 +454,8 @@ function drawRows(replay, run) {
 }
 
 /**
- * The largest weight of the marked row in every snapshot: the replay in one line. Where rows are not comparable there
- * is no such line.
+ * The largest weight of the marked row in every snapshot: the replay in one line. It is left out where
+ * rows are not comparable.
  * @param {Replay} replay @param {Snapshot} snapshot @param {number} query
  */
 function drawStory({ player: { weights, story } }, snapshot, query) {

@@ -44,7 +44,7 @@ def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
     """A mistake of decoding, and the checkpoint that shows it.
 
     Raises:
-        CheckpointError, SentenceError: there is no such checkpoint, or it cannot take the sentence.
+        CheckpointError, SentenceError: the checkpoint does not exist, or it cannot translate the sentence.
         NoVisibleEffectError: it makes no difference there.
     """
     mistake = MISTAKES[request.name]

@@ -127,8 +127,8 @@ def held_out(checkpoint: str) -> tuple[AlignedPair, ...]:
 
 
 def readable(checkpoint: str, times: int = 1) -> tuple[AlignedPair, ...]:
-    """As many of `held_out` as the checkpoint can read so many times each while everybody waits: a shipped one all of
-    them, one of the paper's size a hundred once; one at least."""
+    """The first pairs of `held_out`, as many as the checkpoint can read `times` times within MAX_WORK: all of them for
+    a shipped one, about a hundred for the paper's size read once; at least one."""
     multiplications = times * WORDS * count_parameters(translator(checkpoint).checkpoint.model.config)
     return held_out(checkpoint)[: max(1, MAX_WORK // multiplications)]
 

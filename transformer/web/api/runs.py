@@ -1,4 +1,4 @@
-"""Runs of the models, kept for whoever asks again, and the actions that show one to programs."""
+"""Runs of the models, cached by what was asked, and the actions that return one to programs."""
 
 from typing import Any, cast
 

@@ -27,8 +27,8 @@ API = "/gradio_api/"
 CALLS = (f"{API}run/", f"{API}api/")  # events and actions
 SERVER_FUNCTIONS = f"{API}component_server"
 UPLOAD = "/models"  # our own: routes.py bounds it by what a model can have
-UNREADABLE = "This is no question that the server can read."
-UNKNOWN = "There is no such action here."
+UNREADABLE = "The server could not read this request."
+UNKNOWN = "This server does not have this action."
 PACKAGE = Path(__file__).resolve().parents[2]
 
 
