@@ -4,6 +4,8 @@
 import { h, svg } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 
+/** @import { Child } from "../core/types.d.ts" */
+
 // What a style says where it says nothing. Type is written on words only.
 /** @type {Record<string, string>} */
 const PAINT = {
@@ -45,6 +47,13 @@ export function pictureButtons(figure, name) {
     );
   return h("span", { class: "saves" }, button("svg", svgFile), button("png", pngFile));
 }
+
+/**
+ * A figure with its buttons; `children` where more than the figure stands in the frame.
+ * @param {Element} figure @param {() => string} name @param {Child} children
+ */
+export const pictureFrame = (figure, name, children = figure) =>
+  h("div", { class: "kept" }, children, pictureButtons(figure, name));
 
 /** @param {Blob} blob @param {string} name */
 export function download(blob, name) {
