@@ -9,7 +9,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from transformer import Translator
-from transformer.inference.translator import Branch, Sampling
+from transformer.inference.decoding import Hypothesis, Sampling
 from transformer.mistakes import MISTAKES, DecodingMistake
 
 JSON = {"Content-Type": "application/json"}
@@ -49,7 +49,7 @@ def test_decoding_strategies_answer_with_the_models_own(client: Client, toy: Tra
     answer = client.predict(BIER, 3, 1.0, "toy", api_name="/beam_search")
     tree = toy.beam(BIER, 3, 1.0)
     assert (answer["text"], answer["best"]) == (tree.text, tree.best)
-    assert [Branch(**branch) for branch in answer["branches"]] == list(tree.branches)
+    assert [Hypothesis(**branch) for branch in answer["branches"]] == list(tree.branches)
     assert client.predict("ich", api_name="/beam_search")["width"] == 4
 
     drawn = toy.translate(BIER, sampling=Sampling(3.0, 4, 0.9, 5))

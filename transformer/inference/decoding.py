@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -195,12 +195,15 @@ def greedy_batch(
     return [row[: row.index(end_id) + 1] if end_id in row else row for row in rows]
 
 
+Token = TypeVar("Token", int, str)
+
+
 @dataclass(frozen=True)
-class Hypothesis:
+class Hypothesis(Generic[Token]):
     """A node of the tree that beam search grows: its parent's tokens and one more.
 
     Attributes:
-        token: id of its last token.
+        token: its last token, an id or a word.
         parent: index of the hypothesis that it extends, None at the first step.
         step: from 0.
         probability: of its last token, given those before.
@@ -209,7 +212,7 @@ class Hypothesis:
         fate: kept in the beam, finished on E, or dropped (pruned) because better ones filled the beam.
     """
 
-    token: int
+    token: Token
     parent: int | None
     step: int
     probability: float
@@ -222,7 +225,7 @@ class Hypothesis:
 class BeamSearch:
     """The whole tree of one search, parents before children, and the index of the chosen hypothesis."""
 
-    hypotheses: tuple[Hypothesis, ...]
+    hypotheses: tuple[Hypothesis[int], ...]
     best: int
 
     def output(self, index: int) -> list[int]:
@@ -263,7 +266,7 @@ def beam_search(
     for name, value in (("max_steps", max_steps), ("width", width)):
         if value < 1:
             raise ValueError(f"{name} ({value}) is below 1")
-    tree: list[Hypothesis] = []
+    tree: list[Hypothesis[int]] = []
     finished: list[int] = []
     live: list[int | None] = [None]  # indices in the tree; None is the empty prefix
     with evaluating(model):

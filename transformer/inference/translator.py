@@ -3,27 +3,26 @@
 S source, T target, D model width, H heads, V target vocabulary.
 """
 
-import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ..data.vocabulary import END, PAD, START, SentenceError, fold
 from ..messages import Message
 from ..network.layers import sinusoidal_positions
-from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_checkpoints, load_checkpoint
 from ..storage.portable import load_portable
 from .attention_maps import KINDS, SUBLAYERS, AttentionMap, AttentionMaps, Kind
-from .decoding import Sampling, Step, beam_search, decode, most_likely
+from .decoding import Hypothesis, Sampling, beam_search, decode, most_likely
 from .device import pick_device, why_device
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS",
     "AttentionMap",
-    "Branch",
     "CheckpointError",
     "Interventions",
     "Sampling",
@@ -48,7 +46,8 @@ __all__ = [
 MAX_CHARACTERS = 500
 MAX_BEAM_WIDTH = 5
 Tokens = tuple[str, ...]
-Weights = dict[Kind, list[Tensor]]  # of each layer, (H, Q, K)
+INPUT_PARTS = ("embedding", "positions", "input")
+INPUTS = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in INPUT_PARTS}
 
 
 @dataclass(frozen=True)
@@ -187,24 +186,11 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Branch:
-    """A node of a beam search's tree, with its token as text; see `decoding.Hypothesis`."""
-
-    token: str
-    parent: int | None
-    step: int
-    probability: float
-    log_probability: float
-    score: float
-    fate: Literal["kept", "finished", "dropped"]
-
-
-@dataclass(frozen=True)
 class BeamTree:
     """One beam search: its text, the whole tree, parents before children, and the index of the chosen branch."""
 
     text: str
-    branches: tuple[Branch, ...]
+    branches: tuple[Hypothesis[str], ...]
     best: int
 
 
@@ -275,21 +261,19 @@ class Translator:
                 this model or this sentence.
             TypeError: the sentence is not a str.
         """
+        checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         source, forced_ids = self._changed_source(sentence, interventions), self._forced_ids(forced, interventions)
-        checkpoint, model = self.checkpoint, self.checkpoint.model
-        target_ids = checkpoint.tgt_vocab.ids
         changed = self.probe(interventions)
-        recorder = Recorder(_shown_after_changes if changed else _shown)
-        probes = [each for each in (changed, probe, recorder) if each]
-        src = torch.tensor([source], device=self.device)  # (1, S)
+        recorder = Recorder(lambda name: name in INPUTS or name.endswith(("weights", "mask")))
+        probes: list[Probe] = [each for each in (changed, probe, recorder) if each]
         # Faster by a seventh; but a caller's probe may use what it sees in a graph, which inference mode forbids.
         with torch.inference_mode(probe is None):
             steps = list(
                 decode(
-                    model,
-                    src,
-                    target_ids[START],
-                    target_ids[END],
+                    checkpoint.model,
+                    torch.tensor([source], device=self.device),  # (1, S)
+                    vocab.ids[START],
+                    vocab.ids[END],
                     checkpoint.output_limit,
                     probe=reduce(chain, probes),
                     forced=forced_ids,
@@ -297,27 +281,26 @@ class Translator:
                     reread=changed is not None,
                 )
             )
-        output = [step.token for step in steps]
-        read = [target_ids[START], *output[:-1]]
-        tokens = checkpoint.tgt_vocab.tokens
+        output = tuple(vocab.tokens[step.token] for step in steps)
         source_tokens = tuple(checkpoint.src_vocab.tokens[i] for i in source)
-        read_tokens = tuple(tokens[i] for i in read)
-        if changed:
-            recorder.values = {name: values[-1:] for name, values in recorder.values.items()}  # of the last pass
-            weights, allowed = _last_pass(recorder)
-        else:
-            tgt = torch.tensor([read], device=src.device)  # (1, T)
-            weights, allowed = _rows(recorder, steps), _masks(src, tgt, model.config.pad_id)
+        decoder_input = (START, *output[:-1])
         return Translation(
             sentence=sentence,
-            text=checkpoint.tgt_vocab.decode(output),
+            text=vocab.decode([step.token for step in steps]),
             source=source_tokens,
-            decoder_input=read_tokens,
-            output=tuple(tokens[i] for i in output),
-            steps=tuple(_step(step, tokens) for step in steps),
-            attention=_maps(weights, allowed, source_tokens, read_tokens),
+            decoder_input=decoder_input,
+            output=output,
+            steps=tuple(
+                TranslationStep(token, step.probability, Candidates(vocab.tokens, step.distribution))
+                for token, step in zip(output, steps, strict=True)
+            ),
+            attention=AttentionMaps(
+                encoder=_maps(recorder, "encoder", source_tokens, source_tokens),
+                decoder=_maps(recorder, "decoder", decoder_input, decoder_input),
+                cross=_maps(recorder, "cross", decoder_input, source_tokens),
+            ),
             source_input=_input_sum(recorder, "encoder", source_tokens),
-            target_input=_input_sum(recorder, "decoder", read_tokens),
+            target_input=_input_sum(recorder, "decoder", decoder_input),
             checkpoint=self.name,
             device=str(self.device),
             interventions=interventions,
@@ -341,15 +324,10 @@ class Translator:
             raise ValueError("The length penalty is 0 to 5.")
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         src = torch.tensor([self._source_ids(sentence)], device=self.device)
-        ends = vocab.ids[START], vocab.ids[END]
-        found = beam_search(checkpoint.model, src, *ends, checkpoint.output_limit, width, alpha)
-        branches = tuple(
-            Branch(
-                vocab.tokens[one.token], one.parent, one.step, one.probability, one.log_probability, one.score, one.fate
-            )
-            for one in found.hypotheses
-        )
-        return BeamTree(vocab.decode(found.output(found.best)), branches, found.best)
+        start, end = vocab.ids[START], vocab.ids[END]
+        found = beam_search(checkpoint.model, src, start, end, checkpoint.output_limit, width, alpha)
+        branches = (Hypothesis(**vars(one) | {"token": vocab.tokens[one.token]}) for one in found.hypotheses)
+        return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
 
     def probe(self, interventions: Interventions) -> Probe | None:
         """The probe that makes these changes in a full pass of this model; None if they change only tokens.
@@ -380,19 +358,10 @@ class Translator:
             raise TypeError(f"a sentence is a str, not a {type(sentence).__name__}; translate one at a time")
         vocab, longest = self.checkpoint.src_vocab, self.checkpoint.source_length
         if len(sentence) > MAX_CHARACTERS:
-            raise SentenceError(
-                "error.too_long",
-                characters=len(sentence),
-                most=MAX_CHARACTERS,
-            )
+            raise SentenceError("error.too_long", characters=len(sentence), most=MAX_CHARACTERS)
         count = len(vocab.split(sentence))
         if count > longest:
-            raise SentenceError(
-                "error.too_many_words",
-                count=count,
-                most=longest,
-                known=vocab.some_words(),
-            )
+            raise SentenceError("error.too_many_words", count=count, most=longest, known=vocab.some_words())
         ids = vocab.encode(sentence)
         return ids + [vocab.ids[PAD]] * (longest - len(ids)) if self.checkpoint.pad_source else ids
 
@@ -418,70 +387,27 @@ def positional_encoding(length: int, d_model: int) -> np.ndarray:
     return read_only(sinusoidal_positions(length, d_model))
 
 
-_INPUTS = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in ("embedding", "positions", "input")}
-
-
-def _shown(name: str) -> bool:
-    return name in _INPUTS or (name.startswith("encoder") and name.endswith("weights"))
-
-
-def _shown_after_changes(name: str) -> bool:
-    return name in _INPUTS or name.endswith(("weights", "mask"))
-
-
-def _step(step: Step, tokens: Tokens) -> TranslationStep:
-    return TranslationStep(tokens[step.token], step.probability, Candidates(tokens, step.distribution))
-
-
-def _rows(recorder: Recorder, steps: list[Step]) -> Weights:
-    """The encoder's maps as it returned them; the decoder's row by row, from the decoding steps."""
-    count = len(steps)
-    decoder = torch.zeros(*steps[0].self_attention.shape[:2], count, count)  # (L, H, T, T)
-    for t, step in enumerate(steps):
-        decoder[:, :, t, : t + 1] = step.self_attention
-    cross = torch.stack([step.cross_attention for step in steps], dim=2)  # (L, H, T, S)
-    return {"encoder": list(_of_kind(recorder, "encoder", "weights")), "decoder": list(decoder), "cross": list(cross)}
-
-
-def _masks(src: Tensor, tgt: Tensor, pad_id: int) -> dict[Kind, Tensor]:
-    """Which cells are open under the padding and causal masks (§3.2.3)."""
-    is_word = padding_mask(src, pad_id)[0, 0]  # (1, S)
-    may_read = padding_mask(tgt, pad_id)[0, 0] & causal_mask(tgt.size(1), device=tgt.device)  # (T, T)
-    return {"encoder": is_word, "decoder": may_read, "cross": is_word}
-
-
-def _last_pass(recorder: Recorder) -> tuple[Weights, dict[Kind, Tensor]]:
-    """Weights and masks of the last full pass, after all changes; all layers and heads share one mask."""
-    weights: Weights = {kind: list(_of_kind(recorder, kind, "weights")) for kind in KINDS}
-    return weights, {kind: next(_of_kind(recorder, kind, "mask"))[0] for kind in KINDS}
-
-
-def _of_kind(recorder: Recorder, kind: Kind, part: str) -> Iterator[Tensor]:
-    """(H, Q, K) of each layer."""
-    for i in itertools.count():
-        if not (seen := recorder.values.get(SUBLAYERS[kind].tap(i, part))):
-            return
-        yield seen[-1][0]
-
-
-def _maps(weights: Weights, allowed: dict[Kind, Tensor], source: Tokens, read: Tokens) -> AttentionMaps:
-    def layers(kind: Kind, rows: Tokens, columns: Tokens) -> tuple[AttentionMap, ...]:
-        mask = allowed[kind].expand(len(rows), len(columns)).cpu().numpy().copy()
-        return tuple(AttentionMap(kind, i, rows, columns, read_only(w), mask) for i, w in enumerate(weights[kind]))
-
-    return AttentionMaps(
-        layers("encoder", source, source), layers("decoder", read, read), layers("cross", read, source)
-    )
+def _maps(recorder: Recorder, kind: Kind, queries: Tokens, keys: Tokens) -> tuple[AttentionMap, ...]:
+    """Every layer's map; all layers and heads share the first one's mask."""
+    stack, sublayer, *_ = SUBLAYERS[kind]
+    layers = [name for name in recorder.values if name.startswith(stack) and name.endswith(f"{sublayer}.weights")]
+    weights = [read_only(_rows(recorder, name, len(queries))[0]) for name in layers]
+    allowed = _rows(recorder, SUBLAYERS[kind].tap(0, "mask"), len(queries))[0, 0].cpu().numpy().copy()
+    return tuple(AttentionMap(kind, i, queries, keys, each, allowed) for i, each in enumerate(weights))
 
 
 def _input_sum(recorder: Recorder, stack: str, tokens: Tokens) -> InputSum:
-    """The encoder reads all its tokens at once, the decoder one per step."""
+    parts = (_rows(recorder, f"{stack}.{part}", len(tokens)) for part in INPUT_PARTS)
+    return InputSum(tokens, *(read_only(part.reshape(len(tokens), -1)) for part in parts))
 
-    def rows(part: str) -> np.ndarray:
-        seen = recorder.values[f"{stack}.{part}"]
-        return read_only(torch.cat([value.reshape(-1, value.size(-1)) for value in seen])[: len(tokens)])
 
-    return InputSum(tokens, rows("embedding"), rows("positions"), rows("input"))
+def _rows(recorder: Recorder, name: str, count: int) -> Tensor:
+    """A value of the whole run, (..., count, n): its last pass had every row, or each pass had the next one."""
+    passes = recorder.values[name]
+    if passes[-1].size(-2) == count:
+        return passes[-1]
+    width = passes[-1].size(-1)  # of a map of decoder self-attention, which gains a column with each row
+    return torch.cat([F.pad(row, (0, width - row.size(-1))) for row in passes], dim=-2)
 
 
 def read_only(values: Tensor) -> np.ndarray:

@@ -9,7 +9,7 @@ import torch
 
 from transformer import Translator
 from transformer.data.vocabulary import END
-from transformer.inference.translator import Branch, Sampling
+from transformer.inference.decoding import Hypothesis, Sampling
 from transformer.web.api import decoding
 from transformer.web.api.models import translator
 from transformer.web.api.runs import reference, run
@@ -41,7 +41,7 @@ def way(branches: list[Answer], number: int | None) -> list[str]:
 def test_the_tree_is_the_translators(checkpoint: str, sentence: str, width: int, alpha: float) -> None:
     tree = translator(checkpoint).beam(sentence, width, alpha)
     answer = decoding.beam_search(sentence, width, alpha, checkpoint)
-    assert [Branch(**branch) for branch in answer["branches"]] == list(tree.branches)
+    assert [Hypothesis(**branch) for branch in answer["branches"]] == list(tree.branches)
     assert (answer["text"], answer["best"]) == (tree.text, tree.best)
 
     shown = asked(decoding.beam, checkpoint, sentence, width=width, alpha=alpha)
