@@ -148,7 +148,7 @@ def test_a_bag_of_words_cannot_tell_the_two_sentences_apart(classroom: Translato
     with torch.no_grad():
         one, two = (model(src, tgt, probe=by_id(src)).logits.softmax(dim=-1) for src in sources)
     torch.testing.assert_close(one, two, rtol=0, atol=1e-5)
-    assert all(f"{DOG} and {TEACHER}" in text for text in (ENGLISH["bugs.positions_from_ids.decoding"],))
+    assert all(f"{DOG} and {TEACHER}" in text for text in (ENGLISH["mistakes.positions_from_ids.decoding"],))
 
 
 def test_the_dropout_of_no_eval_is_the_paper_s_not_the_model_s(classroom: Translator) -> None:
@@ -161,7 +161,7 @@ def test_the_dropout_of_no_eval_is_the_paper_s_not_the_model_s(classroom: Transl
     with torch.no_grad():  # which does not turn it off
         assert (dropout(torch.ones(100_000)) == 0).float().mean().item() == pytest.approx(0.1, abs=0.01)
     assert torch.equal(dropout.eval()(torch.ones(9)), torch.ones(9))
-    assert "dropout of 0.1" in ENGLISH["bugs.no_eval.decoding"]
+    assert "dropout of 0.1" in ENGLISH["mistakes.no_eval.decoding"]
 
 
 @pytest.mark.slow
@@ -277,7 +277,7 @@ def test_an_optimiser_never_hears_of_a_layer_made_in_forward() -> None:
     assert [name for name, _ in Tutorial().named_parameters()] == ["hidden.weight", "hidden.bias"]
     assert set(Tutorial().state_dict()) == {"hidden.weight", "hidden.bias"}
     assert len(TOY.tgt_vocab) == 9
-    assert f"ln 9 = {math.log(9):.3f}" in ENGLISH["bugs.output_in_forward.symptom"]
+    assert f"ln 9 = {math.log(9):.3f}" in ENGLISH["mistakes.output_in_forward.symptom"]
 
 
 # ---- the lesson ----

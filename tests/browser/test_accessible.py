@@ -123,9 +123,9 @@ def escape(page: Page) -> None:
 
 
 MAPS = {"tab": "attention"}
-BUG = {"tab": "break", "part": "bugs"}
+BUG = {"tab": "break", "part": "mistakes"}
 WHAT_IF = {"tab": "break", "part": "whatif"}
-ROADS = {"tab": "break", "part": "roads"}
+DECODING = {"tab": "break", "part": "decoding"}
 PRESENTED = "tab=lesson&stop=3&present=yes"  # the address that a walk begins at
 STOP = '#lesson:has(#stop-title:text-matches("^{} (of|/) 14")) .choice:enabled'
 
@@ -166,9 +166,9 @@ PLACES: list[Place] = [
     ("spot the bug", {**BUG, "exercise": "axes_swapped"}, ".exercise .say", undo),
     ("spot the bug, revealed", {}, ".exercise .say", clicking(".exercise .question > .link")),
     ("spot the bug, a training", {**BUG, "exercise": "causal_mask"}, ".exercise .live button", nothing),
-    ("beam search", {**ROADS, "strategy": "beam"}, "#roads .tree", nothing),
-    ("sampling", {**ROADS, "strategy": "sampling"}, "#roads .both", nothing),
-    ("teacher forcing", {**ROADS, "strategy": "forced"}, "#roads .two-ways", nothing),
+    ("beam search", {**DECODING, "strategy": "beam"}, "#decoding .tree", nothing),
+    ("sampling", {**DECODING, "strategy": "sampling"}, "#decoding .both", nothing),
+    ("teacher forcing", {**DECODING, "strategy": "forced"}, "#decoding .two-ways", nothing),
 ]  # fmt: skip
 BY_TAB = {
     "lesson, stop 9, revealed", "translate", "attention, cross, table", "positions", "inside, arithmetic",
@@ -402,7 +402,7 @@ def tabbed(page: Page) -> list[str]:
         ({"tab": "inside"}, "#inside .queries button >> nth=1"),
         (WHAT_IF, "#whatif .panel .score >> nth=1"),
         (WHAT_IF, ".steps-beside button >> nth=2"),
-        (ROADS, "#roads .decoding-settings button >> nth=0"),
+        (DECODING, "#decoding .decoding-settings button >> nth=0"),
     ],
 )
 def test_what_is_pressed_by_key_keeps_the_focus(shared: Visit, place: dict[str, Any], control: str) -> None:

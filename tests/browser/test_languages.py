@@ -20,7 +20,7 @@ STRAYS = r"""({ tokens, names, said }) => {
     const own = ".word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
         "#sentence input, #sentence textarea, .share input";
     // Where tokens of either language stand among other text.
-    const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, #road-slip, .target select";
+    const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, #setting-mistake, .target select";
     const never = "script, style, noscript, .visually-hidden[aria-hidden=true], code"; // PyTorch has one language, too
     const told = ["aria-label", "aria-valuetext", "title", "placeholder", "alt", "data-title"];
     const plain = (word) => word.toLowerCase().normalize("NFD").replace(/\u0308/g, "").replaceAll("ß", "ss");
@@ -34,7 +34,7 @@ STRAYS = r"""({ tokens, names, said }) => {
         found.push(`${how} in #${room} ${element.tagName.toLowerCase()}.${kind}: ${text.trim()}`);
     };
     const broken = (text, element) => /undefined|\[object|\{\w+\}/.test(text) ||
-        (/NaN/.test(text) && !element.closest("#bugs")); // one of which is about it
+        (/NaN/.test(text) && !element.closest("#mistakes")); // one of which is about it
     let depth = 0;
     const outside = (text) => {
         let left = "";
@@ -172,15 +172,15 @@ class Reader:
             self.look()
             page.locator("#top .change").click()
             expect(page.locator("#top .change")).to_have_count(0)
-        page.locator("#breakit button[value=bugs]").click()
+        page.locator("#breakit button[value=mistakes]").click()
         for i in range(4, 14):  # those of training are read in test_mistakes.py
-            page.locator("#bugs nav button, #bugs ol button").nth(i).click()
-            page.locator("#bugs .choice").first.click()
-            expect(page.locator("#bugs .reveal")).to_be_visible()
+            page.locator("#mistakes nav button, #mistakes ol button").nth(i).click()
+            page.locator("#mistakes .choice").first.click()
+            expect(page.locator("#mistakes .reveal")).to_be_visible()
             self.look()
-        page.locator("#breakit button[value=roads]").click()
-        for road in ("beam", "sampling", "forced"):
-            page.locator(f"#roads button[value={road}]").click()
+        page.locator("#breakit button[value=decoding]").click()
+        for strategy in ("beam", "sampling", "forced"):
+            page.locator(f"#decoding button[value={strategy}]").click()
             page.wait_for_load_state("networkidle")
             self.look()
 

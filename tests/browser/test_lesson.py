@@ -353,7 +353,7 @@ def expect_ways(seen: dict[str, Any], answers: Answers) -> None:
             f"{rows[i]['said']} {percent(rows[i]['probability'])}{note if i == slip else ''}",
         ]
 
-    note = f" {t('lesson.loop.slip')}"
+    note = f" {t('lesson.loop.forced')}"
     length = max(len(teacher), len(free))
     expected = [[str(i + 1), *cells(teacher, i, note), *cells(free, i, note)] for i in range(length)]
     assert seen["ways"] == expected

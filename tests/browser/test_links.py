@@ -59,17 +59,17 @@ def one_head_and_the_gold_alignment(visit: Visit) -> None:
 
 def a_draw(visit: Visit) -> None:
     visit.tab("break")
-    visit.press(t("break.roads"))
-    visit.page.locator("#roads button[value=sampling]").click()
+    visit.press(t("break.decoding"))
+    visit.page.locator("#decoding button[value=sampling]").click()
     for name, value in (("temperature", "1.7"), ("top_k", "12"), ("top_p", "0.85"), ("seed", "41")):
-        visit.page.locator(f"#road-{name}").fill(value)
-    visit.press(t("roads.again"))
+        visit.page.locator(f"#setting-{name}").fill(value)
+    visit.press(t("decoding.again"))
 
 
 def a_mistake(visit: Visit) -> None:
-    visit.page.locator("#roads button[value=forced]").click()
-    visit.page.locator("#road-slip").select_option("2")
-    visit.page.locator("#road-word").select_option(index=1)
+    visit.page.locator("#decoding button[value=forced]").click()
+    visit.page.locator("#setting-mistake").select_option("2")
+    visit.page.locator("#setting-word").select_option(index=1)
 
 
 def a_stop_in_chinese(visit: Visit) -> None:
@@ -90,7 +90,7 @@ WALK: dict[Any, dict[str, Any]] = {
         "kind": "cross", "gold": True, "drawing": "table", "head": 1, "averaged": False,
     },
     a_draw: {
-        "tab": "break", "part": "roads", "strategy": "sampling",
+        "tab": "break", "part": "decoding", "strategy": "sampling",
         "temperature": 1.7, "top_k": 12, "top_p": 0.85, "seed": 42,
     },
     a_mistake: {"strategy": "forced"},
@@ -126,7 +126,7 @@ def test_an_old_link_is_understood(visit: Visit) -> None:
     asked = {"tab": "break", "part": "roads", "changes": "silence.cross.2.6*positions.encoder.shuffled.3", "step": "2"}
     page = visit.open(f"?{urlencode(asked | {'road': 'sampling', 'top_k': '3', 'slip': '2.a'})}")
     expect(page.locator("#top .change")).to_have_count(2)
-    at = {"tab": "break", "part": "roads", "step": 1, "strategy": "sampling", "top_k": 3, "run": ["toy", BIER]}
+    at = {"tab": "break", "part": "decoding", "step": 1, "strategy": "sampling", "top_k": 3, "run": ["toy", BIER]}
     assert place(page) == place(page) | at
     expect(page.locator(".message")).to_be_hidden()
 
@@ -185,9 +185,9 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 BROKEN: list[tuple[str, list[str], dict[str, Any]]] = [
     (
         urlencode({"layer": "99", "head": "abc", "tab": "nope", "kind": HOSTILE, "drawing": "__proto__", "gold": "1",
-                   "stop": "3", "part": "roads", "road": "constructor", "seed": "7", "slip": f"2.{HOSTILE}",
+                   "stop": "3", "part": "decoding", "strategy": "constructor", "seed": "7", "mistake": f"2.{HOSTILE}",
                    "language": "constructor"}),
-        ["tab", "kind", "drawing", "head", "gold", "language", "road", "slip", "layer"],
+        ["tab", "kind", "drawing", "head", "gold", "language", "strategy", "mistake", "layer"],
         {"tab": "translate", "kind": "cross", "drawing": "heatmap", "gold": False, "stop": 2, "seed": 7,
          "strategy": "beam", "forcedMistake": None},
     ),

@@ -39,7 +39,7 @@ def symptom(name: str, found: dict[str, Any]) -> str:
         "one": one, "two": two[0] if two else one, "head": found["head"] + 1,
         "layer": wrong["attention"]["layer"] + 1 if wrong["attention"] else 1,
     }  # fmt: skip
-    return t(f"bugs.{name}.symptom", **values)
+    return t(f"mistakes.{name}.symptom", **values)
 
 
 def measured(name: str, checkpoint: str = "toy", sentence: str = "Ich möchte ein Bier") -> dict[str, Any]:
@@ -51,7 +51,7 @@ def choose(page: Page, name: str) -> None:
     if exercises.get_attribute("open") is None:
         exercises.locator("summary").click()
     exercises.locator(f"button[value={name}]").click()
-    expect(page.locator(EXERCISE + "h2")).to_contain_text(t(f"bugs.{name}.title"))
+    expect(page.locator(EXERCISE + "h2")).to_contain_text(t(f"mistakes.{name}.title"))
 
 
 def see(page: Page, name: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def see(page: Page, name: str) -> dict[str, Any]:
     if name in DECODING:
         found = measured(name)
     else:
-        page.locator(EXERCISE).get_by_role("button", name=t("bugs.live.start")).click()
+        page.locator(EXERCISE).get_by_role("button", name=t("mistakes.live.start")).click()
         expect(page.locator(EXERCISE + ".say")).to_be_visible(timeout=TRAINED)
         trainings = f"import({script('net/mistake-training.js')})"
         found = page.evaluate(f"name => {trainings}.then((module) => module.mistakeTraining(name).symptom)", name)
@@ -90,7 +90,7 @@ def losses(page: Page) -> dict[str, float]:
 @pytest.fixture
 def exercises(shared: Visit) -> Iterator[Page]:
     if shared.page.url == "about:blank":
-        shared.open("?tab=break&part=bugs")
+        shared.open("?tab=break&part=mistakes")
     yield shared.page
     assert shared.page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0
 
@@ -109,39 +109,39 @@ def test_an_exercise_from_its_symptom_to_its_lines(exercises: Page, name: str) -
         expect(exercise.locator(".plot")).to_be_hidden()
     found = see(page, name)
     curves = losses(page)
-    assert set(curves) <= {t("bugs.this"), t("bugs.other")}  # not which of them is right
-    assert (t("bugs.this") in curves) is trained
+    assert set(curves) <= {t("mistakes.this"), t("mistakes.other")}  # not which of them is right
+    assert (t("mistakes.this") in curves) is trained
     picture = exercise.locator(".symptom svg.heatmap")
     if found["wrong"]["attention"]:
         expect_map(picture, found["wrong"], found["head"])
-        expect(picture).to_have_attribute("aria-label", matching("bugs.map"))
+        expect(picture).to_have_attribute("aria-label", matching("mistakes.map"))
     else:
         expect(picture).to_have_count(0)
     elsewhere = (
-        [t("bugs.elsewhere", model=found["model"], sentence=found["sentence"])] if found.get("elsewhere") else []
+        [t("mistakes.elsewhere", model=found["model"], sentence=found["sentence"])] if found.get("elsewhere") else []
     )
     expect(exercise.locator(".symptom > .hint")).to_have_text(elsewhere)
 
     # Nothing is given away before.
     expect(exercise.locator(".revealed")).to_be_hidden()
-    assert t("bugs.right") not in exercise.inner_text()
+    assert t("mistakes.right") not in exercise.inner_text()
     expect(exercise.locator("pre:visible")).to_have_count(0)
 
     right = choices.evaluate_all("buttons => buttons.map((button) => button.value)").index(name)
     page.keyboard.press(str(right + 1))
-    cause = t("bugs.verdict", cause=t(f"bugs.{name}.cause"))
+    cause = t("mistakes.verdict", cause=t(f"mistakes.{name}.cause"))
     expect(exercise.locator(".reveal")).to_have_text(f"{t('lesson.right')} {cause}")
     expect(exercise.locator(".choice.right")).to_have_count(1)
     if len(curves) == 2:  # else it is one model, with a mistake in how it is measured
-        curves = {t("bugs.wrong"): curves[t("bugs.this")], t("bugs.right"): curves[t("bugs.other")]}
+        curves = {t("mistakes.wrong"): curves[t("mistakes.this")], t("mistakes.right"): curves[t("mistakes.other")]}
     assert losses(page) == curves
     code = [text.rstrip("\n") for text in exercise.locator(".code pre").all_text_contents()]
     assert code == [MISTAKES[name].wrong, MISTAKES[name].right]
     assert exercise.locator(".code mark").count() > 0
     for which in ("wrong", "right"):
         side, shown = found[which], exercise.locator(f".sides .{which}")
-        texts = " · ".join(text or t("bugs.silent") for text in side["text"].split(" | "))
-        expect(shown.locator(".said")).to_have_text(t("bugs.says", text=texts))
+        texts = " · ".join(text or t("mistakes.silent") for text in side["text"].split(" | "))
+        expect(shown.locator(".said")).to_have_text(t("mistakes.says", text=texts))
         if side["attention"]:
             expect_map(shown.locator("svg.heatmap"), side, found["head"])
         cells = exercise.locator(f"td[data-side={which}]")
@@ -153,7 +153,7 @@ def test_an_exercise_from_its_symptom_to_its_lines(exercises: Page, name: str) -
     assert two
     assert math.isclose(one["y"], two["y"])
     assert one["x"] + one["width"] <= two["x"]  # side by side
-    about = [t(f"bugs.{name}.{part}") for part in ("training", "decoding", "why")]
+    about = [t(f"mistakes.{name}.{part}") for part in ("training", "decoding", "why")]
     expect(exercise.locator(".about-it p")).to_have_text(about)
     expect(page.locator(f".exercises button[value={name}] .done")).to_be_visible()
 
@@ -164,16 +164,16 @@ def test_guesses_and_trainings_outlast_another_language_and_a_reload(exercises: 
     choose(page, "rank_collapse")
     page.locator("#language").select_option("zh-Hant")
     chinese = LOCALES["zh-Hant"]
-    expect(page.locator(EXERCISE + ".reveal")).to_contain_text(chinese["bugs.rank_collapse.cause"])
+    expect(page.locator(EXERCISE + ".reveal")).to_contain_text(chinese["mistakes.rank_collapse.cause"])
     expect(page.locator(EXERCISE + ".measured")).to_be_visible()
-    expect(page.locator(EXERCISE + ".plot .end").first).to_contain_text(chinese["bugs.wrong"])
+    expect(page.locator(EXERCISE + ".plot .end").first).to_contain_text(chinese["mistakes.wrong"])
     page.locator("#language").select_option("en")
     expect(page.locator("html")).to_have_attribute("lang", "en")
     page.wait_for_url(re.compile("exercise=rank_collapse.*language=en"))  # the address follows a moment later
     page.reload()
-    expect(page.locator(EXERCISE + "h2")).to_contain_text(t("bugs.rank_collapse.title"))
+    expect(page.locator(EXERCISE + "h2")).to_contain_text(t("mistakes.rank_collapse.title"))
     expect(page.locator(".exercises .done:visible")).to_have_count(len(MISTAKES))
-    page.get_by_role("button", name=t("bugs.show")).click()  # without a training
+    page.get_by_role("button", name=t("mistakes.show")).click()  # without a training
     expect(page.locator(EXERCISE + ".code")).to_have_count(2)
     expect(page.locator(EXERCISE + ".measured")).to_have_count(0)
 
@@ -184,16 +184,16 @@ def test_a_wrong_guess_is_told_and_keys_walk_on(exercises: Page) -> None:
     choose(page, "never_stops")
     expect(page.locator(EXERCISE + "h2")).to_be_focused()
     page.locator(EXERCISE + ".choice[value=causal_mask]").click()
-    cause = t("bugs.verdict", cause=t("bugs.never_stops.cause"))
+    cause = t("mistakes.verdict", cause=t("mistakes.never_stops.cause"))
     expect(page.locator(EXERCISE + ".reveal")).to_have_text(f"{t('lesson.wrong')} {cause}")
     expect(page.locator(EXERCISE + ".choice.wrong")).to_have_attribute("value", "causal_mask")
     expect(page.locator(EXERCISE + ".choice.right")).to_have_attribute("value", "never_stops")
     page.keyboard.press("n")
-    expect(page.locator(EXERCISE + "h2")).to_contain_text(t("bugs.unscaled.title"))
+    expect(page.locator(EXERCISE + "h2")).to_contain_text(t("mistakes.unscaled.title"))
     expect(page.locator(EXERCISE + ".revealed")).to_be_hidden()
     see(page, "unscaled")
     page.keyboard.press("r")
-    expect(page.locator(EXERCISE + ".reveal")).to_have_text(t("bugs.verdict", cause=t("bugs.unscaled.cause")))
+    expect(page.locator(EXERCISE + ".reveal")).to_have_text(t("mistakes.verdict", cause=t("mistakes.unscaled.cause")))
     page.keyboard.press("b")
     expect(page.locator(EXERCISE + ".revealed")).to_be_visible()  # it was guessed before
 
@@ -223,7 +223,7 @@ def test_a_closed_part_asks_nothing(exercises: Page, shared: Visit) -> None:
     shared.ask("Heute sieht der Lehrer den Hund")
     shared.settle()
     assert not [text for text in asked if "never_stops" in text]
-    page.locator("#breakit button[value=bugs]").click()
+    page.locator("#breakit button[value=mistakes]").click()
     shared.settle()
     assert len([text for text in asked if "never_stops" in text]) == 1
 
@@ -232,7 +232,7 @@ def test_on_a_phone_nothing_scrolls_sideways(exercises: Page) -> None:
     page = exercises
     page.set_viewport_size({"width": 390, "height": 844})
     cut_off = (
-        "[...document.querySelectorAll('.bugs *')].filter((each) => !each.closest('pre, svg, .visually-hidden')"
+        "[...document.querySelectorAll('.mistakes *')].filter((each) => !each.closest('pre, svg, .visually-hidden')"
         " && each.getBoundingClientRect().right > innerWidth + 0.5).map((each) => each.className)"
     )
     for name in DECODING:

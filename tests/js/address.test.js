@@ -26,7 +26,7 @@ test("what an address says comes back from it", () => {
   /** @type {Partial<import("../../assets/js/core/types.d.ts").State>} */
   const place = {
     tab: "break",
-    part: "roads",
+    part: "decoding",
     exercise: "never_stops",
     kind: "decoder",
     drawing: "table",
@@ -54,13 +54,13 @@ test("what an address says comes back from it", () => {
   assert.equal(parameters.get("theme"), "dark");
   assert.equal(parameters.get("present"), "yes");
   assert.equal(parameters.get("layer"), "5");
-  assert.equal(parameters.get("slip"), "4.a.b");
+  assert.equal(parameters.get("mistake"), "4.a.b");
 });
 
 test("an address has every part of the place only where it is open", () => {
   Object.assign(state, { strategy: "forced", top_k: 12 });
   const parameters = new URL(formatAddress(PAGE, false, RUN)).searchParams;
-  for (const name of ["road", "top_k", "slip", "mean", "gold", "changes", "present"])
+  for (const name of ["strategy", "top_k", "mistake", "mean", "gold", "changes", "present"])
     assert.equal(parameters.has(name), false);
   assert.equal(parameters.get("tab"), "translate");
 });
@@ -77,7 +77,7 @@ test("an old link is understood", () => {
   });
   assert.deepEqual(place, {
     tab: "break",
-    part: "roads",
+    part: "decoding",
     strategy: "forced",
     forcedMistake: { step: 1, word: "a" },
     averaged: false,

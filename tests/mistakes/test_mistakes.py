@@ -300,7 +300,7 @@ def test_the_page_has_words_for_every_number(name: str, toy: Translator) -> None
     mistake = MISTAKES[name]
     training = isinstance(mistake, TrainingMistake)
     found = learned(name)[1] if training else symptom(name, (SENTENCES["toy"], toy))
-    assert {f"bugs.number.{number}" for number in found.wrong.numbers} <= set(ENGLISH)
+    assert {f"mistakes.number.{number}" for number in found.wrong.numbers} <= set(ENGLISH)
 
 
 def test_there_are_enough_and_each_has_both_kinds_of_lines() -> None:

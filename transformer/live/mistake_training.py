@@ -47,7 +47,7 @@ def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: Fals
 
 
 def for_page(symptom: Symptom) -> dict[str, Any]:
-    """What assets/js/bugs.js reads; of a map, the weights of its heads one after the other, row by row."""
+    """What assets/js/mistakes.js reads; of a map, the weights of its heads one after the other, row by row."""
     return {
         "sentence": symptom.sentence,
         "wanted": symptom.wanted,

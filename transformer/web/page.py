@@ -70,14 +70,20 @@ def _positions() -> None:
 
 def _break_it() -> None:
     component("tabs/break-it", elem_id="breakit")
-    component("tabs/what-if", elem_id="whatif", server=(what_if.sweep, what_if.vocabulary))
-    component("tabs/mistakes", mistakes.opening(), elem_id="bugs", server=(mistakes.mistake,))
-    component("tabs/decoding", elem_id="roads", server=(decoding.beam, decoding.sampled, decoding.forced))
+    for place_component in BREAK_IT.values():
+        place_component()
 
 
 INSIDE = (sublayers.inside, sublayers.parameters, sublayers.shapes)
 FIGURES = (positions.positional_encoding, positions.input_sum)
 LESSON = (sublayers.inside, sublayers.parameters, sublayers.stack, decoding.forced, *FIGURES)
+BREAK_IT: dict[str, Callable[[], object]] = {  # its parts; each shows the element of its name
+    "whatif": lambda: component("tabs/what-if", elem_id="whatif", server=(what_if.sweep, what_if.vocabulary)),
+    "mistakes": lambda: component("tabs/mistakes", mistakes.opening(), elem_id="mistakes", server=(mistakes.mistake,)),
+    "decoding": lambda: component(
+        "tabs/decoding", elem_id="decoding", server=(decoding.beam, decoding.sampled, decoding.forced)
+    ),
+}
 TABS: dict[str, Callable[[], object]] = {
     "translate": lambda: component("tabs/translate", elem_id="story"),
     "attention": _attention,
@@ -91,7 +97,7 @@ TABS: dict[str, Callable[[], object]] = {
 }
 
 
-SCHEMA = json.dumps(page_schema(list(TABS))).replace("<", r"\u003c")  # nothing in it may end its script
+SCHEMA = json.dumps(page_schema(list(TABS), list(BREAK_IT))).replace("<", r"\u003c")  # nothing in it may end its script
 
 
 def launch() -> dict[str, Any]:

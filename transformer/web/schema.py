@@ -274,6 +274,7 @@ class Parameter(TypedDict):
         part: only where this part of Break it is open.
         strategy: the decoding strategy that it sets.
         of_run: it means nothing for another run.
+        old_name, old_choices: what links of earlier versions call it, and its choices.
     """
 
     kind: Literal["choice", "position", "number", "switch", "checkpoint", "sentence", "changes", "language", "mistake"]
@@ -287,6 +288,8 @@ class Parameter(TypedDict):
     part: NotRequired[str]
     strategy: NotRequired[str]
     of_run: NotRequired[bool]
+    old_name: NotRequired[str]
+    old_choices: NotRequired[dict[str, str]]
 
 
 class PageSchema(TypedDict):
@@ -299,7 +302,6 @@ class PageSchema(TypedDict):
     max_sentence: int  # characters
 
 
-PARTS = ("whatif", "bugs", "roads")
 STRATEGIES: dict[str, type[Request]] = {"beam": BeamRequest, "sampling": SampleRequest, "forced": ForcedRequest}
 
 
@@ -309,7 +311,7 @@ def settings() -> dict[str, Parameter]:
         name: Parameter(
             kind="number",
             state=name,
-            part="roads",
+            part="decoding",
             strategy=strategy,
             default=each.default,
             **each.json_schema_extra,  # type: ignore[typeddict-item]
@@ -320,7 +322,7 @@ def settings() -> dict[str, Parameter]:
     }
 
 
-def parameters(tabs: Sequence[str]) -> dict[str, Parameter]:
+def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter]:
     """Of the page's address."""
 
     def choice(name: str, choices: Sequence[str]) -> Parameter:
@@ -334,7 +336,7 @@ def parameters(tabs: Sequence[str]) -> dict[str, Parameter]:
         "sentence": {"kind": "sentence", "max": MAX_CHARACTERS},
         "changes": {"kind": "changes"},
         "tab": choice("tab", tabs),
-        "part": choice("part", PARTS),
+        "part": {**choice("part", parts), "old_choices": {"mistakes": "bugs", "decoding": "roads"}},
         "exercise": choice("exercise", list(MISTAKES)),
         "kind": {**choice("kind", KINDS), "default": "cross"},
         "drawing": choice("drawing", ("heatmap", "lines", "table")),
@@ -344,15 +346,20 @@ def parameters(tabs: Sequence[str]) -> dict[str, Parameter]:
         "gold": {"kind": "switch", "state": "gold", "default": False},
         "language": {"kind": "language"},
         "present": {"kind": "switch", "default": False},
-        "road": {
-            "kind": "choice",
-            "state": "strategy",
-            "choices": list(STRATEGIES),
-            "default": next(iter(STRATEGIES)),
-            "part": "roads",
+        "strategy": {
+            **choice("strategy", list(STRATEGIES)),
+            "always": False,
+            "part": "decoding",
+            "old_name": "road",
         },
         **settings(),
-        "slip": {"kind": "mistake", "state": "forcedMistake", "part": "roads", "of_run": True},
+        "mistake": {
+            "kind": "mistake",
+            "state": "forcedMistake",
+            "part": "decoding",
+            "of_run": True,
+            "old_name": "slip",
+        },
     }
 
 
@@ -380,13 +387,13 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 }
 
 
-def page_schema(tabs: Sequence[str]) -> PageSchema:
-    """What the page has in its head, for assets/js/core/schema.js; `tabs`: their names in their order."""
+def page_schema(tabs: Sequence[str], parts: Sequence[str]) -> PageSchema:
+    """What the page has in its head, for assets/js/core/schema.js; names of `tabs` and of `parts` of Break it."""
     languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
     return {
         "languages": ["en", *sorted(languages - {"en"})],
         "exercises": {name: each.distractors for name, each in MISTAKES.items()},
         "interventions": {name: change_form(change) for name, change in CHANGES.items()},
-        "parameters": parameters(tabs),
+        "parameters": parameters(tabs, parts),
         "max_sentence": MAX_CHARACTERS,
     }

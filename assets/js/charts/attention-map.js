@@ -382,7 +382,7 @@ export function describeLargestWeights(kind, layer, head, run = state.run) {
     const key = argmax(values);
     return `${from} → ${keys[key]} ${formatPercent(values[key])}`;
   });
-  return t("bugs.map", { looks: largest.join(", ") });
+  return t("mistakes.map", { looks: largest.join(", ") });
 }
 
 /**

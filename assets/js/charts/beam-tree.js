@@ -75,7 +75,11 @@ export function beamTree(search, width, read) {
     height: layout.height,
     class: "tree",
     role: "group",
-    "aria-label": t("roads.tree.spoken", { title: t("roads.tree"), count: branches.length, steps: columns.length }),
+    "aria-label": t("decoding.tree.spoken", {
+      title: t("decoding.tree"),
+      count: branches.length,
+      steps: columns.length,
+    }),
   });
   const isOnBest = new Set(branchPath(branches, best));
   const nodes = branches.map((branch, n) => drawNode(branch, n, n === best, isOnBest.has(n), layout));
@@ -178,7 +182,7 @@ function drawNode({ token, step, probability, fate }, n, isEnd, isBest, layout) 
     "data-probability": probability,
     "data-fate": fate,
     role: "img",
-    "aria-label": t("roads.node", { word: token, share, step: step + 1, fate: t(`roads.fate.${fate}`) }),
+    "aria-label": t("decoding.node", { word: token, share, step: step + 1, fate: t(`decoding.fate.${fate}`) }),
     tabindex: isEnd ? 0 : -1,
     class: `node ${fate} ${isBest ? "best" : ""} ${isSpecial(token) ? "special" : ""}`,
   };
@@ -206,7 +210,7 @@ const leftOut = (counts, layout) =>
       ? small(
           layout.left(step),
           layout.height - 12 * layout.scale,
-          t("roads.more", { count }),
+          t("decoding.more", { count }),
           { class: "head" },
           layout,
         )

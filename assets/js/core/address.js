@@ -31,12 +31,15 @@ export function formatAddress(href, presenting, run) {
     present: presenting ? "yes" : null,
   };
   for (const [name, parameter] of PARAMETERS) {
-    url.searchParams.delete(name);
+    for (const each of namesOf(name, parameter)) url.searchParams.delete(each);
     const value = name in special ? special[name] : formatParameter(parameter);
     if (value !== null) url.searchParams.set(name, value);
   }
   return url.href;
 }
+
+/** Of a parameter: its name, and the one that old links give it. @param {string} name @param {Parameter} parameter */
+const namesOf = (name, { old_name }) => (old_name ? [name, old_name] : [name]);
 
 /** A part of the state as the address writes it; null where the address is without it. @param {Parameter} parameter */
 function formatParameter({ kind, state: name, default: usual, always, part }) {
@@ -54,8 +57,8 @@ export const isPresenting = () => new URLSearchParams(location.search).get("pres
  * The value that an address gives a parameter; null for one that cannot be.
  * @param {Parameter} parameter @param {string} text
  */
-function parseParameter({ kind, choices = [], min = 0, max = 0, step }, text) {
-  if (kind === "choice") return choices.includes(text) ? text : null;
+function parseParameter({ kind, choices = [], old_choices = {}, min = 0, max = 0, step }, text) {
+  if (kind === "choice") return choices.find((each) => each === text || old_choices[each] === text) ?? null;
   if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
   if (kind === "switch") return ["yes", "no"].includes(text) ? text === "yes" : null;
   if (kind === "language") return schema.languages.includes(text) ? text : null;
@@ -82,8 +85,10 @@ export function parseAddress(search) {
   /** @type {string[]} */
   const wrong = [];
   for (const [name, parameter] of PARAMETERS) {
-    const text = asked.get(name);
-    if (text === null) continue;
+    const text = namesOf(name, parameter)
+      .map((each) => asked.get(each))
+      .find((each) => each !== null);
+    if (text === undefined) continue;
     const value = parseParameter(parameter, text);
     if (value === null || (name === "present" && !value)) wrong.push(name);
     else if (parameter.state) place[parameter.state] = value;

@@ -23,7 +23,23 @@ export const state = Object.assign(
   ),
 );
 
-export const LESSON_STOPS = 14; // of the lesson, in tabs/lesson.js
+/** The stops of the lesson in their order; tabs/lesson-stops.js has what each draws and asks. */
+export const LESSON_STOPS = /** @type {const} */ ([
+  "tokens",
+  "embeddings",
+  "positions",
+  "qkv",
+  "scores",
+  "softmax",
+  "heads",
+  "residual",
+  "ffn",
+  "stack",
+  "masked",
+  "cross",
+  "logits",
+  "loop",
+]);
 
 /** @type {Map<Element, () => void>} */
 const views = new Map();
@@ -46,7 +62,7 @@ export function update(changes) {
   if (state.kind !== "encoder" && ("step" in changes || "kind" in changes) && !("query" in changes))
     state.query = state.step;
   state.query = clamp(state.query, queries.length);
-  state.stop = clamp(state.stop, LESSON_STOPS);
+  state.stop = clamp(state.stop, LESSON_STOPS.length);
   const { forcedMistake } = state;
   if (forcedMistake && !possibleMistakes(forcedMistake.step).includes(forcedMistake.word)) state.forcedMistake = null; // another run's
   state.layer = clamp(state.layer, layers);

@@ -96,7 +96,7 @@ export interface State extends Wire.DecodingSettings {
   /** Whose input Positions adds up. */
   stack: Stack;
   /** Part of Break it. */
-  part: "whatif" | "bugs" | "roads";
+  part: string;
   /** Exercise of Spot the bug. */
   exercise: string;
   /** Decoding strategy. */

@@ -28,18 +28,18 @@ export function beamSearch(signal) {
     asks: "beam",
     controls: [namedSetting("width", width.element), alpha.element],
     figure: [
-      h("h2", {}, t("roads.tree")),
+      h("h2", {}, t("decoding.tree")),
       h("div", { class: "kept" }, treePlace, pictureButtons(treePlace, file)),
       path,
       more,
-      h("h2", { class: "later" }, t("roads.sentences")),
+      h("h2", { class: "later" }, t("decoding.sentences")),
       h(
         "div",
         { class: "kept" },
         sentences,
         pictureButtons(sentences, () => `${file()}-sentences`),
       ),
-      h("p", { class: "hint" }, t("roads.score")),
+      h("p", { class: "hint" }, t("decoding.score")),
     ],
     question: () => ({ width: state.width, alpha: state.alpha }),
     drawControls() {
@@ -49,7 +49,7 @@ export function beamSearch(signal) {
     draw(/** @type {Search} */ search) {
       parts.search = search;
       drawTree(parts, search);
-      more.textContent = search.left_out.some(Boolean) ? t("roads.left_out") : t("roads.all_in");
+      more.textContent = search.left_out.some(Boolean) ? t("decoding.left_out") : t("decoding.all_in");
       sentences.replaceChildren(sentenceTable(search, (n) => readPath(parts, search, n)));
     },
     describe: describeSearch,
@@ -60,7 +60,7 @@ function build() {
   const widths = Array.from({ length: DECODING_SETTINGS.width.max }, (_, i) => String(i + 1));
   return {
     width: segmented(
-      t("roads.set.width"),
+      t("decoding.set.width"),
       widths.map((each) => [each, each]),
       (value) => update({ width: Number(value) }),
     ),
@@ -99,7 +99,7 @@ function readPath({ treePlace, path }, search, n) {
 export const tokensAsText = (tokens) => sentenceWord(tokens.filter((token) => !isSpecial(token)).join(" "));
 
 /** A sentence of the model; one that ends at once has no word. @param {string} sentence */
-export const sentenceWord = (sentence) => (sentence ? word(sentence, "target") : t("roads.nothing"));
+export const sentenceWord = (sentence) => (sentence ? word(sentence, "target") : t("decoding.nothing"));
 
 /** A branch's words from the first one on, each with its probability. @param {Search} search @param {number} n */
 function describePath({ branches }, n) {
@@ -110,7 +110,7 @@ function describePath({ branches }, n) {
     h("small", {}, ` ${formatPercent(branches[each].probability)}`),
   ]);
   const places = { words: words.slice(1), share: formatPercent(Math.exp(log)), log: fixed(log, 2), count: step + 1 };
-  return joinSentences(nodes("roads.path", places), t(`roads.fate.${fate}`));
+  return joinSentences(nodes("decoding.path", places), t(`decoding.fate.${fate}`));
 }
 
 /** @param {Search} search @param {(n: number | null) => void} read */
@@ -119,7 +119,7 @@ function sentenceTable({ hypotheses, branches, best, greedy }, read) {
     [formatPercent(each.probability), fixed(each.log_probability, 2), "score" in each ? fixed(each.score, 2) : "–"].map(
       (text) => h("td", {}, text),
     );
-  const tag = (/** @type {string} */ name) => [" ", h("small", { class: "tag" }, t(`roads.tag.${name}`))];
+  const tag = (/** @type {string} */ name) => [" ", h("small", { class: "tag" }, t(`decoding.tag.${name}`))];
   const ofGreedy = hypotheses.findIndex((each) => each.text === greedy.text);
   const row = (/** @type {Hypothesis} */ each, /** @type {number} */ i) => {
     const isBest = each.branch === best;
@@ -147,10 +147,10 @@ function sentenceTable({ hypotheses, branches, best, greedy }, read) {
     );
   const element = table(
     { class: "sentences", "data-count": branches.length },
-    ["sentence", "probability", "log", "score"].map((name) => t(`roads.column.${name}`)),
+    ["sentence", "probability", "log", "score"].map((name) => t(`decoding.column.${name}`)),
     [...hypotheses.map(row), ofGreedy < 0 ? lost() : null],
   );
-  element.prepend(h("caption", { class: "visually-hidden" }, t("roads.sentences")));
+  element.prepend(h("caption", { class: "visually-hidden" }, t("decoding.sentences")));
   return element;
 }
 
@@ -167,9 +167,9 @@ function describeSearch(search) {
     count: hypotheses.length,
   };
   return joinSentences(
-    nodes(`roads.beam.say_${besideGreedy(search, probability)}`, places),
-    greedy.complete ? "" : t("roads.beam.greedy_unfinished"),
-    finished ? "" : t("roads.beam.unfinished", { steps: branches[best].step + 1 }),
+    nodes(`decoding.beam.say_${besideGreedy(search, probability)}`, places),
+    greedy.complete ? "" : t("decoding.beam.greedy_unfinished"),
+    finished ? "" : t("decoding.beam.unfinished", { steps: branches[best].step + 1 }),
   );
 }
 

@@ -1,26 +1,20 @@
-// Break it: which of its three parts is open.
+// Break it: which of its parts is open. Each part is a view of its own, in the element of its name.
 
 import { h, segmented } from "../core/dom.js";
 import { t } from "../core/i18n.js";
+import { schema } from "../core/schema.js";
 import { state, subscribe, update } from "../core/state.js";
 
-/** @import { State, View } from "../core/types.d.ts" */
-
-/** @type {State["part"][]} */
-const PARTS = ["whatif", "bugs", "roads"];
-
-/** @param {View} view */
+/** @param {import("../core/types.d.ts").View} view */
 export function mount({ element }) {
-  const part = segmented(
-    t("tab.break"),
-    PARTS.map((name) => [name, t(`break.${name}`)]),
-    (value) => update({ part: /** @type {State["part"]} */ (value) }),
-  );
+  const { choices = [] } = schema.parameters.part;
+  const options = choices.map((name) => /** @type {[string, string]} */ ([name, t(`break.${name}`)]));
+  const choice = segmented(t("tab.break"), options, (part) => update({ part }));
   const about = h("p", { class: "lead" });
-  element.replaceChildren(h("div", { class: "controls parts" }, part.element, about));
+  element.replaceChildren(h("div", { class: "controls parts" }, choice.element, about));
   subscribe(element, () => {
-    part.set(state.part);
+    choice.set(state.part);
     about.textContent = t(`break.${state.part}.about`);
-    for (const name of PARTS) document.getElementById(name)?.classList.toggle("closed", name !== state.part);
+    for (const name of choices) document.getElementById(name)?.classList.toggle("closed", name !== state.part);
   });
 }

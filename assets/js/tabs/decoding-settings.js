@@ -12,18 +12,18 @@ import { slider } from "./train-settings.js";
 const setting = (name, title, control) =>
   h(
     "div",
-    { class: "setting", "data-dial": name },
+    { class: "setting", "data-setting": name },
     title,
     control,
-    h("p", { class: "about", id: `road-${name}-about` }, t(`roads.set.${name}.about`)),
+    h("p", { class: "about", id: `setting-${name}-about` }, t(`decoding.set.${name}.about`)),
   );
 
 /** @param {string} name */
-const ids = (name) => ({ id: `road-${name}`, "aria-describedby": `road-${name}-about` });
+const ids = (name) => ({ id: `setting-${name}`, "aria-describedby": `setting-${name}-about` });
 
 /** A setting without a control that a label could name. @param {string} name @param {Child} control */
 export const namedSetting = (name, control) =>
-  setting(name, h("span", { class: "name" }, t(`roads.set.${name}`)), control);
+  setting(name, h("span", { class: "name" }, t(`decoding.set.${name}`)), control);
 
 /**
  * A setting whose label names an input or a select.
@@ -31,7 +31,7 @@ export const namedSetting = (name, control) =>
  */
 export const labelledSetting = (name, input, control = input) => {
   for (const [key, value] of Object.entries(ids(name))) input.setAttribute(key, value);
-  return setting(name, h("label", { class: "name", for: `road-${name}` }, t(`roads.set.${name}`)), control);
+  return setting(name, h("label", { class: "name", for: `setting-${name}` }, t(`decoding.set.${name}`)), control);
 };
 
 /**

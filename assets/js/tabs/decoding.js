@@ -42,8 +42,8 @@ function build(element, server, signal) {
     server,
     strategies,
     choice: segmented(
-      t("roads.which"),
-      NAMES.map((name) => [name, t(`roads.${name}`)]),
+      t("decoding.which"),
+      NAMES.map((name) => [name, t(`decoding.${name}`)]),
       (strategy) => update({ strategy: /** @type {State["strategy"]} */ (strategy) }),
     ),
     about: h("p", { class: "hint" }),
@@ -68,7 +68,9 @@ function draw(parts) {
   const { strategy: name } = state;
   const strategy = strategyOf(parts, name);
   parts.choice.set(name);
-  parts.about.replaceChildren(...joinSentences(t(`roads.${name}.about`), state.baseline ? t("roads.unbroken") : ""));
+  parts.about.replaceChildren(
+    ...joinSentences(t(`decoding.${name}.about`), state.baseline ? t("decoding.unbroken") : ""),
+  );
   for (const each of [parts.panels, parts.figures])
     each.forEach((one, i) => {
       one.hidden = NAMES[i] !== name;

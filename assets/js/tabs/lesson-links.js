@@ -13,7 +13,7 @@ import { state, update } from "../core/state.js";
  * @type {Record<string, Partial<State> & { change?: (run: Run) => Replacement | null }>}
  */
 const LINKS = {
-  tokens: { part: "bugs", exercise: "positions_from_ids" },
+  tokens: { part: "mistakes", exercise: "positions_from_ids" },
   positions: {
     change: ({ model }) =>
       model.positions
@@ -23,14 +23,14 @@ const LINKS = {
           ]
         : null,
   },
-  scores: { part: "bugs", exercise: "unscaled" },
+  scores: { part: "mistakes", exercise: "unscaled" },
   softmax: {
     change: () => [
       { do: "temperature", kind: "all" },
       { do: "temperature", kind: "all", temperature: 5 },
     ],
   },
-  heads: { part: "bugs", exercise: "one_head" },
+  heads: { part: "mistakes", exercise: "one_head" },
   residual: {
     change: ({ attention }) => {
       const layer = attention.decoder.layers - 1;
@@ -38,10 +38,10 @@ const LINKS = {
       return [one, one];
     },
   },
-  masked: { part: "bugs", exercise: "causal_mask" },
-  cross: { part: "bugs", exercise: "rank_collapse" },
-  logits: { part: "roads", strategy: "sampling" },
-  loop: { part: "roads", strategy: "beam" },
+  masked: { part: "mistakes", exercise: "causal_mask" },
+  cross: { part: "mistakes", exercise: "rank_collapse" },
+  logits: { part: "decoding", strategy: "sampling" },
+  loop: { part: "decoding", strategy: "beam" },
 };
 
 /** A button that leads there from the stop of this name, or null. @param {string} name @returns {Child} */

@@ -12,13 +12,10 @@ import { STOPS } from "./lesson-stops.js";
 import { encoderHead, lessonView } from "./lesson-view.js";
 
 /** @import { Child, View } from "../core/types.d.ts" */
-/** @import { Quiz, Stop, Texts } from "./lesson-stops.js" */
+/** @import { StopName } from "./lesson-stops.js" */
 /** @import { LessonView } from "./lesson-view.js" */
 /** @typedef {ReturnType<typeof build>} Parts */
-/**
- * Everything that is drawn of a stop.
- * @typedef {{ stop: Stop, view: LessonView, headline: Child, drawing: Child, quiz: Quiz, texts: Texts }} Content
- */
+/** @typedef {Awaited<ReturnType<typeof fetchContent>>} Content */
 
 /** Questions about a sentence, and the choices that were made: -1 for none. @type {Map<string, number>} */
 const answers = new Map();
@@ -26,38 +23,37 @@ const answers = new Map();
 /** @param {View} view */
 export function mount({ element, server, signal }) {
   const parts = build();
-  const { dots, title, text, question, figure, notice, arithmetic, back, next } = parts;
+  const { title, text, question, figure, notice, arithmetic, back, next } = parts;
+  const dots = h(
+    "ol",
+    { class: "stops" },
+    parts.dots.map((dot) => h("li", {}, dot)),
+  );
   const keys = h("span", { class: "keys hint" }, t("lesson.keys"));
   const head = h("div", { class: "lesson-head" }, dots, h("span", { class: "space" }), keys, back, next);
-  const saved = h(
-    "div",
-    { class: "kept" },
-    figure,
-    pictureButtons(figure, () => `lesson-${state.stop + 1}`),
-  );
-  const columns = [h("div", {}, title, text, question), h("div", {}, saved, arithmetic)];
-  element.replaceChildren(
-    h("section", { class: "card lesson" }, notice, head, h("div", { class: "columns" }, columns)),
-  );
+  const save = pictureButtons(figure, () => `lesson-${state.stop + 1}`);
+  const drawing = h("div", {}, h("div", { class: "kept" }, figure, save), arithmetic);
+  const columns = h("div", { class: "columns" }, h("div", {}, title, text, question), drawing);
+  element.replaceChildren(h("section", { class: "card lesson" }, notice, head, columns));
   drawInSight(element, () => draw(parts, element, server), signal);
   signal.addEventListener("abort", () => parts.drawn.abort());
-  onStopKeys(element, { move: (by) => openStop(parts, state.stop + by), choose: (i) => parts.choose(i) }, signal);
+  onStopKeys(element, { move: (by) => parts.open(state.stop + by), choose: (i) => parts.choose(i) }, signal);
 }
 
 function build() {
   const title = h("h2", { id: "stop-title", tabindex: -1 });
-  const open = (/** @type {number} */ stop) => openStop({ title }, stop);
-  const dot = (/** @type {Stop} */ { name }, /** @type {number} */ i) => {
+  const open = (/** @type {number} */ stop) => {
+    update({ stop });
+    title.focus({ preventScroll: true });
+  };
+  const dots = LESSON_STOPS.map((name, i) => {
     const label = `${i + 1}. ${t(`lesson.${name}`)}`;
     return h("button", { type: "button", title: label, "aria-label": label, onclick: () => open(i) });
-  };
+  });
   return {
-    dots: h(
-      "ol",
-      { class: "stops" },
-      STOPS.map((stop, i) => h("li", {}, dot(stop, i))),
-    ),
+    dots,
     title,
+    open,
     text: h("div", { class: "lesson-text" }),
     question: h("section", { class: "question", "aria-live": "polite" }),
     figure: h("div", { class: "lesson-figure" }),
@@ -71,12 +67,6 @@ function build() {
   };
 }
 
-/** @param {{ title: HTMLElement }} parts @param {number} stop */
-function openStop({ title }, stop) {
-  update({ stop });
-  title.focus({ preventScroll: true });
-}
-
 /** @param {Parts} parts @param {HTMLElement} element @param {View["server"]} server */
 async function draw(parts, element, server) {
   const { dots, title, text, question, figure, notice, arithmetic, back, next, isNew } = parts;
@@ -87,18 +77,16 @@ async function draw(parts, element, server) {
   const drawn = new AbortController();
   parts.drawn = drawn;
   parts.choose = () => {}; // until its question is there, a key answers nothing
-  [...dots.querySelectorAll("button")].forEach((each, i) => {
-    each.setAttribute("aria-current", i === state.stop ? "step" : "false");
-  });
+  for (const [i, dot] of dots.entries()) dot.setAttribute("aria-current", i === state.stop ? "step" : "false");
   back.disabled = state.stop === 0;
-  next.disabled = state.stop === LESSON_STOPS - 1;
-  const stop = STOPS[state.stop];
-  const heading = t("lesson.title", { n: state.stop + 1, of: LESSON_STOPS, name: t(`lesson.${stop.name}`) });
-  const showArithmetic = (/** @type {string} */ name, /** @type {Child[]} */ body) => {
+  next.disabled = state.stop === LESSON_STOPS.length - 1;
+  const name = LESSON_STOPS[state.stop];
+  const heading = t("lesson.title", { n: state.stop + 1, of: LESSON_STOPS.length, name: t(`lesson.${name}`) });
+  const showArithmetic = (/** @type {string} */ cell, /** @type {Child[]} */ body) => {
     arithmetic.hidden = false;
-    arithmetic.replaceChildren(...h("div", {}, h("h4", {}, name), body).childNodes);
+    arithmetic.replaceChildren(...h("div", {}, h("h4", {}, cell), body).childNodes);
   };
-  const content = await fetchContent(stop, lessonView(server, drawn.signal, showArithmetic)).catch(() => null);
+  const content = await fetchContent(name, lessonView(server, drawn.signal, showArithmetic)).catch(() => null);
   if (drawn.signal.aborted) return; // another stop is wanted by now
   title.textContent = heading;
   if (!content) {
@@ -117,28 +105,28 @@ async function draw(parts, element, server) {
   drawQuestion(parts, content);
 }
 
-/** @param {Stop} stop @param {LessonView} view @returns {Promise<Content>} */
-async function fetchContent(stop, view) {
+/** Everything that is drawn of a stop. @param {StopName} name @param {LessonView} view */
+async function fetchContent(name, view) {
+  const stop = STOPS[name];
   const quiz = await stop.ask(view);
-  const key = `lesson.${stop.name}`;
-  const texts = { text: `${key}.text`, question: `${key}.question`, reveal: `${key}.reveal`, ...stop.texts?.(view) };
-  if ("stage" in stop) {
-    const head = { ...(await encoderHead(view)), columns: stop.columns };
-    const [headline, drawing] = [stageHeadline(stop.stage, head), stageFigure(stop.stage, head)];
-    return { stop, view, headline, drawing, quiz, texts };
-  }
-  return { stop, view, headline: formulaRow(...stop.headline(view)), drawing: await stop.draw(view), quiz, texts };
+  const key = `lesson.${name}`;
+  const usual = { text: `${key}.text`, question: `${key}.question`, reveal: `${key}.reveal`, more: "" };
+  const content = { name, hides: Boolean(stop.hides), run: view.run, quiz, texts: { ...usual, ...stop.texts?.(view) } };
+  if ("draw" in stop)
+    return { ...content, headline: formulaRow(...stop.headline(view)), drawing: await stop.draw(view) };
+  const head = { ...(await encoderHead(view)), columns: stop.columns };
+  return { ...content, headline: stageHeadline(stop.stage, head), drawing: stageFigure(stop.stage, head) };
 }
 
 /**
  * The question; a figure that would give the answer away stays veiled until the visitor has guessed or asks to see it.
  * @param {Parts} parts @param {Content} content
  */
-function drawQuestion(parts, { stop, view, quiz, texts }) {
+function drawQuestion(parts, { name, hides, run, quiz, texts }) {
   const { question, figure } = parts;
   const { choices, right, places } = quiz;
   // Another step or head asks another question; a change of the run and its end do not.
-  const key = JSON.stringify([view.run.checkpoint, view.run.sentence, stop.name, choices, right]);
+  const key = JSON.stringify([run.checkpoint, run.sentence, name, choices, right]);
   const isAlone = choices.length < 2; // nothing to guess: the answer stands there, and the figure is seen
   const choose = (/** @type {number} */ i) => {
     if (isAlone || answers.has(key) || i >= choices.length) return;
@@ -151,11 +139,11 @@ function drawQuestion(parts, { stop, view, quiz, texts }) {
   const show = link(t("lesson.show"), () => choose(-1));
   const veil = h("div", { class: "veil" }, h("p", {}, t("lesson.predict"), " ", show));
   const reveal = h("p", { class: "reveal", hidden: true });
-  const further = h("p", { hidden: true }, lessonLink(stop.name));
+  const further = h("p", { hidden: true }, lessonLink(name));
   const asking = [h("h3", {}, nodes(texts.question, places)), h("div", { class: "choices" }, buttons)];
   const drawAnswer = () => {
     const choice = isAlone ? -1 : answers.get(key);
-    const isVeiled = Boolean(stop.hides) && choice === undefined;
+    const isVeiled = hides && choice === undefined;
     figure.inert = isVeiled;
     figure.classList.toggle("veiled", isVeiled);
     veil.remove();
@@ -173,7 +161,7 @@ function drawQuestion(parts, { stop, view, quiz, texts }) {
     reveal.replaceChildren(...joinSentences(judged, nodes(texts.reveal, places)));
     further.hidden = !further.hasChildNodes();
   };
-  for (const each of parts.figure.parentElement?.querySelectorAll(".veil") ?? []) each.remove(); // of the stop before
+  figure.parentElement?.querySelector(".veil")?.remove(); // of the stop before
   question.replaceChildren(...(isAlone ? [] : asking), reveal, further);
   delete question.dataset.right;
   drawAnswer();

@@ -40,7 +40,7 @@ function formatMeasured(name, value) {
 }
 
 /** A text in its side's colour; an empty output says so. @param {string} text */
-const outputText = (text) => (text ? word(text, "target") : h("i", {}, t("bugs.silent")));
+const outputText = (text) => (text ? word(text, "target") : h("i", {}, t("mistakes.silent")));
 /** @param {SymptomSide} side */
 const texts = (side) => side.text.split(" | ");
 
@@ -94,7 +94,9 @@ export function symptomMap({ kind, layer, heads, weights, ...rest }, head, name,
   return [
     h("h4", {}, mapHeading(kind, layer, head)),
     h("div", { class: "kept large" }, figure, buttons),
-    heads > 1 ? [h("h4", {}, t("bugs.heads")), h("div", { class: "small-heads", "aria-hidden": "true" }, small)] : null,
+    heads > 1
+      ? [h("h4", {}, t("mistakes.heads")), h("div", { class: "small-heads", "aria-hidden": "true" }, small)]
+      : null,
   ];
 }
 
@@ -102,7 +104,7 @@ export function symptomMap({ kind, layer, heads, weights, ...rest }, head, name,
 export function lossCurves(signal) {
   const chart = lineChart({ height: 200, widest: String(MIN_LOSS), signal });
   return {
-    element: h("div", { class: "kept" }, h("h4", {}, t("bugs.loss")), chart.element),
+    element: h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element),
     /** @param {MistakeTraining} training @param {Record<Which, string>} names of the sides */
     draw(training, names) {
       const data = curveData(training, names);
@@ -130,7 +132,7 @@ function curveData(training, names) {
     say: (/** @type {number} */ tick) => String(Number((MIN_LOSS * 10 ** tick).toFixed(3))),
     series,
     longest: `${longest} 0.000`,
-    label: t("bugs.curves", { step: series[series.length - 1].step, losses }),
+    label: t("mistakes.curves", { step: series[series.length - 1].step, losses }),
   };
 }
 
@@ -142,9 +144,9 @@ function curveData(training, names) {
 export function revealedMistake(mistake, symptom, { hasFlippedMap, signal }) {
   const { name } = mistake;
   const about = {
-    training: t(`bugs.${name}.training`),
-    decoding: t(`bugs.${name}.decoding`),
-    why: t(`bugs.${name}.why`),
+    training: t(`mistakes.${name}.training`),
+    decoding: t(`mistakes.${name}.decoding`),
+    why: t(`mistakes.${name}.why`),
   };
   const side = (/** @type {Which} */ which) =>
     symptom && revealedSide(name, symptom, which, { isFlipped: hasFlippedMap && which === "wrong", signal });
@@ -160,7 +162,7 @@ export function revealedMistake(mistake, symptom, { hasFlippedMap, signal }) {
       "div",
       { class: "about-it" },
       Object.entries(about).map(([what, text]) =>
-        h("section", {}, h("h3", {}, t(`bugs.about.${what}`)), h("p", {}, text)),
+        h("section", {}, h("h3", {}, t(`mistakes.about.${what}`)), h("p", {}, text)),
       ),
     ),
   ];
@@ -177,7 +179,7 @@ function code(own, other, which) {
   return h(
     "figure",
     { class: "code" },
-    h("figcaption", {}, t(`bugs.${which}`)),
+    h("figcaption", {}, t(`mistakes.${which}`)),
     h("pre", { tabindex: 0 }, h("code", {}, own.split("\n").map(line))),
   );
 }
@@ -192,9 +194,9 @@ function revealedSide(name, symptom, which, options) {
   return h(
     "section",
     { class: which },
-    h("h3", {}, t(`bugs.${which}`)),
+    h("h3", {}, t(`mistakes.${which}`)),
     attention && symptomMap(attention, symptom.head, `${name}-${which}`, options),
-    h("p", { class: "said" }, nodes("bugs.says", { text })),
+    h("p", { class: "said" }, nodes("mistakes.says", { text })),
   );
 }
 
@@ -209,9 +211,9 @@ function measuredTable(symptom) {
     h(
       "tr",
       {},
-      rowHeading(t(`bugs.number.${name}`)),
+      rowHeading(t(`mistakes.number.${name}`)),
       WHICH.map((which) => cell(which, name)),
     ),
   );
-  return table({ class: "measured" }, [h("td"), ...WHICH.map((which) => t(`bugs.${which}`))], rows);
+  return table({ class: "measured" }, [h("td"), ...WHICH.map((which) => t(`mistakes.${which}`))], rows);
 }

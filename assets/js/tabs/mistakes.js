@@ -12,7 +12,7 @@ import { lossCurves, revealedMistake, symptomMap, symptomPlaces } from "./mistak
 /** @import { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema" */
 /** @import { Child, Server, View } from "../core/types.d.ts" */
 
-const DONE = "attention-bitte-bugs"; // of this session, so that a reload still knows them
+const DONE = "attention-bitte-mistakes"; // of this session, so that a reload still knows them
 const NAMES = Object.keys(EXERCISES);
 const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const TESTED_TWICE = "teacher_forced_test"; // one model, and nothing is wrong with its training
@@ -39,7 +39,7 @@ export function mount({ element, props, server, signal }) {
   const head = h("div", { class: "lesson-head" }, title, kind, h("span", { class: "space" }), back, next);
   const columns = h("div", { class: "columns" }, h("div", {}, live, symptom), question.element);
   const exercise = h("article", { class: "card exercise" }, head, columns, reveal);
-  element.replaceChildren(h("div", { class: "bugs" }, list, exercise));
+  element.replaceChildren(h("div", { class: "mistakes" }, list, exercise));
   items.forEach((item, i) => {
     item.addEventListener("click", () => open(parts, NAMES[i]));
   });
@@ -82,8 +82,8 @@ function build(mistakes, server, signal) {
     ),
     title: h("h2", { tabindex: -1 }),
     kind: h("small", { class: "kind" }),
-    back: h("button", { type: "button", class: "pill" }, t("bugs.back")),
-    next: h("button", { type: "button", class: "pill primary" }, t("bugs.next")),
+    back: h("button", { type: "button", class: "pill" }, t("mistakes.back")),
+    next: h("button", { type: "button", class: "pill primary" }, t("mistakes.next")),
     live: h("div", { class: "live" }),
     symptom: h("div", { class: "symptom" }),
     question: { element: question, draw: () => {} },
@@ -106,13 +106,13 @@ const exerciseItem = ({ name, kind }, i) =>
     "button",
     { type: "button", value: name },
     h("span", { class: "count" }, formatNumber(i + 1)),
-    h("span", { class: "title" }, t(`bugs.${name}.title`)),
-    h("small", { class: `kind ${kind}` }, t(`bugs.kind.${kind}`)),
+    h("span", { class: "title" }, t(`mistakes.${name}.title`)),
+    h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`)),
     h(
       "span",
       { class: "done", hidden: true },
       h("span", { "aria-hidden": "true" }, "✓"),
-      h("span", { class: "visually-hidden" }, t("bugs.done")),
+      h("span", { class: "visually-hidden" }, t("mistakes.done")),
     ),
   );
 
@@ -145,12 +145,12 @@ function begin(parts, name) {
   const i = NAMES.indexOf(name);
   parts.lifetime.abort();
   Object.assign(parts, { exercise: name, lifetime: new AbortController(), asked: "" });
-  const heading = t("bugs.title", { n: i + 1, of: NAMES.length, title: t(`bugs.${name}.title`) });
+  const heading = t("mistakes.title", { n: i + 1, of: NAMES.length, title: t(`mistakes.${name}.title`) });
   title.textContent = heading;
   summary.textContent = heading;
   const { kind: sort } = parts.mistakes[name];
   kind.className = `kind ${sort}`;
-  kind.textContent = t(`bugs.kind.${sort}`);
+  kind.textContent = t(`mistakes.kind.${sort}`);
   back.disabled = i === 0;
   next.disabled = i === NAMES.length - 1;
   live.replaceChildren();
@@ -184,7 +184,7 @@ async function askForSymptom(parts, name) {
     return;
   }
   if (!answer) parts.asked = ""; // the next change asks again
-  const text = answer ? formatMessage(answer.error) : t("bugs.failed");
+  const text = answer ? formatMessage(answer.error) : t("mistakes.failed");
   showSymptom(parts, null, [h("p", { class: "message", role: "alert" }, text)]);
 }
 
@@ -194,15 +194,19 @@ function takeSymptom(parts, found) {
   const exercise = String(parts.exercise);
   const elsewhere =
     "elsewhere" in found && found.elsewhere
-      ? h("p", { class: "hint" }, nodes("bugs.elsewhere", { model: found.model, sentence: word(sentence, "source") }))
+      ? h(
+          "p",
+          { class: "hint" },
+          nodes("mistakes.elsewhere", { model: found.model, sentence: word(sentence, "source") }),
+        )
       : null;
   parts.figures.abort();
   parts.figures = new AbortController();
   const signal = AbortSignal.any([parts.signal, parts.lifetime.signal, parts.figures.signal]);
   const isFlipped = exercise === FLIPPED;
   showSymptom(parts, found, [
-    h("h3", {}, t("bugs.symptom")),
-    h("p", { class: "say" }, nodes(`bugs.${exercise}.symptom`, symptomPlaces(found))),
+    h("h3", {}, t("mistakes.symptom")),
+    h("p", { class: "say" }, nodes(`mistakes.${exercise}.symptom`, symptomPlaces(found))),
     elsewhere,
     wrong.attention && symptomMap(wrong.attention, head, exercise, { isFlipped, signal }),
   ]);
@@ -226,7 +230,7 @@ function showSymptom(parts, found, children) {
  */
 function buildTraining(parts, name) {
   const losses = lossCurves(AbortSignal.any([parts.signal, parts.lifetime.signal]));
-  const about = h("p", { class: "lead" }, t(name === TESTED_TWICE ? "bugs.live.one" : "bugs.live.both"));
+  const about = h("p", { class: "lead" }, t(name === TESTED_TWICE ? "mistakes.live.one" : "mistakes.live.both"));
   const status = h("p", { class: "hint", role: "status" });
   const start = h("button", { type: "button", class: "go", onclick: () => isTrainingMistake() || trainMistake(name) });
   parts.live.replaceChildren(about, h("p", {}, start), status, losses.element);
@@ -236,13 +240,13 @@ function buildTraining(parts, name) {
     const canStart = ["idle", "failed", "shown"].includes(phase);
     const isAnother = canStart && isTrainingMistake(); // one after the other
     about.hidden = phase !== "idle";
-    start.textContent = t(phase === "shown" || phase === "failed" ? "bugs.live.again" : "bugs.live.start");
+    start.textContent = t(phase === "shown" || phase === "failed" ? "mistakes.live.again" : "mistakes.live.start");
     start.hidden = !canStart;
     start.disabled = isAnother;
-    status.textContent = isAnother ? t("bugs.live.other") : trainingStatus(training);
+    status.textContent = isAnother ? t("mistakes.live.other") : trainingStatus(training);
     losses.element.hidden = !training.wrong.length;
     const areKnown = guesses.has(name) && name !== TESTED_TWICE;
-    const [wrong, right] = areKnown ? ["bugs.wrong", "bugs.right"] : ["bugs.this", "bugs.other"];
+    const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
     losses.draw(training, { wrong: t(wrong), right: t(right) });
     if (training.symptom && training.symptom !== parts.shown) takeSymptom(parts, training.symptom);
   };
@@ -250,9 +254,9 @@ function buildTraining(parts, name) {
 
 /** @param {ReturnType<typeof mistakeTraining>} training */
 function trainingStatus({ phase, place, message }) {
-  if (phase === "failed") return message ? formatMessage(message) : t("bugs.failed");
+  if (phase === "failed") return message ? formatMessage(message) : t("mistakes.failed");
   if (phase === "waiting") return t("train.bar.waiting", { place });
-  return phase === "asking" || phase === "running" ? t("bugs.live.running") : "";
+  return phase === "asking" || phase === "running" ? t("mistakes.live.running") : "";
 }
 
 // ---- the guess ----
@@ -261,15 +265,15 @@ function trainingStatus({ phase, place, message }) {
 function buildQuestion(parts, name) {
   const { element } = parts.question;
   const choices = offeredCauses(name).map((cause, i) =>
-    button("choice", [h("small", {}, String(i + 1)), " ", t(`bugs.${cause}.cause`)], () => choose(parts, i), {
+    button("choice", [h("small", {}, String(i + 1)), " ", t(`mistakes.${cause}.cause`)], () => choose(parts, i), {
       value: cause,
     }),
   );
-  const show = link(t("bugs.show"), () => choose(parts, -1));
+  const show = link(t("mistakes.show"), () => choose(parts, -1));
   const verdict = h("p", { class: "reveal" });
-  const wait = h("p", { class: "hint" }, t("bugs.first"));
-  const keys = h("p", { class: "keys hint" }, t("bugs.keys"));
-  const heading = h("h3", {}, t("bugs.question"));
+  const wait = h("p", { class: "hint" }, t("mistakes.first"));
+  const keys = h("p", { class: "keys hint" }, t("mistakes.keys"));
+  const heading = h("h3", {}, t("mistakes.question"));
   element.replaceChildren(heading, h("div", { class: "choices" }, choices), wait, show, verdict, keys);
   delete element.dataset.right;
   parts.question.draw = () => {
@@ -286,7 +290,7 @@ function buildQuestion(parts, name) {
     if (!isAnswered) return;
     element.dataset.right = name;
     const judged = guess === null ? [] : [h("b", {}, t(guess === name ? "lesson.right" : "lesson.wrong"))];
-    verdict.replaceChildren(...joinSentences(judged, t("bugs.verdict", { cause: t(`bugs.${name}.cause`) })));
+    verdict.replaceChildren(...joinSentences(judged, t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) })));
   };
 }
 

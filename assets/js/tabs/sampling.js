@@ -23,7 +23,7 @@ const SLIDERS = {
   temperature: { shown: (value) => value.toFixed(1) },
   top_k: {
     max: () => baselineRun().model.target_words,
-    shown: (value) => (value ? formatNumber(value) : t("roads.all")),
+    shown: (value) => (value ? formatNumber(value) : t("decoding.all")),
   },
   top_p: { shown: formatPercent },
 };
@@ -37,9 +37,9 @@ const draws = new Map();
 export function sampling() {
   const parts = build();
   const { sliders, seed, greedy, drawing, drawn, heading, bars, left, tally, tallyHeading } = parts;
-  const cards = h("div", {}, h("h2", {}, t("roads.greedy")), greedy, drawing, drawn);
+  const cards = h("div", {}, h("h2", {}, t("decoding.greedy")), greedy, drawing, drawn);
   const { max } = DECODING_SETTINGS.seed;
-  const again = button("pill", t("roads.again"), () => update({ seed: (state.seed + 1) % (max + 1) }));
+  const again = button("pill", t("decoding.again"), () => update({ seed: (state.seed + 1) % (max + 1) }));
   const seeded = h("span", { class: "seed" }, h("span", { class: "stepper" }, seed), again);
   const distribution = h(
     "div",
@@ -118,11 +118,11 @@ function draw(parts, sample) {
       ),
     );
   parts.greedy.replaceChildren(...baselineRun().steps.map((each, i) => card(i, each.token, each.probability)));
-  parts.drawing.textContent = t("roads.drawn", { seed: String(seed) });
+  parts.drawing.textContent = t("decoding.drawn", { seed: String(seed) });
   parts.drawn.replaceChildren(
     ...steps.map((each, i) => card(i, each.token, each.drawn, each.token !== each.candidates[0].token)),
   );
-  parts.heading.textContent = t("roads.step", { step: now + 1 });
+  parts.heading.textContent = t("decoding.step", { step: now + 1 });
   drawDistribution(parts, steps[now]);
   drawTally(parts, sample);
 }
@@ -148,7 +148,13 @@ function drawDistribution({ bars, left }, { token: drawn, candidates, left: coun
       bar(probability),
       bar(rest),
     );
-  const head = h("li", { class: "head" }, h("span"), h("span", {}, t("roads.model")), h("span", {}, t("roads.left")));
+  const head = h(
+    "li",
+    { class: "head" },
+    h("span"),
+    h("span", {}, t("decoding.model")),
+    h("span", {}, t("decoding.left")),
+  );
   bars.replaceChildren(head, ...candidates.map(row));
   const places = {
     left: count,
@@ -157,7 +163,7 @@ function drawDistribution({ bars, left }, { token: drawn, candidates, left: coun
     share: formatPercent(share),
     own: formatPercent(own),
   };
-  left.replaceChildren(...nodes("roads.left_of", places));
+  left.replaceChildren(...nodes("decoding.left_of", places));
 }
 
 /** How often each sentence was drawn under these settings. @param {Parts} parts @param {Sample} sample */
@@ -167,7 +173,7 @@ function drawTally({ tally, tallyHeading }, { text, temperature, top_k, top_p, s
   const texts = draws.get(settings) ?? new Map();
   draws.set(settings, texts.set(text, (texts.get(text) ?? new Set()).add(seed)));
   const counts = [...texts].map(([each, seeds]) => ({ each, count: seeds.size })).sort((a, b) => b.count - a.count);
-  tallyHeading.textContent = t("roads.tally", { count: counts.reduce((sum, { count }) => sum + count, 0) });
+  tallyHeading.textContent = t("decoding.tally", { count: counts.reduce((sum, { count }) => sum + count, 0) });
   const line = (/** @type {{ each: string, count: number }} */ { each, count }) =>
     h("li", {}, h("b", {}, `${formatNumber(count)} ×`), " ", sentenceWord(each));
   tally.replaceChildren(...counts.slice(0, MAX_SENTENCES).map(line));
@@ -178,7 +184,7 @@ function describeSample({ text, steps, seed, complete }) {
   const step = steps.findIndex(({ token, candidates }) => token !== candidates[0].token);
   const places = { seed: String(seed), drawn: sentenceWord(text), greedy: tokensAsText(baselineRun().output) };
   const end = complete ? "" : t("note.endless", { steps: steps.length });
-  if (step < 0) return joinSentences(nodes("roads.sampling.say_same", places), end);
+  if (step < 0) return joinSentences(nodes("decoding.sampling.say_same", places), end);
   const { token, drawn, probability, candidates } = steps[step];
   const parting = {
     step: step + 1,
@@ -187,5 +193,5 @@ function describeSample({ text, steps, seed, complete }) {
     own: formatPercent(probability),
     first: word(candidates[0].token, "target"),
   };
-  return joinSentences(nodes("roads.sampling.say", { ...places, ...parting }), end);
+  return joinSentences(nodes("decoding.sampling.say", { ...places, ...parting }), end);
 }

@@ -24,13 +24,13 @@ export function teacherForcing() {
   );
   return {
     asks: "forced",
-    controls: [labelledSetting("slip", step), labelledSetting("word", mistake)],
+    controls: [labelledSetting("mistake", step), labelledSetting("word", mistake)],
     figure: [figure, hint],
     question: () => ({ slip: state.forcedMistake }),
     drawControls: () => drawControls(parts),
     draw(/** @type {TeacherForcing} */ comparison) {
       place.replaceChildren(sideBySide(comparison));
-      hint.textContent = t(comparison.reference ? "roads.wanted" : "roads.unknown");
+      hint.textContent = t(comparison.reference ? "decoding.wanted" : "decoding.unknown");
     },
     describe: describeComparison,
   };
@@ -58,7 +58,7 @@ function drawControls({ step, mistake, isNew }) {
     const steps = run.output.flatMap((token, i) =>
       possibleMistakes(i).length ? [option()([i, `${i + 1}: ${token}`])] : [],
     );
-    step.replaceChildren(option()(["", t("roads.no_slip")]), ...steps);
+    step.replaceChildren(option()(["", t("decoding.no_mistake")]), ...steps);
     mistake.replaceChildren(...(words.length ? words : ["–"]).map((token) => option()([token, token])));
   }
   step.value = String(forcedMistake?.step ?? "");
@@ -99,7 +99,7 @@ function sideBySide({ teacher, free, right, of, slip }) {
       stepCells(free[i], teacher[i], i === slip),
     );
   const total = (/** @type {"teacher" | "free"} */ name) =>
-    h("td", { colspan: 2, "data-right": right[name] }, t("roads.right_of", { right: right[name], of }));
+    h("td", { colspan: 2, "data-right": right[name] }, t("decoding.right_of", { right: right[name], of }));
   return h(
     "table",
     { class: "ways two-ways" },
@@ -125,9 +125,9 @@ function stepCells(step, other, isForced) {
       word(output, "target"),
       " ",
       h("small", {}, formatPercent(probability)),
-      isForced ? h("small", {}, ` ${t("lesson.loop.slip")}`) : null,
+      isForced ? h("small", {}, ` ${t("lesson.loop.forced")}`) : null,
       isWrong && wanted
-        ? h("small", { class: "wanted" }, nodes("roads.instead", { word: word(wanted, "target") }))
+        ? h("small", { class: "wanted" }, nodes("decoding.instead", { word: word(wanted, "target") }))
         : null,
     ),
   ];
@@ -140,10 +140,10 @@ function stepCells(step, other, isForced) {
 function describeComparison({ teacher, free, right, of, slip }) {
   const wrong = teacher.findIndex((step) => step.said !== step.wanted);
   const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ said }) => said)) };
-  if (slip === null && wrong < 0) return nodes("roads.forced.say_right", places);
+  if (slip === null && wrong < 0) return nodes("decoding.forced.say_right", places);
   const step = slip ?? wrong;
   const { said: output, wanted } = teacher[step];
-  return nodes(slip === null ? "roads.forced.say_mistake" : "roads.forced.say_slip", {
+  return nodes(slip === null ? "decoding.forced.say_mistake" : "decoding.forced.say_forced", {
     ...places,
     step: step + 1,
     word: word(output, "target"),

@@ -89,7 +89,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_model_of_a_visit_shows_them_too_or_says_why_not(mistake: DecodingMistake, own: str) -> None:
     sent = asked(mistake.name, own, "Guten Morgen")
     if mistake.name == "one_head":
-        assert sent["error"]["key"] == "bugs.one_head_only"
+        assert sent["error"]["key"] == "mistakes.one_head_only"
     elif mistake.shown_on:
         assert (sent["model"], sent["elsewhere"]) == (mistake.shown_on, True)
     else:
@@ -99,7 +99,7 @@ def test_a_model_of_a_visit_shows_them_too_or_says_why_not(mistake: DecodingMist
 def test_a_head_of_one_number_has_nothing_to_scale(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = model_store().find(own).translator.checkpoint.model.config
     monkeypatch.setattr(type(config), "head_dim", 1)
-    assert asked("unscaled", own, "Danke")["error"]["key"] == "bugs.nothing_to_scale"
+    assert asked("unscaled", own, "Danke")["error"]["key"] == "mistakes.nothing_to_scale"
 
 
 @pytest.mark.parametrize("name", ["never_stops", "no_eval"])  # which is shown on the classroom's model anyway

@@ -55,9 +55,9 @@ def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
         sentence = CORPORA[checkpoint].examples[0].sentence
     config = translator(checkpoint).checkpoint.model.config
     if request.name == "one_head" and config.num_decoder_layers * config.n_heads == 1:
-        raise NoVisibleEffectError("bugs.one_head_only")
+        raise NoVisibleEffectError("mistakes.one_head_only")
     if request.name == "unscaled" and config.head_dim == 1:
-        raise NoVisibleEffectError("bugs.nothing_to_scale")
+        raise NoVisibleEffectError("mistakes.nothing_to_scale")
     return mistake.run(translator(checkpoint), sentence), checkpoint
 
 
