@@ -29,6 +29,7 @@ class Change:
     Attributes:
         do: what the change is called in JSON and in links.
         of_sentence: whether it means nothing for another sentence.
+        at: the fields of the place that it changes, all where none are named: two changes of one place contradict.
 
     Raises:
         ValueError: a value that means nothing in any network; the message names it.
@@ -36,6 +37,7 @@ class Change:
 
     do: str = field(kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = False
+    at: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         validate_field_types(self)
@@ -48,8 +50,7 @@ class Change:
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """The place that it changes: two changes of one place contradict each other."""
-        return (type(self), *(getattr(self, each.name) for each in fields(self)))
+        return (self.do, *(getattr(self, name) for name in self.at or (each.name for each in fields(self))))
 
     def check(self, config: TransformerConfig) -> None:
         """Raises ValueError where a network of this shape has no such layer, sublayer or head."""
@@ -72,32 +73,40 @@ def _every_layer(config: TransformerConfig, kind: Kind, part: str) -> Iterator[s
 
 
 @dataclass(frozen=True)
-class Silence(Change):
-    """Ablate a head: its output becomes zero before W_O (§3.2.2). Its attention weights stay."""
+class HeadChange(Change):
+    """A change to heads of one layer."""
 
-    do: Literal["silence"] = field(default="silence", kw_only=True, repr=False)
     kind: Kind
     layer: int
-    head: int
 
     def check(self, config: TransformerConfig) -> None:
         _within("layers of this kind", self.layer, _layers(config, SUBLAYERS[self.kind].stack))
-        _within("heads", self.head, config.n_heads)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         yield SUBLAYERS[self.kind].tap(self.layer, "head_output")
+
+
+@dataclass(frozen=True)
+class Silence(HeadChange):
+    """Ablate a head: its output becomes zero before W_O (§3.2.2). Its attention weights stay."""
+
+    do: Literal["silence"] = field(default="silence", kw_only=True, repr=False)
+    head: int
+
+    def check(self, config: TransformerConfig) -> None:
+        super().check(config)
+        _within("heads", self.head, config.n_heads)
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         return value.index_fill(1, torch.tensor([self.head], device=value.device), 0)  # (B, H, Q, d)
 
 
 @dataclass(frozen=True)
-class Isolate(Change):
+class Isolate(HeadChange):
     """Ablate all heads of a layer except these."""
 
     do: Literal["isolate"] = field(default="isolate", kw_only=True, repr=False)
-    kind: Kind
-    layer: int
+    at: ClassVar[tuple[str, ...]] = ("kind", "layer")
     heads: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -108,16 +117,9 @@ class Isolate(Change):
             raise ValueError("heads is not a list of whole numbers from 0 on, with one at least")
         object.__setattr__(self, "heads", tuple(sorted(set(heads))))
 
-    @property
-    def place(self) -> tuple[Any, ...]:
-        return (Isolate, self.kind, self.layer)
-
     def check(self, config: TransformerConfig) -> None:
-        _within("layers of this kind", self.layer, _layers(config, SUBLAYERS[self.kind].stack))
+        super().check(config)
         _within("heads", self.heads[-1], config.n_heads)
-
-    def names(self, config: TransformerConfig) -> Iterator[str]:
-        yield SUBLAYERS[self.kind].tap(self.layer, "head_output")
 
     def replace(self, value: Tensor, positions: Tensor) -> Tensor:
         others = [head for head in range(value.size(1)) if head not in self.heads]
@@ -147,14 +149,11 @@ class EditMask(Change):
 
     do: Literal["edit_mask"] = field(default="edit_mask", kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = True
+    at: ClassVar[tuple[str, ...]] = ("kind", "query", "key")
     kind: Kind
     query: int
     key: int
     allowed: bool
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        return (EditMask, self.kind, self.query, self.key)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         return _every_layer(config, self.kind, "mask")
@@ -172,13 +171,10 @@ class Positions(Change):
     """Remove the positional encodings of a stack, or permute them by seed."""
 
     do: Literal["positions"] = field(default="positions", kw_only=True, repr=False)
+    at: ClassVar[tuple[str, ...]] = ("stack",)
     stack: Stack
     how: Literal["removed", "shuffled"]
     seed: int = field(default=0, metadata=AS_IT_IS)
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        return (Positions, self.stack)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         yield f"{self.stack}.positions"
@@ -198,6 +194,7 @@ class Temperature(Change):
     """Scores are divided by it before the softmax: above 1 attention spreads out, below 1 it sharpens."""
 
     do: Literal["temperature"] = field(default="temperature", kw_only=True, repr=False)
+    at: ClassVar[tuple[str, ...]] = ("kind",)
     kind: Literal["all", "encoder", "decoder", "cross"] = "all"
     temperature: float = field(kw_only=True)
 
@@ -206,10 +203,6 @@ class Temperature(Change):
         if not 0.01 <= self.temperature <= 100:
             raise ValueError(f"temperature ({self.temperature}) is not from 0.01 to 100")
         object.__setattr__(self, "temperature", float(self.temperature))
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        return (Temperature, self.kind)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         for kind in KINDS if self.kind == "all" else (self.kind,):
@@ -245,12 +238,9 @@ class SwapWord(Change):
 
     do: Literal["swap_word"] = field(default="swap_word", kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = True
+    at: ClassVar[tuple[str, ...]] = ("position",)
     position: int
     word: str
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        return (SwapWord, self.position)
 
 
 @dataclass(frozen=True)
@@ -259,12 +249,9 @@ class ForceWord(Change):
 
     do: Literal["force_word"] = field(default="force_word", kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = True
+    at: ClassVar[tuple[str, ...]] = ("step",)
     step: int
     word: str
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        return (ForceWord, self.step)
 
 
 # All interventions. If two change the same tensor, they apply in this order.

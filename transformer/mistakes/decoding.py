@@ -23,7 +23,7 @@ from ..inference.translator import Translation, Translator
 from ..network.model import Transformer
 from ..network.probe import Probe, Recorder
 from ..network.rng import rng_lock
-from .mistake import DecodingMistake, Side, Symptom
+from .mistake import Side, Symptom, decoding_mistake
 
 
 @contextmanager
@@ -40,6 +40,11 @@ def _most(score: np.ndarray) -> tuple[int, int]:
     return int(layer), int(head)
 
 
+@decoding_mistake(
+    right="mask = (tgt != PAD)[:, None, None, :] & causal  # key columns",
+    wrong="mask = (tgt != PAD)[:, None, :, None] & causal  # query rows",
+    distractors=("causal_mask", "cross_padding", "norm_in_forward"),
+)
 def padding_rows(translator: Translator, sentence: str) -> Symptom:
     """Two sentences of one batch, the second two words shorter: its padding is where the mask goes wrong."""
     model, run = translator.checkpoint.model, translator.translate(sentence)
@@ -89,6 +94,11 @@ def padding_rows(translator: Translator, sentence: str) -> Symptom:
     )
 
 
+@decoding_mistake(
+    right="x, weights = self.cross_attn(x, memory, memory, mask=src_padding_mask)",
+    wrong="x, weights = self.cross_attn(x, memory, memory)",
+    distractors=("rank_collapse", "padding_rows", "axes_swapped"),
+)
 def cross_padding(translator: Translator, sentence: str) -> Symptom:
     """The decoder looks at P. Where a model's sentences are not padded, one word of padding is put there."""
     checkpoint = translator.checkpoint
@@ -113,6 +123,12 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(padded.translate(sentence)), side(forgotten), sentence, head=head)
 
 
+@decoding_mistake(
+    right="model.eval()\nwith torch.no_grad():\n    print(translate(model, sentence))",
+    wrong="with torch.no_grad():\n    print(translate(model, sentence))",
+    distractors=("causal_mask", "never_stops", "positions_from_ids"),
+    shown_on="classroom",
+)
 def no_eval(translator: Translator, sentence: str) -> Symptom:
     """The paper's dropout of 0.1 goes on in the translation: two runs of one sentence differ."""
     checkpoint, run = translator.checkpoint, translator.translate(sentence)
@@ -145,6 +161,11 @@ def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> t
     return read[1:], torch.stack(rows)
 
 
+@decoding_mistake(
+    right="for _ in range(max_len):\n    ...\n    if next_word == END:\n        break",
+    wrong="for _ in range(max_len):\n    ...",
+    distractors=("causal_mask", "padding_rows", "no_eval"),
+)
 def never_stops(translator: Translator, sentence: str) -> Symptom:
     """As many words as fit, whatever is said."""
     checkpoint, vocab = translator.checkpoint, translator.checkpoint.tgt_vocab
@@ -159,6 +180,11 @@ def never_stops(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(vocab.ids[END]), side(-1), sentence)
 
 
+@decoding_mistake(
+    right="scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)",
+    wrong="scores = q @ k.transpose(-2, -1)",
+    distractors=("rank_collapse", "after_dropout", "one_head"),
+)
 def unscaled(translator: Translator, sentence: str) -> Symptom:
     """Scores are sqrt(d_k) times too large, and the softmax sees little but its largest one (§3.2.1, footnote 4)."""
 
@@ -181,6 +207,11 @@ def unscaled(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(plain), side(changed), sentence, head=head)
 
 
+@decoding_mistake(
+    right='ax.imshow(weights)  # (queries, keys)\nax.set_ylabel("query")\nax.set_xlabel("key")',
+    wrong='ax.imshow(weights.T)\nax.set_ylabel("query")\nax.set_xlabel("key")',
+    distractors=("padding_rows", "after_dropout", "one_head"),
+)
 def axes_swapped(translator: Translator, sentence: str) -> Symptom:
     """Columns drawn as rows: what sums to 1 runs down the picture, and a word seems to look at its own queries."""
     run = translator.translate(sentence)
@@ -199,6 +230,11 @@ def axes_swapped(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(right), side(wrong), sentence, head=head)
 
 
+@decoding_mistake(
+    right="weights = scores.softmax(dim=-1)\nself.weights = weights\nreturn self.dropout(weights) @ v",
+    wrong="weights = self.dropout(scores.softmax(dim=-1))\nself.weights = weights\nreturn weights @ v",
+    distractors=("cross_padding", "unscaled", "axes_swapped"),
+)
 def after_dropout(translator: Translator, sentence: str) -> Symptom:
     """Weights kept where dropout has been over them: some are 0, the others too large by 1 / 0.9."""
     run = translator.translate(sentence)
@@ -218,6 +254,11 @@ def after_dropout(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(right), side(wrong), sentence, head=head)
 
 
+@decoding_mistake(
+    right="for layer, weights in enumerate(cross_attention):  # (heads, queries, keys)\n    show(layer, weights)",
+    wrong='show("the attention", cross_attention[-1][0])',
+    distractors=("rank_collapse", "axes_swapped", "after_dropout"),
+)
 def one_head(translator: Translator, sentence: str) -> Symptom:
     """Head 0 of the last layer shown as "the attention": of all heads, how many look where it looks?"""
     run = translator.translate(sentence)
@@ -234,6 +275,12 @@ def one_head(translator: Translator, sentence: str) -> Symptom:
     )
 
 
+@decoding_mistake(
+    right="x = self.embedding(ids) + self.positions[: ids.size(1)]",
+    wrong="x = self.embedding(ids) + self.positions[ids]",
+    distractors=("causal_mask", "teacher_forced_test", "cross_padding"),
+    shown_on="classroom",
+)
 def positions_from_ids(translator: Translator, sentence: str) -> Symptom:
     """A word's position is looked up by its id, so it is the same wherever it stands: their order tells nothing.
 
@@ -265,6 +312,14 @@ class _FreshNorm(nn.Module):
         return nn.LayerNorm(x.size(-1), device=x.device, dtype=x.dtype)(x)
 
 
+@decoding_mistake(
+    right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
+    "def forward(self, x):\n    return self.norm(x)\n\nmodel.load_state_dict(weights)",
+    wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)\n\n"
+    "model.load_state_dict(weights, strict=False)",
+    distractors=("rank_collapse", "teacher_forced_test", "no_eval"),
+    shown_on="classroom",
+)
 def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
     """A sound model's weights in code that creates its norms in forward: `load_state_dict(strict=False)` leaves out
     what the norms have learned. A model that was trained in that code has learned nothing there to lose."""
@@ -289,79 +344,14 @@ def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
 
 
 DECODING_MISTAKES = (
-    DecodingMistake(
-        "padding_rows",
-        right="mask = (tgt != PAD)[:, None, None, :] & causal  # key columns",
-        wrong="mask = (tgt != PAD)[:, None, :, None] & causal  # query rows",
-        distractors=("causal_mask", "cross_padding", "norm_in_forward"),
-        run=padding_rows,
-    ),
-    DecodingMistake(
-        "cross_padding",
-        right="x, weights = self.cross_attn(x, memory, memory, mask=src_padding_mask)",
-        wrong="x, weights = self.cross_attn(x, memory, memory)",
-        distractors=("rank_collapse", "padding_rows", "axes_swapped"),
-        run=cross_padding,
-    ),
-    DecodingMistake(
-        "no_eval",
-        right="model.eval()\nwith torch.no_grad():\n    print(translate(model, sentence))",
-        wrong="with torch.no_grad():\n    print(translate(model, sentence))",
-        distractors=("causal_mask", "never_stops", "positions_from_ids"),
-        run=no_eval,
-        shown_on="classroom",
-    ),
-    DecodingMistake(
-        "never_stops",
-        right="for _ in range(max_len):\n    ...\n    if next_word == END:\n        break",
-        wrong="for _ in range(max_len):\n    ...",
-        distractors=("causal_mask", "padding_rows", "no_eval"),
-        run=never_stops,
-    ),
-    DecodingMistake(
-        "unscaled",
-        right="scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)",
-        wrong="scores = q @ k.transpose(-2, -1)",
-        distractors=("rank_collapse", "after_dropout", "one_head"),
-        run=unscaled,
-    ),
-    DecodingMistake(
-        "axes_swapped",
-        right='ax.imshow(weights)  # (queries, keys)\nax.set_ylabel("query")\nax.set_xlabel("key")',
-        wrong='ax.imshow(weights.T)\nax.set_ylabel("query")\nax.set_xlabel("key")',
-        distractors=("padding_rows", "after_dropout", "one_head"),
-        run=axes_swapped,
-    ),
-    DecodingMistake(
-        "after_dropout",
-        right="weights = scores.softmax(dim=-1)\nself.weights = weights\nreturn self.dropout(weights) @ v",
-        wrong="weights = self.dropout(scores.softmax(dim=-1))\nself.weights = weights\nreturn weights @ v",
-        distractors=("cross_padding", "unscaled", "axes_swapped"),
-        run=after_dropout,
-    ),
-    DecodingMistake(
-        "one_head",
-        right="for layer, weights in enumerate(cross_attention):  # (heads, queries, keys)\n    show(layer, weights)",
-        wrong='show("the attention", cross_attention[-1][0])',
-        distractors=("rank_collapse", "axes_swapped", "after_dropout"),
-        run=one_head,
-    ),
-    DecodingMistake(
-        "positions_from_ids",
-        right="x = self.embedding(ids) + self.positions[: ids.size(1)]",
-        wrong="x = self.embedding(ids) + self.positions[ids]",
-        distractors=("causal_mask", "teacher_forced_test", "cross_padding"),
-        run=positions_from_ids,
-        shown_on="classroom",
-    ),
-    DecodingMistake(
-        "norm_in_forward",
-        right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
-        "def forward(self, x):\n    return self.norm(x)\n\nmodel.load_state_dict(weights)",
-        wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)\n\n"
-        "model.load_state_dict(weights, strict=False)",
-        distractors=("rank_collapse", "teacher_forced_test", "no_eval"),
-        run=norm_in_forward,
-        shown_on="classroom",
-    ),
+    padding_rows,
+    cross_padding,
+    no_eval,
+    never_stops,
+    unscaled,
+    axes_swapped,
+    after_dropout,
+    one_head,
+    positions_from_ids,
+    norm_in_forward,
 )

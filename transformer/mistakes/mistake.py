@@ -57,7 +57,7 @@ Learning = Generator[Learned, None, Symptom]
 
 @dataclass(frozen=True)
 class Mistake:
-    """One that circulates in tutorials.
+    """A mistake that circulates in tutorials.
 
     Attributes:
         name: stable, for links and catalogues.
@@ -68,7 +68,7 @@ class Mistake:
     name: str
     right: str
     wrong: str
-    distractors: tuple[str, str, str] = field(kw_only=True)
+    distractors: tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class DecodingMistake(Mistake):
     """
 
     run: Callable[[Translator, str], Symptom]
-    shown_on: str | None = None
+    shown_on: str | None
     kind: ClassVar[Literal["decoding"]] = "decoding"
 
 
@@ -90,8 +90,22 @@ class TrainingMistake(Mistake):
     """It spoils what is learned, or what is measured then: small models are trained to show it.
 
     Attributes:
-        run: trains them, and tells every step.
+        run: trains them, and yields every step.
     """
 
     run: Callable[[], Learning]
     kind: ClassVar[Literal["training"]] = "training"
+
+
+def decoding_mistake(
+    right: str, wrong: str, distractors: tuple[str, str, str], shown_on: str | None = None
+) -> Callable[[Callable[[Translator, str], Symptom]], DecodingMistake]:
+    """Makes a mistake of the function that shows it, under its name."""
+    return lambda run: DecodingMistake(run.__name__, right, wrong, distractors, run, shown_on)
+
+
+def training_mistake(
+    right: str, wrong: str, distractors: tuple[str, str, str]
+) -> Callable[[Callable[[], Learning]], TrainingMistake]:
+    """Makes a mistake of the function that trains models to show it, under its name."""
+    return lambda run: TrainingMistake(run.__name__, right, wrong, distractors, run)

@@ -19,7 +19,7 @@ from ..network.model import Transformer
 from ..network.probe import Probe
 from ..storage.checkpoint import Checkpoint
 from ..training import TrainingConfig, evaluate, measure, seeded_model, train
-from .mistake import Learned, Learning, Side, Symptom, TrainingMistake
+from .mistake import Learned, Learning, Side, Symptom, training_mistake
 
 # The least that shows what the causal mask is for: on two sentences a model learns both by heart, mask or not.
 STEPS, PAIRS, TESTED = 300, 4000, 100
@@ -61,6 +61,11 @@ def _learn_classroom(side: Literal["right", "wrong"], *, causal: bool) -> Genera
     return (yield from _learn(side, model, corpus.batch(), config, probe))
 
 
+@training_mistake(
+    right="mask = padding & torch.ones(T, T, dtype=torch.bool).tril()",
+    wrong="mask = padding",
+    distractors=("rank_collapse", "never_stops", "positions_from_ids"),
+)
 def causal_mask() -> Learning:
     """Every word may look at the next one, which is the answer: it learns to copy, and has nothing to copy from when
     it speaks itself. Both are shown on the longest sentence that the right one can."""
@@ -84,6 +89,11 @@ def causal_mask() -> Learning:
     return Symptom(side(right, translations[shown]), side(wrong, said(wrong)[shown]), *pairs[shown])
 
 
+@training_mistake(
+    right="ids = [START]\nwhile ids[-1] != END:\n    ids.append(model(src, ids)[-1].argmax())",
+    wrong="ids = model(src, gold).argmax(dim=-1)",
+    distractors=("never_stops", "unscaled", "after_dropout"),
+)
 def teacher_forced_test() -> Learning:
     """Of a small model that is not done learning: how good does it look when it is shown the answer so far?"""
     corpus, pairs = classroom_corpus(PAIRS), _held_out()
@@ -128,6 +138,13 @@ def _toy_translator(model: Transformer) -> Translator:
     return Translator(Checkpoint(model, TOY.src_vocab, TOY.tgt_vocab, TOY.source_length, output_limit=9), "small")
 
 
+@training_mistake(
+    right="nn.init.normal_(embedding.weight, std=d_model**-0.5)",
+    wrong="nn.init.normal_(embedding.weight, std=d_model**-0.5)\n"
+    "for module in model.modules():\n    if isinstance(module, nn.Linear):\n"
+    "        nn.init.xavier_uniform_(module.weight)",
+    distractors=("cross_padding", "unscaled", "after_dropout"),
+)
 def rank_collapse() -> Learning:
     """Xavier in the linear layers: in a deep post-norm encoder all words become one vector, and no head of
     cross-attention has anything to choose between. The translations are right all the same."""
@@ -163,6 +180,12 @@ class _FreshLinear(nn.Module):
         return nn.Linear(x.size(-1), self.out_features, device=x.device, dtype=x.dtype)(x)
 
 
+@training_mistake(
+    right="def __init__(self, d_model, words):\n    self.output = nn.Linear(d_model, words)\n\n"
+    "def forward(self, x):\n    return self.output(x)",
+    wrong="def forward(self, x):\n    return nn.Linear(x.size(-1), self.words)(x)",
+    distractors=("causal_mask", "no_eval", "unscaled"),
+)
 def output_in_forward() -> Learning:
     """The output layer is random at each call, so nothing can be learned, and one sentence has many translations."""
     sentence, gold = TOY.pairs[0]
@@ -180,36 +203,4 @@ def output_in_forward() -> Learning:
     return Symptom(right, wrong, sentence, gold)
 
 
-TRAINING_MISTAKES = (
-    TrainingMistake(
-        "causal_mask",
-        right="mask = padding & torch.ones(T, T, dtype=torch.bool).tril()",
-        wrong="mask = padding",
-        distractors=("rank_collapse", "never_stops", "positions_from_ids"),
-        run=causal_mask,
-    ),
-    TrainingMistake(
-        "rank_collapse",
-        right="nn.init.normal_(embedding.weight, std=d_model**-0.5)",
-        wrong="nn.init.normal_(embedding.weight, std=d_model**-0.5)\n"
-        "for module in model.modules():\n    if isinstance(module, nn.Linear):\n"
-        "        nn.init.xavier_uniform_(module.weight)",
-        distractors=("cross_padding", "unscaled", "after_dropout"),
-        run=rank_collapse,
-    ),
-    TrainingMistake(
-        "output_in_forward",
-        right="def __init__(self, d_model, words):\n    self.output = nn.Linear(d_model, words)\n\n"
-        "def forward(self, x):\n    return self.output(x)",
-        wrong="def forward(self, x):\n    return nn.Linear(x.size(-1), self.words)(x)",
-        distractors=("causal_mask", "no_eval", "unscaled"),
-        run=output_in_forward,
-    ),
-    TrainingMistake(
-        "teacher_forced_test",
-        right="ids = [START]\nwhile ids[-1] != END:\n    ids.append(model(src, ids)[-1].argmax())",
-        wrong="ids = model(src, gold).argmax(dim=-1)",
-        distractors=("never_stops", "unscaled", "after_dropout"),
-        run=teacher_forced_test,
-    ),
-)
+TRAINING_MISTAKES = (causal_mask, rank_collapse, output_in_forward, teacher_forced_test)
