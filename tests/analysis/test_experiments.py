@@ -17,7 +17,7 @@ from transformer.analysis import head_ablation as heads
 from transformer.analysis.head_ablation import SLACK
 from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
-from transformer.inference.interventions import ForceWord, Interventions, RemoveMask, Silence, SwapWord
+from transformer.inference.interventions import ForceWord, Interventions, RemoveMask, Silence
 from transformer.storage.checkpoint import Checkpoint
 
 from ..networks import network
@@ -311,7 +311,6 @@ def test_the_difference_is_given_step_by_step(toy: Translator) -> None:
     assert fourth.kept == fourth.baseline.probability  # the distribution is the same, only the choice differs
     cross = next(m for m in found.maps if m.kind == "cross")
     assert not cross.weights[:, :4].any()
-    assert (cross.query_tokens[4], cross.modified_query_tokens[4]) == ("beer", "coke")
 
 
 def test_runs_of_different_lengths_are_compared_on_their_common_rows(babbler: Translator) -> None:
@@ -325,8 +324,6 @@ def test_runs_of_different_lengths_are_compared_on_their_common_rows(babbler: Tr
         for m, whole, other in zip(found.maps, every(one), every(two), strict=True):
             q, k = m.weights.shape[1:]
             assert (m.weights == other.weights[:, :q, :k] - whole.weights[:, :q, :k]).all()
-            assert m.query_tokens == whole.query_tokens[:q]
-            assert m.modified_key_tokens == other.key_tokens[:k]
 
 
 def every(run: Translation) -> list[Any]:
@@ -341,9 +338,6 @@ def test_a_newly_allowed_cell_is_part_of_the_difference(toy: Translator) -> None
         if m.kind == "cross":
             assert (m.weights[..., 4] > 0).all()
             np.testing.assert_allclose(m.weights.sum(-1), 0, atol=1e-6)
-    swapped = toy.translate("ich mochte ein bier", interventions=Interventions((SwapWord(3, "cola"),)))
-    m = compare(run, swapped).maps[0]
-    assert (m.key_tokens[3], m.modified_key_tokens[3]) == ("bier", "cola")
 
 
 def test_networks_of_different_shapes_are_not_compared(toy: Translator, babbler: Translator) -> None:

@@ -10,14 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data import encode_pairs
+from ..data import Batch, encode_pairs
 from ..data.vocabulary import END, START
 from ..inference.attention_maps import KINDS, SUBLAYERS, Kind
 from ..inference.decoding import evaluating, greedy_batch
 from ..inference.translator import Translation, Translator, read_only
 from ..network.config import TransformerConfig
+from ..network.model import Transformer
 from ..network.probe import Probe
 from ..storage.checkpoint import Checkpoint
+from .sublayer import ids
 
 
 @dataclass(frozen=True)
@@ -46,35 +48,23 @@ def ablate_cross_attention(translator: Translator, run: Translation) -> list[Hea
     Row i of a batch is the same sentence without head i. A batch holds as many heads as `_rows_at_once` allows.
     """
     model, tgt_vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
-    src_ids = [translator.checkpoint.src_vocab.ids[token] for token in run.source]
-    output = torch.tensor([tgt_vocab.ids[token] for token in run.output], device=translator.device)  # (T,)
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
+    src, read = ids(translator, run)
+    gold = torch.tensor([[tgt_vocab.ids[token] for token in run.output]], device=translator.device)
     config = model.config
-    longest = min(len(output) + SLACK, config.max_len)
-    each: list[Head] = [
-        ("cross", layer, head) for layer in range(config.num_decoder_layers) for head in range(config.n_heads)
-    ]
-    probabilities: list[float] = []
-    texts: list[str] = []
-    most = _rows_at_once(config, max(len(src_ids), longest))
-    for first in range(0, len(each), most):
-        ablated = each[first : first + most]
-        rows = len(ablated)
-        src = torch.tensor([src_ids] * rows, device=translator.device)  # (rows, S)
-        read = torch.cat([output.new_tensor([start]), output[:-1]]).expand(rows, -1)  # (rows, T)
-        probe = _one_head_per_row(ablated)
-        with evaluating(model):
-            logits = model(src, read, need_weights=False, probe=probe).logits  # (rows, T, V)
-        chosen = logits.log_softmax(dim=-1).gather(2, output.expand(rows, -1)[..., None])[..., 0]  # (rows, T)
-        probabilities += chosen.sum(dim=1).exp().tolist()
-        texts += [tgt_vocab.decode(ids) for ids in greedy_batch(model, src, start, end, longest, probe)]
-
-    found = []
-    for i, (_, layer, head) in enumerate(each):
-        weights = run.attention.cross[layer].weights[head]  # (T, S)
-        query, key = divmod(int(weights.argmax()), weights.shape[1])
-        weight = float(weights[query, key])
-        found.append(HeadAblation(layer, head, weight, query, key, probabilities[i], texts[i]))
+    longest = min(gold.size(1) + SLACK, config.max_len)
+    found: list[HeadAblation] = []
+    heads = _every_head(config, "cross")
+    most = _rows_at_once(config, max(src.size(1), longest))
+    for first in range(0, len(heads), most):
+        part = heads[first : first + most]
+        probabilities = _log_probabilities(model, Batch(src, read, gold), part)[:, 0].sum(dim=1).exp().tolist()
+        outputs = greedy_batch(model, src.expand(len(part), -1), start, end, longest, _one_head_per_row(part))
+        for (_, layer, head), probability, output in zip(part, probabilities, outputs, strict=True):
+            weights = run.attention.cross[layer].weights[head]  # (T, S)
+            query, key = divmod(int(weights.argmax()), weights.shape[1])
+            weight, text = float(weights[query, key]), tgt_vocab.decode(output)
+            found.append(HeadAblation(layer, head, weight, query, key, probability, text))
     return found
 
 
@@ -84,6 +74,20 @@ SLACK = 5  # tokens that an ablated run may output beyond the original
 CELLS = 8192  # rows × tokens per batch: more would leave the processor's cache
 MAX_TENSOR = 2**22  # numbers, 16 MiB; a pass holds a few such tensors at a time
 MAX_CACHE = 2**25  # numbers, 128 MiB, in the key/value cache
+
+
+def _every_head(config: TransformerConfig, kind: Kind) -> list[Head]:
+    return [(kind, i, head) for i in range(config.layers(SUBLAYERS[kind].stack)) for head in range(config.n_heads)]
+
+
+def _log_probabilities(model: Transformer, batch: Batch, ablated: Sequence[Head | None]) -> Tensor:
+    """Of each reference token without each head, by teacher forcing: (heads, n, T)."""
+    n, heads = len(batch), len(ablated)
+    probe = _one_head_per_row([head for head in ablated for _ in range(n)])
+    src, tgt, gold = (ids.repeat(heads, 1) for ids in (batch.src, batch.tgt_in, batch.tgt_out))
+    with evaluating(model):
+        logits = model(src, tgt, need_weights=False, probe=probe).logits  # (heads · n, T, V)
+    return logits.float().log_softmax(dim=-1).gather(2, gold[..., None]).view(heads, n, -1)
 
 
 def _rows_at_once(config: TransformerConfig, words: int) -> int:
@@ -148,11 +152,8 @@ def ablate_every_head(checkpoint: Checkpoint, pairs: Sequence[tuple[str, str]]) 
         raise ValueError("there is no sentence pair")
     model = checkpoint.model
     config, device = model.config, model.positions.device
-    layers = {kind: config.num_encoder_layers if kind == "encoder" else config.num_decoder_layers for kind in KINDS}
-    each: list[Head | None] = [
-        (kind, i, h) for kind in KINDS for i in range(layers[kind]) for h in range(config.n_heads)
-    ]
-    ablated = [None, *each]
+    heads = {kind: _every_head(config, kind) for kind in KINDS}
+    ablated = [None, *heads["encoder"], *heads["decoder"], *heads["cross"]]
     length = checkpoint.source_length if checkpoint.pad_source else 0
     data = encode_pairs(pairs, checkpoint.src_vocab, checkpoint.tgt_vocab, length).to(device)
     words = data.tgt_out != config.pad_id
@@ -160,24 +161,12 @@ def ablate_every_head(checkpoint: Checkpoint, pairs: Sequence[tuple[str, str]]) 
     lengths = data.src.size(1), data.target_length
     rows = max(1, min(CELLS // sum(lengths), _rows_at_once(config, max(lengths))))
     total = torch.zeros(len(ablated), dtype=torch.float64)
-    with evaluating(model):
-        for index in order.split(max(1, rows // len(ablated))):
-            batch = data.rows(index).trimmed(config.pad_id) if not checkpoint.pad_source else data.rows(index)
-            n = len(batch)
-            for first in range(
-                0, len(ablated), rows
-            ):  # all heads of a large network may not fit, even with one sentence each
-                part = ablated[first : first + rows]
-                probe = _one_head_per_row([place for place in part for _ in range(n)])
-                src, tgt, gold = (ids.repeat(len(part), 1) for ids in (batch.src, batch.tgt_in, batch.tgt_out))
-                logits = model(src, tgt, need_weights=False, probe=probe).logits  # (heads · n, T, V)
-                logs = logits.float().log_softmax(dim=-1).gather(2, gold[..., None])[..., 0]  # (heads · n, T)
-                probabilities = logs.masked_fill(gold == config.pad_id, 0).double().sum(dim=1).exp()
-                total[first : first + rows] += probabilities.view(len(part), n).sum(dim=1).cpu()
-    baseline, *rest = (total / len(data)).tolist()
-    found, start = {}, 0
-    for kind in KINDS:
-        count = layers[kind] * config.n_heads
-        found[kind] = read_only(torch.tensor(rest[start : start + count]).view(layers[kind], config.n_heads))
-        start += count
-    return AblationSweep(len(data), baseline, found)
+    for index in order.split(max(1, rows // len(ablated))):
+        batch = data.rows(index) if checkpoint.pad_source else data.rows(index).trimmed(config.pad_id)
+        for first in range(0, len(ablated), rows):  # all heads of a large network may not fit, even of one sentence
+            part = ablated[first : first + rows]
+            logs = _log_probabilities(model, batch, part).masked_fill(batch.tgt_out == config.pad_id, 0)
+            total[first : first + rows] += logs.double().sum(dim=2).exp().sum(dim=1).cpu()
+    baseline, *without = (total / len(data)).split([1, *map(len, heads.values())])
+    found = {kind: read_only(each.view(-1, config.n_heads)) for kind, each in zip(heads, without, strict=True)}
+    return AblationSweep(len(data), float(baseline), found)

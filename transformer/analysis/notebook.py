@@ -152,14 +152,7 @@ def _markdown(name: str, source: str) -> dict[str, Any]:
 
 
 def _code(name: str, source: str) -> dict[str, Any]:
-    return {
-        "cell_type": "code",
-        "execution_count": None,
-        "id": name,
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-    }
+    return _markdown(name, source) | {"cell_type": "code", "execution_count": None, "outputs": []}
 
 
 def _span(text: str) -> str:

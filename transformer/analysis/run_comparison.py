@@ -33,18 +33,12 @@ class MapDifference:
     Attributes:
         weights: (H, Q, K), from -1 to 1, read-only.
         allowed: (Q, K), bool: whether the cell was open in either run.
-        query_tokens, key_tokens: of the baseline.
-        modified_query_tokens, modified_key_tokens: of the modified run, which may have read other words.
     """
 
     kind: Kind
     layer: int
     weights: np.ndarray
     allowed: np.ndarray
-    query_tokens: tuple[str, ...]
-    key_tokens: tuple[str, ...]
-    modified_query_tokens: tuple[str, ...]
-    modified_key_tokens: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,5 +86,4 @@ def _difference(one: AttentionMap, two: AttentionMap) -> MapDifference:
     weights = two.weights[:, :q, :k] - one.weights[:, :q, :k]
     allowed = one.allowed[:q, :k] | two.allowed[:q, :k]
     weights.flags.writeable = allowed.flags.writeable = False
-    tokens = one.query_tokens[:q], one.key_tokens[:k], two.query_tokens[:q], two.key_tokens[:k]
-    return MapDifference(one.kind, one.layer, weights, allowed, *tokens)
+    return MapDifference(one.kind, one.layer, weights, allowed)

@@ -127,8 +127,21 @@ def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer
     def read(n: int) -> np.ndarray:
         return of(f"norm{n}") if norm_first else stream(n)
 
+    def joined(n: int, prefix: str) -> dict[str, np.ndarray]:
+        """The residual connection and the LayerNorm of the n-th sublayer."""
+        norm: torch.nn.LayerNorm = getattr(owner, f"norm{n}")
+        values = {
+            "residual": of(f"residual{n}"),
+            "sum": of(f"sum{n}"),
+            "norm_input": stream(n) if norm_first else of(f"sum{n}"),
+            "norm": of(f"norm{n}"),
+            "norm_weight": read_only(norm.weight.detach()),
+            "norm_bias": read_only(norm.bias.detach()),
+        }
+        return {prefix + name: value for name, value in values.items()}
+
     x = read(n)
-    norm, ff_norm = getattr(owner, f"norm{n}"), getattr(owner, f"norm{last}")
+    parts = ("q", "k", "v", "scores", "weights", "head_output", "output")
     return SublayerValues(
         kind=kind,
         layer=layer,
@@ -136,32 +149,16 @@ def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer
         keys=keys,
         norm_first=norm_first,
         head_dim=model.config.head_dim,
-        norm_eps=norm.eps,
+        norm_eps=getattr(owner, f"norm{n}").eps,
         x=x,
         memory=read_only(seen["encoder.output"][0]) if kind == "cross" else x,
-        q=of(f"{sublayer}.q"),
-        k=of(f"{sublayer}.k"),
-        v=of(f"{sublayer}.v"),
-        scores=of(f"{sublayer}.scores"),
         allowed=allowed,
-        weights=of(f"{sublayer}.weights"),
-        head_output=of(f"{sublayer}.head_output"),
-        output=of(f"{sublayer}.output"),
-        residual=of(f"residual{n}"),
-        sum=of(f"sum{n}"),
-        norm_input=stream(n) if norm_first else of(f"sum{n}"),
-        norm=of(f"norm{n}"),
-        norm_weight=read_only(norm.weight.detach()),
-        norm_bias=read_only(norm.bias.detach()),
+        **{part: of(f"{sublayer}.{part}") for part in parts},
+        **joined(n, ""),
         ff_input=read(last),
         ff_hidden=of("feed_forward.hidden"),
         ff_output=of("feed_forward.output"),
-        ff_residual=of(f"residual{last}"),
-        ff_sum=of(f"sum{last}"),
-        ff_norm_input=stream(last) if norm_first else of(f"sum{last}"),
-        ff_norm=of(f"norm{last}"),
-        ff_norm_weight=read_only(ff_norm.weight.detach()),
-        ff_norm_bias=read_only(ff_norm.bias.detach()),
+        **joined(last, "ff_"),
         layer_output=of(f"{left}{last}"),
     )
 
@@ -173,12 +170,11 @@ def residual_stream(translator: Translator, run: Translation) -> dict[str, np.nd
     """
     config, seen = translator.checkpoint.model.config, record(translator, run)
     left = "sum" if config.norm_first else "norm"
-    encoder = [f"encoder.{i}.{left}2" for i in range(config.num_encoder_layers)]
-    decoder = [f"decoder.{i}.{left}3" for i in range(config.num_decoder_layers)]
-    return {
-        "encoder": read_only(torch.cat([seen[name] for name in ("encoder.input", *encoder)])),
-        "decoder": read_only(torch.cat([seen[name] for name in ("decoder.input", *decoder)])),
-    }
+    found = {}
+    for stack, last in (("encoder", 2), ("decoder", 3)):
+        layers = (f"{stack}.{i}.{left}{last}" for i in range(config.layers(stack)))
+        found[stack] = read_only(torch.cat([seen[name] for name in (f"{stack}.input", *layers)]))
+    return found
 
 
 def parameter_row(

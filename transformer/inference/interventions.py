@@ -64,12 +64,8 @@ class Change:
         raise NotImplementedError
 
 
-def _layers(config: TransformerConfig, stack: str) -> int:
-    return config.num_encoder_layers if stack == "encoder" else config.num_decoder_layers
-
-
 def _every_layer(config: TransformerConfig, kind: Kind, part: str) -> Iterator[str]:
-    yield from (SUBLAYERS[kind].tap(layer, part) for layer in range(_layers(config, SUBLAYERS[kind].stack)))
+    yield from (SUBLAYERS[kind].tap(layer, part) for layer in range(config.layers(SUBLAYERS[kind].stack)))
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ class HeadChange(Change):
     layer: int
 
     def check(self, config: TransformerConfig) -> None:
-        _within("layers of this kind", self.layer, _layers(config, SUBLAYERS[self.kind].stack))
+        _within("layers of this kind", self.layer, config.layers(SUBLAYERS[self.kind].stack))
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         yield SUBLAYERS[self.kind].tap(self.layer, "head_output")
@@ -222,7 +218,7 @@ class DropResidual(Change):
     sublayer: int = field(metadata=AS_IT_IS)
 
     def check(self, config: TransformerConfig) -> None:
-        _within("layers of this stack", self.layer, _layers(config, self.stack))
+        _within("layers of this stack", self.layer, config.layers(self.stack))
         _within("sublayers", self.sublayer, 2 if self.stack == "encoder" else 3, first=1)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:

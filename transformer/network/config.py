@@ -80,6 +80,10 @@ class TransformerConfig:
         """d_k, the width of one head's queries, keys and values (§3.2.2)."""
         return self.d_model // self.n_heads
 
+    def layers(self, stack: str) -> int:
+        """The depth of "encoder" or "decoder"."""
+        return self.num_encoder_layers if stack == "encoder" else self.num_decoder_layers
+
 
 def validate_field_types(config: "DataclassInstance") -> None:
     """Check every field of a dataclass against its annotation: a configuration may come from an untrusted file.
