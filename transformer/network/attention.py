@@ -61,12 +61,6 @@ class KeyValueCache:
         if self.k is not None and self.v is not None:
             self.k, self.v = self.k[rows], self.v[rows]
 
-    def get(self) -> tuple[Tensor, Tensor]:
-        """All keys and values so far."""
-        assert self.k is not None
-        assert self.v is not None
-        return self.k, self.v
-
 
 class MultiHeadAttention(nn.Module):
     """H attention heads in parallel, each of d_model / H dimensions (§3.2.2)."""
@@ -108,10 +102,12 @@ class MultiHeadAttention(nn.Module):
         if memory is not None:
             k = tap(probe, "k", self.split_heads(self.k_proj(memory)))
             v = tap(probe, "v", self.split_heads(self.v_proj(memory)))
-            k, v = (k, v) if cache is None else cache.append(k, v)
+            k, v = cache.append(k, v) if cache else (k, v)
         else:
-            assert cache is not None
-            k, v = cache.get()
+            assert cache
+            assert cache.k is not None
+            assert cache.v is not None
+            k, v = cache.k, cache.v
 
         dropout = self.dropout if self.training else 0.0
         if need_weights or probe is not None:

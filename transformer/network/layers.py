@@ -4,7 +4,7 @@ B batch, S source, T target, D model width, F feed-forward width.
 """
 
 import math
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -80,17 +80,11 @@ class EncoderLayer(Layer):
         return x, weights
 
 
-@dataclass
-class LayerCache:
+class LayerCache(NamedTuple):
     """Keys and values of one decoder layer for a growing sequence."""
 
-    self_attention: KeyValueCache = field(default_factory=KeyValueCache)
-    cross_attention: KeyValueCache = field(default_factory=KeyValueCache)
-
-    def select(self, rows: Tensor) -> None:
-        """Keep these rows of the batch, (N,)."""
-        self.self_attention.select(rows)
-        self.cross_attention.select(rows)
+    self_attention: KeyValueCache
+    cross_attention: KeyValueCache
 
 
 class DecoderLayer(Layer):
@@ -118,7 +112,7 @@ class DecoderLayer(Layer):
 
         With a cache, x holds only the newest T positions, and the self-attention weights are (B, H, T, past + T).
         """
-        self_cache, cross_cache = (cache.self_attention, cache.cross_attention) if cache else (None, None)
+        self_cache, cross_cache = cache or (None, None)
         is_cached = cross_cache is not None and cross_cache.k is not None  # memory is projected once
 
         h = self.pre_norm(1, x, probe)

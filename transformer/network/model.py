@@ -3,12 +3,14 @@
 B batch, S source, T target, H heads, D model width, V target vocabulary.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
+from .attention import KeyValueCache
 from .config import TransformerConfig
 from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
 from .masks import causal_mask, padding_mask
@@ -52,8 +54,8 @@ class DecoderCache:
 
     def select(self, rows: Tensor) -> None:
         """Keep these targets of the batch, (N,), in this order; one that occurs twice can continue in two ways."""
-        for layer in self.layers:
-            layer.select(rows)
+        for cache in itertools.chain.from_iterable(self.layers):
+            cache.select(rows)
         self.ids = self.ids[rows]
 
 
@@ -201,7 +203,7 @@ class Transformer(nn.Module):
 
     def start_cache(self, batch: int = 1) -> DecoderCache:
         """An empty cache for `decode_step`."""
-        layers = [LayerCache() for _ in range(self.config.num_decoder_layers)]
+        layers = [LayerCache(KeyValueCache(), KeyValueCache()) for _ in range(self.config.num_decoder_layers)]
         return DecoderCache(layers, torch.empty(batch, 0, dtype=torch.long, device=self.positions.device))
 
     def decode_step(
