@@ -63,12 +63,6 @@ def test_the_shipped_toy_translates(toy: Translator, sentence: str, text: str) -
     assert (run.checkpoint, run.device) == ("toy", "cpu")
 
 
-def test_source_decoder_input_and_output_are_distinct(beer: Translation) -> None:
-    assert beer.source == ("ich", "mochte", "ein", "bier", "P")
-    assert beer.decoder_input == ("S", "i", "want", "a", "beer", ".")
-    assert beer.output == ("i", "want", "a", "beer", ".", "E")
-
-
 def test_the_decoder_input_is_the_output_shifted_right(run: tuple[Translation, Translator]) -> None:
     t, translator = run
     assert t.decoder_input == ("S", *t.output[:-1])
@@ -171,14 +165,6 @@ def test_heads_has_one_row_per_head(run: tuple[Translation, Translator]) -> None
     assert table["entropy"].nunique() == table["distance"].nunique() == len(table)  # all heads differ
 
 
-def test_a_heads_distance_follows_from_the_table_of_weights(beer: Translation) -> None:
-    weights = beer.table()
-    weights["distance"] = weights["weight"] * (weights["query"] - weights["key"]).abs()
-    expected = weights.groupby(["kind", "layer", "head", "query"])["distance"].sum().groupby(level=[0, 1, 2]).mean()
-    for row in beer.heads().itertuples():
-        assert row.distance == pytest.approx(expected[row.kind, row.layer, row.head], abs=1e-5)
-
-
 def test_a_translation_is_immutable(beer: Translation) -> None:
     with pytest.raises(FrozenInstanceError):
         beer.text = "i want a tea ."  # type: ignore[misc]
@@ -190,32 +176,12 @@ def test_a_translation_is_immutable(beer: Translation) -> None:
 # A run is pure
 
 
-def test_a_run_repeats_bit_for_bit_after_other_runs(toy: Translator, beer: Translation) -> None:
-    toy.translate(COLA[0])
-    with pytest.raises(SentenceError):
-        toy.translate("ich mochte ein wein")
-    assert same(toy.translate(BEER[0]), beer)
-
-
 def test_concurrent_runs_of_one_model_are_isolated(toy: Translator, beer: Translation) -> None:
     cola = toy.translate(COLA[0])
     with ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(toy.translate, [BEER[0], COLA[0]] * 4))
+        runs = list(pool.map(toy.translate, [BEER[0], COLA[0]] * 2))
     assert all(same(run, beer) for run in runs[0::2])
     assert all(same(run, cola) for run in runs[1::2])
-
-
-def test_a_probe_can_ablate_a_head(toy: Translator, beer: Translation) -> None:
-    def ablate(name: str, value: Tensor) -> Tensor:
-        return value.index_fill(1, torch.tensor([2]), 0.0) if name == "decoder.3.cross_attention.weights" else value
-
-    ablated = toy.translate(BEER[0], probe=ablate)
-    heads, before = ablated.attention.cross[3].weights, beer.attention.cross[3].weights
-    assert (heads[2] == 0).all()
-    assert (before[2, 0] > 0).any()
-    assert np.array_equal(np.delete(heads, 2, axis=0)[:, 0], np.delete(before, 2, axis=0)[:, 0])
-    assert ablated.steps[0].probability != beer.steps[0].probability
-    assert same(toy.translate(BEER[0]), beer)  # the next run is the baseline
 
 
 def test_a_run_shows_the_inputs_that_a_probe_changed(toy: Translator) -> None:
@@ -347,17 +313,6 @@ def test_other_precisions_translate(dtype: torch.dtype) -> None:
     assert {m.weights.dtype for kind in KINDS for m in run.attention.of(kind)} == {np.dtype("float32")}
 
 
-def test_a_list_is_not_a_sentence(toy: Translator) -> None:
-    with pytest.raises(TypeError, match="not a list"):
-        toy.translate(["Ich möchte ein Bier"])  # type: ignore[arg-type]
-
-
-def test_the_repr_is_one_line(toy: Translator) -> None:
-    assert repr(toy.translate("ich mochte ein cola")) == (
-        "Translation('ich mochte ein cola' -> 'i want a coke .', 6 steps, toy)"
-    )
-
-
 # Other decoding strategies
 
 
@@ -371,17 +326,7 @@ def test_a_beam_of_width_1_equals_translate(name: str, request: pytest.FixtureRe
     for one, step in zip(path, run.steps, strict=True):  # a run returns attention weights, which rounds differently
         assert (one.token, one.probability) == (step.token, pytest.approx(step.probability, abs=1e-5))
     assert tree.branches[tree.best] == path[-1]
-
-
-def test_the_beams_best_path_spells_its_text(toy: Translator) -> None:
-    tree = toy.beam("Ich möchte ein Bier", width=3)
-    words, here = [], tree.branches[tree.best]
-    assert here.fate == "finished"
-    while here.parent is not None:
-        words.append(here.token)
-        here = tree.branches[here.parent]
-    assert " ".join([here.token, *reversed(words)]) == f"{tree.text} E" == "i want a beer . E"
-    assert {branch.fate for branch in tree.branches} == {"kept", "finished", "dropped"}
+    assert {branch.token for branch in tree.branches} <= set(translator.checkpoint.tgt_vocab.tokens)
 
 
 @pytest.mark.parametrize(
@@ -394,22 +339,11 @@ def test_invalid_beam_arguments_are_refused(toy: Translator, arguments: Any) -> 
 
 
 def test_a_beam_refuses_the_sentences_that_translate_refuses(toy: Translator) -> None:
-    with pytest.raises(SentenceError):
-        toy.beam("Ich möchte ein Wasser")
-    with pytest.raises(TypeError):
-        toy.beam(["ich"])  # type: ignore[arg-type]
-
-
-def test_a_sampled_run_repeats_by_its_seed_and_keeps_the_models_candidates(babbler: Translator) -> None:
-    runs = [babbler.translate("wort3 wort1", sampling=Sampling(seed=seed)) for seed in (1, 1, 2)]
-    assert runs[0].output == runs[1].output != runs[2].output
-    for run in runs:
-        for t, step in enumerate(run.steps):
-            again = (
-                babbler.translate("wort3 wort1", forced=run.output[:t]).steps[t] if can_output(run.output[:t]) else step
-            )
-            assert step.candidates == again.candidates  # sampling does not change them
-            assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
+    for refuse in (toy.translate, toy.beam):
+        with pytest.raises(SentenceError):
+            refuse("Ich möchte ein Wasser")
+        with pytest.raises(TypeError, match="not a list"):
+            refuse(["ich"])  # type: ignore[arg-type]
 
 
 def test_a_step_has_the_distribution_that_its_word_was_drawn_from(babbler: Translator) -> None:
@@ -422,12 +356,13 @@ def test_a_step_has_the_distribution_that_its_word_was_drawn_from(babbler: Trans
             assert list(after) == sorted(after, reverse=True)  # sampling keeps the order
 
 
-def can_output(words: tuple[str, ...]) -> bool:
-    return not {"P", "S"} & set(words)
-
-
-def test_sampling_combines_with_interventions_and_forced_words(babbler: Translator) -> None:
-    these = Interventions((Silence("cross", 0, 0), ForceWord(1, "word7")))
-    run = babbler.translate("wort3 wort1", forced=("word5",), interventions=these, sampling=Sampling(seed=3))
-    assert run.output[:2] == ("word5", "word7")
-    assert run.steps != babbler.translate("wort3 wort1", forced=("word5",), sampling=Sampling(seed=3)).steps
+def test_a_sampled_run_repeats_by_its_seed_and_combines_with_changes_and_forced_words(babbler: Translator) -> None:
+    how: dict[str, Any] = {
+        "forced": ("word5",),
+        "interventions": Interventions((Silence("cross", 0, 0), ForceWord(1, "word7"))),
+    }
+    one, again, other = (babbler.translate("wort3 wort1", sampling=Sampling(seed=seed), **how) for seed in (3, 3, 1))
+    assert same(one, again)
+    assert one.output[:2] == other.output[:2] == ("word5", "word7")
+    assert one.output != other.output
+    assert one.steps[0].candidates == other.steps[0].candidates  # the model's own
