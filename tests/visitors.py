@@ -20,7 +20,7 @@ import orjson
 from transformer import Translator
 from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, sample
 from transformer.inference.attention_maps import KINDS
-from transformer.live.plan import DEFAULTS
+from transformer.live.form import DEFAULTS
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
 from transformer.web.api.checks import checks

@@ -19,9 +19,10 @@ from tests.visitors import Page
 from transformer.data import encode_pairs
 from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, held_out
 from transformer.data.vocabulary import Vocabulary
+from transformer.live.form import DEFAULTS
 from transformer.live.job import Job
 from transformer.live.limits import Limits
-from transformer.live.plan import DEFAULTS, plan
+from transformer.live.plan import plan
 from transformer.live.stream import live
 from transformer.network.config import TransformerConfig
 from transformer.training import TrainingConfig, seeded_model, train

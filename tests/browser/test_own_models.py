@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
+from transformer.live.form import DEFAULTS
 from transformer.live.limits import Limits
-from transformer.live.plan import DEFAULTS, plan
+from transformer.live.plan import plan
 from transformer.live.stream import live
 
 from .catalogue import EN, matching, t

@@ -1,4 +1,4 @@
-"""Every problem of a training request is found and names its field; a request without problems becomes a job."""
+"""Every problem of a training form is found and names its field; a form without problems becomes a job."""
 
 import copy
 import json
@@ -15,10 +15,10 @@ from transformer import Transformer, TransformerConfig, Vocabulary
 from transformer.data import TOY, encode_pairs, hold_out
 from transformer.data.vocabulary import SentenceError
 from transformer.live import plan as module
+from transformer.live.form import DEFAULTS, PAPER, LearningForm, NetworkForm, TrainingForm
 from transformer.live.job import Job
 from transformer.live.limits import Limits, variable
-from transformer.live.plan import DEFAULTS, PAPER, REAL, SCHEDULES, SWITCHES, WHOLE, Plan, Problem, plan
-from transformer.messages import Words
+from transformer.live.plan import Plan, Problem, plan
 from transformer.network.config import validate_field_types
 from transformer.storage.portable import CORPUS_NAMES
 from transformer.training import TrainingConfig
@@ -27,8 +27,20 @@ from ..models import json_values
 
 LIMITS = Limits()
 OWN = [["Guten Morgen!", "Good morning!"], ["Wie geht es dir?", "How are you?"], ["Danke", "Thanks a lot."]]
-SETTINGS = (*WHOLE, *REAL, *SWITCHES, "schedule")
-FIELDS = (*SETTINGS, "name", "corpus", "watch")
+# field -> the ends of its range
+WHOLE: dict[str, tuple[float, float]] = {
+    "d_model": (2, 1024),
+    "n_heads": (1, 64),
+    "layers": (1, 12),
+    "d_ff": (1, 8192),
+    "steps": (1, 100_000),
+    "batch_size": (1, 1024),
+    "warmup_steps": (1, 100_000),
+    "seed": (0, 2**31 - 1),
+}
+REAL = {"dropout": (0, 0.9), "learning_rate": (0.00001, 1), "label_smoothing": (0, 0.9), "held_out": (0, 0.5)}
+FIELDS = {*TrainingForm.model_fields, *NetworkForm.model_fields, *LearningForm.model_fields} - {"model", "training"}
+FIELDS -= {"pairs"}
 
 
 def question(corpus: str = "toy", /, **changes: Any) -> dict[str, Any]:
@@ -69,17 +81,26 @@ def job(asked: dict[str, Any], limits: Limits = LIMITS) -> Job:
 # Requests that can be trained
 
 
+@pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("corpus", CORPUS_NAMES)
-def test_the_defaults_become_a_job(corpus: str) -> None:
-    found = job(question(corpus, name="  Bert und Otto "))
-    settings = DEFAULTS[corpus]
-    assert found.training == settings["training"]
-    sizes = {"d_model", "n_heads", "d_ff", "dropout", "positional_encoding", "norm_first", "tie_weights"}
-    assert {name: found.model[name] for name in sizes} == {name: settings["model"][name] for name in sizes}
-    assert found.model["num_encoder_layers"] == found.model["num_decoder_layers"] == settings["model"]["layers"]
-    assert (found.name, found.corpus, found.held_out) == ("Bert und Otto", corpus, ())
-    assert found.seconds == LIMITS.seconds
+def test_the_defaults_become_a_complete_job_that_survives_json(corpus: str, tied: bool) -> None:
+    found = job(question(corpus, name="  Bert und Otto ", tie_weights=tied, held_out=0.3))
+    asked = DEFAULTS[corpus]["model"] | {"tie_weights": tied}
+    layers = asked.pop("layers")
+    assert found.training == DEFAULTS[corpus]["training"]
+    assert found.model.items() >= {**asked, "num_encoder_layers": layers, "num_decoder_layers": layers}.items()
+    assert (found.name, found.corpus, found.seconds) == ("Bert und Otto", corpus, LIMITS.seconds)
+    source, target = Vocabulary(found.source_words), Vocabulary(found.target_words)
+    batch = encode_pairs((*found.pairs, *found.held_out), source, target, found.source_length)
+    assert batch.src.size(1) == found.source_length >= len(source.encode(found.watch))
+    assert set(found.reference.split()) <= target.ids.keys()
+    assert len(found.reference.split()) < batch.target_length
+    assert (found.source_words == found.target_words) is tied
     TrainingConfig(**found.training)
+    validate_field_types(TransformerConfig(**found.model))
+    line = found.to_json()
+    json.loads(line, parse_constant=pytest.fail)
+    assert (len(line.splitlines()), Job.from_json(line)) == (1, found)
 
 
 def test_the_papers_network_can_be_trained_on_the_toy() -> None:
@@ -90,15 +111,15 @@ def test_the_papers_network_can_be_trained_on_the_toy() -> None:
     assert TransformerConfig(**found.job.model) == base
 
 
-NETWORKS: list[dict[str, Any]] = [
-    {"tie_weights": True},
-    {"positional_encoding": False, "dropout": 0.0},
-    {"d_model": 6, "n_heads": 3, "d_ff": 5, "layers": 2, "tie_weights": True, "norm_first": True},
-    {"d_model": 2, "n_heads": 1, "d_ff": 1, "layers": 1},
-]
-
-
-@pytest.mark.parametrize("changes", NETWORKS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tie_weights": True},
+        {"positional_encoding": False, "dropout": 0.0},
+        {"d_model": 6, "n_heads": 3, "d_ff": 5, "layers": 2, "tie_weights": True, "norm_first": True},
+        {"d_model": 2, "n_heads": 1, "d_ff": 1, "layers": 1},
+    ],
+)
 def test_the_parameters_are_counted_as_in_the_built_network(changes: dict[str, Any]) -> None:
     for corpus in CORPUS_NAMES:
         found = plan(question(corpus, **changes), LIMITS)
@@ -107,22 +128,6 @@ def test_the_parameters_are_counted_as_in_the_built_network(changes: dict[str, A
         vocabularies = len(found.corpus.src_vocab), len(found.corpus.tgt_vocab)
         assert vocabularies == (config.src_vocab_size, config.tgt_vocab_size)
         assert config.final_norm == ("both" if changes.get("norm_first") else "none")
-
-
-@pytest.mark.parametrize("corpus", CORPUS_NAMES)
-def test_a_job_is_complete_and_survives_json(corpus: str) -> None:
-    for tied in (False, True):
-        found = job(question(corpus, tie_weights=tied, held_out=0.3))
-        source, target = Vocabulary(found.source_words), Vocabulary(found.target_words)
-        batch = encode_pairs((*found.pairs, *found.held_out), source, target, found.source_length)
-        assert batch.src.size(1) == found.source_length >= len(source.encode(found.watch))
-        assert set(found.reference.split()) <= target.ids.keys()
-        assert len(found.reference.split()) < batch.target_length
-        assert (found.source_words == found.target_words) is found.model["tie_weights"] is tied
-        validate_field_types(TransformerConfig(**found.model))
-        line = found.to_json()
-        json.loads(line, parse_constant=pytest.fail)
-        assert (len(line.splitlines()), Job.from_json(line)) == (1, found)
 
 
 def test_tied_weights_change_only_the_vocabulary_of_a_shipped_corpus() -> None:
@@ -170,31 +175,26 @@ def test_the_estimates_grow_with_the_work() -> None:
 # The watched sentence
 
 
-def test_the_first_example_is_watched_by_default() -> None:
-    for corpus, sentence, reference in (
-        ("toy", "Ich möchte ein Bier", "i want a beer ."),
-        ("own", "Guten Morgen!", "good morning !"),
-    ):
-        found = plan(question(corpus), LIMITS)
-        assert found.watch == found.job.watch == sentence
-        assert found.job.reference == reference
-
-
 @pytest.mark.parametrize(
     ("corpus", "watch", "reference"),
     [
+        ("toy", "", "i want a beer ."),  # the first example
+        ("own", "", "good morning !"),
         ("toy", "bier cola", None),
         ("own", "Danke dir", None),
         ("classroom", "der Hund der Hund", None),
         ("toy", "  ICH mochte,\tein Cola!! ", "i want a coke ."),
         ("own", "wie geht es dir", "how are you ?"),
         ("classroom", "gestern hat sie drei Bücher gelesen", "yesterday she read three books ."),
+        ("toy", "ich ich ich ich ich", None),
     ],
 )
 def test_the_reference_is_the_corpus_translation_in_any_spelling(
     corpus: str, watch: str, reference: str | None
 ) -> None:
-    assert job(question(corpus, watch=watch)).reference == reference
+    found = plan(question(corpus, watch=watch), LIMITS)
+    assert found.job.reference == reference
+    assert found.watch == found.job.watch == (watch or found.corpus.examples[0].sentence)
 
 
 @pytest.mark.parametrize("target", ["today an unknown word: xyzzy", " ".join(["today"] * 20)])
@@ -206,72 +206,53 @@ def test_a_reference_that_the_model_cannot_output_is_dropped(target: str, monkey
     assert job(question()).reference is None
 
 
-@pytest.mark.parametrize(
-    "watch",
-    [
-        "wasser",
-        " ",
-        "...",
-        "ich\0",
-        "\u200b",
-        "\ud800",
-        "P",
-        "😀",
-        "a" * 501,
-        "a " * 5000,
-        "ich " * 6,
-        "ich" + "!" * 500,
-    ],
-)
-def test_an_unusable_sentence_is_a_problem_of_watch(watch: str) -> None:
-    assert problem(question(watch=watch)).field == "watch"
+TOO_LONG = ["a " * 5000, "ich " * 6, "ich" + "!" * 500]
 
 
-def test_a_watched_sentence_is_refused_with_the_message_of_a_translation() -> None:
-    with pytest.raises(SentenceError) as error:
-        TOY.src_vocab.encode("wasser")
-    assert problem(question(watch="wasser")).message == error.value.message
-    assert problem(question(watch="ich ich ich ich ich ich")).message.values == {"most": 5}
-    assert job(question(watch="ich ich ich ich ich")).watch == "ich ich ich ich ich"
+@pytest.mark.parametrize("watch", ["wasser", " ", "...", "ich\0", "\u200b", "\ud800", "P", "😀", "a" * 501, *TOO_LONG])
+def test_an_unusable_sentence_is_refused_with_the_message_of_a_translation(watch: str) -> None:
+    found = problem(question(watch=watch))
+    assert found.field == "watch"
+    if found.message.key == "plan.long_watch":
+        assert (watch in TOO_LONG, found.message.values) == (True, {"most": 5})
+    else:
+        with pytest.raises(SentenceError) as error:
+            TOY.src_vocab.encode(watch[:501])
+        assert found.message == error.value.message
 
 
 # Fields that are missing or invalid
 
 NO_NUMBER: list[Any] = [None, "5", [5], {}, math.nan, math.inf, -math.inf, -1, 10**30, 10**5000, True, False]
 NO_CHOICE: list[Any] = [None, 0, "", "paper", [], ["toy"], {}, "constant\0", "x" * 10_000]
-INVALID: dict[str, list[Any]] = {
-    **{field: [*NO_NUMBER, 1.5, 2.0] for field in WHOLE},
-    **dict.fromkeys(REAL, NO_NUMBER),
-    **{field: [None, 0, 1, "true", "", [], {}, math.nan] for field in SWITCHES},
-    **dict.fromkeys(("schedule", "corpus"), NO_CHOICE),
-    "name": ["", " ", "x" * 41, "a\nb", "\0", "\u200b", "\u3164", "\ud800", None, 5, [], {}],
-    "watch": [None, 5, True, [], ["ich"], {}],
+INVALID: dict[str, tuple[str, list[Any]]] = {  # field -> the key of its message, and values
+    **{field: ("whole", [*NO_NUMBER, 1.5, 2.0, least - 1, most + 1]) for field, (least, most) in WHOLE.items()},
+    **{field: ("number", [*NO_NUMBER, least - 1, most + 1]) for field, (least, most) in REAL.items()},
+    **dict.fromkeys(
+        ("positional_encoding", "norm_first", "tie_weights"), ("switch", [None, 0, 1, "true", "", [], {}, math.nan])
+    ),
+    **dict.fromkeys(("schedule", "corpus"), ("choice", NO_CHOICE)),
+    "name": ("name", ["", " ", "x" * 41, "a\nb", "\0", "\u200b", "\u3164", "\ud800", None, 5, [], {}]),
+    "watch": ("text", [None, 5, True, [], ["ich"], {}]),
 }
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("field", sorted(FIELDS))
 def test_a_missing_or_invalid_value_is_a_problem_of_its_field(field: str) -> None:
-    for value in INVALID[field]:
-        found = problem(question(**{field: value}))
-        assert found.field == field
-        if field in ("schedule", "corpus"):
-            choices = Words(tuple(SCHEDULES if field == "schedule" else CORPUS_NAMES))
-            assert found.message.values == {"choices": choices}
-    asked = question()
-    for part in (asked, asked["model"], asked["training"]):
+    key, values = INVALID[field]
+    missing = question()
+    for part in (missing, missing["model"], missing["training"]):
         part.pop(field, None)
-    assert problem(asked).field == field
-
-
-@pytest.mark.parametrize("field", [*WHOLE, *REAL])
-def test_the_message_gives_a_numbers_range_and_both_ends_are_valid(field: str) -> None:
-    least, most = (WHOLE | REAL)[field]
-    for end, outside in ((least, least - 1), (most, most + 1)):
-        assert field not in {each.field for each in plan(question(**{field: end}), Limits(10**9, 10**12)).problems} - {
-            "n_heads"  # these do not divide d_model
-        }
-        message = problem(question(**{field: outside})).message
-        assert {name: float(value) for name, value in message.values.items()} == {"least": least, "most": most}
+    messages = []
+    for asked in [missing, *(question(**{field: value}) for value in values)]:
+        found = problem(asked)
+        assert (found.field, found.message.key) == (field, f"plan.{key}")
+        messages.append(found.message)
+    assert len({str(message) for message in messages}) == 1
+    for end in (WHOLE | REAL).get(field, ()):
+        assert {float(value) for value in messages[0].values.values()} == {*(WHOLE | REAL)[field]}
+        found_at_end = plan(question(**{"n_heads": 1, field: end}), Limits(10**9, 10**12)).problems
+        assert field not in {each.field for each in found_at_end if each.message.key in ("plan.whole", "plan.number")}
 
 
 @pytest.mark.parametrize("part", ["model", "training"])
@@ -286,14 +267,13 @@ def test_all_problems_are_found_at_once() -> None:
     assert sorted(fields(plan(asked, LIMITS))) == ["dropout", "n_heads", "name", "steps", "watch"]
     found = plan({}, LIMITS)
     assert sorted(fields(found)) == sorted(FIELDS)
-    assert found == Plan(found.problems, None, None, None, None, None, "", None)
+    assert found == Plan(found.problems)
 
 
 def test_the_heads_must_divide_the_dimensions() -> None:
     found = problem(question(d_model=64, n_heads=7))
     assert (found.field, found.message.values) == ("n_heads", {"d_model": 64, "n_heads": 7})
     assert job(question(d_model=63, n_heads=7)).model["n_heads"] == 7
-    assert job(question(d_model=3, n_heads=3)).model["d_model"] == 3
 
 
 # Limits
@@ -399,7 +379,7 @@ def test_any_rows_become_a_job_or_a_problem(rows: list[list[str]], tied: bool, s
 def questions(draw: st.DrawFn) -> dict[str, Any]:
     """A valid request with some of its fields replaced, left out or moved."""
     asked: dict[str, Any] = question(draw(st.sampled_from(CORPUS_NAMES)))
-    for name in draw(st.lists(st.sampled_from([*FIELDS, "pairs", "model", "training"]), max_size=4)):
+    for name in draw(st.lists(st.sampled_from([*sorted(FIELDS), "pairs", "model", "training"]), max_size=4)):
         value = draw(json_values | st.just(10**5000) | st.lists(st.lists(st.text(), max_size=3), max_size=3))
         draw(st.sampled_from([asked, asked, *(part for part in asked.values() if isinstance(part, dict))]))[name] = (
             value
@@ -408,9 +388,14 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @example(question() | {"model": {"model": {}, "training": 5}})
-@given(questions() | st.dictionaries(st.sampled_from([*FIELDS, "pairs", "model", "training"]) | st.text(), json_values))
+@example(question(held_out=0.1) | {"tie_weights": 10**5000, "seed": []})
+@example(question() | {"training": DEFAULTS["toy"]["training"] | {"d_model": "8"}})
+@given(
+    questions()
+    | st.dictionaries(st.sampled_from([*sorted(FIELDS), "pairs", "model", "training"]) | st.text(), json_values)
+)
 def test_any_request_is_answered_and_unchanged(asked: dict[str, Any]) -> None:
     before = copy.deepcopy(asked)
     found = plan(asked, LIMITS)
-    assert set(fields(found)) <= {*FIELDS, "pairs"}
+    assert set(fields(found)) <= FIELDS | {"pairs"}
     assert asked == before

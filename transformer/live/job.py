@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from pydantic import TypeAdapter
+
 from ..data import Pair
 
 
@@ -46,9 +48,4 @@ class Job:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        values = json.loads(text)
-        for name in ("pairs", "held_out"):
-            values[name] = tuple((source, target) for source, target in values[name])
-        for name in ("source_words", "target_words"):
-            values[name] = tuple(values[name])
-        return cls(**values)
+        return TypeAdapter(cls).validate_python(json.loads(text))

@@ -89,6 +89,11 @@ def _visible(text: str) -> str:
 Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH), AfterValidator(_visible)]
 Sentence = Annotated[Text, _requires(has_word, "it has no word")]
 ShortText = Annotated[str, Field(max_length=MAX_NAME_LENGTH), AfterValidator(_visible)]
+ModelName = Annotated[
+    str,
+    Field(max_length=MAX_NAME_LENGTH),
+    _requires(is_valid_name, f"it is not 1 to {MAX_NAME_LENGTH} visible characters"),
+]
 Number = Annotated[int | float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER, allow_inf_nan=False)]
 Length = Annotated[int, Field(ge=1, le=MAX_WORDS)]
 
@@ -98,7 +103,7 @@ class _About(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    name: Annotated[str, _requires(is_valid_name, f"it is not 1 to {MAX_NAME_LENGTH} visible characters")]
+    name: ModelName
     corpus: Annotated[str, _requires(CORPUS_NAMES.__contains__, f"it is not one of {', '.join(CORPUS_NAMES)}")]
     pairs: Annotated[tuple[tuple[Sentence, Sentence], ...], Field(min_length=1, max_length=MAX_PAIRS)]
     training: dict[ShortText, bool | Number | ShortText]

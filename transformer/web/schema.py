@@ -17,6 +17,7 @@ from ..analysis.sublayer import PARTS as MATRICES
 from ..inference.attention_maps import KINDS, Kind
 from ..inference.interventions import CHANGES, NOTHING, AnyChange, Change, Interventions, Stack
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
+from ..live.form import TrainingForm
 from ..messages import CATALOGUE
 from ..mistakes import MISTAKES
 
@@ -185,47 +186,10 @@ class FileRequest(Request):
 PairsRequest = RowsRequest | FileRequest
 
 
-class NetworkForm(TypedDict):
-    """The network that is to be trained: see live.plan."""
-
-    d_model: int
-    n_heads: int
-    layers: int
-    d_ff: int
-    dropout: float
-    positional_encoding: bool
-    norm_first: bool
-    tie_weights: bool
-
-
-class LearningForm(TypedDict):
-    """How it is to be trained."""
-
-    steps: int
-    batch_size: int
-    schedule: Literal["constant", "warmup", "one-cycle"]
-    learning_rate: float
-    warmup_steps: int
-    label_smoothing: float
-    seed: int
-
-
-class TrainingFields(TypedDict):
-    """What a visitor asks to train. `pairs` are those of the corpus "own"; `watch` is the sentence to translate."""
-
-    name: str
-    corpus: str
-    pairs: NotRequired[list[tuple[str, str]]]
-    watch: str
-    held_out: float
-    model: NetworkForm
-    training: LearningForm
-
-
 # Read by live.plan alone, which answers a form with all of its problems instead of refusing it.
-TrainingForm = Annotated[
+AnyTrainingForm = Annotated[
     dict[str, Any],
-    PlainValidator(lambda form: form if isinstance(form, dict) else {}, json_schema_input_type=TrainingFields),
+    PlainValidator(lambda form: form if isinstance(form, dict) else {}, json_schema_input_type=TrainingForm),
 ]
 SessionId = Annotated[str, Field(min_length=1, max_length=MAX_SESSION_ID)]
 

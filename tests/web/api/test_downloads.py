@@ -14,8 +14,9 @@ import torch
 
 from transformer.inference import translator as translator_module
 from transformer.inference.attention_maps import KINDS
+from transformer.live.form import DEFAULTS
 from transformer.live.limits import Limits
-from transformer.live.plan import DEFAULTS, plan
+from transformer.live.plan import plan
 from transformer.live.stream import live
 from transformer.storage import checkpoint as checkpoint_module
 from transformer.storage.checkpoint import FOLDER

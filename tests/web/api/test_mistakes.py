@@ -11,8 +11,9 @@ import pytest
 
 from transformer import Translator
 from transformer.data import CORPORA
+from transformer.live.form import DEFAULTS
 from transformer.live.limits import Limits
-from transformer.live.plan import DEFAULTS, plan
+from transformer.live.plan import plan
 from transformer.live.stream import live
 from transformer.messages import Message
 from transformer.mistakes import MISTAKES, DecodingMistake, Side

@@ -5,7 +5,7 @@ import re
 from importlib.metadata import version
 
 from ...analysis.notebook import notebook as notebook_of
-from ...live.plan import SWITCHES
+from ...live.form import NetworkForm
 from ...storage.portable import PortableModel
 from ..answers import Download, Provenance, TrainedOn
 from ..schema import ChangedRunRequest, CheckpointRequest
@@ -55,12 +55,8 @@ def provenance(request: CheckpointRequest) -> Provenance:
 def _trained(portable: PortableModel) -> TrainedOn:
     """How many pairs, the steps that were taken, and those of Train's settings that had an effect."""
     config, training = portable.checkpoint.model.config, portable.training
-    settings = {
-        "d_model": config.d_model,
-        "n_heads": config.n_heads,
-        "layers": config.num_encoder_layers,
-        **{name: getattr(config, name) for name in ("d_ff", "dropout", *SWITCHES)},
-    }
+    network = vars(config) | {"layers": config.num_encoder_layers}
+    settings = {name: network[name] for name in NetworkForm.model_fields}
     without_effect = "learning_rate" if training.get("schedule") == "warmup" else "warmup_steps"
     names = (name for name in TRAINING if name in training and name != without_effect)
     return {

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from ...data import CORPORA, BadRow, Corpus, Table, TableError, check_rows, read_table
-from ...live.plan import DEFAULTS, PAPER
+from ...live.form import DEFAULTS, PAPER
 from ...live.plan import plan as planned
 from .. import answers
 from ..answers import Pairs, PairsRefusal, TrainingPlan
-from ..schema import FileRequest, PairsRequest, TrainingForm
+from ..schema import AnyTrainingForm, FileRequest, PairsRequest
 from ..sessions.training_queue import training_queue
 from .endpoints import server_function
 
@@ -48,7 +48,7 @@ def _bad(rows: Sequence[BadRow]) -> list[answers.BadRow]:
 
 
 @server_function
-def plan(request: TrainingForm) -> TrainingPlan:
+def plan(request: AnyTrainingForm) -> TrainingPlan:
     """What a training comes to before it starts. What is wrong with the form is an answer, not a refusal."""
     training_queue().prepare()
     found = planned(request, training_queue().limits)
