@@ -2,7 +2,7 @@
 
 import { h, word } from "../core/dom.js";
 import { formatMessage, formatNumber, t } from "../core/i18n.js";
-import { button, link, rowHeading, table } from "../core/parts.js";
+import { button, closest, columnHeading, link, rowHeading, table } from "../core/parts.js";
 import { readSession, saveOnLeave } from "../net/session.js";
 
 /** @import { BadRow } from "#schema" */
@@ -12,14 +12,13 @@ import { readSession, saveOnLeave } from "../net/session.js";
  * @typedef {{ name: string, base64: string, header: boolean | null }} PairFile
  */
 /** @typedef {{ pairs?: string[][], bad?: BadRow[], header?: boolean, error?: Message }} Answer */
-/** @typedef {ReturnType<typeof build>} Parts */
 
 const PAGE_ROWS = 20;
 const MAX_LISTED = 5; // rows that cannot be used, with their reasons
 const PAUSE_MS = 250;
 const MAX_FILE_BYTES = 2 ** 22;
-/** @type {Side[]} */
-const SIDES = ["source", "target"];
+const FILE_TYPES = ".csv,.tsv,.txt,text/csv,text/tab-separated-values";
+const SIDES = /** @type {Side[]} */ (["source", "target"]);
 const SESSION_KEY = "attention-bitte-pairs";
 const emptyRow = () => ["", ""];
 
@@ -35,6 +34,7 @@ const own = {
   firstRow: 0, // that is shown
   isRestored: false,
 };
+let asked = 0; // questions to the server: only the latest is heard
 
 export const ownPairs = () => own.pairs;
 export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.bad.length);
@@ -42,10 +42,7 @@ export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.b
 /** @param {string[]} row */
 const isFilled = (row) => row.some((text) => text.trim());
 
-/**
- * After a reload the table is the visitor's own; the file that it came from has to be opened again to be read
- * otherwise.
- */
+/** After a reload the table is the visitor's own: a file has to be opened again to be read otherwise. */
 function restore() {
   if (own.isRestored) return;
   own.isRestored = true;
@@ -60,293 +57,248 @@ function restore() {
  */
 export function pairEditor({ server, changed, signal }) {
   restore();
-  const parts = build(server, changed);
-  reactToTable(parts);
-  reactToFiles(parts);
-  signal.addEventListener("abort", () => clearTimeout(parts.timer));
-  draw(parts);
-  if (!own.file && own.rows.some(isFilled)) check(parts); // the mounting before may have ended before it could
-  return parts.element;
-}
-
-/** @param {Server} server @param {() => void} changed */
-function build(server, changed) {
-  const headings = SIDES.map((side) => h("th", { scope: "col" }, word(t(`train.pairs.${side}`), side)));
+  const headings = SIDES.map((side) => columnHeading(word(t(`train.pairs.${side}`), side)));
   const pairs = table({ class: "pairs", "data-field": "pairs" }, [h("td"), ...headings, h("td")], []);
-  const file = h("input", {
-    type: "file",
-    class: "visually-hidden",
-    id: "train-file",
-    accept: ".csv,.tsv,.txt,text/csv,text/tab-separated-values",
-  });
-  const header = h("input", { type: "checkbox", id: "train-header" });
-  const headerLabel = h("label", { class: "heading-tick", hidden: true }, header, " ", t("train.pairs.header"));
-  const clear = link(t("train.pairs.clear"), () => {
-    replaceRows(parts, [emptyRow(), emptyRow(), emptyRow()]);
-  });
-  const fill = link(t("train.pairs.fill"), () => {
-    addFrench(parts);
-  });
+  const [body] = pairs.tBodies;
   const pager = h("div", { class: "pager" });
   const found = h("div", { class: "found", id: "train-found", "data-field": "rows", "aria-live": "polite" });
-  const controls = [
-    file,
-    h("label", { class: "pill file", for: "train-file" }, t("train.pairs.open")),
-    fill,
-    clear,
-    headerLabel,
-  ];
-  const element = h(
-    "div",
-    { class: "editor" },
-    h("div", { class: "controls" }, controls),
-    found,
-    pairs,
-    pager,
-    h("p", { class: "hint" }, t("train.pairs.about")),
+  const fill = link(t("train.pairs.fill"), async () =>
+    replaceRows([...own.rows.filter(isFilled), ...(await french())]),
   );
-  const parts = {
-    ...{ server, changed, element, pairs, body: pairs.tBodies[0], file, header, headerLabel, clear, pager, found },
-    foundShown: "",
-    timer: /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined),
-    asked: 0, // questions to the server: only the latest is heard
-  };
-  return parts;
+  const clear = link(t("train.pairs.clear"), () => replaceRows([emptyRow(), emptyRow()]));
+  const controls = h("div", { class: "controls" });
+  const about = h("p", { class: "hint" }, t("train.pairs.about"));
+  const element = h("div", { class: "editor" }, controls, found, pairs, pager, about);
+  const tick = h("input", { type: "checkbox", id: "train-header" });
+  const heading = h("label", { class: "heading-tick" }, tick, " ", t("train.pairs.header"));
+  tick.addEventListener("change", () => own.file && check({ ...own.file, header: tick.checked }));
+  controls.append(...fileOpener(element, open), fill, clear, heading);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+
+  function draw() {
+    body.replaceChildren(...shownRows().map(tableRow));
+    drawFindings();
+  }
+  function drawFindings() {
+    clear.hidden = !own.rows.some(isFilled);
+    heading.hidden = !own.file;
+    tick.checked = Boolean(own.file?.header);
+    drawPager(pager, draw);
+    const wrong = new Set(own.bad.map(({ row }) => row - 1));
+    for (const row of body.rows) row.classList.toggle("wrong", wrong.has(Number(row.dataset.row)));
+    const findings = h("div", {}, describeFindings(agree));
+    if (findings.textContent !== found.textContent) found.replaceChildren(...findings.childNodes); // it is read aloud
+  }
+  function agree() {
+    own.agreed = true;
+    drawFindings();
+    changed();
+  }
+  function edited() {
+    own.file = null; // the table is the visitor's from now on; what the file had refused stays refused
+    clearTimeout(timer);
+    timer = setTimeout(check, PAUSE_MS);
+    drawFindings();
+  }
+  function replaceRows(/** @type {string[][]} */ rows) {
+    Object.assign(own, { rows: [...rows, emptyRow()], firstRow: 0, refused: [], fault: null });
+    edited();
+    draw();
+  }
+  async function open(/** @type {File} */ file) {
+    own.fault = file.size > MAX_FILE_BYTES ? t("train.pairs.too_large", { size: MAX_FILE_BYTES / 2 ** 20 }) : null;
+    if (own.fault) drawFindings();
+    else check({ name: file.name, base64: await asBase64(file), header: null });
+  }
+  async function check(/** @type {PairFile | null} */ chosen = null) {
+    clearTimeout(timer);
+    if (!(await ask(server, chosen))) return;
+    if (chosen) draw();
+    else drawFindings();
+    changed();
+  }
+  reactToTable(body, edited, draw);
+  draw();
+  if (!own.file && own.rows.some(isFilled)) check(); // the mounting before may have ended before it could
+  return element;
 }
 
 // ---- the table ----
 
-/** @param {Parts} parts @param {number} i */
-function tableRow(parts, i) {
-  const cell = (/** @type {Side} */ side, /** @type {number} */ column) => {
-    const input = h("input", {
-      type: "text",
-      class: side,
-      value: own.rows[i][column],
-      "aria-label": t(`train.pairs.${side}_of`, { row: i + 1 }),
-      "data-row": i,
-      "data-column": column,
-    });
-    input.addEventListener("input", () => onType(parts, i, column, input.value));
-    return h("td", {}, input);
-  };
-  const title = t("train.pairs.remove", { row: i + 1 });
-  const remove = button("remove", "×", () => removeRow(parts, i), { "aria-label": title, title });
-  return h("tr", { "data-row": i }, rowHeading(formatNumber(i + 1)), SIDES.map(cell), h("td", {}, remove));
+/** How many pairs there are without the row that waits to be filled. */
+const pairCount = () => own.rows.length - 1;
+
+/** The numbers of the rows of this page. */
+function shownRows() {
+  const count = pairCount();
+  own.firstRow = Math.min(own.firstRow, Math.max(0, Math.floor((count - 1) / PAGE_ROWS) * PAGE_ROWS));
+  const end = own.firstRow + PAGE_ROWS;
+  return [...own.rows.keys()].slice(own.firstRow, end < count ? end : undefined);
 }
 
-/** @param {Parts} parts @param {number} row @param {number} column @param {string} text */
-function onType(parts, row, column, text) {
-  own.rows[row][column] = text;
-  if (row === own.rows.length - 1 && text) {
-    own.rows.push(emptyRow());
-    parts.body.append(tableRow(parts, row + 1));
-  }
-  onEdit(parts);
+/** @param {number} i */
+function tableRow(i) {
+  const cells = SIDES.map((side, column) => {
+    const label = t(`train.pairs.${side}_of`, { row: i + 1 });
+    const place = { "data-row": i, "data-column": column };
+    return h(
+      "td",
+      {},
+      h("input", { type: "text", class: side, value: own.rows[i][column], "aria-label": label, ...place }),
+    );
+  });
+  const title = t("train.pairs.remove", { row: i + 1 });
+  const remove = h("button", { type: "button", class: "remove", "aria-label": title, title }, "×");
+  return h("tr", { "data-row": i }, rowHeading(formatNumber(i + 1)), cells, h("td", {}, remove));
 }
 
 /** The last row waits to be filled. */
-function ensureEmptyRow() {
+function addEmptyRow() {
   const last = own.rows.at(-1);
   if (!last || isFilled(last)) own.rows.push(emptyRow());
 }
 
-/** @param {Parts} parts @param {number} row */
-function removeRow(parts, row) {
-  own.rows.splice(row, 1);
-  ensureEmptyRow();
-  onEdit(parts);
-  draw(parts);
-  focusCell(parts, Math.min(row, own.rows.length - 1), 0);
-}
-
-/** @param {Parts} parts @param {string[][]} rows */
-function replaceRows(parts, rows) {
-  Object.assign(own, { rows, firstRow: 0, file: null, refused: [], fault: null });
-  onEdit(parts);
-  draw(parts);
-}
-
-/** @param {Parts} parts @param {number} row @param {number} column */
-const focusCell = ({ body }, row, column) =>
-  /** @type {HTMLElement | null} */ (body.querySelector(`[data-row="${row}"][data-column="${column}"]`))?.focus();
-
 /**
  * Enter and the arrows move to another row; what is pasted from a spreadsheet fills several cells.
- * @param {Parts} parts
+ * @param {HTMLTableSectionElement} body @param {() => void} edited @param {() => void} draw
  */
-function reactToTable(parts) {
-  const cellOf = (/** @type {Event} */ { target }) => {
-    const { row, column } = /** @type {HTMLElement} */ (target).dataset;
+function reactToTable(body, edited, draw) {
+  const placeOf = (/** @type {Event} */ event) => {
+    const { row, column } = /** @type {HTMLElement} */ (event.target).dataset;
     return column === undefined ? null : { row: Number(row), column: Number(column) };
   };
-  parts.pairs.addEventListener("keydown", (event) => {
-    const cell = cellOf(event);
+  const focusCell = (/** @type {number} */ row, /** @type {number} */ column) =>
+    /** @type {HTMLElement | null} */ (body.querySelector(`[data-row="${row}"][data-column="${column}"]`))?.focus();
+  const redraw = (/** @type {number} */ row, /** @type {number} */ column) => {
+    addEmptyRow();
+    edited();
+    draw();
+    focusCell(Math.min(row, pairCount()), column);
+  };
+  body.addEventListener("input", (event) => {
+    const cell = placeOf(event);
+    if (!cell) return;
+    const { value } = /** @type {HTMLInputElement} */ (event.target);
+    own.rows[cell.row][cell.column] = value;
+    if (value && cell.row === pairCount()) body.append(tableRow(own.rows.push(emptyRow()) - 1));
+    edited();
+  });
+  body.addEventListener("click", (event) => {
+    const row = closest(event, ".remove")?.closest("tr")?.dataset.row;
+    if (row === undefined) return;
+    own.rows.splice(Number(row), 1);
+    redraw(Number(row), 0);
+  });
+  body.addEventListener("keydown", (event) => {
+    const cell = placeOf(event);
     const by = { Enter: 1, ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!cell || !by || event.isComposing) return;
     event.preventDefault();
-    focusCell(parts, cell.row + by, cell.column);
+    focusCell(cell.row + by, cell.column);
   });
-  parts.pairs.addEventListener("paste", (event) => {
-    const cell = cellOf(event);
+  body.addEventListener("paste", (event) => {
+    const cell = placeOf(event);
     const text = event.clipboardData?.getData("text") ?? "";
     if (!cell || !/[\t\n]/.test(text.trim())) return; // one cell: as everywhere
     event.preventDefault();
-    const lines = text.replace(/\r\n?/g, "\n").replace(/\n+$/, "").split("\n");
+    const lines = text.replace(/[\r\n]+$/, "").split(/\r\n?|\n/);
     lines.forEach((line, i) => {
-      own.rows[cell.row + i] ??= emptyRow();
       const texts = line.split("\t").slice(0, SIDES.length - cell.column);
+      own.rows[cell.row + i] ??= emptyRow();
       own.rows[cell.row + i].splice(cell.column, texts.length, ...texts);
     });
-    ensureEmptyRow();
-    onEdit(parts);
-    draw(parts);
-    focusCell(parts, Math.min(cell.row + lines.length, own.rows.length - 1), cell.column);
+    redraw(cell.row + lines.length, cell.column);
   });
 }
 
-/** Ten pairs in which an adjective changes its place, so that heads have to cross. @param {Parts} parts */
-async function addFrench(parts) {
+/** Ten pairs in which an adjective changes its place, so that heads have to cross. */
+async function french() {
   const text = await (await fetch(new URL("../../french.tsv", import.meta.url))).text();
   const [, ...lines] = text.trim().split("\n");
-  replaceRows(parts, [...own.rows.filter(isFilled), ...lines.map((line) => line.split("\t")), emptyRow()]);
+  return lines.map((line) => line.split("\t"));
 }
 
-// ---- a file ----
-
-/** @param {Parts} parts */
-function reactToFiles(parts) {
-  const { element, file, header } = parts;
-  const open = (/** @type {FileList | null | undefined} */ files) => files?.[0] && openFile(parts, files[0]);
-  file.addEventListener("change", () => open(file.files));
-  header.addEventListener("change", () => own.file && readPairs(parts, { ...own.file, header: header.checked }));
-  element.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    element.classList.add("over");
-  });
-  element.addEventListener("dragleave", ({ relatedTarget }) => {
-    if (!(relatedTarget instanceof Node && element.contains(relatedTarget))) element.classList.remove("over");
-  });
-  element.addEventListener("drop", (event) => {
-    event.preventDefault();
-    element.classList.remove("over");
-    open(event.dataTransfer?.files);
-  });
-}
-
-/** @param {Parts} parts @param {File} chosen */
-async function openFile(parts, chosen) {
-  if (chosen.size > MAX_FILE_BYTES) {
-    own.fault = t("train.pairs.too_large", { size: MAX_FILE_BYTES / 2 ** 20 });
-    draw(parts);
-    return;
-  }
-  const bytes = new Uint8Array(await chosen.arrayBuffer());
-  const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-  parts.file.value = ""; // so that the same file can be opened again when it has been corrected
-  readPairs(parts, { name: chosen.name, base64, header: null });
-}
-
-/** @returns {Answer} */
-const noAnswer = () => ({ error: { key: "error.no_answer", values: {}, english: "" } });
-
-/** The table becomes what the file holds. @param {Parts} parts @param {PairFile} file */
-async function readPairs(parts, { name, base64, header }) {
-  const answer = /** @type {Answer} */ (await parts.server.pairs({ file: base64, header }).catch(noAnswer));
-  clearTimeout(parts.timer);
-  parts.asked += 1;
-  const { pairs = [], bad = [], error } = answer;
-  Object.assign(own, {
-    rows: [...pairs.map((pair) => [...pair]), emptyRow()],
-    firstRow: 0,
-    pairs,
-    bad: [],
-    refused: bad,
-    agreed: !bad.length,
-    fault: error ? formatMessage(error) : null,
-    file: { name, base64, header: answer.header ?? header },
-  });
-  draw(parts);
-  parts.changed();
-}
-
-// ---- what the server finds in the table ----
-
-/** @param {Parts} parts */
-function onEdit(parts) {
-  own.file = null; // the table is the visitor's from now on; what the file had refused stays refused
-  clearTimeout(parts.timer);
-  parts.timer = setTimeout(() => check(parts), PAUSE_MS);
-  drawFindings(parts);
-}
-
-/** @param {Parts} parts */
-async function check(parts) {
-  parts.asked += 1;
-  const { asked } = parts;
-  const numbers = own.rows.flatMap((row, i) => (isFilled(row) ? [i] : []));
-  const question = { rows: numbers.map((i) => own.rows[i]) };
-  const answer = /** @type {Answer} */ (numbers.length ? await parts.server.pairs(question).catch(noAnswer) : {});
-  if (asked !== parts.asked) return;
-  const bad = (answer.bad ?? []).map(({ row, message }) => ({ row: numbers[row - 1] + 1, message }));
-  const isKnown = JSON.stringify(own.bad) === JSON.stringify(bad);
-  const fault = answer.error ? formatMessage(answer.error) : null;
-  Object.assign(own, { pairs: answer.pairs ?? [], bad, fault });
-  if (!isKnown) own.agreed = !(bad.length + own.refused.length);
-  drawFindings(parts);
-  parts.changed();
-}
-
-// ---- drawing ----
-
-/** @param {Parts} parts */
-function draw(parts) {
-  const count = own.rows.length - 1; // without the row that waits to be filled
-  own.firstRow = Math.min(own.firstRow, Math.max(0, Math.floor((count - 1) / PAGE_ROWS) * PAGE_ROWS));
-  const isLastPage = own.firstRow + PAGE_ROWS >= count;
-  const rows = isLastPage ? own.rows.length - own.firstRow : PAGE_ROWS;
-  parts.body.replaceChildren(...Array.from({ length: rows }, (_, i) => tableRow(parts, own.firstRow + i)));
-  drawFindings(parts);
-}
-
-/** @param {Parts} parts */
-function drawFindings(parts) {
-  const { clear, header, headerLabel, body, found } = parts;
-  drawPager(parts);
-  clear.hidden = !own.rows.some(isFilled);
-  headerLabel.hidden = !own.file;
-  header.checked = Boolean(own.file?.header);
-  const wrong = new Set(own.bad.map(({ row }) => row - 1));
-  for (const row of body.rows) row.classList.toggle("wrong", wrong.has(Number(row.dataset.row)));
-  const findings = describeFindings(parts);
-  const shown = findings.map((each) => each.textContent).join("\n");
-  if (parts.foundShown === shown) return; // what is new is read aloud
-  parts.foundShown = shown;
-  found.replaceChildren(...findings);
-}
-
-/** @param {Parts} parts */
-function drawPager(parts) {
-  const { pager } = parts;
-  const count = own.rows.length - 1;
+/** @param {HTMLElement} pager @param {() => void} draw */
+function drawPager(pager, draw) {
+  const count = pairCount();
+  pager.hidden = count <= PAGE_ROWS;
   const turn = (/** @type {string} */ name, /** @type {number} */ to) => {
     const open = () => {
       own.firstRow = to;
-      draw(parts);
+      draw();
     };
     return button("pill", t(`train.pairs.${name}`), open, { disabled: to < 0 || to >= count });
   };
   const places = { from: own.firstRow + 1, to: Math.min(own.firstRow + PAGE_ROWS, count), count };
-  pager.hidden = count <= PAGE_ROWS;
-  pager.replaceChildren(
-    turn("back", own.firstRow - PAGE_ROWS),
-    h("span", {}, t("train.pairs.shown", places)),
-    turn("next", own.firstRow + PAGE_ROWS),
-  );
+  const shown = h("span", {}, t("train.pairs.shown", places));
+  pager.replaceChildren(turn("back", own.firstRow - PAGE_ROWS), shown, turn("next", own.firstRow + PAGE_ROWS));
 }
 
-/** @param {Parts} parts */
-function describeFindings(parts) {
+// ---- a file ----
+
+/**
+ * The button that opens a file; one can be dropped on the editor as well.
+ * @param {HTMLElement} editor @param {(file: File) => void} open
+ */
+function fileOpener(editor, open) {
+  const input = h("input", { type: "file", class: "visually-hidden", id: "train-file", accept: FILE_TYPES });
+  input.addEventListener("change", () => {
+    if (input.files?.[0]) open(input.files[0]);
+    input.value = ""; // so that the same file can be opened again when it has been corrected
+  });
+  editor.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    editor.classList.add("over");
+  });
+  editor.addEventListener("dragleave", ({ relatedTarget }) => {
+    if (!(relatedTarget instanceof Node && editor.contains(relatedTarget))) editor.classList.remove("over");
+  });
+  editor.addEventListener("drop", (event) => {
+    event.preventDefault();
+    editor.classList.remove("over");
+    if (event.dataTransfer?.files[0]) open(event.dataTransfer.files[0]);
+  });
+  return [input, h("label", { class: "pill file", for: "train-file" }, t("train.pairs.open"))];
+}
+
+/** @param {File} file */
+async function asBase64(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+}
+
+// ---- what the server finds ----
+
+/**
+ * Ask about the rows of a file, which become the table, or of the table (null). Returns whether the answer is heard.
+ * @param {Server} server @param {PairFile | null} file
+ */
+async function ask(server, file) {
+  asked += 1;
+  const mine = asked;
+  const filled = [...own.rows.keys()].filter((i) => isFilled(own.rows[i]));
+  const question = file ? { file: file.base64, header: file.header } : { rows: filled.map((i) => own.rows[i]) };
+  const noAnswer = () => ({ error: { key: "error.no_answer", values: {}, english: "" } });
+  const answering = file || filled.length ? server.pairs(question).catch(noAnswer) : {};
+  const { pairs = [], bad = [], header = file?.header ?? null, error } = /** @type {Answer} */ (await answering);
+  if (mine !== asked) return false;
+  Object.assign(own, { pairs, fault: error ? formatMessage(error) : null });
+  if (file) {
+    const rows = [...pairs.map((pair) => [...pair]), emptyRow()];
+    const agreed = !bad.length;
+    Object.assign(own, { rows, firstRow: 0, bad: [], refused: bad, agreed, file: { ...file, header } });
+  } else {
+    const found = bad.map(({ row, message }) => ({ row: filled[row - 1] + 1, message }));
+    if (JSON.stringify(own.bad) !== JSON.stringify(found)) own.agreed = !(found.length + own.refused.length);
+    own.bad = found;
+  }
+  return true;
+}
+
+/** @param {() => void} agree to go on without the rows that cannot be used */
+function describeFindings(agree) {
   const { file, fault, pairs, agreed } = own;
   const refused = [...own.refused, ...own.bad];
   const findings = [];
@@ -356,26 +308,14 @@ function describeFindings(parts) {
     findings.push(h("p", {}, t(key, { name: file.name, count: pairs.length })));
   }
   if (!refused.length) return findings;
-  const items = refused
+  const reasons = refused
     .slice(0, MAX_LISTED)
-    .map(({ row, message }) => t("train.pairs.row", { row, why: formatMessage(message) }));
-  const rest = refused.length - items.length;
-  if (rest) items.push(t("train.pairs.and_more", { rest }));
-  const key = agreed ? "train.pairs.left_out" : "train.pairs.bad";
-  findings.push(
-    h("p", { class: agreed ? "" : "problem" }, t(key, { count: refused.length })),
-    h(
-      "ul",
-      {},
-      items.map((text) => h("li", {}, text)),
-    ),
-  );
-  const agree = () => {
-    own.agreed = true;
-    drawFindings(parts);
-    parts.changed();
-  };
-  const text = t("train.pairs.use_others", { count: pairs.length });
-  if (!agreed && pairs.length) findings.push(button("pill primary", text, agree, { id: "train-use-others" }));
+    .map(({ row, message }) => h("li", {}, t("train.pairs.row", { row, why: formatMessage(message) })));
+  const rest = refused.length - reasons.length;
+  if (rest) reasons.push(h("li", {}, t("train.pairs.and_more", { rest })));
+  const title = t(agreed ? "train.pairs.left_out" : "train.pairs.bad", { count: refused.length });
+  findings.push(h("p", { class: agreed ? "" : "problem" }, title), h("ul", {}, reasons));
+  const others = t("train.pairs.use_others", { count: pairs.length });
+  if (!agreed && pairs.length) findings.push(button("pill primary", others, agree, { id: "train-use-others" }));
   return findings;
 }
