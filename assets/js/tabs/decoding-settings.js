@@ -41,11 +41,8 @@ export const labelledSetting = (name, input, control = input) => {
  */
 export function settingSlider(name, { max = () => DECODING_SETTINGS[name].max, shown = formatNumber } = {}) {
   const { min, max: limit, step } = DECODING_SETTINGS[name];
-  const range = slider({
-    how: { min, max: limit, step, shown },
-    ids: ids(name),
-    change: (value) => update({ [name]: value }),
-  });
+  const change = (/** @type {number} */ value) => update({ [name]: value });
+  const range = slider({ min, max: limit, step, shown, ids: ids(name), change });
   return {
     element: labelledSetting(name, range.input, range.element),
     draw() {

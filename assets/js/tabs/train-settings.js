@@ -2,22 +2,24 @@
 
 import { h, segmented } from "../core/dom.js";
 import { formatMessage, formatPercent, t } from "../core/i18n.js";
+import { button } from "../core/parts.js";
 
-/** @import { Problem } from "#schema" */
 /** @import { Attributes } from "../core/dom.js" */
 /** @import { Message } from "../core/types.d.ts" */
 /** @typedef {number | string | boolean | null} Value */
 /** @typedef {{ model: Record<string, Value>, training: Record<string, Value>, held_out: number }} Settings */
 /**
  * A number has the values that its − and + go to (any other can be typed), a share its largest value, a choice its
- * values and what they are called. `only` and `unless` name a schedule.
- * @typedef {{ numbers?: number[], max?: number, choices?: [Value, string][], only?: string, unless?: string }} Field
+ * values by name, a text its largest length. `only` and `unless` name a schedule.
+ * @typedef {{ numbers?: number[], max?: number, choices?: Record<string, Value>, length?: number, only?: string,
+ *   unless?: string }} Field
  */
 /**
  * @typedef {{ element: HTMLElement, input?: HTMLInputElement, set: (value: any) => void, shown: (value: any) => string
  *   }} Control
  */
 /** @typedef {{ ids: Attributes, label: string, change: (value: any) => void }} ControlOptions */
+/** What is wrong with a field, if something is. @typedef {(field: string) => Message | undefined} MessageOf */
 
 /** @param {number} from @param {number} to */
 const doubled = (from, to) => Array.from({ length: Math.log2(to / from) + 1 }, (_, i) => from * 2 ** i);
@@ -29,24 +31,14 @@ const decades = (from, to) =>
     Number(([1, 2, 5][i % 3] * from * 10 ** Math.floor(i / 3)).toPrecision(1)),
   );
 
-/** @type {[Value, string][]} */
-const SWITCH = [
-  [true, "on"],
-  [false, "off"],
-];
-/** @type {[Value, string][]} */
-const NORM_FIRST = [
-  [false, "after"],
-  [true, "before"],
-];
-/** @type {[Value, string][]} */
-const SCHEDULES = ["constant", "warmup", "one-cycle"].map((name) => [name, name]);
+const SWITCH = { on: true, off: false };
 const SHARE_STEP = 0.05;
 
 /**
  * `more` is folded away at first.
- * @type {{ name: string, part: "model" | "training", fields: Record<string, Field>, more: Record<string, Field> }[]}
+ * @typedef {{ name: string, part: "model" | "training", fields: Record<string, Field>, more: Record<string, Field> }} Group
  */
+/** @type {Group[]} */
 const GROUPS = [
   {
     name: "network",
@@ -60,7 +52,7 @@ const GROUPS = [
     more: {
       dropout: { max: 0.5 },
       positional_encoding: { choices: SWITCH },
-      norm_first: { choices: NORM_FIRST },
+      norm_first: { choices: { after: false, before: true } },
       tie_weights: { choices: SWITCH },
     },
   },
@@ -69,7 +61,7 @@ const GROUPS = [
     part: "training",
     fields: {
       steps: { numbers: decades(10, 10_000) },
-      schedule: { choices: SCHEDULES },
+      schedule: { choices: { constant: "constant", warmup: "warmup", "one-cycle": "one-cycle" } },
       learning_rate: { numbers: decades(0.0001, 0.1), unless: "warmup" },
       warmup_steps: { numbers: decades(10, 10_000), only: "warmup" },
     },
@@ -83,161 +75,148 @@ const GROUPS = [
 
 /**
  * The form. `settings()` are what it shows, `changed()` is called after it has changed them.
- * @param {{ settings: () => Settings, changed: () => void, presets: () => Record<string, Partial<Settings>> }} options
+ * @typedef {{ settings: () => Settings, changed: () => void, presets: () => Record<string, Partial<Settings>> }} Options
  */
+/** @param {Options} options */
 export function trainSettings({ settings, changed, presets }) {
+  const names = ["shipped", "paper"];
+  const takePreset = (/** @type {string} */ name) => {
+    Object.assign(settings(), structuredClone(presets()[name]));
+    changed();
+  };
   const preset = segmented(
     t("train.presets"),
-    ["shipped", "paper"].map((name) => [name, t(`train.preset.${name}`)]),
-    (name) => {
-      Object.assign(settings(), structuredClone(presets()[name]));
-      changed();
-    },
+    names.map((name) => [name, t(`train.preset.${name}`)]),
+    takePreset,
   );
-  const groups = GROUPS.map(({ name, part, fields, more }) => {
-    const rows = (/** @type {Record<string, Field>} */ list) =>
-      Object.entries(list).map(([field, how]) =>
-        settingRow(field, how, (value) => {
-          settings()[part][field] = value;
-          changed();
-        }),
-      );
-    return settingGroup({ name, part, first: rows(fields), more: rows(more), head: part === "model" ? preset : null });
+  const groups = GROUPS.map((group) => {
+    const head = group.part === "model" ? preset.element : null;
+    return settingGroup(group, head, (field, value) => {
+      settings()[group.part][field] = value;
+      changed();
+    });
   });
   return {
     element: groups.map((group) => group.element),
-    draw(/** @type {Problem[]} */ problems) {
+    draw(/** @type {MessageOf} */ messageOf) {
       const now = JSON.stringify(settings());
-      const isNow = (/** @type {Partial<Settings>} */ each) => JSON.stringify({ ...settings(), ...each }) === now;
-      preset.set(Object.entries(presets()).find(([, each]) => isNow(each))?.[0]);
-      for (const group of groups) group.draw(settings(), problems);
+      const isNow = (/** @type {string} */ name) => JSON.stringify({ ...settings(), ...presets()[name] }) === now;
+      preset.set(names.find(isNow));
+      for (const group of groups) group.draw(settings(), messageOf);
     },
   };
 }
 
-/** @typedef {ReturnType<typeof settingRow>} SettingRow */
-
-/**
- * @param {{ name: string, part: "model" | "training", first: SettingRow[], more: SettingRow[], head: { element: Element
- *   } | null }} group
- */
-function settingGroup({ name, part, first, more, head }) {
+/** @param {Group} group @param {Element | null} head @param {(field: string, value: Value) => void} change */
+function settingGroup({ name, part, fields, more }, head, change) {
+  const rowsOf = (/** @type {Record<string, Field>} */ list) =>
+    Object.entries(list).map(([field, how]) => settingRow(field, how, (value) => change(field, value)));
+  const folded = rowsOf(more);
+  const rows = [...rowsOf(fields), ...folded];
+  const elements = rows.map((row) => row.element);
   const values = h("small");
-  const details = h(
-    "details",
-    { class: "finer" },
-    h("summary", {}, t("train.finer"), values),
-    more.map((row) => row.element),
-  );
-  const title = h(
-    "div",
-    { class: "controls" },
-    h("h2", {}, t(`train.group.${name}`)),
-    h("span", { class: "space" }),
-    head?.element,
-  );
+  const summary = h("summary", {}, t("train.finer"), values);
+  const details = h("details", { class: "finer" }, summary, elements.splice(-folded.length));
+  const space = h("span", { class: "space" });
+  const title = h("div", { class: "controls" }, h("h2", {}, t(`train.group.${name}`)), space, head);
   return {
-    element: h(
-      "section",
-      { class: "settings" },
-      title,
-      first.map((row) => row.element),
-      details,
-    ),
-    draw(/** @type {Settings} */ settings, /** @type {Problem[]} */ problems) {
-      const messageOf = (/** @type {string} */ field) => problems.find((each) => each.field === field)?.message;
+    element: h("section", { class: "settings" }, title, elements, details),
+    draw(/** @type {Settings} */ settings, /** @type {MessageOf} */ messageOf) {
       const { schedule } = settings.training;
-      for (const row of [...first, ...more]) {
-        const { only, unless } = row.how;
-        row.element.hidden = !messageOf(row.name) && ((only && only !== schedule) || unless === schedule);
-        row.draw(settings[part][row.name], messageOf(row.name));
+      for (const { name: field, how, element, draw } of rows) {
+        const isUnused = (how.only && how.only !== schedule) || how.unless === schedule;
+        element.hidden = isUnused && !messageOf(field);
+        draw(settings[part][field], messageOf(field));
       }
-      values.textContent = more.map((row) => row.shown(settings[part][row.name])).join(" · ");
-      if (more.some((row) => messageOf(row.name))) details.open = true;
+      values.textContent = folded.map((row) => row.shown(settings[part][row.name])).join(" · ");
+      if (folded.some((row) => messageOf(row.name))) details.open = true;
     },
   };
 }
 
 /**
  * A setting with its name, its sentence, and what is wrong with it.
- * @param {string} name @param {Field} how @param {(value: Value) => void} change
+ * @param {string} name @param {Field} how @param {(value: any) => void} change
  */
-function settingRow(name, how, change) {
+export function settingRow(name, how, change) {
   const id = `train-${name}`;
   const label = t(`train.set.${name}`);
   const control = makeControl(how, { ids: { id, "aria-describedby": `${id}-about ${id}-problem` }, label, change });
+  const { input } = control;
   const problem = problemLine(id);
-  const title = how.choices ? h("span", { class: "name" }, label) : h("label", { class: "name", for: id }, label);
+  const title = input ? h("label", { class: "name", for: id }, label) : h("span", { class: "name" }, label);
   const about = h("p", { class: "about", id: `${id}-about` }, t(`train.set.${name}.about`));
   const element = h("div", { class: "setting", "data-field": name }, title, control.element, about, problem.element);
   return {
     name,
     how,
     element,
-    draw(/** @type {Value} */ value, /** @type {Message | undefined} */ message) {
+    about,
+    draw(/** @type {Value} */ value, /** @type {Message | undefined} */ message, placeholder = "") {
       control.set(value);
       problem.draw(message);
       element.classList.toggle("wrong", Boolean(message));
-      control.input?.setAttribute("aria-invalid", String(Boolean(message)));
+      input?.setAttribute("aria-invalid", String(Boolean(message)));
+      if (placeholder) input?.setAttribute("placeholder", placeholder);
     },
     shown: (/** @type {Value} */ value) => `${label} ${control.shown(value)}`,
   };
 }
 
 /** @param {Field} how @param {ControlOptions} options @returns {Control} */
-function makeControl({ numbers, max, choices }, options) {
+function makeControl({ numbers, max, choices, length }, options) {
   if (numbers) return stepper(numbers, options);
-  return choices ? choice(choices, options) : slider({ how: { max: max ?? 1 }, ...options });
+  if (choices) return choice(choices, options);
+  return length ? textBox(length, options) : slider({ max, ...options });
 }
 
 /** What is wrong with a field, where something is. @param {string} [id] of the field */
 export function problemLine(id) {
   const element = h("p", { class: "problem", id: id && `${id}-problem`, hidden: true });
-  const draw = (/** @type {Message | null | undefined} */ message) => {
+  const draw = (/** @type {Message | undefined} */ message) => {
     element.hidden = !message;
     element.textContent = message ? formatMessage(message) : "";
   };
   return { element, draw };
 }
 
+/** While something is typed it is the visitor's. @param {HTMLInputElement} input @param {string} value */
+const setUnlessTyped = (input, value) => {
+  if (document.activeElement !== input) input.value = value;
+};
+
+/** @param {number} maxlength @param {ControlOptions} options @returns {Control} */
+function textBox(maxlength, { ids, change }) {
+  const input = h("input", { type: "text", class: "text", maxlength, autocomplete: "off", ...ids });
+  input.addEventListener("input", () => change(input.value));
+  return { input, element: input, set: (value) => setUnlessTyped(input, value), shown: String };
+}
+
 /** A number between − and +. @param {number[]} numbers @param {ControlOptions} options @returns {Control} */
 function stepper(numbers, { ids, label, change }) {
   const input = h("input", { type: "number", step: "any", min: 0, inputmode: "decimal", ...ids });
-  const button = (
-    /** @type {string} */ sign,
-    /** @type {string} */ key,
-    /** @type {(now: number) => any} */ nearest,
-  ) => {
-    const onclick = () => {
-      const next = nearest(input.value === "" ? 0 : input.valueAsNumber);
-      if (next !== undefined) change(next);
-    };
-    return h("button", { type: "button", "aria-label": t(key, { name: label }), onclick }, sign);
-  };
   input.addEventListener("input", () => change(input.value === "" ? null : input.valueAsNumber));
+  const stepTo = (/** @type {number | undefined} */ next) => next !== undefined && change(next);
+  const less = () => stepTo(numbers.findLast((each) => each < Number(input.value)));
+  const more = () => stepTo(numbers.find((each) => each > Number(input.value)));
+  const buttons = {
+    less: button(null, "−", less, { "aria-label": t("train.less_of", { name: label }) }),
+    more: button(null, "+", more, { "aria-label": t("train.more_of", { name: label }) }),
+  };
   return {
     input,
-    element: h(
-      "span",
-      { class: "stepper" },
-      button("−", "train.less_of", (now) => numbers.findLast((each) => each < now)),
-      input,
-      button("+", "train.more_of", (now) => numbers.find((each) => each > now)),
-    ),
-    set(value) {
-      // While it is typed it is the visitor's.
-      if (document.activeElement !== input) input.value = Number.isFinite(value) ? String(value) : "";
-    },
+    element: h("span", { class: "stepper" }, buttons.less, input, buttons.more),
+    set: (value) => setUnlessTyped(input, Number.isFinite(value) ? String(value) : ""),
     shown: (value) => String(value ?? "–"),
   };
 }
 
 /**
  * A number from `min` to `max` beside its text: a share in per cent unless `shown` writes it otherwise.
- * @param {{ how: { min?: number, max: number, step?: number, shown?: (value: number) => string }, ids: Attributes,
+ * @param {{ min?: number, max?: number, step?: number, shown?: (value: number) => string, ids: Attributes,
  *   change: (value: number) => void }} options
  */
-export function slider({ how: { min = 0, max, step = SHARE_STEP, shown = formatPercent }, ids, change }) {
+export function slider({ min = 0, max = 1, step = SHARE_STEP, shown = formatPercent, ids, change }) {
   const input = h("input", { type: "range", min, max, step, ...ids });
   const output = h("output", { for: ids.id });
   input.addEventListener("input", () => change(input.valueAsNumber));
@@ -253,13 +232,16 @@ export function slider({ how: { min = 0, max, step = SHARE_STEP, shown = formatP
   };
 }
 
-/** @param {[Value, string][]} choices @param {ControlOptions} options @returns {Control} */
+/** @param {Record<string, Value>} choices @param {ControlOptions} options @returns {Control} */
 function choice(choices, { ids, label, change }) {
+  const names = Object.keys(choices);
+  const textOf = (/** @type {string | undefined} */ name) => t(`train.choice.${name}`);
+  const nameOf = (/** @type {Value} */ value) => names.find((name) => choices[name] === value);
   const { element, set } = segmented(
     label,
-    choices.map(([value, name]) => [String(value), t(`train.choice.${name}`)]),
-    (value) => change(choices.find((each) => String(each[0]) === value)?.[0]),
+    names.map((name) => [name, textOf(name)]),
+    (name) => change(choices[name]),
   );
   for (const [name, value] of Object.entries(ids)) element.setAttribute(name, value);
-  return { element, set, shown: (value) => t(`train.choice.${choices.find((each) => each[0] === value)?.[1]}`) };
+  return { element, set: (value) => set(nameOf(value)), shown: (value) => textOf(nameOf(value)) };
 }

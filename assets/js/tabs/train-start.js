@@ -3,100 +3,73 @@
 
 import { h } from "../core/dom.js";
 import { formatMessage, formatNumber, hasText, language, nodes, t } from "../core/i18n.js";
+import { button } from "../core/parts.js";
 import { isTraining, stopTraining, training } from "../net/training-stream.js";
 
 /** @import { Problem } from "#schema" */
-/** @import { Point } from "../net/training-stream.js" */
 /** @import { Plan } from "./train.js" */
 
-/** @typedef {ReturnType<typeof build>} Parts */
-
 const ESTIMATE_FROM = { steps: 3, ms: 500 }; // before that the time that is left cannot be estimated
+
+/** Of which training, and when it was first seen to run. */
+const clock = { points: training.points, since: 0 };
 
 /** Whether there is nothing left to stop. */
 const isOver = () => ["measuring", "developing"].includes(training.phase);
 
 /** `begin()` is called for Start. @param {() => void} begin */
 export function startBar(begin) {
-  const parts = build(begin);
-  const { progress, reasons, facts, start, stop } = parts;
-  return {
-    element: h("div", { class: "start-bar" }, progress, reasons, h("div", { class: "start-line" }, facts, start, stop)),
-    draw: (/** @type {Plan | null} */ plan, /** @type {Problem[]} */ problems) => draw(parts, plan, problems),
-    showFirstProblem: () => reasons.querySelector("button")?.click(),
-  };
-}
-
-/** @param {() => void} begin */
-function build(begin) {
   const onStop = (/** @type {MouseEvent} */ { detail }) => {
     if (detail <= 1 && !isOver()) stopTraining(); // the second click of two was meant for Start
   };
+  const described = { id: "train-start", "aria-describedby": "train-facts train-problems" };
+  const start = button("go", t("train.start"), begin, described);
+  const stop = button("go halt", t("train.stop"), onStop, { id: "train-stop" });
+  const facts = h("p", { class: "facts", id: "train-facts" });
+  const reasons = h("div", { class: "reasons", id: "train-problems", role: "status" });
+  const progress = h("progress", { id: "train-progress", "aria-label": t("train.progress"), max: 1 });
+  const line = h("div", { class: "start-line" }, facts, start, stop);
   return {
-    facts: h("p", { class: "facts", id: "train-facts" }),
-    reasons: h("div", { class: "reasons", id: "train-problems", role: "status" }),
-    start: h(
-      "button",
-      {
-        type: "button",
-        class: "go",
-        id: "train-start",
-        "aria-describedby": "train-facts train-problems",
-        onclick: begin,
-      },
-      t("train.start"),
-    ),
-    stop: h("button", { type: "button", class: "go halt", id: "train-stop", onclick: onStop }, t("train.stop")),
-    progress: h("progress", { id: "train-progress", "aria-label": t("train.progress"), max: 1 }),
-    reasonsShown: "",
-    // Of which training, and when it was first seen to run.
-    clock: { points: /** @type {Point[] | null} */ (null), since: 0 },
+    element: h("div", { class: "start-bar" }, progress, reasons, line),
+    showFirstProblem: () => reasons.querySelector("button")?.click(),
+    draw(/** @type {Plan | null} */ plan, /** @type {Problem[]} */ problems) {
+      const isRunning = isTraining();
+      const hadFocus = document.activeElement === start || document.activeElement === stop;
+      start.hidden = isRunning;
+      stop.hidden = !isRunning;
+      stop.setAttribute("aria-disabled", String(isOver())); // it keeps the focus, until Start takes it
+      if (hadFocus) (isRunning ? stop : start).focus({ preventScroll: true });
+      // The Tab key still reaches it and its reasons.
+      start.setAttribute("aria-disabled", String(!plan || problems.length > 0));
+      stop.textContent = t(training.phase === "waiting" ? "train.leave" : "train.stop");
+      drawReasons(reasons, isRunning ? [] : problems);
+      const step = training.points.at(-1)?.[0] ?? 0;
+      progress.style.visibility = isRunning ? "visible" : "hidden";
+      if (isRunning) progress.value = step / training.span;
+      facts.replaceChildren(...(isRunning ? describeProgress(step) : describePlan(plan)));
+    },
   };
 }
 
-/** @param {Parts} parts @param {Plan | null} plan @param {Problem[]} problems */
-function draw(parts, plan, problems) {
-  const { facts, start, stop, progress } = parts;
-  const isRunning = isTraining();
-  const hadFocus = document.activeElement === start || document.activeElement === stop;
-  start.hidden = isRunning;
-  stop.hidden = !isRunning;
-  stop.setAttribute("aria-disabled", String(isOver())); // it keeps the focus, until Start takes it
-  if (hadFocus) (isRunning ? stop : start).focus({ preventScroll: true });
-  progress.style.visibility = isRunning ? "visible" : "hidden";
-  // The Tab key still reaches it and its reasons.
-  start.setAttribute("aria-disabled", String(!plan || problems.length > 0));
-  drawReasons(parts, isRunning ? [] : problems);
-  if (isRunning) {
-    const step = training.points.at(-1)?.[0] ?? 0;
-    progress.value = step / training.span;
-    stop.textContent = t(training.phase === "waiting" ? "train.leave" : "train.stop");
-    facts.replaceChildren(...describeProgress(parts, step));
-  } else facts.replaceChildren(...describePlan(plan));
-}
-
-/** @param {Parts} parts @param {Problem[]} problems */
-function drawReasons(parts, problems) {
+/** @param {Element} element @param {Problem[]} problems */
+function drawReasons(element, problems) {
   const reasons = problems.map(({ field, message }) => {
     const why = formatMessage(message);
     const name = `train.set.${field}`;
-    return { field, text: hasText(name) ? t("train.problem", { name: t(name), why }) : why };
+    const text = hasText(name) ? t("train.problem", { name: t(name), why }) : why;
+    return button(null, text, () => showField(field));
   });
-  const shown = JSON.stringify(reasons);
-  if (parts.reasonsShown === shown) return;
-  parts.reasonsShown = shown;
-  parts.reasons.replaceChildren(
-    ...reasons.map(({ field, text }) => h("button", { type: "button", onclick: () => showField(field) }, text)),
-  );
+  const shown = [...element.children].map((each) => each.textContent).join("\n");
+  if (shown === reasons.map((each) => each.textContent).join("\n")) return; // what is new is read aloud
+  element.replaceChildren(...reasons);
 }
 
 /** Go to the setting with a problem. @param {string} field */
 function showField(field) {
   const place = document.querySelector(`[data-field="${field}"]`) ?? document.querySelector("#train-data");
   place?.scrollIntoView({ block: "center" });
-  /** @type {HTMLElement | null | undefined} */ (place?.querySelector("input:not([type=file]), button"))?.focus({
-    preventScroll: true,
-  });
+  const control = /** @type {HTMLElement | null} */ (place?.querySelector("input:not([type=file]), button") ?? null);
+  control?.focus({ preventScroll: true });
 }
 
 /** @param {Plan | null} plan */
@@ -104,16 +77,13 @@ function describePlan(plan) {
   if (!plan?.parameters) return [plan ? t("train.facts_none") : "…"];
   const { parameters, bytes = null, seconds = null } = plan;
   const weights = { parameters: formatCompact(parameters), bytes: bytes === null ? "" : formatBytes(bytes) };
-  const time = (/** @type {number} */ value) =>
-    h("b", { class: "time" }, t("train.facts.time", { time: formatDuration(value) }));
-  return [
-    ...(seconds === null ? [] : [time(seconds)]),
-    h("span", {}, t(bytes === null ? "train.facts.weights" : "train.facts.size", weights)),
-  ];
+  const size = h("span", {}, t(bytes === null ? "train.facts.weights" : "train.facts.size", weights));
+  if (seconds === null) return [size];
+  return [h("b", { class: "time" }, t("train.facts.time", { time: formatDuration(seconds) })), size];
 }
 
-/** @param {Parts} parts @param {number} step */
-function describeProgress({ clock }, step) {
+/** @param {number} step */
+function describeProgress(step) {
   const { phase, place, points, steps, left } = training;
   if (phase === "waiting") return nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place ?? 1)) });
   if (phase !== "running") return nodes(`train.bar.${phase}`);
@@ -123,15 +93,16 @@ function describeProgress({ clock }, step) {
   return nodes(isEarly ? "train.bar.step" : "train.bar.running", places);
 }
 
+/** @param {number} value @param {Intl.NumberFormatOptions} options */
+const format = (value, options) => new Intl.NumberFormat(language, options).format(value);
 /** @param {number} value */
-const formatCompact = (value) =>
-  new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 }).format(value);
+const formatCompact = (value) => format(value, { notation: "compact", maximumSignificantDigits: 3 });
 
 /** @param {number} bytes */
 function formatBytes(bytes) {
   const unit = bytes < 1e6 ? "kilobyte" : bytes < 1e9 ? "megabyte" : "gigabyte";
   const value = bytes / { kilobyte: 1e3, megabyte: 1e6, gigabyte: 1e9 }[unit];
-  return new Intl.NumberFormat(language, { style: "unit", unit, maximumSignificantDigits: 2 }).format(value);
+  return format(value, { style: "unit", unit, maximumSignificantDigits: 2 });
 }
 
 /** @param {number} seconds */

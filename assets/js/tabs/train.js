@@ -11,13 +11,12 @@ import { ownModelList } from "./own-models.js";
 import { ownPairs, unsettledPairs } from "./own-pairs.js";
 import { dataCard } from "./train-data.js";
 import { liveCard } from "./train-live.js";
-import { problemLine, trainSettings } from "./train-settings.js";
+import { settingRow, trainSettings } from "./train-settings.js";
 import { startBar } from "./train-start.js";
 
 /** @import { Problem, TrainingPlan } from "#schema" */
-/** @import { View, RequestOf } from "../core/types.d.ts" */
-/** @import { Settings } from "./train-settings.js" */
-/** @typedef {ReturnType<typeof build>} Parts */
+/** @import { RequestOf, Server, View } from "../core/types.d.ts" */
+/** @import { MessageOf, Settings } from "./train-settings.js" */
 /**
  * The server's plan of a training, or why there is none.
  * @typedef {Pick<TrainingPlan, "problems"> & Partial<TrainingPlan>} Plan
@@ -37,7 +36,8 @@ const chosen = {
   watch: /** @type {Record<string, string>} */ ({ toy: "", classroom: "", own: "" }),
   settings: /** @type {Record<string, Settings>} */ ({}),
 };
-/** What stands first in the large column. @type {"data" | "replay"} */
+/** @typedef {"data" | "replay"} Front */
+/** What stands first in the large column. @type {Front} */
 let first = "data";
 /** The latest plan, and the question (as text) that it answers. @type {{ plan: Plan | null, question: string }} */
 const planned = { plan: null, question: "" };
@@ -68,24 +68,89 @@ function problems() {
 }
 
 /** @param {View} view */
-export function mount(view) {
-  restore(view.props.value.defaults);
-  const parts = build(view);
-  const { element, signal } = view;
-  element.replaceChildren(parts.whole);
-  onTrainingChange(() => follow(parts), signal);
-  const warn = (/** @type {Event} */ event) => {
-    if (isTraining() && training.phase !== "developing") event.preventDefault(); // it would end with the page
-  };
-  addEventListener("beforeunload", warn, { signal });
-  const observer = new IntersectionObserver(() => askForPlan(parts));
+export function mount({ element, props, server, signal }) {
+  const { limits, defaults, sentences } = props.value;
+  restore(defaults);
+  const live = liveCard(signal);
+  const replay = trainingReplay(signal);
+  const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
+  const corpus = corpusPicker((name) => {
+    chosen.corpus = name;
+    picture.bringToFront("data");
+    changed();
+  });
+  const forms = formCard(defaults, sentences, changed);
+  const touched = () => picture.bringToFront("data");
+  const data = dataCard({ server, limits, settings, changed, touched, signal });
+  const picture = pictureColumn(data.element, replay.element, own);
+  const bar = startBar(begin);
+  const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
+  const whole = h("div", { class: "train" }, picture.element, side);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+
+  function draw() {
+    const { plan } = planned;
+    const messageOf = (/** @type {string} */ name) => problems().find(({ field }) => field === name)?.message;
+    picture.arrange();
+    corpus.set(chosen.corpus);
+    forms.draw(messageOf);
+    data.draw(chosen.corpus, plan, messageOf);
+    bar.draw(plan, problems());
+    bar.element.classList.toggle("stale", isStale());
+  }
+  function drawTraining() {
+    picture.arrange();
+    live.element.hidden = training.phase === "idle";
+    for (const each of [corpus.element, forms.element, data.element]) each.disabled = isTraining();
+    live.draw();
+    replay.draw();
+    bar.draw(planned.plan, problems());
+  }
+  function changed() {
+    draw();
+    clearTimeout(timer);
+    timer = setTimeout(askForPlan, PAUSE_MS);
+  }
+  async function askForPlan() {
+    if (!isStale() || !isOpen(element)) return;
+    await fetchPlan(server);
+    if (signal.aborted) return;
+    if (!planned.question) timer = setTimeout(askForPlan, RETRY_MS);
+    draw();
+  }
+  async function begin() {
+    await askForPlan(); // about what was changed a moment ago
+    if (isTraining() || isStale() || !planned.plan) return;
+    if (problems().length) return bar.showFirstProblem();
+    startTraining(question(), planned.plan.uniform ?? 0);
+    picture.bringToFront("replay");
+    const isBeside = getComputedStyle(whole).display === "grid"; // else the columns stand below each other
+    scrollSmoothly(isBeside ? whole : live.element);
+  }
+
+  element.replaceChildren(whole);
+  onTrainingChange(drawTraining, signal);
+  addEventListener("beforeunload", warnOfLoss, { signal });
+  const observer = new IntersectionObserver(askForPlan);
   observer.observe(element);
   signal.addEventListener("abort", () => {
     observer.disconnect();
-    clearTimeout(parts.timer);
+    clearTimeout(timer);
   });
-  draw(parts);
-  follow(parts);
+  draw();
+  drawTraining();
+}
+
+/** @param {Element} element */
+function scrollSmoothly(element) {
+  const behavior = matchMedia("(prefers-reduced-motion)").matches ? "auto" : "smooth";
+  element.scrollIntoView({ block: "start", behavior });
+}
+
+/** A training ends with the page. @param {Event} event */
+function warnOfLoss(event) {
+  if (isTraining() && training.phase !== "developing") event.preventDefault();
 }
 
 /**
@@ -105,110 +170,49 @@ const overlay = (usual, found) => {
   return Object.fromEntries(Object.entries(usual).map(([name, value]) => [name, overlay(value, found?.[name])]));
 };
 
-/** @param {View} view */
-function build({ element, props, server, signal }) {
-  const { limits, defaults, sentences } = props.value;
-  const changed = () => onChange(parts);
-  const form = trainSettings({ settings, changed, presets: () => presets(defaults) });
-  const bringToFront = (/** @type {"data" | "replay"} */ what) => putFirst(parts, what);
-  const corpus = corpusPicker((name) => {
-    chosen.corpus = name;
-    bringToFront("data");
-    changed();
-  });
-  const fields = [
-    textField("name", MAX_NAME_LENGTH, (text) => {
-      chosen.name = text;
-      changed();
-    }),
-    textField("watch", MAX_SENTENCE_LENGTH, (text) => {
-      chosen.watch[chosen.corpus] = text;
-      changed();
-    }),
-  ];
-  const forms = h(
-    "fieldset",
-    { class: "card forms" },
-    h("legend", { class: "visually-hidden" }, t("train.settings")),
-    form.element,
-    h("section", { class: "settings" }, h("h2", {}, t("train.group.this")), ...fields.map((each) => each.element)),
-  );
-  const data = dataCard({ server, limits, settings, changed, touched: () => bringToFront("data"), signal });
-  const live = liveCard(signal);
-  const replay = trainingReplay(signal);
-  const bar = startBar(() => begin(parts));
-  const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
-  const picture = h("div", { class: "train-picture" });
-  const side = h("div", { class: "train-side" }, live.element, corpus.element, forms, bar.element);
-  const whole = h("div", { class: "train" }, picture, side);
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  const parts = {
-    element,
-    server,
-    signal,
-    sentences,
-    form,
-    corpus,
-    fields,
-    forms,
-    data,
-    live,
-    replay,
-    bar,
-    own,
-    picture,
-    whole,
-    timer,
-  };
-  return parts;
+/** Ask for the plan of what is chosen; without an answer `planned` has no question. @param {Server} server */
+async function fetchPlan(server) {
+  const asked = question();
+  const text = JSON.stringify(asked);
+  const answer = await server.plan(asked).catch(() => null);
+  if (text !== JSON.stringify(question())) return; // something else is chosen by now
+  const failed = (/** @type {object} */ message) => ({ problems: [{ field: "", message }] });
+  const plan = answer ?? failed({ key: "error.no_answer", values: {} });
+  Object.assign(planned, { plan: "error" in plan ? failed(plan.error) : plan, question: answer ? text : "" });
 }
 
 /** @param {(name: string) => void} choose */
 function corpusPicker(choose) {
-  const { element, set } = segmented(
-    t("train.corpus"),
-    CORPORA.map((name) => [name, t(`train.corpus.${name}`)]),
-    choose,
-  );
-  const fieldset = h(
-    "fieldset",
-    { class: "card forms-head" },
-    h("legend", { class: "visually-hidden" }, t("train.corpus")),
-    h("div", { class: "controls" }, h("h2", {}, t("train.corpus")), element),
-  );
-  return { element: fieldset, set };
+  const title = t("train.corpus");
+  const names = CORPORA.map((name) => /** @type {[string, string]} */ ([name, t(`train.corpus.${name}`)]));
+  const { element, set } = segmented(title, names, choose);
+  const legend = h("legend", { class: "visually-hidden" }, title);
+  const controls = h("div", { class: "controls" }, h("h2", {}, title), element);
+  return { element: h("fieldset", { class: "card forms-head" }, legend, controls), set };
 }
 
-/** @param {"name" | "watch"} name @param {number} maxlength @param {(text: string) => void} change */
-function textField(name, maxlength, change) {
-  const id = `train-${name}`;
-  const problem = problemLine(id);
-  const input = h("input", {
-    type: "text",
-    id,
-    class: "text",
-    maxlength,
-    autocomplete: "off",
-    "aria-describedby": `${id}-about ${id}-problem`,
+/** The settings of a training. @param {any} defaults @param {Record<string, string>} sentences @param {() => void} changed */
+function formCard(defaults, sentences, changed) {
+  const form = trainSettings({ settings, changed, presets: () => presets(defaults) });
+  const name = settingRow("name", { length: MAX_NAME_LENGTH }, (text) => {
+    chosen.name = text;
+    changed();
   });
-  input.addEventListener("input", () => change(input.value));
-  const element = h(
-    "div",
-    { class: "setting", "data-field": name },
-    h("label", { class: "name", for: id }, t(`train.set.${name}`)),
-    input,
-    h("p", { class: "about", id: `${id}-about` }, t(`train.set.${name}.about`)),
-    problem.element,
-  );
-  const draw = (/** @type {string} */ value, /** @type {string} */ placeholder) => {
-    const message = problems().find(({ field }) => field === name)?.message;
-    if (document.activeElement !== input) input.value = value;
-    input.placeholder = placeholder;
-    problem.draw(message);
-    element.classList.toggle("wrong", Boolean(message));
+  const watch = settingRow("watch", { length: MAX_SENTENCE_LENGTH }, (text) => {
+    chosen.watch[chosen.corpus] = text;
+    changed();
+  });
+  const legend = h("legend", { class: "visually-hidden" }, t("train.settings"));
+  const rows = h("section", { class: "settings" }, h("h2", {}, t("train.group.this")), name.element, watch.element);
+  return {
+    element: h("fieldset", { class: "card forms" }, legend, form.element, rows),
+    draw(/** @type {MessageOf} */ messageOf) {
+      const watched = chosen.watch[chosen.corpus];
+      form.draw(messageOf);
+      name.draw(chosen.name, messageOf("name"), t("train.name.default"));
+      watch.draw(watched, messageOf("watch"), (!watched && planned.plan?.watch) || sentences[chosen.corpus]);
+    },
   };
-  return { element, draw };
 }
 
 /** @param {any} defaults */
@@ -220,97 +224,31 @@ function presets(defaults) {
   return { shipped, paper: { model: defaults.paper, training: { ...settings().training, learning_rate } } };
 }
 
-/** @param {Parts} parts */
-function onChange(parts) {
-  draw(parts);
-  clearTimeout(parts.timer);
-  parts.timer = setTimeout(() => askForPlan(parts), PAUSE_MS);
-}
-
-/** @param {Parts} parts */
-async function askForPlan(parts) {
-  const asked = question();
-  const text = JSON.stringify(asked);
-  if (text === planned.question || !isOpen(parts.element)) return;
-  const answer = await parts.server.plan(asked).catch(() => null);
-  if (parts.signal.aborted || text !== JSON.stringify(question())) return; // something else is chosen by now
-  const failed = (/** @type {object} */ message) => ({ problems: [{ field: "", message }] });
-  const plan = answer ?? failed({ key: "error.no_answer", values: {} });
-  Object.assign(planned, { plan: "error" in plan ? failed(plan.error) : plan, question: answer ? text : "" });
-  if (!answer) parts.timer = setTimeout(() => askForPlan(parts), RETRY_MS);
-  draw(parts);
-}
-
-/** @param {Parts} parts */
-async function begin(parts) {
-  await askForPlan(parts); // about what was changed a moment ago
-  if (isTraining() || isStale() || !planned.plan) return;
-  if (problems().length) {
-    parts.bar.showFirstProblem();
-    return;
-  }
-  startTraining(question(), planned.plan.uniform ?? 0);
-  putFirst(parts, "replay");
-  const isBeside = getComputedStyle(parts.whole).display === "grid"; // else the columns stand below each other
-  const behavior = matchMedia("(prefers-reduced-motion)").matches ? "auto" : "smooth";
-  (isBeside ? parts.whole : parts.live.element).scrollIntoView({ block: "start", behavior });
-}
-
 /**
- * Bring the data or the replay to the front; what the visitor is at stays where it is on the screen.
- * @param {Parts} parts @param {"data" | "replay"} what
+ * The large column. The replay of a training stands first in it, unless it only waits, or the visitor is at the data
+ * again.
+ * @param {HTMLElement} data @param {HTMLElement} replay @param {HTMLElement} own
  */
-function putFirst(parts, what) {
-  if (first === what) return;
-  first = what;
-  const { element } = parts.data;
-  const { top } = element.getBoundingClientRect();
-  arrange(parts);
-  if (element.contains(document.activeElement)) scrollBy(0, element.getBoundingClientRect().top - top);
-}
-
-/**
- * The replay of a training stands first in the large column, unless it only waits, or the visitor is at the data again.
- * @param {Parts} parts
- */
-function arrange({ live, replay, own, data, picture }) {
-  const { phase } = training;
-  live.element.hidden = phase === "idle";
-  const hasReplay = phase !== "idle" && phase !== "waiting";
-  const isReplayFirst = hasReplay && (isTraining() || first === "replay");
-  const replayed = hasReplay ? [replay.element] : [];
-  const order = isReplayFirst ? [replay.element, own, data.element] : [data.element, ...replayed, own];
-  if (order.every((each, i) => each === picture.children[i]) && order.length === picture.children.length) return;
-  // The others move around what has the focus, or else it would lose it.
-  const focused = order.findIndex((each) => each.contains(document.activeElement));
-  const still = Math.max(0, focused);
-  if (order[still].parentElement !== picture) picture.replaceChildren(order[still]);
-  for (const each of [...picture.children]) if (!order.some((one) => one === each)) each.remove();
-  order[still].before(...order.slice(0, still));
-  order[still].after(...order.slice(still + 1));
-}
-
-/** @param {Parts} parts */
-function draw(parts) {
-  const { sentences, form, corpus, fields, data, bar } = parts;
-  const { plan } = planned;
-  const list = problems();
-  arrange(parts);
-  form.draw(list);
-  corpus.set(chosen.corpus);
-  data.draw(chosen.corpus, plan, list);
-  const watched = chosen.watch[chosen.corpus];
-  fields[0].draw(chosen.name, t("train.name.default"));
-  fields[1].draw(watched, (!watched && plan?.watch) || sentences[chosen.corpus] || "");
-  bar.draw(plan, list);
-  bar.element.classList.toggle("stale", isStale());
-}
-
-/** @param {Parts} parts */
-function follow(parts) {
-  arrange(parts);
-  for (const each of [parts.corpus.element, parts.forms, parts.data.element]) each.disabled = isTraining();
-  parts.live.draw();
-  parts.replay.draw();
-  parts.bar.draw(planned.plan, problems());
+function pictureColumn(data, replay, own) {
+  const element = h("div", { class: "train-picture" }, data, replay, own);
+  const arrange = () => {
+    replay.hidden = ["idle", "waiting"].includes(training.phase);
+    const isReplayFirst = !replay.hidden && (isTraining() || first === "replay");
+    const order = isReplayFirst ? [replay, own, data] : [data, replay, own];
+    if (element.firstElementChild === order[0]) return;
+    // The others move around what has the focus, or else it would lose it.
+    const focused = order.findIndex((each) => each.contains(document.activeElement));
+    const still = Math.max(0, focused);
+    order[still].before(...order.slice(0, still));
+    order[still].after(...order.slice(still + 1));
+  };
+  /** Whatever the visitor is at stays where it is on the screen. @param {Front} what */
+  const bringToFront = (what) => {
+    if (first === what) return;
+    first = what;
+    const { top } = data.getBoundingClientRect();
+    arrange();
+    if (data.contains(document.activeElement)) scrollBy(0, data.getBoundingClientRect().top - top);
+  };
+  return { element, arrange, bringToFront };
 }
