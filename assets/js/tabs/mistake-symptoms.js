@@ -9,11 +9,12 @@ import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
 import { rowHeading, table } from "../core/parts.js";
 import { SIDES } from "../core/state.js";
 
-/** @import { MistakeCode, Symptom, SymptomMap, SymptomSide } from "#schema" */
+/** @import { MistakeCode, Symptom, SymptomSide } from "#schema" */
 /** @import { DrawnRun, Places, Side } from "../core/types.d.ts" */
 /** @import { MistakeTraining } from "../net/mistake-training.js" */
 /** @typedef {"wrong" | "right"} Which */
 
+const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const COUNTS = [
   "words_after_end",
   "steps",
@@ -30,8 +31,7 @@ const DIGITS = { loss: 3, entropy: 2, row_sum_error: 2 };
 const MIN_LOSS = 0.001; // at the foot of a curve,
 const DECADES = 4; // and as many powers of ten to its top: on a line, most of the curve would be its first steps
 
-/** @type {Which[]} */
-const WHICH = ["wrong", "right"];
+const WHICH = /** @type {Which[]} */ (["wrong", "right"]);
 
 /** A number of a side, for people. @param {string} name @param {number} value */
 function formatMeasured(name, value) {
@@ -69,34 +69,35 @@ export function symptomPlaces({ sentence, wanted, head, right, wrong }) {
 }
 
 /**
- * A side's map, large for the head that shows most and small for all.
- * @param {SymptomMap} attention @param {number} head @param {string} name of its picture's file
- * @param {{ isFlipped: boolean, signal: AbortSignal }} options `isFlipped` where its rows are its keys
+ * A side's map if it has one, large for the head that shows most and small for all.
+ * @param {string} exercise @param {Symptom} symptom @param {Which} which
  */
-export function symptomMap({ kind, layer, heads, weights, ...rest }, head, name, { isFlipped, signal }) {
+export function symptomMap(exercise, symptom, which) {
+  const { head } = symptom;
+  const { attention } = symptom[which];
+  if (!attention) return null;
+  const { kind, layer, heads, weights, ...rest } = attention;
   const maps = { ...rest, heads, layers: 1, values: Float32Array.from(weights) };
-  const run = /** @type {DrawnRun} */ ({
-    attention: { [kind]: maps },
-    reference: null,
-    output: /** @type {string[]} */ ([]),
-  });
-  const sides = /** @type {[Side, Side]} */ (isFlipped ? SIDES[kind].toReversed() : SIDES[kind]);
+  const run = /** @type {DrawnRun} */ (
+    /** @type {unknown} */ ({ attention: { [kind]: maps }, reference: null, output: [] })
+  );
+  const areRowsKeys = exercise === FLIPPED && which === "wrong";
+  const sides = /** @type {[Side, Side]} */ (areRowsKeys ? SIDES[kind].toReversed() : SIDES[kind]);
   const figure = fluidPicture((width) => {
     const map = heatmap(kind, 0, head, { width, sides, run });
     markRow(map, null);
     map.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
     return map;
-  }, signal);
+  });
   const small = Array.from({ length: heads }, (_, i) =>
     h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, formatNumber(i + 1))),
   );
-  const buttons = pictureButtons(figure, () => name);
+  const buttons = pictureButtons(figure, () => `${exercise}-${which}`);
   return [
     h("h4", {}, mapHeading(kind, layer, head)),
     h("div", { class: "kept large" }, figure, buttons),
-    heads > 1
-      ? [h("h4", {}, t("mistakes.heads")), h("div", { class: "small-heads", "aria-hidden": "true" }, small)]
-      : null,
+    heads > 1 ? h("h4", {}, t("mistakes.heads")) : null,
+    heads > 1 ? h("div", { class: "small-heads", "aria-hidden": "true" }, small) : null,
   ];
 }
 
@@ -139,32 +140,16 @@ function curveData(training, names) {
 /**
  * Both sides of a mistake, and why; without a symptom only what is always so.
  * @param {MistakeCode} mistake @param {Symptom | null} symptom
- * @param {{ hasFlippedMap: boolean, signal: AbortSignal }} options
  */
-export function revealedMistake(mistake, symptom, { hasFlippedMap, signal }) {
-  const { name } = mistake;
-  const about = {
-    training: t(`mistakes.${name}.training`),
-    decoding: t(`mistakes.${name}.decoding`),
-    why: t(`mistakes.${name}.why`),
-  };
-  const side = (/** @type {Which} */ which) =>
-    symptom && revealedSide(name, symptom, which, { isFlipped: hasFlippedMap && which === "wrong", signal });
+export function revealedMistake({ name, wrong, right }, symptom) {
+  const about = ["training", "decoding", "why"].map((what) =>
+    h("section", {}, h("h3", {}, t(`mistakes.about.${what}`)), h("p", {}, t(`mistakes.${name}.${what}`))),
+  );
+  const sides = symptom && WHICH.map((which) => revealedSide(name, symptom, which));
   return [
-    h(
-      "div",
-      { class: "codes" },
-      code(mistake.wrong, mistake.right, "wrong"),
-      code(mistake.right, mistake.wrong, "right"),
-    ),
-    ...(symptom ? [h("div", { class: "sides" }, side("wrong"), side("right")), measuredTable(symptom)] : []),
-    h(
-      "div",
-      { class: "about-it" },
-      Object.entries(about).map(([what, text]) =>
-        h("section", {}, h("h3", {}, t(`mistakes.about.${what}`)), h("p", {}, text)),
-      ),
-    ),
+    h("div", { class: "codes" }, code(wrong, right, "wrong"), code(right, wrong, "right")),
+    ...(symptom ? [h("div", { class: "sides" }, sides), measuredTable(symptom)] : []),
+    h("div", { class: "about-it" }, about),
   ];
 }
 
@@ -174,46 +159,29 @@ export function revealedMistake(mistake, symptom, { hasFlippedMap, signal }) {
  */
 function code(own, other, which) {
   const others = new Set(other.split("\n").map((line) => line.trim()));
-  const line = (/** @type {string} */ text) =>
-    others.has(text.trim()) ? `${text}\n` : h("mark", { class: which }, `${text}\n`);
-  return h(
-    "figure",
-    { class: "code" },
-    h("figcaption", {}, t(`mistakes.${which}`)),
-    h("pre", { tabindex: 0 }, h("code", {}, own.split("\n").map(line))),
-  );
+  const lines = own
+    .split("\n")
+    .map((line) => (others.has(line.trim()) ? `${line}\n` : h("mark", { class: which }, `${line}\n`)));
+  const caption = h("figcaption", {}, t(`mistakes.${which}`));
+  return h("figure", { class: "code" }, caption, h("pre", { tabindex: 0 }, h("code", {}, lines)));
 }
 
-/**
- * @param {string} name @param {Symptom} symptom @param {Which} which
- * @param {{ isFlipped: boolean, signal: AbortSignal }} options
- */
-function revealedSide(name, symptom, which, options) {
-  const { attention } = symptom[which];
+/** @param {string} name @param {Symptom} symptom @param {Which} which */
+function revealedSide(name, symptom, which) {
   const text = texts(symptom[which]).flatMap((each, i) => [i ? " · " : "", outputText(each)]);
-  return h(
-    "section",
-    { class: which },
-    h("h3", {}, t(`mistakes.${which}`)),
-    attention && symptomMap(attention, symptom.head, `${name}-${which}`, options),
-    h("p", { class: "said" }, nodes("mistakes.says", { text })),
-  );
+  const says = h("p", { class: "said" }, nodes("mistakes.says", { text }));
+  return h("section", { class: which }, h("h3", {}, t(`mistakes.${which}`)), symptomMap(name, symptom, which), says);
 }
 
 /** @param {Symptom} symptom */
 function measuredTable(symptom) {
-  const cell = (/** @type {Which} */ which, /** @type {string} */ name) => {
-    const value = symptom[which].numbers[name];
-    const data = { "data-side": which, "data-number": name, "data-value": value };
-    return h("td", data, formatMeasured(name, value));
-  };
-  const rows = Object.keys(symptom.wrong.numbers).map((name) =>
-    h(
-      "tr",
-      {},
-      rowHeading(t(`mistakes.number.${name}`)),
-      WHICH.map((which) => cell(which, name)),
-    ),
-  );
+  const rows = Object.keys(symptom.wrong.numbers).map((name) => {
+    const cells = WHICH.map((which) => {
+      const value = symptom[which].numbers[name];
+      const data = { "data-side": which, "data-number": name, "data-value": value };
+      return h("td", data, formatMeasured(name, value));
+    });
+    return h("tr", {}, rowHeading(t(`mistakes.number.${name}`)), cells);
+  });
   return table({ class: "measured" }, [h("td"), ...WHICH.map((which) => t(`mistakes.${which}`))], rows);
 }
