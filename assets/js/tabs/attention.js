@@ -12,199 +12,154 @@ import {
   thumbnail,
   weightTable,
 } from "../charts/attention-map.js";
-import { pictureButtons } from "../charts/export.js";
+import { pictureButtons, pictureFrame } from "../charts/export.js";
 import { isSilenced } from "../core/changes.js";
-import { h, isSpecial, numberedOptions, scrollBox, segmented } from "../core/dom.js";
+import { h, isSpecial, scrollBox, segmented } from "../core/dom.js";
 import { joinSentences, t } from "../core/i18n.js";
-import { changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
+import { button, changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
 import { argmax, attentionRow, SIDES, state, subscribe, update } from "../core/state.js";
+import { headPicker } from "./head-picker.js";
 
 /** @import { Kind, Run, State, View } from "../core/types.d.ts" */
-/** @typedef {ReturnType<typeof build>} Parts */
 
 const DRAWINGS = { heatmap, lines: lineDrawing, table: weightTable };
 const DRAWING_NAMES = /** @type {State["drawing"][]} */ (Object.keys(DRAWINGS));
 
 /** @param {View} view */
 export function mount({ element, signal }) {
-  const parts = build(signal);
-  const { say, kind, layers, overlay, drawing, heading, large, key, silenced, tip, gridHeading, grid, about } = parts;
-  const file = (/** @type {string} */ what) => `${state.kind}-layer-${state.layer + 1}-${what}`;
-  const map = h(
-    "div",
-    { class: "map" },
-    heading,
-    scrollBox(large),
-    key,
-    silenced,
-    tip,
-    pictureButtons(large, () => file(`head-${state.head + 1}`)),
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  const kinds = kindPicker();
+  const drawings = segmented(
+    t("attention.how"),
+    DRAWING_NAMES.map((name) => [name, t(`attention.${name}`)]),
+    (value) => update({ drawing: /** @type {State["drawing"]} */ (value) }),
   );
-  const small = h(
-    "div",
-    { class: "kept" },
-    gridHeading,
-    grid,
-    about,
-    pictureButtons(grid, () => file("heads")),
-  );
-  const controls = [kind.element, layers, h("span", { class: "space" }), overlay, drawing.element];
-  element.replaceChildren(
-    say,
-    h(
-      "section",
-      { class: "card" },
-      h("div", { class: "controls" }, controls),
-      h("div", { class: "columns" }, map, small),
-    ),
-  );
-  subscribe(element, () => draw(parts));
-  // The observer knows the width without another layout of the page.
+  const layers = headPicker(["layer"]);
+  const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
+  const large = largeMap(signal);
+  const small = headGrid(signal);
+  let width = 0; // of the large map; 0 until its tab has been open
+
+  function draw() {
+    const { run, kind, head, gold, drawing, step } = state;
+    kinds.set(kind);
+    drawings.set(drawing);
+    layers.draw(run.attention[kind]);
+    const isAligned = kind === "cross" && Boolean(run.reference?.gold);
+    overlay.hidden = !isAligned;
+    overlay.setAttribute("aria-pressed", String(gold));
+    small.draw(head);
+    if (!width) return;
+    small.drawAhead();
+    const picture = large.draw(width, isAligned && gold);
+    const row = kind === "encoder" ? null : step;
+    markRow(picture, row);
+    say.replaceChildren(...describeMap(row));
+    picture.setAttribute("aria-label", say.textContent ?? "");
+  }
   const resize = () => {
-    const width = large.parentElement?.clientWidth ?? 0;
-    if (!width || width === parts.width) return;
-    parts.width = width;
-    if (state.run) draw(parts);
+    const { clientWidth } = large.place;
+    if (!clientWidth || clientWidth === width) return;
+    width = clientWidth;
+    if (state.run) draw();
   };
-  if (large.parentElement) onResize(large.parentElement, resize, signal);
+
+  const space = h("span", { class: "space" });
+  const controls = h("div", { class: "controls" }, kinds.element, layers.element, space, overlay, drawings.element);
+  const columns = h("div", { class: "columns" }, large.element, small.element);
+  element.replaceChildren(say, h("section", { class: "card" }, controls, columns));
+  subscribe(element, draw);
+  onResize(large.place, resize, signal);
+}
+
+/** @param {string} what */
+const fileName = (what) => `${state.kind}-layer-${state.layer + 1}-${what}`;
+
+/** The map of the chosen head. @param {AbortSignal} signal */
+function largeMap(signal) {
+  const heading = h("h2");
+  const large = h("div", { class: "large" });
+  const place = scrollBox(large);
+  const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
+  const silenced = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
+  const tip = cellTips(large, signal);
+  const buttons = pictureButtons(large, () => fileName(`head-${state.head + 1}`));
+  const isNewHead = changeDetector();
+  const isNewFrame = changeDetector();
   large.addEventListener("click", (event) => {
     const query = closest(event, "[data-query]")?.dataset.query;
     if (query !== undefined && state.kind !== "encoder") update({ step: Number(query) });
   });
-}
-
-/** @param {AbortSignal} signal */
-function build(signal) {
-  const large = h("div", { class: "large" });
   return {
-    signal,
-    say: h("p", { class: "say", "aria-live": "polite" }),
-    kind: kindPicker(),
-    drawing: segmented(
-      t("attention.how"),
-      DRAWING_NAMES.map((name) => [name, t(`attention.${name}`)]),
-      (value) => update({ drawing: /** @type {State["drawing"]} */ (value) }),
-    ),
-    layers: h("span", { class: "pickers" }),
-    overlay: h(
-      "button",
-      { type: "button", class: "pill toggle", id: "gold", onclick: () => update({ gold: !state.gold }) },
-      t("attention.gold"),
-    ),
-    key: h("p", { class: "hint", hidden: true }, t("attention.gold_key")),
-    silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
-    heading: h("h2"),
-    about: h("p", { class: "hint" }),
-    large,
-    tip: cellTips(large, signal),
-    gridHeading: h("h2"),
-    grid: h("div", { class: "heads" }),
-    width: 0, // of the large map; 0 until its tab has been open
-    setLayer: (/** @type {number} */ _layer) => {},
-    thumbnails: /** @type {Map<number, SVGElement[]>} */ (new Map()), // by layer, of this run and kind
-    isDrawingAhead: false,
-    hasNew: {
-      layers: changeDetector(),
-      thumbnails: changeDetector(),
-      grid: changeDetector(),
-      head: changeDetector(),
-      frame: changeDetector(),
+    element: h("div", { class: "map" }, heading, place, key, silenced, tip, buttons),
+    place,
+    /** Only its cells are drawn where its frame stays. */
+    draw(/** @type {number} */ width, /** @type {boolean} */ hasGold) {
+      const { run, kind, layer, head, drawing, gold } = state;
+      key.hidden = !hasGold;
+      silenced.hidden = !isSilenced(kind, layer, head, run.changes);
+      const frame = [run, kind, drawing, gold, width];
+      if (isNewHead(...frame, layer, head)) {
+        const axes = drawing === "lines" ? "attention.axes_lines" : "attention.axes";
+        heading.replaceChildren(...mapHeading(kind, layer, head, axes));
+        tip.hidden = true;
+        const picture = /** @type {SVGElement} */ (large.firstElementChild);
+        if (!isNewFrame(...frame) && drawing === "heatmap") repaint(picture, layer, head);
+        else large.replaceChildren(DRAWINGS[drawing](kind, layer, head, { width, sides: SIDES[kind] }));
+      }
+      return /** @type {Element} */ (large.firstElementChild);
     },
   };
 }
 
-/** @param {Parts} parts */
-function draw(parts) {
-  const { run, kind, layer, head, gold, drawing, step } = state;
-  if (parts.hasNew.layers(run.attention[kind].layers)) buildLayers(parts);
-  parts.kind.set(kind);
-  parts.drawing.set(drawing);
-  parts.setLayer(layer);
-  const isAligned = kind === "cross" && Boolean(run.reference?.gold);
-  parts.overlay.hidden = !isAligned;
-  parts.overlay.setAttribute("aria-pressed", String(gold));
-  parts.key.hidden = !(isAligned && gold);
-  if (parts.hasNew.thumbnails(run, kind, gold)) parts.thumbnails.clear();
-  if (parts.hasNew.grid(run, kind, layer, gold)) drawGrid(parts);
-  [...parts.grid.children].forEach((each, i) => {
-    each.setAttribute("aria-pressed", String(i === head));
-  });
-  parts.silenced.hidden = !isSilenced(kind, layer, head, run.changes);
-  if (!parts.width) return;
-  drawAhead(parts);
-  const picture = drawLarge(parts);
-  const row = kind === "encoder" ? null : step;
-  markRow(picture, row);
-  parts.say.replaceChildren(...describeMap(row));
-  picture.setAttribute("aria-label", parts.say.textContent ?? "");
-}
+/** The maps of all heads of a layer. @param {AbortSignal} signal */
+function headGrid(signal) {
+  const heading = h("h2");
+  const grid = h("div", { class: "heads" });
+  const about = h("p", { class: "hint" });
+  const isNewRun = changeDetector();
+  const isNewLayer = changeDetector();
+  /** @type {Map<number, SVGElement[]>} */
+  const thumbnails = new Map(); // by layer, of this run and kind
+  let isDrawingAhead = false;
 
-/** @param {Parts} parts */
-function buildLayers(parts) {
-  const { layers } = state.run.attention[state.kind];
-  const layer = segmented(t("layer"), numberedOptions(layers), (value) => update({ layer: Number(value) }));
-  parts.layers.replaceChildren(h("span", {}, t("layer")), layer.element);
-  parts.setLayer = layer.set;
-}
-
-/** @param {Parts} parts */
-function drawGrid(parts) {
-  const { run, kind, layer } = state;
-  parts.gridHeading.textContent = t("attention.all_heads", { layer: layer + 1 });
-  parts.grid.replaceChildren(
-    ...thumbnailsOf(parts, layer).map((picture, head) =>
-      h(
-        "button",
-        { type: "button", onclick: () => update({ head }) },
-        picture,
-        h("small", {}, t("head_n", { head: head + 1 })),
-      ),
-    ),
-  );
-  parts.about.replaceChildren(...describeKind(run, kind));
-}
-
-/** @param {Parts} parts @param {number} layer */
-function thumbnailsOf({ thumbnails }, layer) {
-  const { run, kind } = state;
-  const known = thumbnails.get(layer);
-  if (known) return known;
-  const drawn = Array.from({ length: run.attention[kind].heads }, (_, head) => thumbnail(kind, layer, head));
-  thumbnails.set(layer, drawn);
-  return drawn;
-}
-
-/**
- * Draw the thumbnails of the other layers while the page has nothing else to do, a layer at a time.
- * @param {Parts} parts
- */
-function drawAhead(parts) {
-  if (parts.isDrawingAhead) return;
-  parts.isDrawingAhead = true;
-  const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
-  whenIdle(() => {
-    parts.isDrawingAhead = false;
-    const { layers } = state.run.attention[state.kind];
-    const next = Array.from({ length: layers }, (_, layer) => layer).find((layer) => !parts.thumbnails.has(layer));
-    if (next === undefined || parts.signal.aborted) return;
-    thumbnailsOf(parts, next);
-    drawAhead(parts);
-  });
-}
-
-/** Draw the large map: only its cells where its frame stays. @param {Parts} parts */
-function drawLarge({ large, heading, tip, hasNew, width }) {
-  const { run, kind, layer, head, drawing, gold } = state;
-  const frame = [run, kind, drawing, gold, width];
-  if (hasNew.head(...frame, layer, head)) {
-    const key = drawing === "lines" ? "attention.axes_lines" : "attention.axes";
-    heading.replaceChildren(...mapHeading(kind, layer, head, key));
-    tip.hidden = true;
-    const isNewFrame = hasNew.frame(...frame);
-    if (drawing === "heatmap" && !isNewFrame) repaint(/** @type {SVGElement} */ (large.firstElementChild), layer, head);
-    else large.replaceChildren(DRAWINGS[drawing](kind, layer, head, { width, sides: SIDES[kind] }));
+  function thumbnailsOf(/** @type {number} */ layer) {
+    const { run, kind } = state;
+    const known = thumbnails.get(layer);
+    const drawn = known ?? Array.from({ length: run.attention[kind].heads }, (_, head) => thumbnail(kind, layer, head));
+    thumbnails.set(layer, drawn);
+    return drawn;
   }
-  return /** @type {Element} */ (large.firstElementChild);
+  function draw(/** @type {number} */ chosen) {
+    const { run, kind, layer, gold } = state;
+    if (isNewRun(run, kind, gold)) thumbnails.clear();
+    if (isNewLayer(run, kind, layer, gold)) {
+      heading.textContent = t("attention.all_heads", { layer: layer + 1 });
+      const buttons = thumbnailsOf(layer).map((picture, head) =>
+        button(null, [picture, h("small", {}, t("head_n", { head: head + 1 }))], () => update({ head })),
+      );
+      grid.replaceChildren(...buttons);
+      about.replaceChildren(...describeKind(run, kind));
+    }
+    [...grid.children].forEach((each, head) => {
+      each.setAttribute("aria-pressed", String(head === chosen));
+    });
+  }
+  /** The other layers while the page has nothing else to do, one at a time. */
+  function drawAhead() {
+    if (isDrawingAhead) return;
+    isDrawingAhead = true;
+    const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
+    whenIdle(() => {
+      isDrawingAhead = false;
+      const { layers } = state.run.attention[state.kind];
+      const next = Array.from({ length: layers }, (_, layer) => layer).find((layer) => !thumbnails.has(layer));
+      if (next === undefined || signal.aborted) return;
+      thumbnailsOf(next);
+      drawAhead();
+    });
+  }
+  return { element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]), draw, drawAhead };
 }
 
 /** What a kind of map shows, as far as it is true of this run. @param {Run} run @param {Kind} kind */

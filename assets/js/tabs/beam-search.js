@@ -1,7 +1,7 @@
 // Beam search: the tree of everything that was considered, and the sentences that it chose from, beside greedy's.
 
 import { beamTree, branchPath, highlightPath } from "../charts/beam-tree.js";
-import { pictureButtons } from "../charts/export.js";
+import { pictureFrame } from "../charts/export.js";
 import { h, isSpecial, scrollBox, segmented, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
@@ -11,34 +11,58 @@ import { state, update } from "../core/state.js";
 import { namedSetting, settingSlider } from "./decoding-settings.js";
 
 /** @import { GreedyText, Hypothesis, ShownBeamSearch as Search } from "#schema" */
+/** @import { Attributes } from "../core/dom.js" */
 /** @import { Strategy } from "./decoding.js" */
-/** @typedef {ReturnType<typeof build>} Parts */
 
 /** @param {AbortSignal} signal @returns {Strategy} */
 export function beamSearch(signal) {
-  const parts = build();
-  const { width, alpha, treePlace, path, sentences, more } = parts;
+  const widths = Array.from({ length: DECODING_SETTINGS.width.max }, (_, i) => String(i + 1));
+  const width = segmented(
+    t("decoding.set.width"),
+    widths.map((each) => [each, each]),
+    (value) => update({ width: Number(value) }),
+  );
+  const alpha = settingSlider("alpha");
+  const treePlace = h("div", { class: "scroll tree-place" });
+  const path = h("p", { class: "reading" });
+  const more = h("p", { class: "hint" });
+  const sentences = scrollBox();
+  let search = /** @type {Search | null} */ (null);
+  let drawnWidth = 0;
+
+  function drawTree() {
+    if (!search) return;
+    drawnWidth = treePlace.clientWidth;
+    const hadFocus = treePlace.contains(document.activeElement);
+    const { scrollLeft } = treePlace;
+    treePlace.replaceChildren(beamTree(search, drawnWidth, readPath));
+    treePlace.scrollLeft = scrollLeft;
+    if (hadFocus) /** @type {SVGElement | null} */ (treePlace.querySelector("[tabindex='0']"))?.focus();
+    readPath(null);
+  }
+  /** Highlight the path to a branch and say it in words; the chosen one's where none is pointed at (null). */
+  function readPath(/** @type {number | null} */ n) {
+    if (!search) return;
+    if (treePlace.firstElementChild) highlightPath(treePlace.firstElementChild, search.branches, n);
+    path.replaceChildren(...describePath(search, n ?? search.best));
+  }
   const resize = () => {
     const { clientWidth } = treePlace;
-    if (parts.search && clientWidth && Math.abs(clientWidth - parts.drawnWidth) > 1) drawTree(parts, parts.search);
+    if (clientWidth && Math.abs(clientWidth - drawnWidth) > 1) drawTree();
   };
   onResize(treePlace, resize, signal);
-  const file = () => `beam-${parts.search?.width}`;
+
+  const file = () => `beam-${search?.width}`;
   return {
     asks: "beam",
     controls: [namedSetting("width", width.element), alpha.element],
     figure: [
       h("h2", {}, t("decoding.tree")),
-      h("div", { class: "kept" }, treePlace, pictureButtons(treePlace, file)),
+      pictureFrame(treePlace, file),
       path,
       more,
       h("h2", { class: "later" }, t("decoding.sentences")),
-      h(
-        "div",
-        { class: "kept" },
-        sentences,
-        pictureButtons(sentences, () => `${file()}-sentences`),
-      ),
+      pictureFrame(sentences, () => `${file()}-sentences`),
       h("p", { class: "hint" }, t("decoding.score")),
     ],
     question: () => ({ width: state.width, alpha: state.alpha }),
@@ -46,53 +70,14 @@ export function beamSearch(signal) {
       width.set(state.width);
       alpha.draw();
     },
-    draw(/** @type {Search} */ search) {
-      parts.search = search;
-      drawTree(parts, search);
-      more.textContent = search.left_out.some(Boolean) ? t("decoding.left_out") : t("decoding.all_in");
-      sentences.replaceChildren(sentenceTable(search, (n) => readPath(parts, search, n)));
+    draw(/** @type {Search} */ found) {
+      search = found;
+      drawTree();
+      more.textContent = t(search.left_out.some(Boolean) ? "decoding.left_out" : "decoding.all_in");
+      sentences.replaceChildren(sentenceTable(search, readPath));
     },
     describe: describeSearch,
   };
-}
-
-function build() {
-  const widths = Array.from({ length: DECODING_SETTINGS.width.max }, (_, i) => String(i + 1));
-  return {
-    width: segmented(
-      t("decoding.set.width"),
-      widths.map((each) => [each, each]),
-      (value) => update({ width: Number(value) }),
-    ),
-    alpha: settingSlider("alpha"),
-    treePlace: h("div", { class: "scroll tree-place" }),
-    path: h("p", { class: "reading" }),
-    sentences: scrollBox(),
-    more: h("p", { class: "hint" }),
-    search: /** @type {Search | null} */ (null),
-    drawnWidth: 0,
-  };
-}
-
-/** @param {Parts} parts @param {Search} search */
-function drawTree(parts, search) {
-  const { treePlace } = parts;
-  parts.drawnWidth = treePlace.clientWidth;
-  const hadFocus = treePlace.contains(document.activeElement);
-  const { scrollLeft } = treePlace;
-  treePlace.replaceChildren(beamTree(search, parts.drawnWidth, (n) => readPath(parts, search, n)));
-  treePlace.scrollLeft = scrollLeft;
-  if (hadFocus) /** @type {SVGElement | null} */ (treePlace.querySelector("[tabindex='0']"))?.focus();
-  readPath(parts, search, null);
-}
-
-/**
- * Highlight the path to a branch and say it in words; the chosen one's where none is pointed at (null).
- * @param {Parts} parts @param {Search} search @param {number | null} n
- */
-function readPath({ treePlace, path }, search, n) {
-  if (treePlace.firstElementChild) highlightPath(treePlace.firstElementChild, search.branches, n);
-  path.replaceChildren(...describePath(search, n ?? search.best));
 }
 
 /** Tokens without the special ones, as a sentence. @param {string[]} tokens */
@@ -115,41 +100,32 @@ function describePath({ branches }, n) {
 
 /** @param {Search} search @param {(n: number | null) => void} read */
 function sentenceTable({ hypotheses, branches, best, greedy }, read) {
-  const numbers = (/** @type {Hypothesis | GreedyText} */ each) =>
-    [formatPercent(each.probability), fixed(each.log_probability, 2), "score" in each ? fixed(each.score, 2) : "–"].map(
-      (text) => h("td", {}, text),
-    );
-  const tag = (/** @type {string} */ name) => [" ", h("small", { class: "tag" }, t(`decoding.tag.${name}`))];
-  const ofGreedy = hypotheses.findIndex((each) => each.text === greedy.text);
-  const row = (/** @type {Hypothesis} */ each, /** @type {number} */ i) => {
-    const isBest = each.branch === best;
-    const marks = [isBest ? tag("chosen") : [], i === ofGreedy ? tag("greedy") : []];
-    return h(
-      "tr",
-      {
-        class: isBest ? "marked" : "",
-        "data-branch": each.branch,
-        "data-score": each.score,
-        "data-log": each.log_probability,
-        onpointerenter: () => read(each.branch),
-        onpointerleave: () => read(null),
-      },
-      rowHeading([sentenceWord(each.text), ...marks]),
-      numbers(each),
-    );
+  const row = (
+    /** @type {Hypothesis | GreedyText} */ { text, probability, log_probability, ...rest },
+    /** @type {string[]} */ tags,
+    /** @type {Attributes} */ attributes,
+  ) => {
+    const score = "score" in rest ? fixed(rest.score, 2) : "–";
+    const numbers = [formatPercent(probability), fixed(log_probability, 2), score].map((each) => h("td", {}, each));
+    const marks = tags.map((name) => [" ", h("small", { class: "tag" }, t(`decoding.tag.${name}`))]);
+    const heading = rowHeading([sentenceWord(text), ...marks]);
+    return h("tr", { "data-log": log_probability, ...attributes }, heading, numbers);
   };
-  const lost = () =>
-    h(
-      "tr",
-      { class: "lost", "data-log": greedy.log_probability },
-      rowHeading([sentenceWord(greedy.text), tag("greedy"), tag("lost")]),
-      numbers(greedy),
-    );
-  const element = table(
-    { class: "sentences", "data-count": branches.length },
-    ["sentence", "probability", "log", "score"].map((name) => t(`decoding.column.${name}`)),
-    [...hypotheses.map(row), ofGreedy < 0 ? lost() : null],
-  );
+  const ofGreedy = hypotheses.findIndex((each) => each.text === greedy.text);
+  const rows = hypotheses.map((each, i) => {
+    const isBest = each.branch === best;
+    const tags = [...(isBest ? ["chosen"] : []), ...(i === ofGreedy ? ["greedy"] : [])];
+    return row(each, tags, {
+      class: isBest ? "marked" : "",
+      "data-branch": each.branch,
+      "data-score": each.score,
+      onpointerenter: () => read(each.branch),
+      onpointerleave: () => read(null),
+    });
+  });
+  if (ofGreedy < 0) rows.push(row(greedy, ["greedy", "lost"], { class: "lost" }));
+  const headings = ["sentence", "probability", "log", "score"].map((name) => t(`decoding.column.${name}`));
+  const element = table({ class: "sentences", "data-count": branches.length }, headings, rows);
   element.prepend(h("caption", { class: "visually-hidden" }, t("decoding.sentences")));
   return element;
 }

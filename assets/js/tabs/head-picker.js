@@ -8,20 +8,21 @@ import { state, update } from "../core/state.js";
 /** @import { AttentionMaps } from "../core/types.d.ts" */
 
 /** {element, draw(maps)}: `draw` after every change, with the maps of the kind that is shown. */
-export function headPicker() {
+export function headPicker(names = /** @type {("layer" | "head")[]} */ (["layer", "head"])) {
   const element = h("div", { class: "pickers" });
   const hasNewShape = changeDetector();
-  /** @type {["layer" | "head", ReturnType<typeof segmented>][]} */
-  let pickers = [];
+  let setters = [() => {}];
   function draw(/** @type {AttentionMaps} */ { layers, heads }) {
     if (hasNewShape(layers, heads)) {
-      pickers = [
-        ["layer", segmented(t("layer"), numberedOptions(layers), (value) => update({ layer: Number(value) }))],
-        ["head", segmented(t("head"), numberedOptions(heads), (value) => update({ head: Number(value) }))],
-      ];
-      element.replaceChildren(...pickers.map(([name, each]) => h("span", { class: "pair" }, t(name), each.element)));
+      element.replaceChildren();
+      setters = names.map((name) => {
+        const options = numberedOptions({ layer: layers, head: heads }[name]);
+        const choice = segmented(t(name), options, (value) => update({ [name]: Number(value) }));
+        element.append(h("span", { class: "pair" }, t(name), choice.element));
+        return () => choice.set(state[name]);
+      });
     }
-    for (const [name, each] of pickers) each.set(state[name]);
+    for (const set of setters) set();
   }
   return { element, draw };
 }

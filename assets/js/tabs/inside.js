@@ -9,124 +9,87 @@ import { argmax, selectQuery, state, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
 
 /** @import { ShapeRow } from "#schema" */
-/** @import { Child, Run, Server, State, View } from "../core/types.d.ts" */
+/** @import { Child, Run, State, View } from "../core/types.d.ts" */
 /** @import { SublayerView } from "../charts/sublayer-view.js" */
-/** @typedef {ReturnType<typeof build>} Parts */
 
 /** @param {View} view */
 export function mount({ element, server, signal }) {
-  const parts = build(element, server);
-  const { say, kind, picker, queries, stages, panel, shapes } = parts;
-  element.replaceChildren(
-    say,
-    h(
-      "section",
-      { class: "card" },
-      h("div", { class: "controls" }, kind.element, picker.element),
-      h("div", { class: "pickers" }, t("inside.from"), queries),
-    ),
-    h(
-      "div",
-      { class: "columns inside" },
-      h("section", { class: "card below" }, h("h2", { class: "visually-hidden" }, t("tab.inside")), stages),
-      panel,
-    ),
-    shapes,
-  );
-  drawInSight(element, () => draw(parts), signal);
-  signal.addEventListener("abort", () => parts.drawn.abort());
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  const kind = kindPicker();
+  const picker = headPicker();
+  const queries = h("p", { class: "queries" });
+  const stages = h("div", { class: "stages" });
+  const arithmetic = arithmeticPanel();
+  const shapes = h("section", { class: "card below", id: "shapes" });
+  const isNew = changeDetector();
+  const isNewRun = changeDetector();
+  let drawn = new AbortController(); // ends what belongs to the stages that are drawn
+
+  async function draw() {
+    const { run, layer, head, query } = state;
+    kind.set(state.kind);
+    picker.draw(run.attention[state.kind]);
+    if (!isOpen(element) || !isNew(run, state.kind, layer, head, query)) return;
+    drawn.abort();
+    drawn = new AbortController();
+    const mine = drawn.signal;
+    const data = await fetchSublayer(server, state.kind, layer).catch(() => null);
+    if (mine.aborted) return; // another head is wanted by now
+    if (!data) {
+      isNew.forget();
+      say.textContent = t("positions.failed");
+      return;
+    }
+    const { show: showArithmetic } = arithmetic;
+    const view = { run, data, kind: data.kind, layer, head, query, server, signal: mine, showArithmetic };
+    replaceKeepingFocus(
+      queries,
+      data.queries.map((token, i) => queryButton(token, i, view)),
+    );
+    stages.replaceChildren(...STAGES.map((name) => stageSection(name, view)));
+    say.replaceChildren(...describeHead(view));
+    arithmetic.invite();
+    if (isNewRun(run)) drawShapes(run);
+  }
+  async function drawShapes(/** @type {Run} */ run) {
+    const answer = await askAboutRun("shapes", server).catch(() => null);
+    if (run !== state.run) return;
+    if (answer) shapes.replaceChildren(...shapeTable(answer.rows), h("p", { class: "hint" }, t("shapes.click")));
+    else isNewRun.forget();
+  }
+
+  const controls = h("div", { class: "controls" }, kind.element, picker.element);
+  const from = h("div", { class: "pickers" }, t("inside.from"), queries);
+  const title = h("h2", { class: "visually-hidden" }, t("tab.inside"));
+  const way = h("section", { class: "card below" }, title, stages);
+  const columns = h("div", { class: "columns inside" }, way, arithmetic.element);
+  element.replaceChildren(say, h("section", { class: "card" }, controls, from), columns, shapes);
+  drawInSight(element, draw, signal);
+  signal.addEventListener("abort", () => drawn.abort());
 }
 
-/** @param {HTMLElement} element @param {Server} server */
-function build(element, server) {
+/** The arithmetic of a number that is clicked. */
+function arithmeticPanel() {
   const title = h("h3");
   const body = h("div", { class: "worked" });
-  const close = button("pill", t("close"), () => panel.classList.remove("open"));
-  const panel = h(
-    "aside",
-    { class: "card arithmetic-panel", "aria-live": "polite" },
-    h("div", { class: "panel-title" }, title, close),
-    body,
-  );
-  return {
-    element,
-    server,
-    kind: kindPicker(),
-    picker: headPicker(),
-    queries: h("p", { class: "queries" }),
-    say: h("p", { class: "say", "aria-live": "polite" }),
-    stages: h("div", { class: "stages" }),
-    panel,
-    showArithmetic: (/** @type {string} */ heading, /** @type {Child[]} */ parts, isOpen = true) => {
-      title.textContent = heading;
-      body.replaceChildren(...h("div", {}, parts).childNodes);
-      panel.classList.toggle("open", isOpen);
-    },
-    shapes: h("section", { class: "card below", id: "shapes" }),
-    shapesOf: /** @type {Run | null} */ (null),
-    drawn: new AbortController(), // ends what belongs to the stages that are drawn
-    isNew: changeDetector(),
+  const close = button("pill", t("close"), () => element.classList.remove("open"));
+  const head = h("div", { class: "panel-title" }, title, close);
+  const element = h("aside", { class: "card arithmetic-panel", "aria-live": "polite" }, head, body);
+  const show = (/** @type {string} */ heading, /** @type {Child[]} */ parts, isOpen = true) => {
+    title.textContent = heading;
+    body.replaceChildren(...h("div", {}, parts).childNodes);
+    element.classList.toggle("open", isOpen);
   };
-}
-
-/** @param {Parts} parts */
-async function draw(parts) {
-  const { element, server, kind, picker, say, stages, isNew } = parts;
-  const { run, layer, head, query } = state;
-  kind.set(state.kind);
-  picker.draw(run.attention[state.kind]);
-  if (!isOpen(element) || !isNew(run, state.kind, layer, head, query)) return;
-  parts.drawn.abort();
-  const drawn = new AbortController();
-  parts.drawn = drawn;
-  const data = await fetchSublayer(server, state.kind, layer).catch(() => null);
-  if (drawn.signal.aborted) return; // another head is wanted by now
-  if (!data) {
-    isNew.forget();
-    say.textContent = t("positions.failed");
-    return;
-  }
-  const view = {
-    run,
-    data,
-    kind: data.kind,
-    layer,
-    head,
-    query,
-    server,
-    signal: drawn.signal,
-    showArithmetic: parts.showArithmetic,
+  const invite = () => {
+    const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
+    show(t("inside.arithmetic"), invitation, false);
   };
-  drawQueries(parts.queries, view);
-  stages.replaceChildren(...STAGES.map((name) => stageSection(name, view)));
-  say.replaceChildren(...describeHead(view));
-  const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
-  parts.showArithmetic(t("inside.arithmetic"), invitation, false);
-  drawShapes(parts);
+  return { element, show, invite };
 }
 
-/** @param {Element} element @param {SublayerView} view */
-const drawQueries = (element, { data, query }) =>
-  replaceKeepingFocus(
-    element,
-    data.queries.map((token, i) =>
-      chip("button", token, data.from, {
-        type: "button",
-        "aria-pressed": i === query,
-        onclick: () => selectQuery(i),
-      }),
-    ),
-  );
-
-/** @param {Parts} parts */
-async function drawShapes(parts) {
-  const { run } = state;
-  if (parts.shapesOf === run) return;
-  const answer = await askAboutRun("shapes", parts.server).catch(() => null);
-  if (!answer || run !== state.run) return;
-  parts.shapesOf = run;
-  parts.shapes.replaceChildren(...shapeTable(answer.rows), h("p", { class: "hint" }, t("shapes.click")));
-}
+/** @param {string} token @param {number} i @param {SublayerView} view */
+const queryButton = (token, i, { data, query }) =>
+  chip("button", token, data.from, { type: "button", "aria-pressed": i === query, onclick: () => selectQuery(i) });
 
 /** The whole way in one sentence. @param {SublayerView} view */
 function describeHead({ data, kind, layer, head, query }) {
@@ -180,21 +143,15 @@ export function shapeTable(rows) {
   const { positions } = state.run.model;
   const name = (/** @type {string} */ stage) => t((!positions && NAMES_WITHOUT_POSITIONS[stage]) || `shapes.${stage}`);
   const shape = (/** @type {number[]} */ sizes) => h("td", {}, `(${sizes.join(", ")})`);
-  const row = (/** @type {ShapeRow} */ { stage, layers, here, paper }) =>
-    h(
-      "tr",
-      { "data-stage": stage },
-      rowHeading([
-        link(name(stage), () => openPlace(PLACES[stage])),
-        layers > 1 ? h("small", {}, ` × ${layers}`) : null,
-      ]),
-      shape(here),
-      shape(paper),
-    );
+  const tableRows = rows.map(({ stage, layers, here, paper }) => {
+    const opener = link(name(stage), () => openPlace(PLACES[stage]));
+    const heading = rowHeading([opener, layers > 1 ? h("small", {}, ` × ${layers}`) : null]);
+    return h("tr", { "data-stage": stage }, heading, shape(here), shape(paper));
+  });
   const headings = ["stage", "here", "paper"].map((each) => t(`shapes.${each}`));
   return [
     h("h2", {}, t("shapes.title")),
-    scrollBox(table({ class: "shapes" }, headings, rows.map(row))),
+    scrollBox(table({ class: "shapes" }, headings, tableRows)),
     h("p", { class: "hint" }, t("shapes.letters")),
   ];
 }
