@@ -8,9 +8,9 @@ import { fixed } from "../core/numbers.js";
 import { onResize, rowHeading, table } from "../core/parts.js";
 import { DECODING_SETTINGS } from "../core/schema.js";
 import { state, update } from "../core/state.js";
-import { namedSetting, settingSlider } from "./decoding-settings.js";
+import { setting, settingSlider } from "./decoding-settings.js";
 
-/** @import { GreedyText, Hypothesis, ShownBeamSearch as Search } from "#schema" */
+/** @import { ShownBeamSearch as Search } from "#schema" */
 /** @import { Attributes } from "../core/dom.js" */
 /** @import { Strategy } from "./decoding.js" */
 
@@ -55,7 +55,7 @@ export function beamSearch(signal) {
   const file = () => `beam-${search?.width}`;
   return {
     asks: "beam",
-    controls: [namedSetting("width", width.element), alpha.element],
+    controls: [setting("width", width.element), alpha.element],
     figure: [
       h("h2", {}, t("decoding.tree")),
       pictureFrame(treePlace, file),
@@ -100,22 +100,11 @@ function describePath({ branches }, n) {
 
 /** @param {Search} search @param {(n: number | null) => void} read */
 function sentenceTable({ hypotheses, branches, best, greedy }, read) {
-  const row = (
-    /** @type {Hypothesis | GreedyText} */ { text, probability, log_probability, ...rest },
-    /** @type {string[]} */ tags,
-    /** @type {Attributes} */ attributes,
-  ) => {
-    const score = "score" in rest ? fixed(rest.score, 2) : "–";
-    const numbers = [formatPercent(probability), fixed(log_probability, 2), score].map((each) => h("td", {}, each));
-    const marks = tags.map((name) => [" ", h("small", { class: "tag" }, t(`decoding.tag.${name}`))]);
-    const heading = rowHeading([sentenceWord(text), ...marks]);
-    return h("tr", { "data-log": log_probability, ...attributes }, heading, numbers);
-  };
   const ofGreedy = hypotheses.findIndex((each) => each.text === greedy.text);
   const rows = hypotheses.map((each, i) => {
     const isBest = each.branch === best;
     const tags = [...(isBest ? ["chosen"] : []), ...(i === ofGreedy ? ["greedy"] : [])];
-    return row(each, tags, {
+    return sentenceRow(each, tags, {
       class: isBest ? "marked" : "",
       "data-branch": each.branch,
       "data-score": each.score,
@@ -123,11 +112,23 @@ function sentenceTable({ hypotheses, branches, best, greedy }, read) {
       onpointerleave: () => read(null),
     });
   });
-  if (ofGreedy < 0) rows.push(row(greedy, ["greedy", "lost"], { class: "lost" }));
+  if (ofGreedy < 0) rows.push(sentenceRow(greedy, ["greedy", "lost"], { class: "lost" }));
   const headings = ["sentence", "probability", "log", "score"].map((name) => t(`decoding.column.${name}`));
   const element = table({ class: "sentences", "data-count": branches.length }, headings, rows);
   element.prepend(h("caption", { class: "visually-hidden" }, t("decoding.sentences")));
   return element;
+}
+
+/**
+ * @param {Search["hypotheses"][number] | Search["greedy"]} sentence @param {string[]} tags
+ * @param {Attributes} attributes
+ */
+function sentenceRow({ text, probability, log_probability, ...rest }, tags, attributes) {
+  const score = "score" in rest ? fixed(rest.score, 2) : "–";
+  const numbers = [formatPercent(probability), fixed(log_probability, 2), score].map((each) => h("td", {}, each));
+  const marks = tags.map((name) => [" ", h("small", { class: "tag" }, t(`decoding.tag.${name}`))]);
+  const heading = rowHeading([sentenceWord(text), ...marks]);
+  return h("tr", { "data-log": log_probability, ...attributes }, heading, numbers);
 }
 
 /** What the search found, beside greedy. @param {Search} search */

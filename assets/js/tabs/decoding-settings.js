@@ -8,31 +8,18 @@ import { slider } from "./train-settings.js";
 
 /** @import { Child } from "../core/types.d.ts" */
 
-/** @param {string} name @param {Child} title @param {Child} control */
-const setting = (name, title, control) =>
-  h(
-    "div",
-    { class: "setting", "data-setting": name },
-    title,
-    control,
-    h("p", { class: "about", id: `setting-${name}-about` }, t(`decoding.set.${name}.about`)),
-  );
-
-/** @param {string} name */
-const ids = (name) => ({ id: `setting-${name}`, "aria-describedby": `setting-${name}-about` });
-
-/** A setting without a control that a label could name. @param {string} name @param {Child} control */
-export const namedSetting = (name, control) =>
-  setting(name, h("span", { class: "name" }, t(`decoding.set.${name}`)), control);
-
 /**
- * A setting whose label names an input or a select.
- * @param {string} name @param {Element} input @param {Child} control
+ * A setting; its name is the label of its input or select, where it has one.
+ * @param {string} name @param {Child} control @param {Element} [input] of the control
  */
-export const labelledSetting = (name, input, control = input) => {
-  for (const [key, value] of Object.entries(ids(name))) input.setAttribute(key, value);
-  return setting(name, h("label", { class: "name", for: `setting-${name}` }, t(`decoding.set.${name}`)), control);
-};
+export function setting(name, control, input) {
+  const id = `setting-${name}`;
+  input?.setAttribute("id", id);
+  input?.setAttribute("aria-describedby", `${id}-about`);
+  const title = h(input ? "label" : "span", { class: "name", for: input && id }, t(`decoding.set.${name}`));
+  const about = h("p", { class: "about", id: `${id}-about` }, t(`decoding.set.${name}.about`));
+  return h("div", { class: "setting", "data-setting": name }, title, control, about);
+}
 
 /**
  * A slider of a setting; `max()` and `shown(value)` where they are not the setting's own.
@@ -42,9 +29,9 @@ export const labelledSetting = (name, input, control = input) => {
 export function settingSlider(name, { max = () => DECODING_SETTINGS[name].max, shown = formatNumber } = {}) {
   const { min, max: limit, step } = DECODING_SETTINGS[name];
   const change = (/** @type {number} */ value) => update({ [name]: value });
-  const range = slider({ min, max: limit, step, shown, ids: ids(name), change });
+  const range = slider({ min, max: limit, step, shown, ids: { id: `setting-${name}` }, change });
   return {
-    element: labelledSetting(name, range.input, range.element),
+    element: setting(name, range.element, range.input),
     draw() {
       range.input.max = String(max());
       range.set(state[name]);

@@ -6,7 +6,7 @@ import { fluidPicture, vectorStrips } from "../charts/vector-strip.js";
 import { chip, h, scrollBox, word } from "../core/dom.js";
 import { formatNumber, formatPercent, t } from "../core/i18n.js";
 import { commonDigits, dot, fixed, products, sum } from "../core/numbers.js";
-import { columnHeading, rowHeading } from "../core/parts.js";
+import { rowHeading } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
 import { argmax, attentionRow, decodeFloats, SIDES } from "../core/state.js";
 import { encoderHead, encoderInput, forcedMistake, highestCrossStep, wordInEveryLayer } from "./lesson-view.js";
@@ -331,7 +331,7 @@ export const STOPS = {
           stepCells(free[i], i === slip),
         );
       const rows = Array.from({ length: Math.max(teacher.length, free.length) }, row);
-      const head = comparisonHead((text, span) => columnHeading(text, { colspan: span }));
+      const head = comparisonHead();
       return scrollBox(h("table", { class: "ways" }, head, h("tbody", {}, rows)));
     },
     async ask(view) {

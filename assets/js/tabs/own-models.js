@@ -20,37 +20,28 @@ export function ownModelList(signal) {
   const file = h("input", { type: "file", accept: ".safetensors", class: "visually-hidden", id: "bring-model" });
   const complain = (/** @type {string} */ text) => {
     trouble.textContent = text;
-    trouble.hidden = false;
+    trouble.hidden = !text;
   };
-  file.addEventListener("change", async () => {
-    const [chosen] = file.files ?? [];
-    if (!chosen) return;
-    trouble.hidden = true;
-    list.parentElement?.classList.add("busy");
-    const message = await uploadModel(chosen);
-    if (message) complain(message);
-    list.parentElement?.classList.remove("busy");
-    file.value = "";
-  });
   const draw = () => {
     list.replaceChildren(...ownModels().map((model) => modelRow(model, complain)));
     list.hidden = ownModels().length === 0;
     lost.hidden = lostModels().length === 0;
     lost.textContent = t("models.lost", { names: formatList(lostModels()) });
   };
+  const bring = h("p", {}, file, h("label", { class: "pill", for: "bring-model" }, t("models.bring")));
+  const about = [h("h2", {}, t("models.title")), h("p", { class: "lead" }, t("models.about"))];
+  const element = h("div", {}, about, list, lost, trouble, bring);
+  file.addEventListener("change", async () => {
+    if (!file.files?.[0]) return;
+    element.classList.add("busy");
+    complain(await uploadModel(file.files[0]));
+    element.classList.remove("busy");
+    file.value = "";
+  });
   document.addEventListener("models:changed", draw, { signal });
   document.addEventListener("translate:answered", draw, { signal });
   draw();
-  return h(
-    "div",
-    {},
-    h("h2", {}, t("models.title")),
-    h("p", { class: "lead" }, t("models.about")),
-    list,
-    lost,
-    trouble,
-    h("p", {}, file, h("label", { class: "pill", for: "bring-model" }, t("models.bring"))),
-  );
+  return element;
 }
 
 /** Send the file of a model to the server. Returns what was wrong with it. @param {File} file */
@@ -70,20 +61,14 @@ async function uploadModel(file) {
 function modelRow(model, complain) {
   const { checkpoint, name, weights, layers, heads, d_model, sentences } = model;
   const isUsed = state.run?.checkpoint === checkpoint;
-  return h(
-    "li",
-    { class: isUsed ? "used" : null },
-    h("b", {}, name),
-    " ",
-    h("small", {}, t("models.facts", { sentences, weights: formatNumber(weights), layers, heads, d_model })),
-    h(
-      "span",
-      { class: "actions" },
-      isUsed ? h("span", { class: "now" }, t("models.used")) : link(t("models.use"), () => useModel(checkpoint)),
-      link(t("models.download"), () => downloadModel(model, complain)),
-      link(t("models.forget"), () => deleteModel(checkpoint), { "aria-label": t("models.forget_named", { name }) }),
-    ),
-  );
+  const facts = t("models.facts", { sentences, weights: formatNumber(weights), layers, heads, d_model });
+  const actions = [
+    isUsed ? h("span", { class: "now" }, t("models.used")) : link(t("models.use"), () => useModel(checkpoint)),
+    link(t("models.download"), () => downloadModel(model, complain)),
+    link(t("models.forget"), () => deleteModel(checkpoint), { "aria-label": t("models.forget_named", { name }) }),
+  ];
+  const content = [h("b", {}, name), " ", h("small", {}, facts), h("span", { class: "actions" }, actions)];
+  return h("li", { class: isUsed ? "used" : null }, content);
 }
 
 /** @param {OwnModel} model @param {(text: string) => void} complain */

@@ -1,17 +1,16 @@
 // Sampling: each word drawn, from the model's own distribution or from what temperature, top-k and top-p leave of it.
 
-import { pictureButtons } from "../charts/export.js";
+import { pictureFrame } from "../charts/export.js";
 import { h, word } from "../core/dom.js";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
 import { DECODING_SETTINGS, settingsOf } from "../core/schema.js";
 import { baselineRun, state, update } from "../core/state.js";
 import { sentenceWord, tokensAsText } from "./beam-search.js";
-import { labelledSetting, settingSlider } from "./decoding-settings.js";
+import { setting, settingSlider } from "./decoding-settings.js";
 
-/** @import { DrawnCandidate, DrawnStep, Sample } from "#schema" */
+/** @import { DrawnStep, Sample } from "#schema" */
 /** @import { Strategy } from "./decoding.js" */
-/** @typedef {ReturnType<typeof build>} Parts */
 
 const MAX_SENTENCES = 8;
 const SETTINGS = settingsOf("sampling");
@@ -27,156 +26,121 @@ const SLIDERS = {
   },
   top_p: { shown: formatPercent },
 };
-/**
- * The seeds that drew each text: settings -> text -> seeds, of this session.
- * @type {Map<string, Map<string, Set<number>>>}
- */
+/** What each seed drew: settings -> seed -> text, of this session. @type {Map<string, Map<number, string>>} */
 const draws = new Map();
 
 /** @returns {Strategy} */
 export function sampling() {
-  const parts = build();
-  const { sliders, seed, greedy, drawing, drawn, heading, bars, left, tally, tallyHeading } = parts;
+  const sliders = SETTINGS.filter((name) => name !== "seed").map((name) => settingSlider(name, SLIDERS[name]));
+  const seed = seedControl();
+  const drawing = h("h2");
+  const greedy = h("ol", { class: "cards" });
+  const drawn = h("ol", { class: "cards" });
   const cards = h("div", {}, h("h2", {}, t("decoding.greedy")), greedy, drawing, drawn);
-  const { max } = DECODING_SETTINGS.seed;
-  const again = button("pill", t("decoding.again"), () => update({ seed: (state.seed + 1) % (max + 1) }));
-  const seeded = h("span", { class: "seed" }, h("span", { class: "stepper" }, seed), again);
-  const distribution = h(
-    "div",
-    { class: "kept" },
-    heading,
-    bars,
-    left,
-    pictureButtons(bars, () => `drawn-${state.seed}-step-${state.step + 1}`),
-  );
+  const heading = h("h2", { class: "later" });
+  const bars = h("ol", { class: "both" });
+  const left = h("p", { class: "hint" });
+  const file = () => `drawn-${state.seed}-step-${state.step + 1}`;
+  const distribution = pictureFrame(bars, file, [heading, bars, left]);
+  const tally = h("div");
+  // A drawn word that was chosen, and the run's step then: what was drawn may be longer than the run.
+  let picked = { step: -1, runStep: -1 };
+
+  function draw(/** @type {Sample} */ sample) {
+    const { steps } = sample;
+    const now = Math.min(picked.runStep === state.step ? picked.step : state.step, steps.length - 1);
+    const pick = (/** @type {number} */ step) => {
+      const runStep = Math.min(step, state.run.steps.length - 1);
+      picked = { step, runStep };
+      if (runStep === state.step) draw(sample);
+      else update({ step });
+    };
+    const card = (
+      /** @type {number} */ i,
+      /** @type {string} */ token,
+      /** @type {number} */ share,
+      isBold = false,
+    ) => {
+      const name = h("small", {}, t("step_n", { step: i + 1 }));
+      const content = [name, word(token, "target"), h("small", {}, formatPercent(share))];
+      const opener = button(null, content, () => pick(i), { "aria-current": i === now ? "step" : "false" });
+      return h("li", { class: `${i === now ? "now" : ""} ${isBold ? "bold" : ""}` }, opener);
+    };
+    const isOther = (/** @type {DrawnStep} */ { token, candidates }) => token !== candidates[0].token;
+    greedy.replaceChildren(...baselineRun().steps.map((each, i) => card(i, each.token, each.probability)));
+    drawing.textContent = t("decoding.drawn", { seed: String(sample.seed) });
+    drawn.replaceChildren(...steps.map((each, i) => card(i, each.token, each.drawn, isOther(each))));
+    heading.textContent = t("decoding.step", { step: now + 1 });
+    bars.replaceChildren(...distributionRows(steps[now]));
+    left.replaceChildren(...describeDistribution(steps[now]));
+    tally.replaceChildren(...tallyOf(sample));
+  }
+
   return {
     asks: "sampled",
     followsStep: true,
-    controls: [...sliders.map(({ element }) => element), labelledSetting("seed", seed, seeded)],
-    figure: [
-      h(
-        "div",
-        { class: "kept" },
-        cards,
-        pictureButtons(cards, () => `drawn-${state.seed}`),
-      ),
-      h("div", { class: "columns" }, distribution, h("div", {}, tallyHeading, tally)),
-    ],
+    controls: [...sliders.map(({ element }) => element), seed.element],
+    figure: [pictureFrame(cards, () => `drawn-${state.seed}`), h("div", { class: "columns" }, distribution, tally)],
     question: () => Object.fromEntries(SETTINGS.map((name) => [name, state[name]])),
     drawControls() {
-      for (const each of sliders) each.draw();
-      if (document.activeElement !== seed) seed.value = String(state.seed); // while it is typed it is the visitor's
+      for (const each of [...sliders, seed]) each.draw();
     },
-    draw: (sample) => draw(parts, sample),
+    draw,
     describe: describeSample,
   };
 }
 
-function build() {
+function seedControl() {
   const { max } = DECODING_SETTINGS.seed;
-  const seed = h("input", { type: "number", min: 0, max, step: 1, inputmode: "numeric" });
-  seed.addEventListener("input", () => {
-    if (/^\d{1,9}$/.test(seed.value)) update({ seed: Number(seed.value) });
+  const input = h("input", { type: "number", min: 0, max, step: 1, inputmode: "numeric" });
+  input.addEventListener("input", () => {
+    if (/^\d{1,9}$/.test(input.value)) update({ seed: Number(input.value) });
   });
-  return {
-    sliders: SETTINGS.filter((name) => name !== "seed").map((name) => settingSlider(name, SLIDERS[name])),
-    seed,
-    greedy: h("ol", { class: "cards" }),
-    drawing: h("h2"),
-    drawn: h("ol", { class: "cards" }),
-    heading: h("h2", { class: "later" }),
-    bars: h("ol", { class: "both" }),
-    left: h("p", { class: "hint" }),
-    tally: h("ol", { class: "tally" }),
-    tallyHeading: h("h2", { class: "later" }),
-    // A drawn word that was chosen, and the run's step then: what was drawn may be longer than the run.
-    picked: /** @type {{ step: number, runStep: number } | null} */ (null),
+  const again = button("pill", t("decoding.again"), () => update({ seed: (state.seed + 1) % (max + 1) }));
+  const control = h("span", { class: "seed" }, h("span", { class: "stepper" }, input), again);
+  const draw = () => {
+    if (document.activeElement !== input) input.value = String(state.seed); // while it is typed it is the visitor's
   };
+  return { element: setting("seed", control, input), draw };
 }
 
-/** @param {Parts} parts @param {Sample} sample */
-function draw(parts, sample) {
-  if (parts.picked?.runStep !== state.step) parts.picked = null;
-  const { steps, seed } = sample;
-  const now = Math.min(parts.picked?.step ?? state.step, steps.length - 1);
-  const pick = (/** @type {number} */ step) => {
-    const runStep = Math.min(step, state.run.steps.length - 1);
-    parts.picked = { step, runStep };
-    if (runStep === state.step) draw(parts, sample);
-    else update({ step });
-  };
-  const card = (/** @type {number} */ i, /** @type {string} */ token, /** @type {number} */ share, isBold = false) =>
-    h(
-      "li",
-      { class: `${i === now ? "now" : ""} ${isBold ? "bold" : ""}` },
-      h(
-        "button",
-        { type: "button", "aria-current": i === now ? "step" : "false", onclick: () => pick(i) },
-        h("small", {}, t("step_n", { step: i + 1 })),
-        word(token, "target"),
-        h("small", {}, formatPercent(share)),
-      ),
-    );
-  parts.greedy.replaceChildren(...baselineRun().steps.map((each, i) => card(i, each.token, each.probability)));
-  parts.drawing.textContent = t("decoding.drawn", { seed: String(seed) });
-  parts.drawn.replaceChildren(
-    ...steps.map((each, i) => card(i, each.token, each.drawn, each.token !== each.candidates[0].token)),
-  );
-  parts.heading.textContent = t("decoding.step", { step: now + 1 });
-  drawDistribution(parts, steps[now]);
-  drawTally(parts, sample);
-}
-
-/**
- * Every candidate of a step, as the model gives it and as it was drawn.
- * @param {Parts} parts @param {DrawnStep} step
- */
-function drawDistribution({ bars, left }, { token: drawn, candidates, left: count, drawn: share, probability: own }) {
+/** Every candidate of a step, as the model gives it and as it was drawn. @param {DrawnStep} step */
+function distributionRows({ token: chosen, candidates }) {
   const bar = (/** @type {number} */ value) => [
     h("i", { style: `--share: ${value}` }),
     h("small", {}, formatPercent(value)),
   ];
-  const row = (/** @type {DrawnCandidate} */ { token, probability, drawn: rest }) =>
-    h(
-      "li",
-      {
-        class: `${token === drawn ? "chosen" : ""} ${rest ? "" : "cut"}`,
-        "data-probability": probability,
-        "data-drawn": rest,
-      },
-      word(token, "target"),
-      bar(probability),
-      bar(rest),
-    );
-  const head = h(
-    "li",
-    { class: "head" },
-    h("span"),
-    h("span", {}, t("decoding.model")),
-    h("span", {}, t("decoding.left")),
-  );
-  bars.replaceChildren(head, ...candidates.map(row));
-  const places = {
-    left: count,
-    all: baselineRun().model.target_words,
-    word: word(drawn, "target"),
-    share: formatPercent(share),
-    own: formatPercent(own),
-  };
-  left.replaceChildren(...nodes("decoding.left_of", places));
+  const rows = candidates.map(({ token, probability, drawn }) => {
+    const data = { "data-probability": probability, "data-drawn": drawn };
+    const attributes = { class: `${token === chosen ? "chosen" : ""} ${drawn ? "" : "cut"}`, ...data };
+    return h("li", attributes, word(token, "target"), bar(probability), bar(drawn));
+  });
+  const headings = ["", t("decoding.model"), t("decoding.left")].map((text) => h("span", {}, text));
+  return [h("li", { class: "head" }, headings), ...rows];
 }
 
-/** How often each sentence was drawn under these settings. @param {Parts} parts @param {Sample} sample */
-function drawTally({ tally, tallyHeading }, { text, temperature, top_k, top_p, seed }) {
+/** @param {DrawnStep} step */
+const describeDistribution = ({ token, left, drawn, probability }) =>
+  nodes("decoding.left_of", {
+    left,
+    all: baselineRun().model.target_words,
+    word: word(token, "target"),
+    share: formatPercent(drawn),
+    own: formatPercent(probability),
+  });
+
+/** How often each sentence was drawn under these settings. @param {Sample} sample */
+function tallyOf({ text, temperature, top_k, top_p, seed }) {
   const { checkpoint, sentence } = baselineRun();
   const settings = JSON.stringify([checkpoint, sentence, temperature, top_k, top_p]);
   const texts = draws.get(settings) ?? new Map();
-  draws.set(settings, texts.set(text, (texts.get(text) ?? new Set()).add(seed)));
-  const counts = [...texts].map(([each, seeds]) => ({ each, count: seeds.size })).sort((a, b) => b.count - a.count);
-  tallyHeading.textContent = t("decoding.tally", { count: counts.reduce((sum, { count }) => sum + count, 0) });
-  const line = (/** @type {{ each: string, count: number }} */ { each, count }) =>
-    h("li", {}, h("b", {}, `${formatNumber(count)} ×`), " ", sentenceWord(each));
-  tally.replaceChildren(...counts.slice(0, MAX_SENTENCES).map(line));
+  draws.set(settings, texts.set(seed, text));
+  const groups = [...Map.groupBy(texts.values(), (each) => each)].sort(([, a], [, b]) => b.length - a.length);
+  const lines = groups
+    .slice(0, MAX_SENTENCES)
+    .map(([each, { length }]) => h("li", {}, h("b", {}, `${formatNumber(length)} ×`), " ", sentenceWord(each)));
+  const heading = h("h2", { class: "later" }, t("decoding.tally", { count: texts.size }));
+  return [heading, h("ol", { class: "tally" }, lines)];
 }
 
 /** What was drawn beside greedy, and where they part first. @param {Sample} sample */

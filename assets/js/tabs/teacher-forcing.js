@@ -1,42 +1,18 @@
 // Teacher forcing beside free running: what the model outputs when it reads the right words, and when it reads its own.
 
-import { pictureButtons } from "../charts/export.js";
+import { pictureFrame } from "../charts/export.js";
 import { h, scrollBox, word } from "../core/dom.js";
 import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
 import { changeDetector, columnHeading, option, rowHeading } from "../core/parts.js";
 import { baselineRun, possibleMistakes, state, update } from "../core/state.js";
 import { tokensAsText } from "./beam-search.js";
-import { labelledSetting } from "./decoding-settings.js";
+import { setting } from "./decoding-settings.js";
 
 /** @import { ForcedRow, TeacherForcing } from "#schema" */
 /** @import { Strategy } from "./decoding.js" */
-/** @typedef {ReturnType<typeof build>} Parts */
 
 /** @returns {Strategy} */
 export function teacherForcing() {
-  const parts = build();
-  const { step, mistake, place, hint } = parts;
-  const figure = h(
-    "div",
-    { class: "kept" },
-    place,
-    pictureButtons(place, () => "teacher-forcing"),
-  );
-  return {
-    asks: "forced",
-    controls: [labelledSetting("mistake", step), labelledSetting("word", mistake)],
-    figure: [figure, hint],
-    question: () => ({ slip: state.forcedMistake }),
-    drawControls: () => drawControls(parts),
-    draw(/** @type {TeacherForcing} */ comparison) {
-      place.replaceChildren(sideBySide(comparison));
-      hint.textContent = t(comparison.reference ? "decoding.wanted" : "decoding.unknown");
-    },
-    describe: describeComparison,
-  };
-}
-
-function build() {
   const step = h("select");
   const mistake = h("select");
   step.addEventListener("change", () => {
@@ -46,67 +22,56 @@ function build() {
   mistake.addEventListener("change", () => {
     if (state.forcedMistake) update({ forcedMistake: { ...state.forcedMistake, word: mistake.value } });
   });
-  return { step, mistake, place: scrollBox(), hint: h("p", { class: "hint" }), isNew: changeDetector() };
+  const place = scrollBox();
+  const hint = h("p", { class: "hint" });
+  const isNew = changeDetector();
+  return {
+    asks: "forced",
+    controls: [setting("mistake", step, step), setting("word", mistake, mistake)],
+    figure: [pictureFrame(place, () => "teacher-forcing"), hint],
+    question: () => ({ slip: state.forcedMistake }),
+    drawControls() {
+      const { forcedMistake } = state;
+      const run = baselineRun();
+      const words = forcedMistake ? possibleMistakes(forcedMistake.step) : [];
+      if (isNew(run, words.join(" "))) {
+        const steps = [...run.output.entries()].filter(([i]) => possibleMistakes(i).length);
+        const stepOptions = steps.map(([i, token]) => option()([i, `${i + 1}: ${token}`]));
+        step.replaceChildren(option()(["", t("decoding.no_mistake")]), ...stepOptions);
+        mistake.replaceChildren(...(words.length ? words : ["–"]).map((token) => option()([token, token])));
+      }
+      step.value = String(forcedMistake?.step ?? "");
+      mistake.value = forcedMistake?.word ?? "–";
+      mistake.disabled = !forcedMistake;
+    },
+    draw(/** @type {TeacherForcing} */ comparison) {
+      place.replaceChildren(sideBySide(comparison));
+      hint.textContent = t(comparison.reference ? "decoding.wanted" : "decoding.unknown");
+    },
+    describe: describeComparison,
+  };
 }
 
-/** @param {Parts} parts */
-function drawControls({ step, mistake, isNew }) {
-  const { forcedMistake } = state;
-  const run = baselineRun();
-  const words = forcedMistake ? possibleMistakes(forcedMistake.step) : [];
-  if (isNew(run, words.join(" "))) {
-    const steps = run.output.flatMap((token, i) =>
-      possibleMistakes(i).length ? [option()([i, `${i + 1}: ${token}`])] : [],
-    );
-    step.replaceChildren(option()(["", t("decoding.no_mistake")]), ...steps);
-    mistake.replaceChildren(...(words.length ? words : ["–"]).map((token) => option()([token, token])));
-  }
-  step.value = String(forcedMistake?.step ?? "");
-  mistake.value = forcedMistake?.word ?? "–";
-  mistake.disabled = !forcedMistake;
+/** The two headings of a comparison: each way reads and outputs. */
+export function comparisonHead() {
+  const row = (/** @type {string[]} */ names, /** @type {number} */ colspan) => {
+    const headings = names.map((name) => columnHeading(t(`lesson.loop.${name}`), { colspan }));
+    return h("tr", {}, h("td"), headings);
+  };
+  return h("thead", {}, row(["teacher", "free"], 2), row(["reads", "says", "reads", "says"], 1));
 }
-
-/**
- * The two headings of a comparison: each way reads and outputs.
- * @param {(text: string, span: number) => HTMLElement} heading
- */
-export const comparisonHead = (heading) =>
-  h(
-    "thead",
-    {},
-    h(
-      "tr",
-      {},
-      h("td"),
-      ["teacher", "free"].map((name) => heading(t(`lesson.loop.${name}`), 2)),
-    ),
-    h(
-      "tr",
-      {},
-      h("td"),
-      ["reads", "says", "reads", "says"].map((name) => heading(t(`lesson.loop.${name}`), 1)),
-    ),
-  );
 
 /** @param {TeacherForcing} comparison */
-function sideBySide({ teacher, free, right, of, slip }) {
-  const row = (/** @type {unknown} */ _, /** @type {number} */ i) =>
-    h(
-      "tr",
-      { class: i === slip ? "marked" : "" },
-      rowHeading(formatNumber(i + 1)),
-      stepCells(teacher[i], null, i === slip),
-      stepCells(free[i], teacher[i], i === slip),
-    );
+function sideBySide({ teacher, free, right, of, slip: forcedAt }) {
+  const rows = Array.from({ length: Math.max(teacher.length, free.length) }, (_, i) => {
+    const isForced = i === forcedAt;
+    const cells = [stepCells(teacher[i], null, isForced), stepCells(free[i], teacher[i], isForced)];
+    return h("tr", { class: isForced ? "marked" : "" }, rowHeading(formatNumber(i + 1)), cells);
+  });
   const total = (/** @type {"teacher" | "free"} */ name) =>
     h("td", { colspan: 2, "data-right": right[name] }, t("decoding.right_of", { right: right[name], of }));
-  return h(
-    "table",
-    { class: "ways two-ways" },
-    comparisonHead((text, span) => columnHeading(text, span > 1 ? { colspan: span } : {})),
-    h("tbody", {}, Array.from({ length: Math.max(teacher.length, free.length) }, row)),
-    h("tfoot", {}, h("tr", {}, rowHeading("Σ"), total("teacher"), total("free"))),
-  );
+  const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), total("teacher"), total("free")));
+  return h("table", { class: "ways two-ways" }, comparisonHead(), h("tbody", {}, rows), foot);
 }
 
 /**
@@ -117,19 +82,16 @@ function stepCells(step, other, isForced) {
   if (!step) return [h("td"), h("td")];
   const { read, said: output, wanted, probability } = step;
   const isWrong = output !== wanted;
+  const notes = [h("small", {}, formatPercent(probability))];
+  if (isForced) notes.push(h("small", {}, ` ${t("lesson.loop.forced")}`));
+  if (isWrong && wanted) {
+    const instead = nodes("decoding.instead", { word: word(wanted, "target") });
+    notes.push(h("small", { class: "wanted" }, instead));
+  }
+  const data = { class: isWrong ? "wrong" : "", "data-said": output, "data-probability": probability };
   return [
     h("td", { class: other && read !== other.read ? "astray" : "", "data-read": read }, word(read, "target")),
-    h(
-      "td",
-      { class: isWrong ? "wrong" : "", "data-said": output, "data-probability": probability },
-      word(output, "target"),
-      " ",
-      h("small", {}, formatPercent(probability)),
-      isForced ? h("small", {}, ` ${t("lesson.loop.forced")}`) : null,
-      isWrong && wanted
-        ? h("small", { class: "wanted" }, nodes("decoding.instead", { word: word(wanted, "target") }))
-        : null,
-    ),
+    h("td", data, word(output, "target"), " ", notes),
   ];
 }
 
@@ -137,13 +99,13 @@ function stepCells(step, other, isForced) {
  * How many words each way gets right, and what the forced mistake, or the model's first, leads to.
  * @param {TeacherForcing} comparison
  */
-function describeComparison({ teacher, free, right, of, slip }) {
+function describeComparison({ teacher, free, right, of, slip: forcedAt }) {
   const wrong = teacher.findIndex((step) => step.said !== step.wanted);
   const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ said }) => said)) };
-  if (slip === null && wrong < 0) return nodes("decoding.forced.say_right", places);
-  const step = slip ?? wrong;
+  if (forcedAt === null && wrong < 0) return nodes("decoding.forced.say_right", places);
+  const step = forcedAt ?? wrong;
   const { said: output, wanted } = teacher[step];
-  return nodes(slip === null ? "decoding.forced.say_mistake" : "decoding.forced.say_forced", {
+  return nodes(forcedAt === null ? "decoding.forced.say_mistake" : "decoding.forced.say_forced", {
     ...places,
     step: step + 1,
     word: word(output, "target"),
