@@ -166,3 +166,13 @@ export function segmented(label, options, choose) {
     },
   };
 }
+
+/**
+ * The same for names whose texts the catalogue has under `key`.
+ * @template {string} Name
+ * @param {string} label @param {readonly Name[]} names @param {string} key @param {(name: Name) => void} choose
+ */
+export function namedChoice(label, names, key, choose) {
+  const options = names.map((name) => /** @type {[string, string]} */ ([name, t(`${key}.${name}`)]));
+  return segmented(label, options, (name) => choose(/** @type {Name} */ (name)));
+}

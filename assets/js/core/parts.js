@@ -1,11 +1,11 @@
 // What several views are made of: buttons, tables, choices, and when a view draws itself.
 
-import { h, segmented } from "./dom.js";
+import { h, namedChoice } from "./dom.js";
 import { t } from "./i18n.js";
 import { KINDS, state, subscribe, update } from "./state.js";
 
 /** @import { Attributes } from "./dom.js" */
-/** @import { Child, Kind } from "./types.d.ts" */
+/** @import { Child } from "./types.d.ts" */
 
 /**
  * A button of a class.
@@ -61,12 +61,7 @@ export const option =
     h("option", { value, selected: String(value) === String(chosen) }, text);
 
 /** The choice of a kind of attention. */
-export const kindPicker = () =>
-  segmented(
-    t("attention.which"),
-    KINDS.map((name) => [name, t(`kind.${name}`)]),
-    (value) => update({ kind: /** @type {Kind} */ (value) }),
-  );
+export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
 
 /**
  * Draw after every change of the state, and when the element comes into sight: what is hidden has no size.

@@ -14,7 +14,7 @@ import {
 } from "../charts/attention-map.js";
 import { pictureButtons, pictureFrame } from "../charts/export.js";
 import { isSilenced } from "../core/changes.js";
-import { h, isSpecial, scrollBox, segmented } from "../core/dom.js";
+import { h, isSpecial, namedChoice, scrollBox } from "../core/dom.js";
 import { joinSentences, t } from "../core/i18n.js";
 import { button, changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
 import { argmax, attentionRow, SIDES, state, subscribe, update } from "../core/state.js";
@@ -29,11 +29,7 @@ const DRAWING_NAMES = /** @type {State["drawing"][]} */ (Object.keys(DRAWINGS));
 export function mount({ element, signal }) {
   const say = h("p", { class: "say", "aria-live": "polite" });
   const kinds = kindPicker();
-  const drawings = segmented(
-    t("attention.how"),
-    DRAWING_NAMES.map((name) => [name, t(`attention.${name}`)]),
-    (value) => update({ drawing: /** @type {State["drawing"]} */ (value) }),
-  );
+  const drawings = namedChoice(t("attention.how"), DRAWING_NAMES, "attention", (drawing) => update({ drawing }));
   const layers = headPicker(["layer"]);
   const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
   const large = largeMap(signal);

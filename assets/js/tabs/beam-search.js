@@ -2,7 +2,7 @@
 
 import { beamTree, branchPath, highlightPath } from "../charts/beam-tree.js";
 import { pictureFrame } from "../charts/export.js";
-import { h, isSpecial, scrollBox, segmented, word } from "../core/dom.js";
+import { h, isSpecial, numberedOptions, scrollBox, segmented, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { onResize, rowHeading, table } from "../core/parts.js";
@@ -16,12 +16,8 @@ import { setting, settingSlider } from "./decoding-settings.js";
 
 /** @param {AbortSignal} signal @returns {Strategy} */
 export function beamSearch(signal) {
-  const widths = Array.from({ length: DECODING_SETTINGS.width.max }, (_, i) => String(i + 1));
-  const width = segmented(
-    t("decoding.set.width"),
-    widths.map((each) => [each, each]),
-    (value) => update({ width: Number(value) }),
-  );
+  const widths = numberedOptions(DECODING_SETTINGS.width.max);
+  const width = segmented(t("decoding.set.width"), widths, (value) => update({ width: Number(value) + 1 }));
   const alpha = settingSlider("alpha");
   const treePlace = h("div", { class: "scroll tree-place" });
   const path = h("p", { class: "reading" });
@@ -67,7 +63,7 @@ export function beamSearch(signal) {
     ],
     question: () => ({ width: state.width, alpha: state.alpha }),
     drawControls() {
-      width.set(state.width);
+      width.set(state.width - 1);
       alpha.draw();
     },
     draw(/** @type {Search} */ found) {

@@ -1,6 +1,6 @@
 // Other decoding strategies: which of three is open, what it asks the server, and its sentence.
 
-import { h, segmented } from "../core/dom.js";
+import { h, namedChoice } from "../core/dom.js";
 import { joinSentences, t } from "../core/i18n.js";
 import { drawInSight, isOpen } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
@@ -24,11 +24,7 @@ const NAMES = /** @type {State["strategy"][]} */ (Object.keys(STRATEGIES));
 /** @param {View} view */
 export function mount({ element, server, signal }) {
   const strategies = NAMES.map((name) => STRATEGIES[name](signal));
-  const choice = segmented(
-    t("decoding.which"),
-    NAMES.map((name) => [name, t(`decoding.${name}`)]),
-    (strategy) => update({ strategy: /** @type {State["strategy"]} */ (strategy) }),
-  );
+  const choice = namedChoice(t("decoding.which"), NAMES, "decoding", (strategy) => update({ strategy }));
   const about = h("p", { class: "hint" });
   const say = h("p", { class: "say", "aria-live": "polite" });
   const panels = strategies.map(({ controls }) => h("div", { class: "decoding-settings" }, controls));

@@ -1,6 +1,6 @@
 // The settings of a training as a form, every one with a sentence on what it does.
 
-import { h, segmented } from "../core/dom.js";
+import { h, namedChoice } from "../core/dom.js";
 import { formatMessage, formatPercent, t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
 
@@ -84,11 +84,7 @@ export function trainSettings({ settings, changed, presets }) {
     Object.assign(settings(), structuredClone(presets()[name]));
     changed();
   };
-  const preset = segmented(
-    t("train.presets"),
-    names.map((name) => [name, t(`train.preset.${name}`)]),
-    takePreset,
-  );
+  const preset = namedChoice(t("train.presets"), names, "train.preset", takePreset);
   const groups = GROUPS.map((group) => {
     const head = group.part === "model" ? preset.element : null;
     return settingGroup(group, head, (field, value) => {
@@ -235,13 +231,8 @@ export function slider({ min = 0, max = 1, step = SHARE_STEP, shown = formatPerc
 /** @param {Record<string, Value>} choices @param {ControlOptions} options @returns {Control} */
 function choice(choices, { ids, label, change }) {
   const names = Object.keys(choices);
-  const textOf = (/** @type {string | undefined} */ name) => t(`train.choice.${name}`);
   const nameOf = (/** @type {Value} */ value) => names.find((name) => choices[name] === value);
-  const { element, set } = segmented(
-    label,
-    names.map((name) => [name, textOf(name)]),
-    (name) => change(choices[name]),
-  );
+  const { element, set } = namedChoice(label, names, "train.choice", (name) => change(choices[name]));
   for (const [name, value] of Object.entries(ids)) element.setAttribute(name, value);
-  return { element, set: (value) => set(nameOf(value)), shown: (value) => textOf(nameOf(value)) };
+  return { element, set: (value) => set(nameOf(value)), shown: (value) => t(`train.choice.${nameOf(value)}`) };
 }

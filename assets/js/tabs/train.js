@@ -2,7 +2,7 @@
 // training-stream.js (the training), training-replay.js and own-pairs.js.
 
 import { trainingReplay } from "../charts/training-replay.js";
-import { h, segmented } from "../core/dom.js";
+import { h, namedChoice } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { isOpen } from "../core/parts.js";
 import { readSession, saveOnLeave } from "../net/session.js";
@@ -184,8 +184,7 @@ async function fetchPlan(server) {
 /** @param {(name: string) => void} choose */
 function corpusPicker(choose) {
   const title = t("train.corpus");
-  const names = CORPORA.map((name) => /** @type {[string, string]} */ ([name, t(`train.corpus.${name}`)]));
-  const { element, set } = segmented(title, names, choose);
+  const { element, set } = namedChoice(title, CORPORA, "train.corpus", choose);
   const legend = h("legend", { class: "visually-hidden" }, title);
   const controls = h("div", { class: "controls" }, h("h2", {}, title), element);
   return { element: h("fieldset", { class: "card forms-head" }, legend, controls), set };
