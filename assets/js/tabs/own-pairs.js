@@ -69,10 +69,8 @@ export function pairEditor({ server, changed, signal }) {
   const controls = h("div", { class: "controls" });
   const about = h("p", { class: "hint" }, t("train.pairs.about"));
   const element = h("div", { class: "editor" }, controls, found, pairs, pager, about);
-  const tick = h("input", { type: "checkbox", id: "train-header" });
-  const heading = h("label", { class: "heading-tick" }, tick, " ", t("train.pairs.header"));
-  tick.addEventListener("change", () => own.file && check({ ...own.file, header: tick.checked }));
-  controls.append(...fileOpener(element, open), fill, clear, heading);
+  const heading = headingTick((header) => own.file && check({ ...own.file, header }));
+  controls.append(...fileOpener(element, open), fill, clear, heading.element);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   signal.addEventListener("abort", () => clearTimeout(timer));
@@ -83,8 +81,7 @@ export function pairEditor({ server, changed, signal }) {
   }
   function drawFindings() {
     clear.hidden = !own.rows.some(isFilled);
-    heading.hidden = !own.file;
-    tick.checked = Boolean(own.file?.header);
+    heading.draw();
     drawPager(pager, draw);
     const wrong = new Set(own.bad.map(({ row }) => row - 1));
     for (const row of body.rows) row.classList.toggle("wrong", wrong.has(Number(row.dataset.row)));
@@ -261,6 +258,18 @@ function fileOpener(editor, open) {
     if (event.dataTransfer?.files[0]) open(event.dataTransfer.files[0]);
   });
   return [input, h("label", { class: "pill file", for: "train-file" }, t("train.pairs.open"))];
+}
+
+/** Whether the first row of the file is a heading. @param {(isTicked: boolean) => void} change */
+function headingTick(change) {
+  const tick = h("input", { type: "checkbox", id: "train-header" });
+  tick.addEventListener("change", () => change(tick.checked));
+  const element = h("label", { class: "heading-tick" }, tick, " ", t("train.pairs.header"));
+  const draw = () => {
+    element.hidden = !own.file;
+    tick.checked = Boolean(own.file?.header);
+  };
+  return { element, draw };
 }
 
 /** @param {File} file */

@@ -86,17 +86,15 @@ export function mount({ element, props, server, signal }) {
   const bar = startBar(begin);
   const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
   const whole = h("div", { class: "train" }, picture.element, side);
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
+  const plan = planner(element, server, draw, signal);
 
   function draw() {
-    const { plan } = planned;
     const messageOf = (/** @type {string} */ name) => problems().find(({ field }) => field === name)?.message;
     picture.arrange();
     corpus.set(chosen.corpus);
     forms.draw(messageOf);
-    data.draw(chosen.corpus, plan, messageOf);
-    bar.draw(plan, problems());
+    data.draw(chosen.corpus, planned.plan, messageOf);
+    bar.draw(planned.plan, problems());
     bar.element.classList.toggle("stale", isStale());
   }
   function drawTraining() {
@@ -109,18 +107,10 @@ export function mount({ element, props, server, signal }) {
   }
   function changed() {
     draw();
-    clearTimeout(timer);
-    timer = setTimeout(askForPlan, PAUSE_MS);
-  }
-  async function askForPlan() {
-    if (!isStale() || !isOpen(element)) return;
-    await fetchPlan(server);
-    if (signal.aborted) return;
-    if (!planned.question) timer = setTimeout(askForPlan, RETRY_MS);
-    draw();
+    plan.askSoon();
   }
   async function begin() {
-    await askForPlan(); // about what was changed a moment ago
+    await plan.ask(); // about what was changed a moment ago
     if (isTraining() || isStale() || !planned.plan) return;
     if (problems().length) return bar.showFirstProblem();
     startTraining(question(), planned.plan.uniform ?? 0);
@@ -132,12 +122,6 @@ export function mount({ element, props, server, signal }) {
   element.replaceChildren(whole);
   onTrainingChange(drawTraining, signal);
   addEventListener("beforeunload", warnOfLoss, { signal });
-  const observer = new IntersectionObserver(askForPlan);
-  observer.observe(element);
-  signal.addEventListener("abort", () => {
-    observer.disconnect();
-    clearTimeout(timer);
-  });
   draw();
   drawTraining();
 }
@@ -170,15 +154,36 @@ const overlay = (usual, found) => {
   return Object.fromEntries(Object.entries(usual).map(([name, value]) => [name, overlay(value, found?.[name])]));
 };
 
-/** Ask for the plan of what is chosen; without an answer `planned` has no question. @param {Server} server */
-async function fetchPlan(server) {
-  const asked = question();
-  const text = JSON.stringify(asked);
-  const answer = await server.plan(asked).catch(() => null);
-  if (text !== JSON.stringify(question())) return; // something else is chosen by now
-  const failed = (/** @type {object} */ message) => ({ problems: [{ field: "", message }] });
-  const plan = answer ?? failed({ key: "error.no_answer", values: {} });
-  Object.assign(planned, { plan: "error" in plan ? failed(plan.error) : plan, question: answer ? text : "" });
+/**
+ * Asks the server for a plan of what is chosen while the tab is open, and again until it answers.
+ * @param {HTMLElement} element @param {Server} server @param {() => void} draw @param {AbortSignal} signal
+ */
+function planner(element, server, draw, signal) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const askIn = (/** @type {number} */ pause) => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, pause);
+  };
+  async function ask() {
+    if (!isStale() || !isOpen(element)) return;
+    const asked = question();
+    const answer = await server.plan(asked).catch(() => null);
+    const text = JSON.stringify(asked);
+    if (signal.aborted || text !== JSON.stringify(question())) return; // something else is chosen by now
+    const failed = (/** @type {object} */ message) => ({ problems: [{ field: "", message }] });
+    const plan = answer ?? failed({ key: "error.no_answer", values: {} });
+    Object.assign(planned, { plan: "error" in plan ? failed(plan.error) : plan, question: answer ? text : "" });
+    if (!answer) askIn(RETRY_MS);
+    draw();
+  }
+  const observer = new IntersectionObserver(ask);
+  observer.observe(element);
+  signal.addEventListener("abort", () => {
+    observer.disconnect();
+    clearTimeout(timer);
+  });
+  return { ask, askSoon: () => askIn(PAUSE_MS) };
 }
 
 /** @param {(name: string) => void} choose */
