@@ -48,7 +48,8 @@ export function sampling() {
 
   function draw(/** @type {Sample} */ sample) {
     const { steps } = sample;
-    const now = Math.min(picked.runStep === state.step ? picked.step : state.step, steps.length - 1);
+    if (picked.runStep !== state.step) picked = { step: state.step, runStep: state.step };
+    const now = Math.min(picked.step, steps.length - 1);
     const pick = (/** @type {number} */ step) => {
       const runStep = Math.min(step, state.run.steps.length - 1);
       picked = { step, runStep };

@@ -153,7 +153,7 @@ export function settingRow(name, how, change) {
       problem.draw(message);
       element.classList.toggle("wrong", Boolean(message));
       input?.setAttribute("aria-invalid", String(Boolean(message)));
-      if (placeholder) input?.setAttribute("placeholder", placeholder);
+      if (input && how.length) input.placeholder = placeholder;
     },
     shown: (/** @type {Value} */ value) => `${label} ${control.shown(value)}`,
   };
