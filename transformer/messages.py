@@ -58,7 +58,7 @@ class MessageJSON(TypedDict):
     """A sentence of the catalogue, the values of its places, and all of it in English."""
 
     key: str
-    values: dict[str, str | float | WordsJSON]
+    values: dict[str, str | int | float | WordsJSON]
     english: str
 
 
@@ -83,6 +83,16 @@ class Message:
             name: asdict(value) if isinstance(value, Words) else value for name, value in self.values.items()
         }
         return {"key": self.key, "values": values, "english": str(self)}
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
+        """Wherever a message stands in an answer, pydantic writes it as `for_page` does."""
+        from pydantic_core import core_schema  # here, because only the page needs it
+
+        page = core_schema.plain_serializer_function_ser_schema(
+            cls.for_page, return_schema=handler.generate_schema(MessageJSON)
+        )
+        return core_schema.is_instance_schema(cls, serialization=page)
 
 
 class MessageError(ValueError):

@@ -12,23 +12,28 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from transformer.web import answers, schema
-from transformer.web.api.endpoints import FUNCTIONS
+from transformer.live.mistake_training import Symptom
+from transformer.web import schema
+from transformer.web.api.endpoints import FUNCTIONS, Refusal
+from transformer.web.api.events import ShownRun
+from transformer.web.api.mistakes import MistakeCode
+from transformer.web.api.models import Model
 from transformer.web.page import SCHEMA
 
-SIDES = ("request", "answer")
-SHARED = {
-    "Refusal": answers.Refusal,
-    "ShownRun": answers.ShownRun,
-    "Model": answers.Model,
-    "MistakeCode": answers.MistakeCode,
-    "Symptom": answers.Symptom,
-    "PageSchema": schema.PageSchema,
+REQUESTS = {
     "AskEvent": schema.ChangedRunRequest,
     "ChooseEvent": schema.ChooseRequest,
     "SurpriseEvent": schema.SurpriseRequest,
     "StopRequest": schema.StopRequest,
     "MistakeTraining": schema.MistakeTrainingRequest,
+}
+ANSWERS = {
+    "Refusal": Refusal,
+    "ShownRun": ShownRun,
+    "Model": Model,
+    "MistakeCode": MistakeCode,
+    "Symptom": Symptom,
+    "PageSchema": schema.PageSchema,
 }
 
 
@@ -38,17 +43,19 @@ def json_schema(functions: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
     Args:
         functions: each server function's request and answer.
     """
-    sides = {f"{name}.{side}": each for name, pair in functions.items() for side, each in zip(SIDES, pair, strict=True)}
-    inputs = [(name, "validation", TypeAdapter(each)) for name, each in {**SHARED, **sides}.items()]
-    references, described = TypeAdapter.json_schemas(inputs)  # type: ignore[arg-type]
+    requests = {**REQUESTS, **{f"{name}.request": request for name, (request, _) in functions.items()}}
+    answers = {**ANSWERS, **{f"{name}.answer": answer for name, (_, answer) in functions.items()}}
+    inputs: list[Any] = [(name, "validation", TypeAdapter(each)) for name, each in requests.items()]
+    inputs += [(name, "serialization", TypeAdapter(each)) for name, each in answers.items()]
+    references, described = TypeAdapter.json_schemas(inputs)
     place = {name: reference for (name, _), reference in references.items()}
-    called = {name: _object({side: place[f"{name}.{side}"] for side in SIDES}) for name in functions}
+    called = {name: _object({side: place[f"{name}.{side}"] for side in ("request", "answer")}) for name in functions}
     definitions = described["$defs"]
     for each in definitions.values():
         if "do" in each.get("properties", ()):
             each["required"] = list(each["properties"])  # a change is written whole
     settings = _object({name: {"type": "number"} for name in schema.settings()})
-    root = {"ServerFunctions": _object(called), **{name: place[name] for name in SHARED}}
+    root = {"ServerFunctions": _object(called), **{name: place[name] for name in (*REQUESTS, *ANSWERS)}}
     root["DecodingSettings"] = {"$ref": "#/$defs/DecodingSettings"}
     definitions["DecodingSettings"] = settings | {"title": "DecodingSettings"}
     return _plain({**_object(root), "title": "Wire", "$defs": definitions})
@@ -68,6 +75,8 @@ def _plain(schema: Any, inside: str = "") -> Any:
         return {
             name: {key: value for key, value in _plain(each).items() if key != "title"} for name, each in schema.items()
         }
+    if names := schema.get("propertyNames", {}).get("enum"):  # a dict of these keys
+        schema = _object(dict.fromkeys(names, schema["additionalProperties"]))
     if "prefixItems" in schema:  # a tuple, as the generator of types still reads it
         schema = {**schema, "items": schema["prefixItems"], "prefixItems": None}
     plain = {key: _plain(value, key) for key, value in schema.items() if value is not None}

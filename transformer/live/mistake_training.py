@@ -1,18 +1,49 @@
 """A training mistake, live: small models are trained with and without it, as a stream of JSON events.
 
 {"event": "progress", "side", "steps", "points": [[step, loss], ...] since the last}      side: "right" or "wrong"
-{"event": "symptom", "sentence", "wanted", "head", "right", "wrong"}                      see `for_page`
+{"event": "symptom", ...}                                                                 see `Symptom`
 """
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ..inference.attention_maps import AttentionMap
-from ..mistakes import Side, Symptom, TrainingMistake
+from .. import mistakes
+from ..inference.attention_maps import AttentionMap, Kind
+from ..mistakes import TrainingMistake
 from .stream import SEND_SECONDS, Event
+
+
+class SymptomMap(TypedDict):
+    """A map of one side of a mistake; `weights` of its heads one after the other, row by row."""
+
+    kind: Kind
+    layer: int
+    heads: int
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    allowed: list[list[bool]]
+    weights: list[float]
+
+
+class SymptomSide(TypedDict):
+    """What was measured on one side of a mistake, without the losses: a page has had them, step by step."""
+
+    numbers: Mapping[str, float]
+    text: str
+    attention: SymptomMap | None
+
+
+class Symptom(TypedDict):
+    """The same thing done right and wrong: see mistakes.Symptom."""
+
+    sentence: str
+    wanted: str
+    head: int
+    right: SymptomSide
+    wrong: SymptomSide
 
 
 def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: False) -> Iterator[Event]:
@@ -46,8 +77,8 @@ def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: Fals
         points.append((learned.step, learned.loss))
 
 
-def for_page(symptom: Symptom) -> dict[str, Any]:
-    """What assets/js/mistakes.js reads; of a map, the weights of its heads one after the other, row by row."""
+def for_page(symptom: mistakes.Symptom) -> Symptom:
+    """A symptom as JSON."""
     return {
         "sentence": symptom.sentence,
         "wanted": symptom.wanted,
@@ -57,12 +88,15 @@ def for_page(symptom: Symptom) -> dict[str, Any]:
     }
 
 
-def _side(side: Side) -> dict[str, Any]:
-    """Without the losses: a page has had them, step by step."""
-    return {"numbers": dict(side.numbers), "text": side.text, "attention": side.attention and _map(side.attention)}
+def _side(side: mistakes.Side) -> SymptomSide:
+    return {
+        "numbers": dict(side.numbers),
+        "text": side.text,
+        "attention": _map(side.attention) if side.attention else None,
+    }
 
 
-def _map(attention: AttentionMap) -> dict[str, Any]:
+def _map(attention: AttentionMap) -> SymptomMap:
     return {
         "kind": attention.kind,
         "layer": attention.layer,

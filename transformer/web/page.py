@@ -17,7 +17,7 @@ from ..inference.translator import available_checkpoints
 from .api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
 from .api.checks import checks
 from .api.downloads import notebook, provenance, weights_csv
-from .api.endpoints import Shown
+from .api.events import Shown
 from .api.heads import heads
 from .api.models import about, translator
 from .component import ASSETS, component, preloads
@@ -138,7 +138,7 @@ def build() -> gr.Blocks:
     gr.set_static_paths([ASSETS, PLOTLY_JS])
     toy = translator("toy")
     models = {name: about(name) for name in CORPORA if name in available_checkpoints()}
-    opening = models["toy"]["examples"][0]["sentence"]
+    opening = CORPORA["toy"].examples[0].sentence
     with Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         component(
             "shell/header",

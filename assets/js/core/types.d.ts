@@ -2,7 +2,7 @@
 
 import type * as Wire from "#schema";
 
-export type { Candidate, Example, GoldLinks, MessageJSON as Message, Model, Reference, Step } from "#schema";
+export type { Candidate, Example, MessageJSON as Message, Model, Reference, Step } from "#schema";
 
 export type Kind = "encoder" | "decoder" | "cross";
 export type Side = "source" | "target";

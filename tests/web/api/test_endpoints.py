@@ -9,8 +9,12 @@ import gradio as gr
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
+from transformer.inference.interventions import Interventions
 from transformer.messages import Message, english
+from transformer.web.api import events
+from transformer.web.api.endpoints import FUNCTIONS
 from transformer.web.page import ACTIONS as PAGE_ACTIONS
 from transformer.web.page import EVENTS as PAGE_EVENTS
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
@@ -82,6 +86,14 @@ def test_the_tables_are_the_pages() -> None:
 def test_a_right_request_is_answered(function: Function) -> None:
     assert not refused(answer_of(function, ALL[function]))
     assert not refused(answer_of(function, {**ALL[function], "another": "field"}))  # of a page that is newer
+
+
+@pytest.mark.parametrize("function", SERVER_FUNCTIONS, ids=lambda each: each.__name__)
+def test_an_answer_is_of_its_type(function: Any) -> None:
+    """Else the JavaScript, which is checked against these types, would read what is not there."""
+    request, answer = (TypeAdapter(each) for each in FUNCTIONS[function.__name__])
+    found = function.__wrapped__(request.validate_python(SERVER_FUNCTIONS[function]))
+    answer.validate_python(answer.dump_python(found, mode="json", warnings="error"))
 
 
 @given(json_values)
@@ -189,8 +201,10 @@ def test_an_action_says_what_is_wrong(name: str, values: Answer, sentence: objec
 
 
 def test_the_same_request_is_answered_once() -> None:
-    for function, request in SERVER_FUNCTIONS.items():
-        if function.__name__ in ("inside", "stack", "checks", "input_sum", "beam", "sampled", "forced", "mistake"):
-            assert function(request) is function(dict(request))
-    ask = next(iter(EVENTS))
-    assert ask({"checkpoint": "toy", "sentence": BEER})[1]["run"] is ask(CHANGED)[1]["baseline"]
+    for function, sent in SERVER_FUNCTIONS.items():
+        if function.__name__ in ("inside", "stack", "checks", "input_sum", "beam", "mistake"):
+            request = FUNCTIONS[function.__name__][0].model_validate(sent)
+            assert function.__wrapped__(request) is function.__wrapped__(request.model_copy())  # type: ignore[attr-defined]
+    assert (
+        events.show("toy", BEER)["run"] is events.show("toy", BEER, Interventions.parse(CHANGED["changes"]))["baseline"]
+    )

@@ -181,24 +181,6 @@ def test_few_answers_about_visitors_models_are_kept_and_many_about_shipped_ones(
         assert computed == [*range(4), 0]
 
 
-def test_what_is_made_of_a_run_of_a_visits_model_is_not_kept(key: str) -> None:
-    for ask in (
-        lambda: events.ask({"checkpoint": key, "sentence": SENTENCE})[1]["run"],
-        *(
-            lambda handler=handler: handler({**OWN[handler], "checkpoint": key, "sentence": SENTENCE})
-            for handler in (sublayers.inside, sublayers.stack, positions.input_sum)
-        ),
-    ):
-        assert "error" not in ask()
-        assert ask() is not ask()
-
-
-def test_both_runs_and_their_difference_are_not_kept() -> None:
-    """As lists they would take more than everything else that is."""
-    change = [{"do": "silence", "kind": "cross", "layer": 1, "head": 0}]
-    assert what_if.what_if("ein Bier", change) is not what_if.what_if("ein Bier", change)
-
-
 def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     every = models.held_out("classroom")
     assert models.readable("classroom") == every

@@ -25,7 +25,7 @@ def test_attention_is_the_runs(classroom: Translator, kind: Any) -> None:
     answer = attention("Das Kind schläft", kind, 1, 3, "classroom")
     layer = run.attention.of(kind)[1]
     assert answer["weights"] == [pytest.approx(row, abs=1e-4) for row in layer.weights[3].tolist()]
-    assert (answer["query_tokens"], answer["key_tokens"]) == (layer.query_tokens, layer.key_tokens)
+    assert (answer["query_tokens"], answer["key_tokens"]) == (list(layer.query_tokens), list(layer.key_tokens))
     assert answer["text"] == run.text
 
 

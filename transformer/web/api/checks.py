@@ -1,11 +1,27 @@
 """Whether what the page shows is true."""
 
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
 from ...analysis.self_checks import check
-from ..answers import Checks
 from ..schema import ChangedRunRequest
 from .endpoints import server_function
 from .models import cached_per_checkpoint, translator
 from .runs import run_of
+
+
+class Check(TypedDict):
+    """A measurement: its largest error and the error that is allowed."""
+
+    name: str
+    error: float
+    limit: float
+    ok: bool
+
+
+class Checks(TypedDict):
+    """All of a run."""
+
+    checks: list[Check]
 
 
 @server_function

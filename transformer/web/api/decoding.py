@@ -5,22 +5,14 @@ All of them use the model as it is: the changes of the run at the top have no pa
 
 import math
 from collections import Counter
-from dataclasses import asdict
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data.vocabulary import END, Vocabulary
-from ...inference.translator import BeamTree, Candidate, Sampling, Translation
-from ..answers import (
-    BeamSearch,
-    Branch,
-    DrawnCandidate,
-    DrawnStep,
-    ForcedRow,
-    Hypothesis,
-    Sample,
-    ShownBeamSearch,
-    TeacherForcing,
-)
+from ...inference.translator import BeamTree, Branch, Candidate, Sampling, Translation
 from ..schema import BeamRequest, ForcedMistake, ForcedRequest, RunRequest, SampleRequest
 from .endpoints import action, server_function
 from .models import cached_per_checkpoint, translator
@@ -28,6 +20,47 @@ from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest
 MAX_CANDIDATES = 10  # a step
+
+
+class Likelihood(TypedDict):
+    """That the model gives a whole sentence, E included; the logarithm in nats."""
+
+    log_probability: float
+    probability: float
+
+
+class Hypothesis(Likelihood):
+    """A sentence that a beam search chose from."""
+
+    branch: int
+    text: str
+    score: float
+    finished: bool
+
+
+class GreedyText(Likelihood):
+    """What greedy decoding outputs."""
+
+    text: str
+    complete: bool
+
+
+class BeamSearch(TypedDict):
+    """The whole tree of a beam search beside greedy decoding; `best` is the branch that its text ends on."""
+
+    text: str
+    width: int
+    alpha: float
+    branches: Sequence[Branch]
+    best: int
+    hypotheses: list[Hypothesis]
+    greedy: GreedyText
+
+
+class ShownBeamSearch(BeamSearch):
+    """The same without most of what was dropped, and how much that is at each step."""
+
+    left_out: list[int]
 
 
 @server_function
@@ -38,38 +71,32 @@ def beam(request: BeamRequest) -> ShownBeamSearch:
     dropped = Counter[int]()
     branches: list[Branch] = []
     here: dict[int | None, int] = {}  # number in the whole tree -> in this one
-    left_out = [0] * (whole["branches"][-1]["step"] + 1)
+    left_out = [0] * (whole["branches"][-1].step + 1)
     for n, branch in enumerate(whole["branches"]):  # of each step the likeliest first
-        if branch["fate"] == "dropped":
-            dropped[branch["step"]] += 1
-            if dropped[branch["step"]] > MAX_DROPPED:
-                left_out[branch["step"]] += 1
+        if branch.fate == "dropped":
+            dropped[branch.step] += 1
+            if dropped[branch.step] > MAX_DROPPED:
+                left_out[branch.step] += 1
                 continue
         here[n] = len(branches)
-        branches.append({**branch, "parent": here.get(branch["parent"])})  # no parent is dropped
+        branches.append(replace(branch, parent=here.get(branch.parent)))  # no parent is dropped
     hypotheses: list[Hypothesis] = [{**each, "branch": here[each["branch"]]} for each in whole["hypotheses"]]
-    shown = {"branches": branches, "best": here[whole["best"]], "hypotheses": hypotheses, "left_out": left_out}
-    return cast(ShownBeamSearch, {**whole, **shown})
+    best = here[whole["best"]]
+    return {**whole, "branches": branches, "best": best, "hypotheses": hypotheses, "left_out": left_out}
 
 
 @cached_per_checkpoint(64)
 def _search(request: BeamRequest) -> BeamSearch:
     model = translator(request.checkpoint)
     tree, greedy = model.beam(request.sentence, request.width, request.alpha), run(request.checkpoint, request.sentence)
-    log = _log_probability(greedy)
     return {
         "text": tree.text,
         "width": request.width,
         "alpha": request.alpha,
-        "branches": [cast(Branch, asdict(branch)) for branch in tree.branches],
+        "branches": tree.branches,
         "best": tree.best,
         "hypotheses": _hypotheses(tree, model.checkpoint.tgt_vocab),
-        "greedy": {
-            "text": greedy.text,
-            "complete": greedy.complete,
-            "log_probability": log,
-            "probability": math.exp(log),
-        },
+        "greedy": {"text": greedy.text, "complete": greedy.complete, **_likelihood(greedy)},
     }
 
 
@@ -115,6 +142,33 @@ def beam_search(sentence: str, width: int = 4, alpha: float = 0.6, checkpoint: s
     return dict(_search(BeamRequest(sentence=sentence, width=width, alpha=alpha, checkpoint=checkpoint)))
 
 
+class DrawnCandidate(TypedDict):
+    """A token that could come next: its probability in the model, and in what it was drawn from."""
+
+    token: str
+    probability: float
+    drawn: float
+
+
+class DrawnStep(DrawnCandidate):
+    """A drawn token, and how many tokens were `left` to draw from."""
+
+    left: int
+    candidates: list[DrawnCandidate]
+
+
+class Sample(Likelihood):
+    """A translation whose words were drawn."""
+
+    text: str
+    complete: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+    steps: list[DrawnStep]
+
+
 @server_function
 def sampled(request: SampleRequest) -> Sample:
     """A translation whose words are drawn, with what they were drawn from."""
@@ -138,9 +192,7 @@ def _sample(request: SampleRequest) -> Sample:
             shown[-1] = chosen
         left = sum(each["drawn"] > 0 for each in candidates)
         steps.append({**chosen, "left": left, "candidates": shown})
-    log = _log_probability(drawn)
-    likelihood = {"log_probability": log, "probability": math.exp(log)}
-    return cast(Sample, {"text": drawn.text, "complete": drawn.complete, **settings, **likelihood, "steps": steps})
+    return {"text": drawn.text, "complete": drawn.complete, **settings, **_likelihood(drawn), "steps": steps}  # type: ignore[typeddict-item]
 
 
 @action
@@ -168,6 +220,29 @@ def sample(
     """
     settings: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     return dict(_sample(SampleRequest(sentence=sentence, checkpoint=checkpoint, **settings)))
+
+
+class ForcedRow(TypedDict):
+    """A step: what was read, what was output, and what the reference has there."""
+
+    read: str
+    said: str
+    probability: float
+    wanted: str | None
+
+
+class TeacherForcing(TypedDict):
+    """Teacher forcing beside free running.
+
+    `right`: rows of each that output what was wanted; `reference`: whether the corpus has a translation to force.
+    """
+
+    teacher: list[ForcedRow]
+    free: list[ForcedRow]
+    right: dict[Literal["teacher", "free"], int]
+    of: int
+    slip: int | None
+    reference: bool
 
 
 @server_function
@@ -242,6 +317,6 @@ def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = N
     return dict(_forced(ForcedRequest(sentence=sentence, checkpoint=checkpoint, slip=slip)))
 
 
-def _log_probability(translation: Translation) -> float:
-    """Of the whole sentence, E included, nats."""
-    return sum(math.log(step.probability) for step in translation.steps)
+def _likelihood(translation: Translation) -> Likelihood:
+    log = sum(math.log(step.probability) for step in translation.steps)
+    return {"log_probability": log, "probability": math.exp(log)}

@@ -3,11 +3,13 @@
 import platform
 import re
 from importlib.metadata import version
+from typing import Any
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis.notebook import notebook as notebook_of
 from ...live.form import NetworkForm
 from ...storage.portable import PortableModel
-from ..answers import Download, Provenance, TrainedOn
 from ..schema import ChangedRunRequest, CheckpointRequest
 from ..sessions.model_store import file_name, model_store
 from .endpoints import server_function
@@ -16,6 +18,33 @@ from .runs import run_of
 
 TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")
 PACKAGES = ("torch", "gradio", "plotly", "pandas", "numpy")
+
+
+class Download(TypedDict):
+    """A file for the visitor."""
+
+    name: str
+    text: str
+
+
+class TrainedOn(TypedDict):
+    """What a visitor's own model has learned from."""
+
+    pairs: int
+    steps: int | None
+    settings: dict[str, Any]
+
+
+class Provenance(TypedDict):
+    """What made a model, and what runs it here. A shipped one has a `command`, a visitor's own has `trained`."""
+
+    checkpoint: str
+    command: str | None
+    seed: int | str | None
+    trained: TrainedOn | None
+    weights: int
+    device: str
+    versions: dict[str, str]
 
 
 @server_function

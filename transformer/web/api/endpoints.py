@@ -3,19 +3,26 @@
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 import gradio as gr
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...messages import Message
-from ..answers import ShownRun
+from ...messages import Message, MessageJSON
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Shown = tuple[str | None, ShownRun]
+
+
+class Refusal(TypedDict):
+    """The answer to every request of the page that cannot be met."""
+
+    error: MessageJSON
+
 
 FUNCTIONS: dict[str, tuple[Any, Any]] = {}  # name -> types of request and answer
 
@@ -27,27 +34,28 @@ def server_function(answer: Callable[[R], T]) -> Callable[[Any], Any]:
         answer: takes the validated `request`, whose model is its annotation; its ValueErrors are refusals.
 
     Returns:
-        The same for any JSON, answered with {"error": a message} where it cannot be met.
+        The same for any JSON, answered with JSON, as the annotation of what it returns describes it, or with
+        {"error": a message} where the request cannot be met.
     """
     hints = get_type_hints(answer, include_extras=True)
     FUNCTIONS[answer.__name__] = hints["request"], hints["return"]
-    return _validated(answer, lambda error: {"error": message(error).for_page()})
+    dump = partial(TypeAdapter(hints["return"]).dump_python, mode="json", warnings=False)
+    return validated(answer, lambda error: {"error": message(error).for_page()}, dump)
 
 
-def event(answer: Callable[[R], Shown]) -> Callable[[Any], tuple[str | None, Any]]:
-    """What a click is answered with: the sentence that goes into the box, None to leave it alone, and the run."""
-    return _validated(answer, lambda error: (None, {"run": None, "baseline": None, "error": message(error).for_page()}))
-
-
-def _validated(answer: Callable[[R], T], refuse: Callable[[ValueError], Any]) -> Callable[[Any], Any]:
+def validated(
+    answer: Callable[[R], T], refuse: Callable[[ValueError], Any], dump: Callable[[T], Any] = lambda found: found
+) -> Callable[[Any], Any]:
+    """The same for any JSON: what is no request, and every ValueError, is refused."""
     validate = TypeAdapter(get_type_hints(answer, include_extras=True)["request"]).validate_python
 
     @wraps(answer)
     def ask(request: Any) -> Any:
         try:
-            return answer(validate(request))
+            found = answer(validate(request))
         except ValueError as error:
             return refuse(error)
+        return dump(found)
 
     return ask
 
@@ -65,12 +73,12 @@ def action(answer: Callable[P, T]) -> Callable[P, T]:
     @wraps(answer)
     def ask(*args: P.args, **named: P.kwargs) -> T:
         with refusing():
-            return answer(*args, **named)
+            return to_jsonable_python(answer(*args, **named))
 
     @wraps(answer)
     async def ask_and_wait(*args: P.args, **named: P.kwargs) -> Any:
         with refusing():
-            return await cast(Awaitable[Any], answer(*args, **named))
+            return to_jsonable_python(await cast(Awaitable[Any], answer(*args, **named)))
 
     return cast(Callable[P, T], ask_and_wait) if inspect.iscoroutinefunction(answer) else ask
 

@@ -1,17 +1,36 @@
 """What a click on the page is answered with. Pure functions of their requests, but for `surprise`, which draws one."""
 
 import random
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis import compare
 from ...inference.interventions import NOTHING, Interventions
 from ...inference.translator import SentenceError
-from ...messages import MessageError
-from ..answers import Run, ShownRun
+from ...messages import Message, MessageError
 from ..schema import ChangedRunRequest, ChooseRequest, SurpriseRequest
-from .endpoints import Shown, event
+from .endpoints import message, validated
 from .models import cached_per_checkpoint, corpus_of, held_out, translator
-from .payload import for_page
+from .payload import Run, for_page
 from .runs import reference, run
+
+
+class ShownRun(TypedDict):
+    """What an event is answered with. `baseline` is the same run without its changes; None where it has none."""
+
+    run: Run | None
+    baseline: Run | None
+    error: Message | None
+
+
+Shown = tuple[str | None, ShownRun]  # with the sentence that goes into the box, None to leave it alone
+
+
+def event(answer: Callable[[Any], Shown]) -> Callable[[Any], tuple[str | None, Any]]:
+    """What a click is answered with, also where its request cannot be met."""
+    return validated(answer, lambda error: (None, {"run": None, "baseline": None, "error": message(error).for_page()}))
 
 
 def show(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> ShownRun:

@@ -1,15 +1,28 @@
 """What the cross-attention heads of a run are worth."""
 
-from dataclasses import asdict
-from typing import cast
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis import ablate_cross_attention
+from ...analysis.head_ablation import HeadAblation
 from ...training.evaluation import alignment_scores
-from ..answers import HeadAblation, Heads, HeldOutScores
 from ..schema import RunRequest
 from .endpoints import server_function
 from .models import cached_per_checkpoint, readable, translator
 from .runs import run
+
+
+class HeldOutScores(TypedDict):
+    """The alignment error rate of each cross-attention head, [layer][head], over the held-out sentences."""
+
+    sentences: int
+    error_rates: list[list[float]]
+
+
+class Heads(TypedDict):
+    """What the cross-attention heads of a run are worth."""
+
+    held_out: HeldOutScores | None
+    silenced: list[HeadAblation]
 
 
 @server_function
@@ -26,13 +39,9 @@ def _held_out(checkpoint: str) -> HeldOutScores | None:
     pairs = readable(checkpoint)
     if not pairs:
         return None
-    return {
-        "sentences": len(pairs),
-        "error_rates": alignment_scores(translator(checkpoint).checkpoint, pairs).heads,
-    }
+    return {"sentences": len(pairs), "error_rates": alignment_scores(translator(checkpoint).checkpoint, pairs).heads}
 
 
 @cached_per_checkpoint(64)
 def _without_each(checkpoint: str, sentence: str) -> list[HeadAblation]:
-    found = ablate_cross_attention(translator(checkpoint), run(checkpoint, sentence))
-    return [cast(HeadAblation, asdict(each)) for each in found]
+    return ablate_cross_attention(translator(checkpoint), run(checkpoint, sentence))

@@ -4,15 +4,16 @@ import asyncio
 import json
 import secrets
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Literal
 
 import gradio as gr
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import CORPORA
+from ...live import mistake_training
 from ...live.mistake_training import for_page
 from ...messages import MessageError
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
-from ..answers import DecodingSymptom, MistakeCode
 from ..schema import AnyMistakeRequest, MistakeRequest
 from ..server.request_queue import release_turn
 from ..sessions.training_queue import training_queue
@@ -22,6 +23,22 @@ from .models import cached_per_checkpoint, title, translator
 
 class NoVisibleEffectError(MessageError):
     """A mistake that makes no difference in a model."""
+
+
+class MistakeCode(TypedDict):
+    """What the page knows of a mistake before it is shown."""
+
+    name: str
+    kind: Literal["training", "decoding"]
+    right: str
+    wrong: str
+
+
+class DecodingSymptom(mistake_training.Symptom):
+    """A mistake of decoding, and the model that shows it: `elsewhere` where it is not the one that was asked about."""
+
+    model: str
+    elsewhere: bool
 
 
 def opening() -> list[MistakeCode]:
@@ -36,8 +53,7 @@ def opening() -> list[MistakeCode]:
 def mistake(request: MistakeRequest) -> DecodingSymptom:
     """A mistake of decoding in a run, or where the run's model shows too little of it, in one that shows it."""
     symptom, checkpoint = _shown(request)
-    shown = {"model": title(checkpoint), "elsewhere": checkpoint != request.checkpoint, **for_page(symptom)}
-    return cast(DecodingSymptom, shown)
+    return {"model": title(checkpoint), "elsewhere": checkpoint != request.checkpoint, **for_page(symptom)}
 
 
 def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
@@ -79,7 +95,7 @@ async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkp
     about = {"name": name, "kind": mistake.kind, "right_code": mistake.right, "wrong_code": mistake.wrong}
     if isinstance(mistake, DecodingMistake):
         symptom, shown_on = await asyncio.to_thread(_shown, request)
-        return {**about, "checkpoint": shown_on, **_sides(for_page(symptom), {})}
+        return {**about, "checkpoint": shown_on, **_sides(dict(for_page(symptom)), {})}
     release_turn()  # a training waits in the training queue
     return {**about, "checkpoint": None, **await _trained(name)}
 

@@ -1,16 +1,17 @@
 """Which models there are: the shipped ones, and visitors' own."""
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, NotRequired, ParamSpec, TypeVar
 
-from ...data import CORPORA, AlignedPair, Corpus
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ...data import CORPORA, AlignedPair, Corpus, Example
 from ...inference.translator import CheckpointError, Translator, available_checkpoints
 from ...messages import MessageError, Words
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
-from ..answers import Example, Model
 from ..schema import CheckpointRequest
 from ..server import access_log as log
 from ..sessions.model_store import OWN_MODEL_PREFIX, model_store
@@ -139,6 +140,22 @@ def title(checkpoint: str) -> str:
     return model.portable.name if model else checkpoint
 
 
+class Model(TypedDict):
+    """What the page tells of a model before it runs; of a visitor's own also its name and its size."""
+
+    checkpoint: str
+    sentences: int
+    examples: tuple[Example, ...]
+    words: Mapping[str, tuple[tuple[str, str], ...]]
+    surprise: bool
+    name: NotRequired[str]
+    corpus: NotRequired[str]
+    weights: NotRequired[int]
+    layers: NotRequired[int]
+    heads: NotRequired[int]
+    d_model: NotRequired[int]
+
+
 def about(checkpoint: str) -> Model:
     """What the page tells of a model before it runs."""
     known, model = corpus_of(checkpoint), model_store().find(checkpoint)
@@ -146,8 +163,18 @@ def about(checkpoint: str) -> Model:
     shown: Model = {
         "checkpoint": checkpoint,
         "sentences": known.size,
-        "examples": [cast(Example, asdict(example)) for example in known.examples],
+        "examples": known.examples,
         "words": known.words,
         "surprise": bool(known.held_out),
     }
-    return cast(Model, {**shown, **model.about()}) if model else shown
+    if model:
+        config = model.portable.checkpoint.model.config
+        shown |= {
+            "name": model.portable.name,
+            "corpus": model.portable.corpus,
+            "weights": count_parameters(config),
+            "layers": config.num_encoder_layers,
+            "heads": config.n_heads,
+            "d_model": config.d_model,
+        }
+    return to_jsonable_python(shown)

@@ -1,27 +1,118 @@
 """A run as JSON: for the page (arrays as base64, so that 144 maps travel in 24 KB) and for programs (nested lists)."""
 
 import base64
-from typing import Any
+from typing import Any, Literal, NotRequired, cast
 
 import numpy as np
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import AlignedPair
-from ...inference.attention_maps import stacked
-from ...inference.translator import KINDS, AttentionMap, Translation, TranslationStep
+from ...data.alignment import GoldAlignment
+from ...inference.attention_maps import Kind, stacked
+from ...inference.interventions import AnyChange
+from ...inference.translator import KINDS, AttentionMap, Candidate, Translation, TranslationStep
 from ...storage.checkpoint import Checkpoint
 from ...training.evaluation import sentence_alignment
-from ..answers import AttentionMaps, FloatArray, HeadTable, Reference, Run, Step
 
 MAX_CANDIDATES = 10
+
+
+class Step(TypedDict):
+    """One decoding step: the token that was output, and the likeliest ones."""
+
+    token: str
+    probability: float
+    candidates: list[Candidate]
+
+
+class AttentionMaps(TypedDict):
+    """All maps of one kind: L layers of H heads, from Q queries to K keys."""
+
+    layers: int
+    heads: int
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    allowed: list[list[bool]]  # [query][key]
+    weights: str  # (L, H, Q, K), base64 of float32
+
+
+class Reference(TypedDict):
+    """The corpus's own translation, whether the run's is the same, and then its gold alignment."""
+
+    text: str
+    same: bool
+    aligned: bool
+    held_out: str
+    gold: GoldAlignment | None
+    error_rates: list[list[float]] | None  # [layer][head] of cross-attention
+
+
+class NetworkFacts(TypedDict):
+    """The size and the kind of a network."""
+
+    d_model: int
+    heads: int
+    layers: int
+    d_ff: int
+    positions: bool
+    norm_first: bool
+    final_norm: bool
+    tied: bool
+    source_words: int
+    target_words: int
+
+
+class HeadTable(TypedDict):
+    """A row for each head, with the names of the columns."""
+
+    columns: list[str]
+    data: list[list[Any]]
+
+
+class BesideStep(TypedDict):
+    """What a modified run leaves of a step of the baseline: see analysis.compare."""
+
+    kept: float | None
+    same_input: bool
+
+
+class Run(TypedDict):
+    """One translation with everything that was recorded of it."""
+
+    sentence: str
+    checkpoint: str
+    changes: tuple[AnyChange, ...]
+    complete: bool
+    source: tuple[str, ...]
+    decoder_input: tuple[str, ...]
+    output: tuple[str, ...]
+    steps: list[Step]
+    ids: dict[Literal["source", "decoder_input"], list[int]]
+    model: NetworkFacts
+    attention: dict[Kind, AttentionMaps]
+    heads: HeadTable
+    reference: Reference | None
+    beside: NotRequired[list[BesideStep]]
+
+
+_RUN = TypeAdapter(Run)
+
+
+class FloatArray(TypedDict):
+    """An array as base64 of float32."""
+
+    shape: tuple[int, ...]
+    data: str
 
 
 def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkpoint) -> Run:
     """What the page draws of a run; `reference` is the corpus's own translation, where it has one."""
     source, target, config = checkpoint.src_vocab, checkpoint.tgt_vocab, checkpoint.model.config
-    return {
+    shown: Run = {
         "sentence": run.sentence,
         "checkpoint": run.checkpoint,
-        "changes": run.interventions.to_json(),
+        "changes": cast(tuple[AnyChange, ...], run.interventions.changes),
         "complete": run.complete,
         "source": run.source,
         "decoder_input": run.decoder_input,
@@ -43,14 +134,11 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "source_words": len(source),
             "target_words": len(target),
         },
-        "attention": {
-            "encoder": _stacked(run.attention.encoder),
-            "decoder": _stacked(run.attention.decoder),
-            "cross": _stacked(run.attention.cross),
-        },
+        "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
         "heads": _heads(run),
         "reference": _reference(run, reference) if reference else None,
     }
+    return _RUN.dump_python(shown, mode="json", warnings=False)
 
 
 def _reference(run: Translation, reference: AlignedPair) -> Reference:
@@ -63,7 +151,7 @@ def _reference(run: Translation, reference: AlignedPair) -> Reference:
         "same": same,
         "aligned": aligned,
         "held_out": reference.held_out,
-        "gold": {"sure": reference.gold.sure, "possible": reference.gold.possible} if linked else None,
+        "gold": reference.gold if linked else None,
         "error_rates": sentence_alignment(run, reference.gold).heads if linked else None,
     }
 
@@ -86,11 +174,7 @@ def _step(step: TranslationStep) -> Step:
     shown = list(step.candidates[:MAX_CANDIDATES])
     if all(c.token != step.token for c in shown):
         shown.append(next(c for c in step.candidates if c.token == step.token))
-    return {
-        "token": step.token,
-        "probability": step.probability,
-        "candidates": [{"token": c.token, "probability": c.probability} for c in shown],
-    }
+    return {"token": step.token, "probability": step.probability, "candidates": shown}
 
 
 def _heads(run: Translation) -> HeadTable:

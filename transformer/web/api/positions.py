@@ -4,14 +4,37 @@ import json
 from functools import lru_cache
 from typing import Any
 
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
 from ...inference.translator import positional_encoding as encode
-from ..answers import Encoding, InputFigure
 from ..figures import positions as figures
 from ..schema import MAX_VALUES, EncodingRequest, InputRequest, ValuesRequest
 from .endpoints import action, server_function
 from .models import cached_per_checkpoint
 from .payload import floats
 from .runs import run_of
+
+Figure = dict[str, Any]  # of Plotly
+
+
+class Encoding(TypedDict):
+    """The positional encoding as figures; the page moves the two curves itself."""
+
+    length: int
+    d_model: int
+    wavelengths: list[float]
+    similarity: str  # (length, length), base64 of float32
+    heatmap: Figure
+    curve: Figure
+    similar: Figure
+
+
+class InputFigure(TypedDict):
+    """Embedding + position = input."""
+
+    tokens: tuple[str, ...]
+    d_model: int
+    figure: Figure
 
 
 @server_function

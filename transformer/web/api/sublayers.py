@@ -1,18 +1,58 @@
 """Every number inside the network, for Inside a head and the lesson."""
 
 from dataclasses import fields
+from typing import Literal
 
 import numpy as np
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis.sublayer import inspect_sublayer, parameter_row, residual_stream
+from ...inference.attention_maps import Kind
+from ...inference.interventions import Stack
 from ...network.config import TransformerConfig
 from ...network.shapes import shapes as shapes_of
-from ..answers import ParameterRow, Shapes, StackVectors, Sublayer
 from ..schema import ChangedRunRequest, ParametersRequest, SublayerRequest
 from .endpoints import server_function
 from .models import cached_per_checkpoint, translator
-from .payload import array, floats
+from .payload import FloatArray, array, floats
 from .runs import run_of
+
+
+class Sublayer(TypedDict):
+    """Every number of one attention sublayer: see analysis.sublayer."""
+
+    kind: Kind
+    layer: int
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    norm_first: bool
+    head_dim: int
+    eps: float
+    allowed: list[list[bool]]
+    arrays: dict[str, FloatArray]
+
+
+class ParameterRow(TypedDict):
+    """One row of a matrix, base64 of float32, and its bias, if it has one."""
+
+    weights: str
+    bias: float | None
+
+
+class ShapeRow(TypedDict):
+    """The shape of a tensor here, and in a network of the paper's size."""
+
+    stage: str
+    layers: int
+    here: tuple[int, ...]
+    paper: tuple[int, ...]
+
+
+class Shapes(TypedDict):
+    """The shape of every tensor, and the network's size as the paper calls it."""
+
+    rows: list[ShapeRow]
+    facts: dict[Literal["d_model", "n_heads", "d_ff", "layers"], int]
 
 
 @server_function
@@ -36,8 +76,8 @@ def inside(request: SublayerRequest) -> Sublayer:
 
 @server_function
 @cached_per_checkpoint(64)
-def stack(request: ChangedRunRequest) -> StackVectors:
-    """Every token's vector before the first layer and after each, of both stacks."""
+def stack(request: ChangedRunRequest) -> dict[Stack, FloatArray]:
+    """Every token's vector before the first layer and after each, (L + 1, tokens, d_model), of both stacks."""
     found = residual_stream(translator(request.checkpoint), run_of(request))
     return {"encoder": array(found["encoder"]), "decoder": array(found["decoder"])}
 

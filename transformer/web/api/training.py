@@ -2,18 +2,18 @@
 
 import base64
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import CORPORA, BadRow, Corpus, Table, TableError, check_rows, read_table
 from ...live.form import DEFAULTS, PAPER
+from ...live.plan import Problem
 from ...live.plan import plan as planned
-from .. import answers
-from ..answers import Pairs, PairsRefusal, TrainingPlan
 from ..schema import AnyTrainingForm, FileRequest, PairsRequest
 from ..sessions.training_queue import training_queue
-from .endpoints import server_function
+from .endpoints import Refusal, server_function
 
 SHOWN_WORDS = 60  # of a vocabulary
 
@@ -28,23 +28,55 @@ def opening() -> dict[str, Any]:
     }
 
 
+class PairsRefusal(Refusal):
+    """There is not one pair."""
+
+    bad: NotRequired[tuple[BadRow, ...]]
+
+
 @server_function
-def pairs(request: PairsRequest) -> Pairs | PairsRefusal:
+def pairs(request: PairsRequest) -> Table | PairsRefusal:
     """Sentence pairs of a visitor, checked, and the rows that are none."""
     try:
         if isinstance(request, FileRequest):
-            return _table(read_table(base64.b64decode(request.file, validate=True), request.header))
-        return _table(check_rows(request.rows))
+            return read_table(base64.b64decode(request.file, validate=True), request.header)
+        return check_rows(request.rows)
     except TableError as error:
-        return {"error": error.message.for_page(), "bad": _bad(error.bad)}
+        return {"error": error.message.for_page(), "bad": error.bad}
 
 
-def _table(table: Table) -> Pairs:
-    return {"pairs": table.pairs, "bad": _bad(table.bad), "header": table.header}
+class ShownVocabularies(TypedDict):
+    """The first words of both, and their sizes."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    source_size: int
+    target_size: int
 
 
-def _bad(rows: Sequence[BadRow]) -> list[answers.BadRow]:
-    return [{"row": each.row, "message": each.message.for_page()} for each in rows]
+class PairAsIds(TypedDict):
+    """The first pair as a network reads it."""
+
+    source: list[str]
+    source_ids: list[int]
+    decoder_input: list[str]
+    decoder_input_ids: list[int]
+    target: list[str]
+    target_ids: list[int]
+
+
+class TrainingPlan(TypedDict):
+    """What a training comes to before it starts: see live.plan.Plan."""
+
+    problems: tuple[Problem, ...]
+    parameters: int | None
+    bytes: int | None
+    seconds: float | None
+    pairs: dict[Literal["training", "held_out"], int] | None
+    watch: str
+    uniform: float | None
+    vocabularies: ShownVocabularies | None
+    example: PairAsIds | None
 
 
 @server_function
@@ -53,7 +85,7 @@ def plan(request: AnyTrainingForm) -> TrainingPlan:
     training_queue().prepare()
     found = planned(request, training_queue().limits)
     return {
-        "problems": [{"field": each.field, "message": each.message.for_page()} for each in found.problems],
+        "problems": found.problems,
         "parameters": found.parameters,
         "bytes": found.bytes,
         "seconds": found.seconds,
@@ -65,7 +97,7 @@ def plan(request: AnyTrainingForm) -> TrainingPlan:
     }
 
 
-def _vocabularies(corpus: Corpus) -> answers.ShownVocabularies:
+def _vocabularies(corpus: Corpus) -> ShownVocabularies:
     source, target = corpus.src_vocab, corpus.tgt_vocab
     return {
         "source": source.tokens[:SHOWN_WORDS],
@@ -75,7 +107,7 @@ def _vocabularies(corpus: Corpus) -> answers.ShownVocabularies:
     }
 
 
-def _first_pair(corpus: Corpus) -> answers.PairAsIds:
+def _first_pair(corpus: Corpus) -> PairAsIds:
     """As a network reads it."""
     source, target = corpus.src_vocab, corpus.tgt_vocab
     batch = corpus.batch(corpus.pairs[:1])

@@ -1,13 +1,14 @@
 """What if: two runs side by side, and what each head is worth."""
 
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis import ablate_every_head, compare
 from ...data.vocabulary import END, PAD, START
-from ...inference.attention_maps import KINDS
+from ...inference.attention_maps import KINDS, Kind
 from ...messages import MessageError
 from ...network.cost import count_heads
-from ..answers import Sweep, Vocabulary
 from ..schema import ChangedRunRequest, CheckpointRequest, RunRequest, SweepRequest
 from .endpoints import action, server_function
 from .models import cached_per_checkpoint, readable, translator
@@ -16,6 +17,15 @@ from .runs import reference, run, run_of
 
 MAX_PAIRS = 50  # held-out sentences, so that the answer comes at once
 MAX_WORDS = 2000  # of a list to choose from
+
+
+class Sweep(TypedDict):
+    """The probability of reference translations, and what each head's loss costs of it, by kind, [layer][head]."""
+
+    sentences: int
+    unbroken: float
+    reference: str | None
+    drop: dict[Kind, list[list[float]]]
 
 
 @server_function
@@ -51,7 +61,7 @@ def _held_out(checkpoint: str) -> list[tuple[str, str]]:
 
 
 @server_function
-def vocabulary(request: CheckpointRequest) -> Vocabulary:
+def vocabulary(request: CheckpointRequest) -> dict[Literal["source", "target"], list[str]]:
     """The words that a model reads, and those that it can output."""
     known = translator(request.checkpoint).checkpoint
 

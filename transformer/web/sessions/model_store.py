@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from ...data import CORPORA, Corpus, uploaded_corpus
 from ...inference.translator import Translator
@@ -48,18 +48,6 @@ class StoredModel:
     file: Path
     size: int
     used: float
-
-    def about(self) -> dict[str, Any]:
-        """What the page shows of it before it runs; `about` in api/models.py adds the rest."""
-        config = self.portable.checkpoint.model.config
-        return {
-            "name": self.portable.name,
-            "corpus": self.portable.corpus,
-            "weights": sum(values.numel() for values in self.portable.checkpoint.model.parameters()),
-            "layers": config.num_encoder_layers,
-            "heads": config.n_heads,
-            "d_model": config.d_model,
-        }
 
 
 class ModelStore:
