@@ -1,8 +1,8 @@
 """Every request that crosses the wire, and all that the page's address can hold: declared once, here.
 
-Requests are pydantic models: they validate what anybody may have written. Their answers are the types that the functions in api return.
-`page_schema` is what the browser needs to know. tests/js/wire.py makes the types of all of it that the JavaScript is
-checked against.
+Requests are pydantic models: they validate what anybody may have written. Their answers are the types that the
+functions in api/ return. `page_schema` is what the browser needs to know. tests/js/wire.py makes the types of all of it
+that the JavaScript is checked against.
 """
 
 from collections.abc import Sequence

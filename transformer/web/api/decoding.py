@@ -12,7 +12,8 @@ from typing import Any, Literal
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data.vocabulary import END, Vocabulary
-from ...inference.translator import BeamTree, Branch, Candidate, Sampling, Translation
+from ...inference import decoding
+from ...inference.translator import BeamTree, Candidate, Sampling, Translation
 from ..schema import BeamRequest, ForcedMistake, ForcedRequest, RunRequest, SampleRequest
 from .endpoints import action, server_function
 from .models import cached_per_checkpoint, translator
@@ -20,6 +21,8 @@ from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest
 MAX_CANDIDATES = 10  # a step
+
+Branch = decoding.Hypothesis[str]
 
 
 class Likelihood(TypedDict):
@@ -29,7 +32,7 @@ class Likelihood(TypedDict):
     probability: float
 
 
-class Hypothesis(Likelihood):
+class RankedText(Likelihood):
     """A sentence that a beam search chose from."""
 
     branch: int
@@ -53,7 +56,7 @@ class BeamSearch(TypedDict):
     alpha: float
     branches: Sequence[Branch]
     best: int
-    hypotheses: list[Hypothesis]
+    hypotheses: list[RankedText]
     greedy: GreedyText
 
 
@@ -80,7 +83,7 @@ def beam(request: BeamRequest) -> ShownBeamSearch:
                 continue
         here[n] = len(branches)
         branches.append(replace(branch, parent=here.get(branch.parent)))  # no parent is dropped
-    hypotheses: list[Hypothesis] = [{**each, "branch": here[each["branch"]]} for each in whole["hypotheses"]]
+    hypotheses: list[RankedText] = [{**each, "branch": here[each["branch"]]} for each in whole["hypotheses"]]
     best = here[whole["best"]]
     return {**whole, "branches": branches, "best": best, "hypotheses": hypotheses, "left_out": left_out}
 
@@ -100,12 +103,12 @@ def _search(request: BeamRequest) -> BeamSearch:
     }
 
 
-def _hypotheses(tree: BeamTree, vocab: Vocabulary) -> list[Hypothesis]:
+def _hypotheses(tree: BeamTree, vocab: Vocabulary) -> list[RankedText]:
     """What the search chose from, best score first: the finished ones, else the last step's unfinished ones."""
     finished = [n for n, branch in enumerate(tree.branches) if branch.fate == "finished"]
     last = tree.branches[-1].step
     unfinished = [n for n, branch in enumerate(tree.branches) if branch.fate == "kept" and branch.step == last]
-    found: list[Hypothesis] = []
+    found: list[RankedText] = []
     for n in sorted(finished or unfinished, key=lambda n: (-tree.branches[n].score, n != tree.best)):
         branch = tree.branches[n]
         ids, here = [vocab.ids[branch.token]], branch
