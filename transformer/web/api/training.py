@@ -68,7 +68,7 @@ class PairAsIds(TypedDict):
 class TrainingPlan(TypedDict):
     """What a training comes to before it starts: see live.plan.Plan."""
 
-    problems: tuple[Problem, ...]
+    problems: list[Problem]
     parameters: int | None
     bytes: int | None
     seconds: float | None
