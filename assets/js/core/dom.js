@@ -47,6 +47,9 @@ export const h = (tag, attributes = {}, ...children) => fill(document.createElem
 export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** Other children for an element. @param {Element} element @param {Child[]} children */
+export const setChildren = (element, ...children) => element.replaceChildren(...flat(children));
+
 /**
  * Draw without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it
  * stood.
@@ -64,12 +67,8 @@ export function keepFocus(element, draw) {
   again?.focus({ preventScroll: true });
 }
 
-/**
- * Other children for an element; what had the focus among them keeps it.
- * @param {Element} element @param {Child[]} children
- */
-export const replaceKeepingFocus = (element, children) =>
-  keepFocus(element, () => element.replaceChildren(...flat(children)));
+/** The same; what had the focus among them keeps it. @param {Element} element @param {Child[]} children */
+export const replaceKeepingFocus = (element, children) => keepFocus(element, () => setChildren(element, children));
 
 /** How much larger than usual the page's type is: on a projector it grows. */
 export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;

@@ -44,6 +44,9 @@ export const columnHeading = (text, attributes = {}) => h("th", { scope: "col", 
 /** @param {Child} text */
 export const rowHeading = (text) => h("th", { scope: "row" }, text);
 
+/** Cells of a row. @param {Child[]} contents */
+export const cells = (contents) => contents.map((each) => h("td", {}, each));
+
 /**
  * @param {string} label @param {[string | number, string][]} options @param {unknown} chosen
  * @param {(value: string) => void} onchange

@@ -1,7 +1,6 @@
 // The trainings that show a mistake, as this page hears of them. They outlive every mounting.
 
-import { sessionId } from "./models.js";
-import { postJson, readError, readLines } from "./training-stream.js";
+import { streamEvents } from "./training-stream.js";
 
 /** @import { Symptom } from "#schema" */
 /** @import { Message } from "../core/types.d.ts" */
@@ -31,13 +30,11 @@ export async function trainMistake(name) {
   const training = { ...NOTHING, phase: "asking", wrong: [], right: [] };
   trainings.set(name, training);
   changed();
-  const answer = await postJson("mistake", { name, visit: sessionId() });
-  if (answer?.ok && answer.body)
-    await readLines(answer.body, (line) => {
-      receiveEvent(training, JSON.parse(line));
-      changed();
-    });
-  else if (answer) training.message = await readError(answer);
+  const refusal = await streamEvents("mistake", { name }, (event) => {
+    receiveEvent(training, event);
+    changed();
+  });
+  training.message ??= refusal;
   training.phase = training.symptom ? "shown" : "failed"; // not before the server has ended it: it takes one at a time
   changed();
 }

@@ -13,41 +13,34 @@ import { sessionId } from "./models.js";
  * The network at one step: what it decodes freely, and what it outputs when it reads the right words.
  * @typedef {{ step: number, source: string[], free: SnapshotRun, forced: SnapshotRun | null }} Snapshot
  */
-/**
- * Phases: idle, asking, waiting, running, measuring (its scores), developing (the last snapshots, while the model can
- * be used already), trained, failed. Everything else is of the training that was started last; `span` is the last step
- * of the curves' axis.
- *
- * @typedef {{
- *   phase: string, points: Point[], heldOut: Point[], snapshots: Snapshot[],
- *   says: { step: number, output: string[], probabilities: number[] } | null,
- *   place: number | null, run: string | null, left: number | null, why: string | null, scores: any,
- *   message: Message | null, name: string, corpus: string, keeps: boolean, smoothing: number, steps: number,
- *   span: number, uniform: number, step?: number, seconds?: number, parameters?: number, watch?: string,
- *   reference?: string | null,
- * }} Training
- */
+/** @typedef {ReturnType<typeof nothing>} Training the one that was started last */
 
-/** @returns {Training} */
 const nothing = () => ({
+  // idle, asking, waiting, running, measuring (its scores), developing (the last snapshots, while the model can be used
+  // already), trained or failed
   phase: "idle",
-  points: [],
-  heldOut: [],
-  snapshots: [],
-  says: null,
-  place: null,
-  run: null,
-  left: null,
-  why: null,
-  scores: null,
-  message: null,
+  points: /** @type {Point[]} */ ([]),
+  heldOut: /** @type {Point[]} */ ([]),
+  snapshots: /** @type {Snapshot[]} */ ([]),
+  says: /** @type {{ step: number, output: string[], probabilities: number[] } | null} */ (null),
+  place: /** @type {number | null} */ (null), // in the queue
+  run: /** @type {string | null} */ (null), // its name on the server
+  left: /** @type {number | null} */ (null), // seconds
+  why: /** @type {string | null} */ (null), // it ended
+  scores: /** @type {any} */ (null),
+  message: /** @type {Message | null} */ (null),
   name: "",
   corpus: "",
-  keeps: false,
+  keeps: false, // pairs apart
   smoothing: 0,
   steps: 0,
-  span: 0,
-  uniform: 0,
+  span: 0, // the last step of the curves' axis
+  uniform: 0, // the loss of a uniform guess
+  step: 0, // at which it ended
+  seconds: 0,
+  parameters: 0,
+  watch: "",
+  reference: /** @type {string | null} */ (null),
 });
 
 export const training = nothing();
@@ -87,70 +80,53 @@ export async function startTraining(question, uniform) {
   abort = mine;
   const { name, corpus, held_out } = question;
   const { steps, label_smoothing: smoothing } = question.training;
-  Object.assign(training, nothing(), {
-    phase: "asking",
-    name,
-    corpus,
-    keeps: held_out > 0,
-    smoothing,
-    steps,
-    span: steps,
-    uniform,
-  });
+  const about = { name, corpus, keeps: held_out > 0, smoothing, steps, span: steps, uniform };
+  Object.assign(training, nothing(), about, { phase: "asking" });
   changed();
-  const answer = await postJson("train", { ...question, visit: sessionId() }, mine.signal);
-  if (answer?.ok && answer.body)
-    await readLines(answer.body, (line) => {
-      if (mine !== abort) return;
-      receiveEvent(JSON.parse(line));
-      changed();
-    });
-  else if (answer) training.message = await readError(answer);
-  endTraining(mine, mine.signal.aborted ? "idle" : "failed");
-}
-
-/** The stream has ended: well, if the model has come. @param {AbortController} mine @param {string} phase */
-function endTraining(mine, phase) {
+  const receive = (/** @type {any} */ event) => {
+    if (mine !== abort) return;
+    receiveEvent(event);
+    changed();
+  };
+  const refusal = await streamEvents("train", question, receive, mine.signal);
   if (mine !== abort || !isTraining()) return;
-  training.phase = training.phase === "developing" ? "trained" : phase;
+  training.message ??= refusal;
+  const ended = mine.signal.aborted ? "idle" : "failed";
+  training.phase = training.phase === "developing" ? "trained" : ended; // well, if the model has come
   changed();
 }
 
 /** Stop a training; what it has learned so far is kept. One that only waits leaves the queue. */
 export function stopTraining() {
-  if (training.phase === "running")
-    postJson("train/stop", { run: training.run }); // if it is not heard, the button stays
-  else abort.abort();
+  if (training.phase !== "running") abort.abort();
+  else post("train/stop", { run: training.run }).catch(() => {}); // if it is not heard, the button stays
 }
 
-/**
- * The answer to a POST of JSON; null if there is none.
- * @param {string} path @param {unknown} question @param {AbortSignal} [signal]
- */
-export const postJson = (path, question, signal) =>
+/** @param {string} path @param {unknown} question @param {AbortSignal} [signal] */
+const post = (path, question, signal) =>
   fetch(new URL(path, document.baseURI), {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(question),
     signal,
-  }).catch(() => null);
-
-/** Why the server refused. @param {Response} answer @returns {Promise<Message | null>} */
-export const readError = async (answer) => (await answer.json().catch(() => ({}))).error ?? null;
+  });
 
 /**
- * Every line of a stream as it comes, until it ends, breaks off or is aborted.
- * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream @param {(line: string) => void} receive
+ * Ask for a training of this session. Its events come as lines of JSON, until it ends, breaks off or is aborted.
+ * @param {string} path @param {object} question @param {(event: any) => void} receive @param {AbortSignal} [signal]
+ * @returns {Promise<Message | null>} why the server refused
  */
-export async function readLines(stream, receive) {
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+export async function streamEvents(path, question, receive, signal) {
+  const answer = await post(path, { ...question, visit: sessionId() }, signal).catch(() => null);
+  if (!answer?.ok || !answer.body) return (await answer?.json().catch(() => null))?.error ?? null;
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read().catch(() => ({ done: true, value: "" })); // broken off, or aborted
-    if (done) return;
+    if (done) return null;
     const complete = (rest + value).split("\n");
     rest = complete.pop() ?? "";
-    for (const line of complete) if (line.trim()) receive(line);
+    for (const line of complete) if (line.trim()) receive(JSON.parse(line));
   }
 }
 
@@ -170,10 +146,7 @@ function receiveEvent({ event, ...data }) {
   }
   if (event === "snapshot") insert(training.snapshots, snapshotOf(data), ({ step }) => step);
   if (event === "error") Object.assign(training, { phase: "failed", message: data.message });
-  if (event === "ended") {
-    const { why, step, seconds } = data;
-    Object.assign(training, { phase: "measuring", why, step, seconds, span: step }); // the curves end where it was stopped
-  }
+  if (event === "ended") Object.assign(training, data, { phase: "measuring", span: data.step });
   if (event === "trained") {
     Object.assign(training, { phase: "developing", scores: data.scores });
     document.dispatchEvent(new CustomEvent("model:trained", { detail: data }));

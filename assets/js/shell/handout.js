@@ -8,7 +8,7 @@ import { pageAddress } from "../core/address.js";
 import { isSilenced } from "../core/changes.js";
 import { h, svg, word } from "../core/dom.js";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../core/i18n.js";
-import { rowHeading, table } from "../core/parts.js";
+import { cells, rowHeading, table } from "../core/parts.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, attentionRow, KINDS, SIDES, state } from "../core/state.js";
 import { shapeTable } from "../tabs/inside.js";
@@ -16,36 +16,18 @@ import { describeChange } from "./describe-change.js";
 import { checksTable } from "./self-checks.js";
 
 /** @import { Provenance } from "#schema" */
-/** @import { Child, Kind, Run, Server, Step } from "../core/types.d.ts" */
+/** @import { Child, Kind, Run, Server } from "../core/types.d.ts" */
 
 const WIDTH = 680; // px: what A4 holds between its margins
-
-const STYLE = `
-@page { size: A4; margin: 15mm; }
-* { box-sizing: border-box; }
-body { max-width: ${WIDTH}px; margin: 24px auto; padding: 0 12px; color: #1d2433; background: #fff; line-height: 1.5;
-  font-family: ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", sans-serif; font-size: 14px; font-variant-numeric: tabular-nums; }
-h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 18px; margin: 32px 0 8px; border-bottom: 1px solid #e4e6ea; padding-bottom: 4px; }
-h3 { font-size: 15px; margin: 20px 0 4px; } h4 { font-size: 12px; color: #5b6576; margin: 12px 0 4px; } p { margin: 4px 0; }
-h1, h2, h3, h4 { break-after: avoid; } table, svg, figure, .stage { break-inside: avoid; } .stage { margin-bottom: 12px; }
-svg { max-width: 100%; height: auto; display: block; }
-table { border-collapse: collapse; width: 100%; font-size: 13px; } th, td { text-align: left; padding: 3px 8px 3px 0; border-bottom: 1px solid #e4e6ea; vertical-align: top; }
-.facts td { overflow-wrap: anywhere; }
-button { font: inherit; color: inherit; background: none; border: 0; padding: 0; }
-.word { font-weight: 600; } .word.source { color: #a34a08; } .word.target { color: #1d4ed8; } .word.special { border: 1px dashed; border-radius: 4px; padding: 0 4px; }
-.hint, .shape, small { color: #5b6576; font-size: 12px; } .formula { font-family: ui-serif, "Cambria Math", Georgia, serif; white-space: pre-wrap; }
-.heads { display: grid; grid-template-columns: repeat(8, 1fr); gap: 6px; } .heads figure { margin: 0; }
-.arithmetic { line-height: 1.8; } .result { color: #4338ca; } .masked { color: #5b6576; }
-@media (width < 480px) { .heads { grid-template-columns: repeat(4, 1fr); } }
-`;
 
 /** The file's text. @param {Server} server */
 export async function handout(server) {
   const { run } = state;
-  const [facts, { rows }, { checks }] = await Promise.all([
+  const [facts, { rows }, { checks }, style] = await Promise.all([
     askAboutRun("provenance", server),
     askAboutRun("shapes", server),
     askAboutRun("checks", server),
+    fetch(new URL("../../handout.css", import.meta.url)).then((answer) => answer.text()),
   ]);
   const ended = new AbortController();
   const content = [
@@ -66,28 +48,17 @@ export async function handout(server) {
   const copy = staticCopy(sheet);
   ended.abort();
   sheet.remove();
-  return htmlFile(`${run.sentence} → ${run.output.join(" ")}`, copy);
+  const head = [
+    h("meta", { charset: "utf-8" }),
+    h("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }),
+    h("title", {}, `${run.sentence} → ${run.output.join(" ")}`),
+    h("style", {}, style),
+  ];
+  const body = h("body", { style: `max-width: ${WIDTH}px` }, copy);
+  return `<!doctype html>\n${h("html", { lang: language }, h("head", {}, head), body).outerHTML}\n`;
 }
 
 const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-
-/** @param {string} title @param {Node[]} content */
-function htmlFile(title, content) {
-  const page = h(
-    "html",
-    { lang: language },
-    h(
-      "head",
-      {},
-      h("meta", { charset: "utf-8" }),
-      h("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }),
-      h("title", {}, title),
-      h("style", {}, STYLE),
-    ),
-    h("body", {}, content),
-  );
-  return `<!doctype html>\n${page.outerHTML}\n`;
-}
 
 /** A copy without the page's buttons and scripts, in the colours of paper. @param {HTMLElement} sheet */
 function staticCopy(sheet) {
@@ -97,9 +68,7 @@ function staticCopy(sheet) {
   const [pictures, copies] = [sheet, copy].map((root) =>
     [...root.querySelectorAll("svg")].filter((each) => !each.parentElement?.closest("svg")),
   );
-  pictures.forEach((picture, i) => {
-    copies[i].replaceWith(painted(picture));
-  });
+  for (const [i, picture] of pictures.entries()) copies[i].replaceWith(painted(picture));
   const hatch = painted(/** @type {SVGElement} */ (document.querySelector("#hatch")));
   document.body.classList.toggle("dark", isDark);
   for (const each of copy.querySelectorAll(".saves")) each.remove();
@@ -138,15 +107,8 @@ function factsTable({ checkpoint, seed, command, trained, weights, device, versi
     ["handout.link", trained ? t("handout.link_own", { link: address }) : address],
   ];
   if (trained) rows.splice(3, 0, ["train.settings", formatList(Object.entries(trained.settings).map(describeSetting))]);
-  return h(
-    "table",
-    { class: "facts" },
-    h(
-      "tbody",
-      {},
-      rows.map(([key, value]) => h("tr", {}, rowHeading(t(key)), h("td", {}, value))),
-    ),
-  );
+  const lines = rows.map(([key, value]) => h("tr", {}, rowHeading(t(key)), h("td", {}, value)));
+  return h("table", { class: "facts" }, h("tbody", {}, lines));
 }
 
 /** A setting as Train names it. @param {[string, unknown]} setting */
@@ -165,25 +127,21 @@ function stepTable(run) {
   const layer = Math.min(state.layer, layers - 1);
   const attention = t(heads > 1 ? "handout.step.looks" : "handout.step.looks_alone", { layer: layer + 1 });
   const headings = ["step", "reads", "says", "next"].map((name) => t(`handout.step.${name}`));
-  const row = (/** @type {Step} */ { token, probability, candidates }, /** @type {number} */ step) => {
+  const rows = run.steps.map(({ token, probability, candidates }, step) => {
     const weights = attentionRow("cross", layer, null, step);
     const key = argmax(weights);
     const others = candidates.filter((each) => each.token !== token).slice(0, 2); // the output need not be the likeliest
     const isOpen = allowed[step].includes(true);
-    const cells = [
-      String(step + 1),
+    const contents = [
+      step + 1,
       word(run.decoder_input[step], "target"),
       [word(token, "target"), ` ${formatPercent(probability)}`],
       others.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", "),
       isOpen ? [word(run.source[key], "source"), ` ${formatPercent(weights[key])}`] : t("handout.nothing"),
     ];
-    return h(
-      "tr",
-      {},
-      cells.map((each) => h("td", {}, each)),
-    );
-  };
-  return table({ class: "steps" }, [...headings, attention], run.steps.map(row));
+    return h("tr", {}, cells(contents));
+  });
+  return table({ class: "steps" }, [...headings, attention], rows);
 }
 
 /** The chosen head of a kind large, and every head of every layer small. @param {Kind} kind */
@@ -195,14 +153,10 @@ function mapSection(kind) {
   const [from, at] = sides.map((side) => word(t(`side.${side}`), side));
   const large = heatmap(kind, layer, head, { width: WIDTH, sides });
   markRow(large, null);
-  const small = (/** @type {number} */ ofLayer) => [
-    h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })),
-    h(
-      "div",
-      { class: "heads" },
-      Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i))),
-    ),
-  ];
+  const small = (/** @type {number} */ ofLayer) => {
+    const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i)));
+    return [h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
+  };
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),

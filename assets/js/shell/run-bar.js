@@ -2,14 +2,14 @@
 
 import { updateAddressBar } from "../core/address.js";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../core/changes.js";
-import { chip, h, replaceKeepingFocus, word } from "../core/dom.js";
+import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js";
 import { formatMessage, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, link } from "../core/parts.js";
 import { attentionRow, state, subscribe, update } from "../core/state.js";
 import { setShippedModels } from "../net/models.js";
 import { describeChange } from "./describe-change.js";
 import { exampleBar } from "./examples.js";
-import { exampleOf, plainText, runRequests } from "./run-requests.js";
+import { exampleOf, plainText, RunRequests } from "./run-requests.js";
 import { stepControls } from "./run-steps.js";
 
 /** @import { Change, Message, Places, Run, View } from "../core/types.d.ts" */
@@ -20,18 +20,23 @@ export function mount(view) {
   const { element, props, signal } = view;
   setShippedModels(props.models);
   const parts = build(signal);
-  const requests = runRequests(view, {
+  const requests = new RunRequests(view, {
     complain: (error, wrongLink) => complain(parts, error, wrongLink),
     showBusy: (isBusy) => element.closest(".card")?.classList.toggle("busy", isBusy),
     focusSteps: () => parts.steps.slider.focus(),
   });
-  const examples = exampleBar({ example: requests.askExample, surprise: requests.askSurprise });
+  const examples = exampleBar({
+    example: (example) => requests.askExample(example),
+    surprise: () => requests.ask("surprise", () => ({})),
+  });
+  const special = ["S", "E", "P"].map((token) => h("span", {}, t(`legend.${token}`)));
+  const legend = h("p", { class: "legend" }, special, h("span", { class: "keys" }, t("legend.keys")));
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
   element.replaceChildren(
     h("div", { class: "progress", "aria-hidden": "true" }),
     h("div", { class: "run" }, tokens, parts.steps.element),
     parts.changed,
-    h("div", { class: "under" }, parts.message, parts.queue, parts.note, examples, legend()),
+    h("div", { class: "under" }, parts.message, parts.queue, parts.note, examples, legend),
   );
   subscribe(element, () => draw(parts));
   const showQueue = (/** @type {Event} */ event) => drawQueue(parts, /** @type {CustomEvent} */ (event).detail);
@@ -39,16 +44,12 @@ export function mount(view) {
   requests.begin();
 }
 
+const TARGET = { class: "tokens", id: "translation", role: "group", "aria-live": "polite" };
+
 /** @param {AbortSignal} signal */
 const build = (signal) => ({
   source: h("span", { class: "tokens", role: "group", "aria-label": t("run.source") }),
-  target: h("span", {
-    class: "tokens",
-    id: "translation",
-    role: "group",
-    "aria-label": t("run.target"),
-    "aria-live": "polite",
-  }),
+  target: h("span", { ...TARGET, "aria-label": t("run.target") }),
   steps: stepControls(signal),
   message: h("p", { class: "message", role: "alert", hidden: true }),
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
@@ -57,14 +58,6 @@ const build = (signal) => ({
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
   isNewRun: changeDetector(),
 });
-
-const legend = () =>
-  h(
-    "p",
-    { class: "legend" },
-    ["S", "E", "P"].map((token) => h("span", {}, t(`legend.${token}`))),
-    h("span", { class: "keys" }, t("legend.keys")),
-  );
 
 /**
  * @param {Parts} parts @param {Message | null} error @param {string} wrongLink what was wrong with the page's address
@@ -81,9 +74,8 @@ function complain({ message }, error, wrongLink = "") {
  * @param {Parts} parts @param {{ waiting: number, full?: boolean } | null} news
  */
 function drawQueue({ queue }, news) {
-  if (news) queue.textContent = news.full ? t("line.full") : t("line.waiting", { waiting: news.waiting });
-  else queue.textContent = "";
   queue.hidden = !news;
+  queue.textContent = news && (news.full ? t("line.full") : t("line.waiting", { waiting: news.waiting }));
 }
 
 /** @param {Parts} parts */
@@ -99,30 +91,29 @@ function draw(parts) {
   const lastLayer = run.attention.cross.layers - 1;
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
   const tokens = /** @type {Iterable<HTMLElement>} */ (source.children);
-  [...tokens].forEach((token, key) => {
+  for (const [key, token] of [...tokens].entries()) {
     token.style.setProperty("--share", String(weights[key]));
     token.title = t("run.look", { step: step + 1, share: formatPercent(weights[key]) });
-  });
-  [...target.children].forEach((token, i) => {
+  }
+  for (const [i, token] of [...target.children].entries())
     token.setAttribute("aria-current", i === step ? "step" : "false");
-  });
   steps.draw();
 }
 
 /** What stays while the visitor moves through a run. @param {Parts} parts */
 function drawRun({ source, target, note, changed, compare }) {
   const { run, baseline } = state;
-  source.replaceChildren(...run.source.flatMap((token) => [chip("span", token, "source"), " "]));
-  const output = (/** @type {string} */ token, /** @type {number} */ step) => {
+  setChildren(
+    source,
+    run.source.map((token) => [chip("span", token, "source"), " "]),
+  );
+  const output = run.output.map((token, step) => {
     const { probability } = run.steps[step];
-    return chip("button", token, "target", {
-      type: "button",
-      title: t("run.chip", { step: step + 1, share: formatPercent(probability) }),
-      style: `--share: ${probability}`,
-      onclick: () => update({ step }),
-    });
-  };
-  target.replaceChildren(...run.output.flatMap((token, step) => [output(token, step), " "]));
+    const title = t("run.chip", { step: step + 1, share: formatPercent(probability) });
+    const onclick = () => update({ step });
+    return [chip("button", token, "target", { type: "button", title, style: `--share: ${probability}`, onclick }), " "];
+  });
+  setChildren(target, output);
   note.replaceChildren(...describeRun(run));
   note.hidden = !note.hasChildNodes();
   const nothing = h("p", { class: "hint" }, t("changed.nothing"));
@@ -149,11 +140,8 @@ function changeItem(change) {
   const text = h("span", {}, describeChange(change), isIdle ? ` ${t("changed.idle")}` : "");
   const content = [...text.childNodes, h("span", { "aria-hidden": "true" }, " ×")];
   const attributes = { title: t("changed.undo"), "aria-label": `${t("changed.undo")}: ${text.textContent}` };
-  return h(
-    "li",
-    {},
-    button(`change ${isIdle ? "idle" : ""}`, content, () => undoChange(change), attributes),
-  );
+  const undo = button(`change ${isIdle ? "idle" : ""}`, content, () => undoChange(change), attributes);
+  return h("li", {}, undo);
 }
 
 /**

@@ -19,7 +19,6 @@ import { reconnect } from "../net/reconnect.js";
  * @typedef {{ complain: (error: Message | null, wrongLink?: string) => void, showBusy: (isBusy: boolean) => void,
  *   focusSteps: () => void }} Reactions
  */
-/** @typedef {ReturnType<typeof build>} Requests */
 
 const DOUBT_MS = 3000; // a translation takes milliseconds; after this the page asks whether the server is there
 const PATIENCE_MS = 20000; // and after this there is no answer
@@ -38,174 +37,165 @@ const session = {
 export const exampleOf = (run) => (session.example?.sentence === run.sentence ? session.example : null);
 
 /** A word as a model reads it. @param {string} text */
-export const plainText = (text) =>
-  text
-    .toLowerCase()
-    .normalize("NFD")
-    .replace(/\u0308/g, "")
-    .replaceAll("ß", "ss");
-
-/** @param {View} view @param {Reactions} reactions */
-export function runRequests(view, reactions) {
-  const requests = build(view, reactions);
-  listen(requests);
-  return {
-    askExample(/** @type {Example} */ example) {
-      session.example = example;
-      ask(requests, { event: "example", data: () => ({ sentence: example.sentence }) });
-    },
-    askSurprise: () => ask(requests, { event: "surprise", data: () => ({}) }),
-    /** Take the answer that is there, and go where the address leads. */
-    begin() {
-      takeAnswer(requests);
-      view.watch("value", () => takeAnswer(requests));
-      if (session.isOpened) return;
-      session.isOpened = true;
-      followAddress(requests);
-    },
-  };
-}
-
-/** @param {View} view @param {Reactions} reactions */
-const build = (view, reactions) => ({
-  ...reactions,
-  view,
-  arrive: /** @type {(() => void) | null} */ (null), // while the page is on its way to what its address asks for
-  doubt: /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined),
-  patience: /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined),
-});
-
-/** The latest answer, read once: it is large. @param {Requests} requests */
-function latestAnswer({ view }) {
-  const text = view.props.value;
-  if (session.answer.text !== text) session.answer = { text, read: JSON.parse(text) };
-  return session.answer.read;
-}
-
-/** @param {Requests} requests @param {Question} question */
-function ask(requests, question) {
-  session.next = question;
-  if (!session.sent) send(requests);
-}
-
-/** @param {Requests} requests */
-function send(requests) {
-  const question = session.next;
-  if (!question) return;
-  Object.assign(session, { sent: question, next: null });
-  const asked = { checkpoint: state.run.checkpoint, changes: lastingChanges(), ...question.data() };
-  // Where a link leads, the address is that link.
-  if (asked.sentence && !requests.arrive) expectRun(/** @type {RunRequest} */ (asked));
-  requests.view.trigger(question.event, asked);
-}
+export const plainText = (text) => text.toLowerCase().normalize("NFD").replaceAll("\u0308", "").replaceAll("ß", "ss");
 
 /** The sentence in the box; until Gradio has drawn it, the run's. */
-function typedSentence() {
-  const box = document.querySelector("#sentence input, #sentence textarea");
-  return box instanceof HTMLInputElement || box instanceof HTMLTextAreaElement ? box.value : state.run.sentence;
-}
+const typedSentence = () =>
+  /** @type {HTMLInputElement | null} */ (document.querySelector("#sentence :is(input, textarea)"))?.value ??
+  state.run.sentence;
 
-/** @param {Requests} requests */
-function listen(requests) {
-  const on = (/** @type {string} */ name, /** @type {(detail: any) => void} */ listener) => {
-    const options = { signal: requests.view.signal };
-    document.addEventListener(name, (event) => listener(/** @type {CustomEvent} */ (event).detail), options);
-  };
-  on("translate:wanted", (sentence) => {
-    const data = () => ({
-      sentence: sentence ?? "",
-      ...(sentence === state.run.sentence ? { changes: changes() } : {}),
-    });
-    ask(requests, { event: "ask", data });
-  });
-  on("changes:wanted", () => {
-    const data = () => ({ sentence: state.run.sentence, changes: changes() });
-    if (!session.next) ask(requests, { event: "ask", data }); // another sentence takes them along
-  });
-  on("checkpoint:wanted", (checkpoint) => {
-    const sentence = typedSentence();
-    const example = models()[state.run.checkpoint]?.examples.some((each) => each.sentence === sentence);
+export class RunRequests {
+  /** @type {(() => void) | null} */
+  arrive = null; // while the page is on its way to what its address asks for
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  doubt;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  patience;
+
+  /** @param {View} view @param {Reactions} reactions */
+  constructor(view, reactions) {
+    this.view = view;
+    this.reactions = reactions;
+    const { signal } = view;
+    for (const [name, react] of Object.entries({
+      "translate:wanted": this.askSentence,
+      "changes:wanted": this.askChanges,
+      "checkpoint:wanted": this.askCheckpoint,
+      "queue:changed": this.waitInQueue,
+      "translate:asked": this.onAsked,
+      "translate:answered": this.onAnswered,
+    }))
+      document.addEventListener(name, (event) => react.call(this, /** @type {CustomEvent} */ (event).detail), {
+        signal,
+      });
+  }
+
+  /** Take the answer that is there, and go where the address leads: not again when another language is spoken. */
+  begin() {
+    this.takeAnswer();
+    this.view.watch("value", () => this.takeAnswer());
+    if (!session.isOpened) this.followAddress();
+    session.isOpened = true;
+  }
+
+  /** @param {Question["event"]} event @param {Question["data"]} data */
+  ask(event, data) {
+    session.next = { event, data };
+    if (!session.sent) this.send();
+  }
+
+  send() {
+    const question = session.next;
+    if (!question) return;
+    Object.assign(session, { sent: question, next: null });
+    const asked = { checkpoint: state.run.checkpoint, changes: lastingChanges(), ...question.data() };
+    // Where a link leads, the address is that link.
+    if (asked.sentence && !this.arrive) expectRun(/** @type {RunRequest} */ (asked));
+    this.view.trigger(question.event, asked);
+  }
+
+  /** @param {Example} example */
+  askExample(example) {
+    session.example = example;
+    this.ask("example", () => ({ sentence: example.sentence }));
+  }
+
+  /** @param {string} sentence */
+  askSentence(sentence) {
+    const isShown = () => sentence === state.run.sentence;
+    this.ask("ask", () => ({ sentence: sentence ?? "", ...(isShown() ? { changes: changes() } : {}) }));
+  }
+
+  askChanges() {
+    if (session.next) return; // another sentence takes them along
+    this.ask("ask", () => ({ sentence: state.run.sentence, changes: changes() }));
+  }
+
+  /** @param {string} checkpoint */
+  askCheckpoint(checkpoint) {
+    const example = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === typedSentence());
     Object.assign(session, { example: models()[checkpoint].examples[0], checkpoint });
     // Another model's heads are other heads, so changes are not taken along.
-    ask(requests, { event: "choose", data: () => ({ checkpoint, sentence: typedSentence(), example, changes: [] }) });
-  });
-  on("queue:changed", (news) => {
-    if (!news || !session.sent) return;
-    clearTimeout(requests.patience); // who waits in the queue is answered in the end
-    requests.patience = setTimeout(() => giveUp(requests), PATIENCE_MS);
-  });
-  on("translate:asked", () => onAsked(requests));
-  on("translate:answered", () => onAnswered(requests));
-}
-
-/** @param {Requests} requests */
-function onAsked(requests) {
-  requests.showBusy(true);
-  stopWaiting(requests);
-  requests.doubt = setTimeout(async () => (await reconnect()) && giveUp(requests), DOUBT_MS);
-  requests.patience = setTimeout(() => giveUp(requests), PATIENCE_MS);
-}
-
-/** @param {Requests} requests */
-function stopWaiting({ doubt, patience }) {
-  clearTimeout(doubt);
-  clearTimeout(patience);
-}
-
-/** @param {Requests} requests */
-function giveUp({ showBusy, complain }) {
-  showBusy(false);
-  session.sent = null;
-  complain({ key: "error.no_answer", values: {}, english: "" });
-}
-
-/** @param {Requests} requests */
-function onAnswered(requests) {
-  stopWaiting(requests);
-  session.sent = null;
-  if (session.next) {
-    send(requests);
-    return;
+    this.ask("choose", () => ({ checkpoint, sentence: typedSentence(), example, changes: [] }));
   }
-  expectRun(null);
-  settleChanges();
-  requests.showBusy(false);
-  const { error } = latestAnswer(requests);
-  requests.complain(error); // an answer that equals the last one is no news to `watch`
-  requests.arrive?.();
-  // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
-  const isInBox = document.activeElement?.closest("#sentence");
-  if (isInBox && !error && typedSentence() === state.run.sentence) requests.focusSteps();
-}
 
-/** @param {Requests} requests */
-function takeAnswer(requests) {
-  const { run, baseline, error } = latestAnswer(requests);
-  requests.complain(error);
-  const { checkpoint } = session;
-  if (error?.key === "error.model_gone" && checkpoint && isOwn(checkpoint)) forgetModel(checkpoint);
-  if (!run || run === state.run) return;
-  const example = run.changes.length ? null : exampleOf(run);
-  showRun(run, baseline, example && plainText(example.watch));
-}
+  /** A request in the queue is answered in the end. @param {object | null} news */
+  waitInQueue(news) {
+    if (news && session.sent) this.startPatience();
+  }
 
-/** Go where the address leads, once: not again when another language is spoken. @param {Requests} requests */
-function followAddress(requests) {
-  const { run, place, wrong } = parseAddress(location.search);
-  const isShown = run?.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence;
-  requests.arrive = () => {
-    const { error } = latestAnswer(requests);
-    const less = run && error && withoutWhatIsWrong(run, error, wrong);
-    if (less) {
-      ask(requests, { event: "example", data: () => less });
+  startPatience() {
+    clearTimeout(this.patience);
+    this.patience = setTimeout(() => this.giveUp(), PATIENCE_MS);
+  }
+
+  onAsked() {
+    this.reactions.showBusy(true);
+    clearTimeout(this.doubt);
+    this.doubt = setTimeout(async () => (await reconnect()) && this.giveUp(), DOUBT_MS);
+    this.startPatience();
+  }
+
+  giveUp() {
+    this.reactions.showBusy(false);
+    session.sent = null;
+    this.reactions.complain({ key: "error.no_answer", values: {}, english: "" });
+  }
+
+  onAnswered() {
+    clearTimeout(this.doubt);
+    clearTimeout(this.patience);
+    session.sent = null;
+    if (session.next) {
+      this.send();
       return;
     }
-    requests.arrive = null;
-    const missing = [...wrong, ...restorePlace(place)].map((name) => t(`link.${name}`));
-    if (missing.length) requests.complain(error, t("link.wrong", { what: formatList(missing) }));
-  };
-  if (!run || (isShown && !run.changes.length)) requests.arrive();
-  else setTimeout(() => ask(requests, { event: "example", data: () => run })); // Gradio listens by then
+    expectRun(null);
+    settleChanges();
+    const { showBusy, complain, focusSteps } = this.reactions;
+    showBusy(false);
+    const { error } = this.latestAnswer();
+    complain(error); // an answer that equals the last one is no news to `watch`
+    this.arrive?.();
+    // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
+    const isInBox = document.activeElement?.closest("#sentence");
+    if (isInBox && !error && typedSentence() === state.run.sentence) focusSteps();
+  }
+
+  /** The latest answer, read once: it is large. */
+  latestAnswer() {
+    const text = this.view.props.value;
+    if (session.answer.text !== text) session.answer = { text, read: JSON.parse(text) };
+    return session.answer.read;
+  }
+
+  takeAnswer() {
+    const { run, baseline, error } = this.latestAnswer();
+    this.reactions.complain(error);
+    const { checkpoint } = session;
+    if (error?.key === "error.model_gone" && checkpoint && isOwn(checkpoint)) forgetModel(checkpoint);
+    if (!run || run === state.run) return;
+    const example = run.changes.length ? null : exampleOf(run);
+    showRun(run, baseline, example && plainText(example.watch));
+  }
+
+  followAddress() {
+    const { run, place, wrong } = parseAddress(location.search);
+    const isShown = run?.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence;
+    this.arrive = () => {
+      const { error } = this.latestAnswer();
+      const less = run && error && withoutWhatIsWrong(run, error, wrong);
+      if (less) {
+        this.ask("example", () => less);
+        return;
+      }
+      this.arrive = null;
+      const missing = [...wrong, ...restorePlace(place)].map((name) => t(`link.${name}`));
+      if (missing.length) this.reactions.complain(error, t("link.wrong", { what: formatList(missing) }));
+    };
+    if (!run || (isShown && !run.changes.length)) this.arrive();
+    else setTimeout(() => this.ask("example", () => run)); // Gradio listens by then
+  }
 }
 
 /**
@@ -213,16 +203,13 @@ function followAddress(requests) {
  * @param {RunRequest} run @param {Message} error @param {string[]} wrong
  */
 function withoutWhatIsWrong(run, error, wrong) {
-  const { checkpoint } = run;
   if (error.key === "error.changes") {
     wrong.push("changes");
-    run.changes = [];
-    return run;
+    return Object.assign(run, { changes: [] });
   }
-  const hasMore = checkpoint !== state.run.checkpoint || run.changes.length;
+  const hasMore = run.checkpoint !== state.run.checkpoint || run.changes.length;
   if (!hasMore || wrong.includes("sentence")) return null;
   wrong.push("sentence");
-  run.changes = run.changes.filter(isLasting);
-  run.sentence = models()[checkpoint].examples[0].sentence;
-  return run;
+  const { sentence } = models()[run.checkpoint].examples[0];
+  return Object.assign(run, { sentence, changes: run.changes.filter(isLasting) });
 }

@@ -1,9 +1,9 @@
 // Are the numbers on the page right? Checks of this run, made by the server for every run.
 
 import { hasFullyMaskedRow } from "../charts/attention-map.js";
-import { h } from "../core/dom.js";
+import { h, setChildren } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { changeDetector, rowHeading, table } from "../core/parts.js";
+import { cells, changeDetector, rowHeading, table } from "../core/parts.js";
 import { askAboutRun } from "../core/server-cache.js";
 import { KINDS, state, subscribe } from "../core/state.js";
 
@@ -21,7 +21,7 @@ export function badge(server, signal) {
   const show = (/** @type {string} */ sign, /** @type {string} */ key, /** @type {Child[]} */ ...more) => {
     mark.textContent = `${sign} ${t("checks")}`;
     element.dataset.state = sign;
-    body.replaceChildren(...h("div", {}, h("p", {}, t(key)), more).childNodes);
+    setChildren(body, h("p", {}, t(key)), more);
   };
   const check = async () => {
     const { run } = state;
@@ -61,21 +61,17 @@ export const checksTable = (checks) =>
   table(
     { class: "checks" },
     ["what", "error", "limit"].map((name) => t(`checks.${name}`)),
-    checks.map(({ name, error, limit, ok }) =>
-      h(
-        "tr",
-        { "data-check": name, "data-error": error, "data-ok": ok },
-        rowHeading(`${ok ? "✓" : "✗"} ${describeCheck(name)}`),
-        h("td", {}, formatTiny(error)),
-        h("td", {}, formatTiny(limit)),
-      ),
-    ),
+    checks.map(({ name, error, limit, ok }) => {
+      const heading = rowHeading(`${ok ? "✓" : "✗"} ${describeCheck(name)}`);
+      const attributes = { "data-check": name, "data-error": error, "data-ok": ok };
+      return h("tr", attributes, heading, cells([error, limit].map(formatTiny)));
+    }),
   );
 
 /** 1.8 × 10⁻⁷ @param {number} value */
 function formatTiny(value) {
   if (!value) return String(value);
   const [digits, power] = value.toExponential(1).split("e");
-  const raised = [...String(Number(power))].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");
-  return `${digits.replace(".0", "")} × 10${raised}`;
+  const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+  return `${digits.replace(".0", "")} × 10${raised.join("")}`;
 }

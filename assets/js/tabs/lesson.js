@@ -1,9 +1,9 @@
 // The lesson: from words to translation in 14 stops, each with a text, the live figure of the sentence at the top, and
 // a question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
 
-import { pictureButtons } from "../charts/export.js";
+import { pictureFrame } from "../charts/export.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
-import { h } from "../core/dom.js";
+import { h, setChildren } from "../core/dom.js";
 import { joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
 import { baselineRun, LESSON_STOPS, state, update } from "../core/state.js";
@@ -24,15 +24,16 @@ const answers = new Map();
 export function mount({ element, server, signal }) {
   const parts = build();
   const { title, text, question, figure, notice, arithmetic, back, next } = parts;
-  const dots = h(
-    "ol",
-    { class: "stops" },
-    parts.dots.map((dot) => h("li", {}, dot)),
-  );
+  const list = parts.dots.map((dot) => h("li", {}, dot));
+  const dots = h("ol", { class: "stops" }, list);
   const keys = h("span", { class: "keys hint" }, t("lesson.keys"));
   const head = h("div", { class: "lesson-head" }, dots, h("span", { class: "space" }), keys, back, next);
-  const save = pictureButtons(figure, () => `lesson-${state.stop + 1}`);
-  const drawing = h("div", {}, h("div", { class: "kept" }, figure, save), arithmetic);
+  const drawing = h(
+    "div",
+    {},
+    pictureFrame(figure, () => `lesson-${state.stop + 1}`),
+    arithmetic,
+  );
   const columns = h("div", { class: "columns" }, h("div", {}, title, text, question), drawing);
   element.replaceChildren(h("section", { class: "card lesson" }, notice, head, columns));
   drawInSight(element, () => draw(parts, element, server), signal);
@@ -84,7 +85,7 @@ async function draw(parts, element, server) {
   const heading = t("lesson.title", { n: state.stop + 1, of: LESSON_STOPS.length, name: t(`lesson.${name}`) });
   const showArithmetic = (/** @type {string} */ cell, /** @type {Child[]} */ body) => {
     arithmetic.hidden = false;
-    arithmetic.replaceChildren(...h("div", {}, h("h4", {}, cell), body).childNodes);
+    setChildren(arithmetic, h("h4", {}, cell), body);
   };
   const content = await fetchContent(name, lessonView(server, drawn.signal, showArithmetic)).catch(() => null);
   if (drawn.signal.aborted) return; // another stop is wanted by now
@@ -96,11 +97,9 @@ async function draw(parts, element, server) {
     return;
   }
   const { texts, quiz } = content;
-  text.replaceChildren(
-    ...h("div", {}, content.headline, h("p", {}, nodes(texts.text, quiz.places))).childNodes,
-    ...(texts.more ? [h("p", {}, t(texts.more))] : []),
-  );
-  figure.replaceChildren(...h("div", {}, content.drawing).childNodes);
+  const more = texts.more && h("p", {}, t(texts.more));
+  setChildren(text, content.headline, h("p", {}, nodes(texts.text, quiz.places)), more);
+  setChildren(figure, content.drawing);
   arithmetic.hidden = true;
   drawQuestion(parts, content);
 }
@@ -162,7 +161,7 @@ function drawQuestion(parts, { name, hides, run, quiz, texts }) {
     further.hidden = !further.hasChildNodes();
   };
   figure.parentElement?.querySelector(".veil")?.remove(); // of the stop before
-  question.replaceChildren(...(isAlone ? [] : asking), reveal, further);
+  setChildren(question, isAlone ? [] : asking, reveal, further);
   delete question.dataset.right;
   drawAnswer();
   parts.choose = choose;
