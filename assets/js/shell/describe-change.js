@@ -4,9 +4,9 @@ import { word } from "../core/dom.js";
 import { formatList, nodes, t } from "../core/i18n.js";
 import { SIDES, state } from "../core/state.js";
 
-/** @import { Change, ChangeOf, Places } from "../core/types.d.ts" */
+/** @import { Change, ChangeOf, Places, Run } from "../core/types.d.ts" */
 
-/** @param {Change} change @param {import("../core/types.d.ts").Run} run */
+/** @param {Change} change @param {Run} run */
 export function describeChange(change, run = state.run) {
   const fields = /** @type {Places & Partial<Record<"kind" | "stack", string>>} */ (/** @type {unknown} */ (change));
   const places = { ...fields };
@@ -28,10 +28,7 @@ function textOf(change) {
   return change.do === "positions" ? `change.positions.${change.how}` : `change.${change.do}`;
 }
 
-/**
- * The query and the key of a cell of the mask.
- * @param {ChangeOf<"edit_mask">} change @param {import("../core/types.d.ts").Run} run
- */
+/** The query and the key of a cell of the mask. @param {ChangeOf<"edit_mask">} change @param {Run} run */
 function cellTokens({ kind, query, key }, run) {
   const { queries, keys } = run.attention[kind];
   const token = (/** @type {string[]} */ tokens, /** @type {number} */ i, /** @type {0 | 1} */ side) => {

@@ -1,6 +1,6 @@
 // What there is to try: example sentences, a surprise, and the words that the model knows.
 
-import { h } from "../core/dom.js";
+import { h, setChildren } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { button, changeDetector } from "../core/parts.js";
 import { state, subscribe } from "../core/state.js";
@@ -13,12 +13,9 @@ const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all o
 /** @param {string} sentence */
 function shortened(sentence) {
   const letters = [...sentence];
-  return letters.length > MAX_LENGTH
-    ? `${letters
-        .slice(0, MAX_LENGTH - 1)
-        .join("")
-        .trimEnd()}…`
-    : sentence;
+  if (letters.length <= MAX_LENGTH) return sentence;
+  const start = letters.slice(0, MAX_LENGTH - 1).join("");
+  return `${start.trimEnd()}…`;
 }
 
 /**
@@ -43,7 +40,8 @@ export function exampleBar(choose) {
     const hint = { title: t("offers.surprise_hint") };
     if (surprise) offers.push(button(null, t("offers.surprise"), () => choose.surprise(), hint));
     offers.push(button(null, t("offers.words"), () => dialog.showModal()));
-    element.replaceChildren(t("offers.try"), " ", ...offers.flatMap((each) => [each, " "]), dialog);
+    const spaced = offers.map((each) => [each, " "]);
+    setChildren(element, t("offers.try"), " ", spaced, dialog);
     list.replaceChildren(...wordLists(checkpoint));
   });
   return element;
@@ -54,16 +52,9 @@ function wordLists(checkpoint) {
   const { words, corpus } = /** @type {OwnModel} */ (models()[checkpoint]);
   const lang = isOwn(checkpoint) && corpus === "own" ? null : "de";
   const kinds = Object.entries(/** @type {Record<string, [string, string][]>} */ (words));
-  return kinds.map(([kind, pairs]) =>
-    h(
-      "section",
-      {},
-      kinds.length > 1 ? h("h3", {}, t(`words.${kind}`)) : null,
-      h(
-        "dl",
-        {},
-        pairs.map(([source, target]) => [h("dt", { lang }, source), h("dd", {}, target)]),
-      ),
-    ),
-  );
+  return kinds.map(([kind, pairs]) => {
+    const heading = kinds.length > 1 ? h("h3", {}, t(`words.${kind}`)) : null;
+    const words = pairs.map(([source, target]) => [h("dt", { lang }, source), h("dd", {}, target)]);
+    return h("section", {}, heading, h("dl", {}, words));
+  });
 }

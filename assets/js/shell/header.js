@@ -61,19 +61,19 @@ const pillSelect = (id, title, options) =>
 
 /** @param {Element} element @param {AbortSignal} signal */
 function modelChoice(element, signal) {
-  const options = () =>
-    Object.entries(models()).map(([checkpoint, { sentences }]) => {
-      const text = t("header.model_size", { name: modelName(checkpoint), sentences });
-      return /** @type {[string, string]} */ ([checkpoint, text]);
-    });
-  const choice = pillSelect("checkpoint", t("header.model"), options());
+  const choice = pillSelect("checkpoint", t("header.model"), []);
   const draw = () => {
-    choice.value = state.run.checkpoint;
+    choice.value = state.run?.checkpoint;
   };
   const drawOptions = () => {
-    choice.replaceChildren(...options().map(option()));
+    const options = Object.entries(models()).map(([checkpoint, { sentences }]) => {
+      const text = t("header.model_size", { name: modelName(checkpoint), sentences });
+      return option()([checkpoint, text]);
+    });
+    choice.replaceChildren(...options);
     draw();
   };
+  drawOptions();
   choice.addEventListener("change", () => useModel(choice.value));
   subscribe(element, draw);
   document.addEventListener("models:changed", drawOptions, { signal });
@@ -97,13 +97,10 @@ function languageChoice() {
 }
 
 /** @param {{ device: string, why: import("../core/types.d.ts").Message }} value */
-const deviceBadge = ({ device, why }) =>
-  h(
-    "details",
-    { class: "pill", id: "device" },
-    h("summary", {}, h("span", { class: "dot" }), device),
-    h("p", { class: "popover" }, formatMessage(why)),
-  );
+function deviceBadge({ device, why }) {
+  const summary = h("summary", {}, h("span", { class: "dot" }), device);
+  return h("details", { class: "pill", id: "device" }, summary, h("p", { class: "popover" }, formatMessage(why)));
+}
 
 /**
  * Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need.
@@ -130,11 +127,12 @@ function shareButton(signal) {
   const presenter = button("link", t("share.presenter"), () => copy(true), { id: "share-presenter" });
   const about = h("p", {}, presenter, " ", t("share.presenter_about"));
   const popover = h("div", { class: "popover", hidden: true }, status, link, about);
+  const share = button("pill", t("share"), () => copy(isPresenting()), { id: "share" });
   const element = h(
     "span",
     { class: "share" },
     button("pill", t("share.leave"), leave, { id: "leave" }),
-    button("pill", t("share"), () => copy(isPresenting()), { id: "share" }),
+    share,
     popover,
   );
   const hide = (/** @type {Event} */ event) => {
@@ -188,9 +186,7 @@ async function followTabs(signal) {
     // Gradio makes a panel when its tab is first opened, and gives it no name.
     for (const tab of tabs())
       document.getElementById(tab.getAttribute("aria-controls") ?? "")?.setAttribute("aria-labelledby", tab.id);
-    if (openTab() !== state.tab)
-      tabs()
-        .find((tab) => tab.dataset.tabId === state.tab)
-        ?.click();
+    const wanted = tabs().find((tab) => tab.dataset.tabId === state.tab);
+    if (openTab() !== state.tab) wanted?.click();
   });
 }

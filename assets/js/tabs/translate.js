@@ -1,11 +1,11 @@
 // Translate: the decoding as a story, a step at a time.
 
 import { paddingMasked } from "../charts/attention-map.js";
-import { pictureButtons } from "../charts/export.js";
+import { pictureButtons, pictureFrame } from "../charts/export.js";
 import { findChange, isSilenced, replaceChange } from "../core/changes.js";
 import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js";
-import { changeDetector } from "../core/parts.js";
+import { button, changeDetector } from "../core/parts.js";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../core/state.js";
 import { models } from "../net/models.js";
 
@@ -23,27 +23,12 @@ export function mount({ element }) {
   const parts = build();
   const { say, cards, heading, bars, pickers, silenced, explained, candidates, loop, limits } = parts;
   const file = (/** @type {string} */ what) => () => `step-${state.step + 1}-${what}`;
-  const steps = h(
-    "section",
-    { class: "card" },
-    h("h2", {}, t("translate.said")),
-    cards,
-    heading,
-    h("div", { class: "kept" }, scrollBox(bars), pictureButtons(bars, file("looks"))),
-    pickers,
-    silenced,
-    explained,
-  );
-  const next = h(
-    "section",
-    { class: "card kept" },
-    pictureButtons(candidates, file("candidates")),
-    h("h2", {}, t("translate.candidates")),
-    candidates,
-    loop,
-    limits,
-  );
-  element.replaceChildren(say, h("div", { class: "columns" }, steps, next));
+  const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
+  const steps = [h("h2", {}, t("translate.said")), cards, heading, frame, pickers, silenced, explained];
+  const save = pictureButtons(candidates, file("candidates"));
+  const next = [save, h("h2", {}, t("translate.candidates")), candidates, loop, limits];
+  const columns = [h("section", { class: "card" }, steps), h("section", { class: "card kept" }, next)];
+  element.replaceChildren(say, h("div", { class: "columns" }, columns));
   subscribe(element, () => draw(parts));
 }
 
@@ -72,10 +57,10 @@ function draw(parts) {
   if (parts.hasNewShape(cross.layers, cross.heads)) buildPickers(parts);
   parts.setPickers(layer);
   if (parts.hasNewRun(run)) drawRun(parts);
-  [...parts.cards.children].forEach((card, i) => {
+  for (const [i, card] of [...parts.cards.children].entries()) {
     card.className = i > step ? "future" : i === step ? "now" : "";
     card.firstElementChild?.setAttribute("aria-current", i === step ? "step" : "false");
-  });
+  }
   const name = isMean ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
   const shown = { layer, name, isMean, weights: attentionRow("cross", layer, averaged ? null : head, step) };
   parts.heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who: name });
@@ -116,19 +101,16 @@ function drawRun({ cards, explained, loop, limits }) {
   limits.textContent = hasText(key) ? t(key) : "";
 }
 
-/** @param {Step} step @param {number} i */
-const stepCard = ({ token, probability }, i) =>
-  h(
+/** @param {Step} output @param {number} step */
+function stepCard({ token, probability }, step) {
+  const [number, share] = [t("step_n", { step: step + 1 }), formatPercent(probability)];
+  const content = [h("small", {}, number), word(token, "target"), h("small", {}, share)];
+  return h(
     "li",
     {},
-    h(
-      "button",
-      { type: "button", onclick: () => update({ step: i }) },
-      h("small", {}, t("step_n", { step: i + 1 })),
-      word(token, "target"),
-      h("small", {}, formatPercent(probability)),
-    ),
+    button(null, content, () => update({ step })),
   );
+}
 
 /** @param {HTMLElement} bars @param {number[]} weights */
 function drawBars(bars, weights) {
@@ -138,21 +120,14 @@ function drawBars(bars, weights) {
   const bar = (/** @type {number} */ weight, /** @type {number} */ key) => {
     const masked = !cross.allowed[step][key];
     const isPadding = cross.keys[key] === "P" && paddingMasked(run, "cross");
-    return h(
-      "li",
-      {
-        "data-weight": weight,
-        class: masked ? "masked" : gold ? `gold ${goldLink(step, key)}` : "",
-        title: masked ? t(isPadding ? "translate.padding" : "translate.closed") : "",
-      },
-      h(
-        "span",
-        { class: "bar" },
-        h("small", {}, masked ? t("masked") : formatPercent(weight)),
-        h("i", { style: `--share: ${weight}` }),
-      ),
-      word(cross.keys[key], "source"),
-    );
+    const attributes = {
+      "data-weight": weight,
+      class: masked ? "masked" : gold ? `gold ${goldLink(step, key)}` : "",
+      title: masked ? t(isPadding ? "translate.padding" : "translate.closed") : "",
+    };
+    const share = h("small", {}, masked ? t("masked") : formatPercent(weight));
+    const column = h("span", { class: "bar" }, share, h("i", { style: `--share: ${weight}` }));
+    return h("li", attributes, column, word(cross.keys[key], "source"));
   };
   bars.replaceChildren(...weights.map(bar));
 }
@@ -177,25 +152,17 @@ function forceWord(token) {
  * A word that could come next; `choose` makes the model output it.
  * @param {Candidate} candidate @param {boolean} isOutput @param {() => void} [choose]
  */
-export const candidate = ({ token, probability }, isOutput, choose) =>
-  h(
+export function candidate({ token, probability }, isOutput, choose) {
+  const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
+  const name = word(token, "target");
+  return h(
     "li",
     { class: isOutput ? "chosen" : "", "data-probability": probability },
-    choose
-      ? h(
-          "button",
-          {
-            type: "button",
-            title: t("translate.force"),
-            "aria-label": t("translate.force_word", { word: token }),
-            onclick: choose,
-          },
-          word(token, "target"),
-        )
-      : word(token, "target"),
+    choose ? button(null, name, choose, attributes) : name,
     h("i", { style: `--share: ${probability}` }),
     h("small", {}, formatPercent(probability)),
   );
+}
 
 /** The text alternative of what is drawn. @param {Shown} shown */
 function describeStep(shown) {
@@ -221,13 +188,8 @@ function describeAttention({ layer, name, isMean, weights }) {
   const open = allowed[step].filter(Boolean).length;
   const key = argmax(weights);
   const isUniform = (/** @type {number} */ weight) => weight - 1 / open < UNIFORM_MARGIN;
-  const places = {
-    word: word(keys[key], "source"),
-    count: open,
-    share: formatPercent(weights[key]),
-    layer: layer + 1,
-    who: name,
-  };
+  const share = formatPercent(weights[key]);
+  const places = { word: word(keys[key], "source"), count: open, share, layer: layer + 1, who: name };
   if (open === 0) return nodes("translate.nothing", places);
   if (open === 1) return nodes("translate.only", places);
   const text = isUniform(weights[key]) ? "translate.evenly" : "translate.mostly";
