@@ -159,7 +159,7 @@ PLACES: list[Place] = [
     ("inside, arithmetic", {"kind": "cross"}, "#stage-qkv .cell", clicking(".look .cell")),
     ("train", {"tab": "train"}, "#train .setting", nothing),
     ("train, pairs", {}, "#train .setting", pairs),
-    ("what if", {"tab": "break", "part": "whatif"}, "[data-map=broken] .heatmap", unfold),
+    ("what if", {"tab": "break", "part": "whatif"}, "[data-map=modified] .heatmap", unfold),
     ("what if, swept", {}, "#sweep", sweep),
     ("what if, changed", {}, "#whatif .starters", change),
     ("what if, changed, encoder", {"kind": "encoder"}, "[data-map=difference] svg", nothing),
@@ -312,7 +312,7 @@ LOOK = r"""async (asked) => {
             const moves = longest(transitionDuration) > 1 || (animationName !== "none" && longest(animationDuration) > 1);
             if (moves) found.push(`moves: ${name(e)}${part ?? ""}`);
             if (part || cursor !== "pointer" || e.closest(keys) || e.closest("tr")?.querySelector(keys)) continue;
-            if (!e.closest(".visually-hidden, .figure, [data-map=broken] rect")) found.push(`by pointer only: ${name(e)}`);
+            if (!e.closest(".visually-hidden, .figure, [data-map=modified] rect")) found.push(`by pointer only: ${name(e)}`);
         }
     }
     return found;

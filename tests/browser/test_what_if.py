@@ -78,7 +78,7 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
     """The baseline, the modified run and their difference, in words and in maps."""
     expect_output(page, run)
     one, other = baseline.attention.of(kind)[layer].weights[head], run.attention.of(kind)[layer].weights[head]
-    expect(page.locator("#whatif [data-map=broken] rect[data-query]")).to_have_count(other.size)
+    expect(page.locator("#whatif [data-map=modified] rect[data-query]")).to_have_count(other.size)
     np.testing.assert_allclose(weights(page, "whole"), one, atol=1e-5)
     np.testing.assert_allclose(weights(page, "broken"), other, atol=1e-5)
     compared = compare(baseline, run)
@@ -102,7 +102,7 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
 def test_every_starter_modifies_the_run_and_is_undone(shared: Visit) -> None:
     page = go(shared, CLASSROOM)
     expect(page.locator("#whatif [data-map]:visible")).to_have_count(1)
-    expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_whole"))
+    expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_original"))
     expect(page.locator("#top .changed")).to_have_text(t("changed.nothing"))
     baseline = translate(CLASSROOM)
     outputs = set()
@@ -156,14 +156,14 @@ def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
 
 def test_a_cell_of_the_modified_map_is_masked_and_unmasked(shared: Visit) -> None:
     page = go(shared, TOY, kind="decoder", layer=0)
-    cell = page.locator("[data-map=broken] rect[data-query='2'][data-key='0']")
+    cell = page.locator("[data-map=modified] rect[data-query='2'][data-key='0']")
     cell.click()
     masked = t("change.edit_mask.closed", kind=t("change.of.decoder"), **{"from": "want", "at": "S"})
     expect(chips(page)).to_contain_text([masked])
     change = {"do": "edit_mask", "kind": "decoder", "query": 2, "key": 0, "allowed": False}
     expect_compared(page, translate(TOY), translate(TOY, change), "decoder", 0, 0)
     expect(cell).to_have_class("masked")
-    page.locator("[data-map=broken] rect[data-query='0'][data-key='5']").click()
+    page.locator("[data-map=modified] rect[data-query='0'][data-key='5']").click()
     expect(chips(page)).to_have_count(2)
     expect(page.locator("#top .note")).to_contain_text(t("note.ahead"))
     cell.click()

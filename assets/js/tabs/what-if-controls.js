@@ -5,10 +5,10 @@ import { h, replaceKeepingFocus, segmented } from "../core/dom.js";
 import { formatPercent, t } from "../core/i18n.js";
 import { button, changeDetector, link, select, toggle } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
-import { KINDS, SIDES, state } from "../core/state.js";
+import { baselineRun, KINDS, SIDES, state } from "../core/state.js";
 import { headControls } from "./what-if-heads.js";
 
-/** @import { Change, Child, Kind, Server, Stack } from "../core/types.d.ts" */
+/** @import { Change, Child, Kind, Server, Side, Stack } from "../core/types.d.ts" */
 /**
  * A group of controls; `draw` after every change.
  * @typedef {{ name: string, body: Element, draw: () => void }} Group
@@ -37,8 +37,7 @@ export function changeControls(server) {
     const attributes = { class: "group", "data-group": name, open: unfolded.has(name) };
     const group = h("details", attributes, summary, body);
     group.addEventListener("toggle", () => {
-      if (group.open) unfolded.add(name);
-      else unfolded.delete(name);
+      unfolded[group.open ? "add" : "delete"](name);
       draw();
     });
     return group;
@@ -51,45 +50,58 @@ export function changeControls(server) {
   };
 }
 
+/**
+ * A group that is drawn again as a whole.
+ * @param {string} name @param {() => Child[]} children @returns {Group}
+ */
+function drawnGroup(name, children) {
+  const body = h("div");
+  return { name, body, draw: () => replaceKeepingFocus(body, children()) };
+}
+
+/** @param {Child[]} children */
+const row = (...children) => h("div", { class: "controls" }, children);
+
 /** @param {Child} text @param {Change} change @param {object} attributes */
 const changeToggle = (text, change, attributes = {}) =>
   toggle(text, Boolean(findChange(change)), () => toggleChange(change), attributes);
 
-/** @returns {Group} */
 function maskControls() {
-  const removals = h("div", { class: "controls" });
-  const cell = h("div", { class: "controls" });
   const at = { query: 0, key: 0 };
-  const draw = () => {
-    const before = (state.baseline ?? state.run).attention;
-    const removal = (/** @type {Kind} */ kind) => {
-      const hasNoMask = before[kind].allowed.flat().every(Boolean);
-      const attributes = hasNoMask ? { disabled: true, title: t("panel.masks.nothing") } : {};
-      return changeToggle(t(`panel.masks.${kind}`), { do: "remove_mask", kind }, attributes);
+  const group = drawnGroup("masks", () => [row(KINDS.map(maskToggle)), row(cellControls(at, () => group.draw()))]);
+  return group;
+}
+
+/** Removes the mask of a kind. @param {Kind} kind */
+function maskToggle(kind) {
+  const hasNoMask = baselineRun().attention[kind].allowed.flat().every(Boolean);
+  const attributes = hasNoMask ? { disabled: true, title: t("panel.masks.nothing") } : {};
+  return changeToggle(t(`panel.masks.${kind}`), { do: "remove_mask", kind }, attributes);
+}
+
+/** Closes or opens a cell of the mask. @param {{ query: number, key: number }} at @param {() => void} draw */
+function cellControls(at, draw) {
+  const { kind } = state;
+  const { queries, keys, allowed } = state.run.attention[kind];
+  at.query = Math.min(at.query, queries.length - 1);
+  at.key = Math.min(at.key, keys.length - 1);
+  const pick = (/** @type {"query" | "key"} */ axis, /** @type {string[]} */ tokens, /** @type {Side} */ side) => {
+    const options = tokens.map((token, i) => /** @type {[number, string]} */ ([i, `${i + 1} ${token}`]));
+    const choose = (/** @type {string} */ value) => {
+      at[axis] = Number(value);
+      draw();
     };
-    replaceKeepingFocus(removals, KINDS.map(removal));
-    const { kind } = state;
-    const { queries, keys, allowed } = state.run.attention[kind];
-    at.query = Math.min(at.query, queries.length - 1);
-    at.key = Math.min(at.key, keys.length - 1);
-    const pick = (/** @type {"query" | "key"} */ axis, /** @type {string[]} */ tokens) => {
-      const options = tokens.map((token, i) => /** @type {[number, string]} */ ([i, `${i + 1} ${token}`]));
-      return select(t(`panel.masks.${axis}`), options, at[axis], (value) => {
-        at[axis] = Number(value);
-        draw();
-      });
-    };
-    const action = t(allowed[at.query][at.key] ? "panel.masks.close" : "panel.masks.open");
-    const [from, to] = SIDES[kind];
-    replaceKeepingFocus(cell, [
-      h("small", {}, t(`kind.${kind}`)),
-      h("span", { class: from }, pick("query", queries)),
-      "→",
-      h("span", { class: to }, pick("key", keys)),
-      button("pill", h("span", {}, action), () => editMask(kind, at.query, at.key)),
-    ]);
+    return h("span", { class: side }, select(t(`panel.masks.${axis}`), options, at[axis], choose));
   };
-  return { name: "masks", body: h("div", {}, removals, cell), draw };
+  const action = t(allowed[at.query][at.key] ? "panel.masks.close" : "panel.masks.open");
+  const [from, to] = SIDES[kind];
+  return [
+    h("small", {}, t(`kind.${kind}`)),
+    pick("query", queries, from),
+    "→",
+    pick("key", keys, to),
+    button("pill", h("span", {}, action), () => editMask(kind, at.query, at.key)),
+  ];
 }
 
 /** @returns {Group} */
@@ -118,44 +130,35 @@ function temperatureControls() {
     });
     replaceKeepingFocus(place, [choice]);
   };
-  return { name: "temperature", body: h("div", { class: "controls" }, place, range, output), draw };
+  return { name: "temperature", body: row(place, range, output), draw };
 }
 
-/** @returns {Group} */
-function positionControls() {
-  const body = h("div", {});
-  const row = (/** @type {Stack} */ stack) => {
-    const now = findChange({ do: "positions", stack });
-    const set = (/** @type {string} */ how, seed = 0) => {
-      const change = { do: "positions", stack, how, seed };
-      replaceChange({ do: "positions", stack }, how === "kept" ? null : /** @type {Change} */ (change));
-    };
-    const how = segmented(
-      t(`change.of.${stack}`),
-      ["kept", "removed", "shuffled"].map((name) => [name, t(`panel.positions.${name}`)]),
-      (value) => set(value),
-    );
-    how.set(now?.how ?? "kept");
-    const shuffle = () => set("shuffled", (now?.seed ?? 0) + 1);
-    return h(
-      "div",
-      { class: "controls" },
-      h("span", { class: "name" }, t(`side.${stack === "encoder" ? "source" : "target"}`)),
-      how.element,
-      now?.how === "shuffled" ? link(t("panel.positions.again"), shuffle) : null,
-    );
-  };
-  const draw = () => {
-    const none = () => h("p", { class: "hint" }, t("panel.positions.none"));
-    replaceKeepingFocus(body, state.run.model.positions ? STACK_NAMES.map(row) : [none()]);
-  };
-  return { name: "positions", body, draw };
+const positionControls = () =>
+  drawnGroup("positions", () =>
+    state.run.model.positions
+      ? STACK_NAMES.map(stackPositions)
+      : [h("p", { class: "hint" }, t("panel.positions.none"))],
+  );
+
+/** @param {Stack} stack */
+function stackPositions(stack) {
+  const pattern = /** @type {const} */ ({ do: "positions", stack });
+  const { how: now = "kept", seed: last = 0 } = findChange(pattern) ?? {};
+  const set = (/** @type {string} */ how, seed = 0) =>
+    replaceChange(pattern, how === "kept" ? null : /** @type {Change} */ ({ ...pattern, how, seed }));
+  const how = segmented(
+    t(`change.of.${stack}`),
+    ["kept", "removed", "shuffled"].map((name) => [name, t(`panel.positions.${name}`)]),
+    (value) => set(value),
+  );
+  how.set(now);
+  const side = t(`side.${stack === "encoder" ? "source" : "target"}`);
+  const again = now === "shuffled" ? link(t("panel.positions.again"), () => set("shuffled", last + 1)) : null;
+  return row(h("span", { class: "name" }, side), how.element, again);
 }
 
 /** @param {Server} server @returns {Group} */
 function wordControls(server) {
-  const swap = h("div", { class: "controls" });
-  const force = h("div", { class: "controls" });
   let vocabulary = NO_WORDS; // of the run's model
   let position = 0; // of the word to swap
   const isNewModel = changeDetector();
@@ -165,27 +168,26 @@ function wordControls(server) {
     const answer = await askOnce("vocabulary", { checkpoint }, server.vocabulary).catch(() => NO_WORDS);
     if (checkpoint !== state.run.checkpoint) return;
     vocabulary = answer;
-    draw();
+    group.draw();
   };
   const move = (/** @type {number} */ to) => {
     position = to;
-    draw();
+    group.draw();
   };
-  const draw = () => {
-    if (!unfolded.has("words")) return;
+  const group = drawnGroup("words", () => {
+    if (!unfolded.has("words")) return [];
     if (isNewModel(state.run.checkpoint)) fetchVocabulary();
     position = Math.min(position, sourceWords().length - 1);
-    replaceKeepingFocus(swap, swapControls(position, vocabulary.source, move));
-    replaceKeepingFocus(force, forceControls(vocabulary.target));
-  };
-  return { name: "words", body: h("div", {}, swap, force), draw };
+    return [row(swapControls(position, vocabulary.source, move)), row(forceControls(vocabulary.target))];
+  });
+  return group;
 }
 
 /** @type {{ source: string[], target: string[] }} */
 const NO_WORDS = { source: [], target: [] };
 
 /** The words of the sentence before any change. */
-const sourceWords = () => (state.baseline ?? state.run).source.filter((token) => token !== "P");
+const sourceWords = () => baselineRun().source.filter((token) => token !== "P");
 
 /** @param {number} position @param {string[]} vocabulary @param {(to: number) => void} move */
 function swapControls(position, vocabulary, move) {
@@ -222,26 +224,18 @@ function forceControls(vocabulary) {
 /** @param {string[]} words @returns {[string, string][]} */
 const asOptions = (words) => words.map((each) => [each, each]);
 
-/** @returns {Group} */
-function residualControls() {
-  const body = h("div", { class: "residuals" });
-  const layerRow = (/** @type {Stack} */ stack, /** @type {number} */ layer) => {
+const residualControls = () =>
+  drawnGroup("residuals", () => [h("div", { class: "residuals" }, STACK_NAMES.map(stackResiduals))]);
+
+/** @param {Stack} stack */
+function stackResiduals(stack) {
+  const rows = Array.from({ length: state.run.attention[stack].layers }, (_, layer) => {
     const name = t("layer_n", { layer: layer + 1 });
-    return h(
-      "div",
-      { class: "controls", role: "group", "aria-label": `${t(`change.of.${stack}`)}, ${name}` },
-      h("small", { class: "axis" }, name),
-      STACKS[stack].map((sublayer, i) =>
-        changeToggle(t(`panel.residuals.${sublayer}`), { do: "drop_residual", stack, layer, sublayer: i + 1 }),
-      ),
+    const toggles = STACKS[stack].map((sublayer, i) =>
+      changeToggle(t(`panel.residuals.${sublayer}`), { do: "drop_residual", stack, layer, sublayer: i + 1 }),
     );
-  };
-  const stackRows = (/** @type {Stack} */ stack) =>
-    h(
-      "div",
-      {},
-      h("h4", {}, t(`change.of.${stack}`)),
-      Array.from({ length: state.run.attention[stack].layers }, (_, layer) => layerRow(stack, layer)),
-    );
-  return { name: "residuals", body, draw: () => replaceKeepingFocus(body, STACK_NAMES.map(stackRows)) };
+    const attributes = { class: "controls", role: "group", "aria-label": `${t(`change.of.${stack}`)}, ${name}` };
+    return h("div", attributes, h("small", { class: "axis" }, name), toggles);
+  });
+  return h("div", {}, h("h4", {}, t(`change.of.${stack}`)), rows);
 }

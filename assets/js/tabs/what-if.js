@@ -7,17 +7,25 @@ import { editMask, findChange, isSilenced, toggleChange } from "../core/changes.
 import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import { changeDetector, closest, isOpen, kindPicker, onResize, rowHeading, table, toggle } from "../core/parts.js";
+import {
+  cells,
+  changeDetector,
+  closest,
+  isOpen,
+  kindPicker,
+  onResize,
+  rowHeading,
+  table,
+  toggle,
+} from "../core/parts.js";
 import { argmax, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
 import { changeControls } from "./what-if-controls.js";
 
 /** @import { Change, DrawnRun, Run, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
-/** @typedef {"whole" | "broken" | "difference"} MapName the original, the modified run, and their difference */
+/** @typedef {keyof Parts["maps"]} MapName */
 
-/** @type {MapName[]} */
-const MAPS = ["whole", "broken", "difference"];
 const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
 
 /** @param {View} view */
@@ -25,27 +33,17 @@ export function mount(view) {
   const { element, signal } = view;
   const parts = build(view);
   const { say, steps, starters, kind, picker, heading, maps, silenced, controls } = parts;
-  const columns = h(
-    "div",
-    { class: "columns whatif" },
-    h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps, starters),
-    h("section", { class: "card" }, controls.element),
+  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps, starters);
+  const columns = [output, h("section", { class: "card" }, controls.element)];
+  const pickers = h("div", { class: "controls" }, kind.element, picker.element);
+  const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
+  const attention = [pickers, heading, beside, silenced, h("p", { class: "hint" }, t("whatif.cells"))];
+  element.replaceChildren(
+    say,
+    h("div", { class: "columns whatif" }, columns),
+    h("section", { class: "card below" }, attention),
   );
-  const section = h(
-    "section",
-    { class: "card below" },
-    h("div", { class: "controls" }, kind.element, picker.element),
-    heading,
-    h(
-      "div",
-      { class: "maps-beside" },
-      MAPS.map((name) => maps[name].column),
-    ),
-    silenced,
-    h("p", { class: "hint" }, t("whatif.cells")),
-  );
-  element.replaceChildren(say, columns, section);
-  maps.broken.place.addEventListener("click", (event) => {
+  maps.modified.place.addEventListener("click", (event) => {
     const { query, key } = closest(event, "[data-query][data-key]")?.dataset ?? {};
     if (query !== undefined) editMask(state.kind, Number(query), Number(key));
   });
@@ -55,7 +53,7 @@ export function mount(view) {
 
 /** @param {View} view */
 function build({ element, server, signal }) {
-  const map = (/** @type {MapName} */ name) => {
+  const map = (/** @type {string} */ name) => {
     const place = h("div", { class: "large" });
     const title = h("h3", {}, t(`whatif.${name}`));
     const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`;
@@ -70,7 +68,7 @@ function build({ element, server, signal }) {
     kind: kindPicker(),
     picker: headPicker(),
     heading: h("h2"),
-    maps: { whole: map("whole"), broken: map("broken"), difference: map("difference") },
+    maps: { original: map("original"), modified: map("modified"), difference: map("difference") },
     silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
     controls: changeControls(server),
     isNew: changeDetector(),
@@ -88,26 +86,25 @@ function draw(parts) {
   parts.picker.draw(run.attention[kind]);
   parts.controls.draw();
   // Without changes there is one map.
-  for (const name of MAPS) maps[name].column.hidden = !baseline && name !== "broken";
-  const width = maps.broken.place.parentElement?.clientWidth ?? 0;
+  for (const map of [maps.original, maps.difference]) map.column.hidden = !baseline;
+  const width = maps.modified.place.parentElement?.clientWidth ?? 0;
   if (!parts.isNew(run, baseline, kind, layer, head, step, width)) return;
   if (parts.hasNewRuns(run, baseline)) parts.difference = baseline && mapDifference(run, baseline);
   parts.say.replaceChildren(...describeChanges());
   drawSteps(parts);
   parts.heading.replaceChildren(...mapHeading(kind, layer, head));
   parts.silenced.hidden = !isSilenced(kind, layer, head, run.changes);
-  maps.broken.title.textContent = t(baseline ? "whatif.broken" : "whatif.whole");
-  drawMap(parts, "broken", run, width);
-  if (baseline) drawMap(parts, "whole", baseline, width);
+  maps.modified.title.textContent = t(baseline ? "whatif.modified" : "whatif.original");
+  drawMap(parts, "modified", run, width);
+  if (baseline) drawMap(parts, "original", baseline, width);
   if (parts.difference) drawMap(parts, "difference", parts.difference, width);
 }
 
 /** @param {Parts} parts */
 function drawSteps({ steps, starters }) {
   const { run, baseline } = state;
-  const hasOtherInput = run.beside?.some(({ kept, same_input }, i) => {
-    return kept !== null && !same_input && i < run.steps.length;
-  });
+  const compared = run.beside?.slice(0, run.steps.length);
+  const hasOtherInput = compared?.some(({ kept, same_input }) => kept !== null && !same_input);
   const note = hasOtherInput ? h("p", { class: "hint" }, `* ${t("whatif.other_input")}`) : null;
   replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), note]);
   const list = h("div", { class: "starters" }, exampleChanges(baseline ?? run));
@@ -130,7 +127,7 @@ const output = (run) => word(run.output.join(" "), "target");
 /** What the changes did, in a sentence. */
 function describeChanges() {
   const { run, baseline } = state;
-  if (!baseline) return nodes("whatif.say_whole", { said: output(run), share: formatPercent(likelihood(run)) });
+  if (!baseline) return nodes("whatif.say_original", { said: output(run), share: formatPercent(likelihood(run)) });
   const places = {
     before: output(baseline),
     share: formatPercent(likelihood(baseline)),
@@ -147,29 +144,24 @@ function describeChanges() {
  */
 function stepTable(run, baseline) {
   const isModified = run !== baseline;
-  const cell = (/** @type {Run} */ of, /** @type {number} */ i) => {
-    const step = of.steps[i];
-    const text = step ? [word(of.output[i], "target"), " ", h("small", {}, formatPercent(step.probability))] : "–";
-    return h("td", {}, text);
-  };
-  const row = (/** @type {unknown} */ _, /** @type {number} */ i) => {
+  const output = (/** @type {Run} */ { output, steps }, /** @type {number} */ i) =>
+    steps[i] ? [word(output[i], "target"), " ", h("small", {}, formatPercent(steps[i].probability))] : "–";
+  const length = Math.max(run.steps.length, baseline.steps.length);
+  const rows = Array.from({ length }, (_, i) => {
     const { kept = null, same_input = true } = run.beside?.[i] ?? {};
     const change = kept === null ? null : kept - baseline.steps[i].probability;
     const isOther = isModified && run.output[i] !== baseline.output[i];
     const isBeyond = i >= run.steps.length;
     const classes = [i === state.step ? "marked" : "", isOther ? "other" : ""].join(" ").trim();
-    return h(
-      "tr",
-      { onclick: () => !isBeyond && update({ step: i }), class: classes || null, "data-change": change },
-      rowHeading(h("button", { type: "button", class: "link", disabled: isBeyond }, String(i + 1))),
-      cell(baseline, i),
-      isModified ? [cell(run, i), h("td", {}, change === null ? "–" : shiftBar(change, same_input))] : null,
-    );
-  };
-  const names = ["step", "whole", ...(isModified ? ["broken", "kept"] : [])];
+    const attributes = { class: classes || null, "data-change": change };
+    const heading = rowHeading(h("button", { type: "button", class: "link", disabled: isBeyond }, i + 1));
+    const modified = isModified ? [output(run, i), change === null ? "–" : shiftBar(change, same_input)] : [];
+    const onclick = () => !isBeyond && update({ step: i });
+    return h("tr", { onclick, ...attributes }, heading, cells([output(baseline, i), ...modified]));
+  });
+  const names = ["step", "original", ...(isModified ? ["modified", "kept"] : [])];
   const headings = names.map((name) => t(`whatif.column.${name}`));
-  const length = Math.max(run.steps.length, baseline.steps.length);
-  return table({ class: "steps-beside" }, headings, Array.from({ length }, row));
+  return table({ class: "steps-beside" }, headings, rows);
 }
 
 /**
@@ -195,13 +187,13 @@ function describeMap(name, run) {
   const { queries, keys, heads, values } = run.attention[state.kind];
   const size = queries.length * keys.length;
   const start = (state.layer * heads + state.head) * size;
-  const cells = values.slice(start, start + size);
-  const at = argmax(cells.map(Math.abs));
+  const weights = values.slice(start, start + size);
+  const at = argmax(weights.map(Math.abs));
   const places = {
     title: t(`whatif.${name}`),
     from: queries[Math.floor(at / keys.length)],
     to: keys[at % keys.length],
-    value: fixed(cells[at], 2),
+    value: fixed(weights[at], 2),
   };
   return t(name === "difference" ? "whatif.map_changed" : "whatif.map_largest", places);
 }
