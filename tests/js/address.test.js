@@ -100,6 +100,8 @@ test("a value that cannot be is named and left out", () => {
     "temperature",
     "seed",
   ]);
+  const broken = parseAddress("?step=%zz&tab=%E0%A4%A&=&&%=&head=3&head=99");
+  assert.deepEqual([broken.wrong, broken.place], [["tab", "step"], { head: 2 }]);
 });
 
 test("a run that cannot be is named, and what else the address says holds", () => {

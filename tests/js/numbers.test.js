@@ -4,7 +4,18 @@ import "./page.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { roundUp, thinned } from "../../assets/js/charts/line-chart.js";
-import { attentionColumns, commonDigits, fixed, plain, products, softmax, sum } from "../../assets/js/core/numbers.js";
+import {
+  attentionColumns,
+  commonDigits,
+  dot,
+  fixed,
+  normalised,
+  plain,
+  products,
+  scaled,
+  softmax,
+  sum,
+} from "../../assets/js/core/numbers.js";
 import { argmax, decodeFloats } from "../../assets/js/core/state.js";
 import { decodeShares } from "../../assets/js/net/training-stream.js";
 
@@ -14,20 +25,47 @@ test("a minus is as wide as a plus, and zero has no sign", () => {
   assert.equal(plain(-1.25, 1), "-1.3");
 });
 
+/** Numbers like a network's, of 32 bits, from a seed. @param {number} seed @param {number} count */
+const random = (seed, count) =>
+  Array.from(new Float32Array(count), (_, i) => Math.fround(4 * Math.sin(1e4 * Math.sin(seed * 997 + i))));
+const number = (/** @type {string} */ text) => Number(text.replace("−", "-"));
+const total = (/** @type {number[]} */ values) => values.reduce((all, value) => all + value, 0);
+
+/** That a reader who works it out gets the digits that are shown. @param {number} value @param {string} shown */
+const gives = (value, shown) => assert.equal(fixed(value, shown.split(".")[1].length), shown);
+
 test("shown terms give the shown result", () => {
-  const number = (/** @type {string} */ text) => Number(text.replace("−", "-"));
-  for (const [a, b] of [
-    [0.125, 0.25],
-    [1.0049, -0.0001],
-    [-0.004, 0.001],
-  ]) {
-    const { terms, result } = sum(a, b, a + b);
-    assert.equal(fixed(number(terms[0]) + number(terms[1]), result.split(".")[1].length), result);
+  for (let seed = 0; seed < 50; seed++) {
+    const [a, b, scores] = [random(seed, 16), random(seed + 0.3, 16), random(seed + 0.6, 6)];
+    const shown = products(a, b, a[3], dot(a, b) + a[3]);
+    gives(total(shown.terms.map(([x, y]) => number(x) * number(y))) + number(shown.bias ?? ""), shown.result);
+
+    const added = sum(a[0], b[0], a[0] + b[0]);
+    gives(number(added.terms[0]) + number(added.terms[1]), added.result);
+
+    const divided = scaled(dot(a, b), 8, dot(a, b) / Math.sqrt(8));
+    gives(number(divided.dot) / Math.sqrt(8), divided.result);
+
+    const powers = scores.map(Math.exp);
+    const weights = powers.map((power) => power / total(powers));
+    const share = softmax(scores, 2, weights[2]);
+    gives(number(share.powers[2]) / total(share.powers.map(number)), share.result);
+    share.powers.forEach((power, i) => {
+      gives(Math.exp(number(share.scores[i])), power);
+    });
+
+    const n = normalised(a[0], a[1], 1.5, b[0], b[1], ((a[0] - a[1]) / 1.5) * b[0] + b[1]);
+    gives(((number(n.x) - number(n.mean)) / number(n.deviation)) * number(n.gain) + number(n.bias), n.result);
+
+    const dots = scores.map((score) => score * 4);
+    const row = attentionColumns(dots, 16, scores, Array(6).fill(true), weights);
+    const shares = row.scores.map((score) => Math.exp(number(score)));
+    row.weights.forEach((weight, i) => {
+      gives(number(row.dots[i]) / 4, row.scores[i]);
+      gives(shares[i] / total(shares), weight);
+    });
+    gives(total(row.weights.map(number)), row.total);
   }
-  const shown = products([0.5, -0.125], [1, 2], 0.1, 0.35);
-  const total = shown.terms.reduce((all, [a, b]) => all + number(a) * number(b), number(shown.bias ?? "0"));
-  assert.equal(fixed(total, 2), "0.35");
-  assert.equal(shown.result, "0.35");
 });
 
 test("columns have enough digits for their total, or none have", () => {
