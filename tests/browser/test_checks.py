@@ -78,7 +78,7 @@ def test_every_run_is_checked(visit: Visit) -> None:
 
 
 def test_a_check_that_fails_is_shown(visit: Visit) -> None:
-    failing = NAMES[0]
+    failing = ""
 
     def fail(answer: dict[str, Any]) -> dict[str, Any]:
         for each in answer["checks"]:
@@ -87,7 +87,7 @@ def test_a_check_that_fails_is_shown(visit: Visit) -> None:
 
     answering(visit.page, fail)
     page = visit.open()
-    for failing, sentence in zip(NAMES, (BIER, COLA, "ein Bier", "ein Cola"), strict=True):
+    for failing, sentence in (("rows", COLA), ("torch", "ein Bier")):
         visit.ask(sentence)
         visit.settle()
         expect(page.locator("#checks")).to_have_attribute("data-state", "✗")

@@ -3,20 +3,21 @@
 import math
 import re
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from transformer import Translation, Translator
-from transformer.inference.translator import BeamTree, Sampling
+from transformer.inference.translator import Sampling
+from transformer.web.api.decoding import beam, forced, sampled
 
 from .catalogue import matching, percent, t
 from .conftest import Visit, script
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 MISTAKEN = "Wir zeigen die alten Hunde einer Schwester"  # the model says “an old sister the old dogs”
-SENTENCES = {"toy": BIER, "classroom": FLAGSHIP}
 SAY = "#decoding .say"
 DEFAULTS = {
     "strategy": "beam",
@@ -52,17 +53,22 @@ def go(visit: Visit, checkpoint: str, sentence: str, **place: Any) -> Page:
     return page
 
 
-def path(tree: BeamTree, number: int | None) -> list[int]:
+def searched(checkpoint: str, sentence: str, width: int, alpha: float) -> dict[str, Any]:
+    """What the server answers, which tests/web/api holds to the translator."""
+    return beam({"checkpoint": checkpoint, "sentence": sentence, "width": width, "alpha": alpha})
+
+
+def path(tree: dict[str, Any], number: int | None) -> list[int]:
     """The branches from the first step to this one."""
-    return [] if number is None else [*path(tree, tree.branches[number].parent), number]
+    return [] if number is None else [*path(tree, tree["branches"][number]["parent"]), number]
 
 
 def nodes(page: Page) -> list[dict[str, Any]]:
-    """Every node of the tree that is drawn."""
+    """Every node of the tree that is drawn, in the order of the branches."""
     return page.locator("#decoding .tree .node").evaluate_all(
-        "all => all.map((node) => ({ fate: node.dataset.fate, probability: Number(node.dataset.probability),"
-        " token: node.querySelector('.label').textContent, share: node.querySelector('.share').textContent,"
-        " x: node.querySelector('.label').getBoundingClientRect().x, best: node.classList.contains('best') }))"
+        "all => all.sort((a, b) => a.dataset.branch - b.dataset.branch).map((node) => ({"
+        " ...node.dataset, best: node.classList.contains('best'),"
+        " token: node.querySelector('.label').textContent, share: node.querySelector('.share').textContent }))"
     )
 
 
@@ -82,42 +88,42 @@ def signed(value: float) -> str:
 # ---- beam search
 
 
-@pytest.mark.parametrize(("checkpoint", "sentence", "width"), [("toy", BIER, 2), ("classroom", MISTAKEN, 5)])
-def test_the_tree_is_the_translators(shared: Visit, checkpoint: str, sentence: str, width: int) -> None:
-    page = go(shared, checkpoint, sentence, width=width, alpha=1.5)
-    tree = translator(checkpoint).beam(sentence, width, 1.5)
-    drawn = nodes(page)
-    for fate in ("kept", "finished"):
-        expected = sorted((b.token, b.probability) for b in tree.branches if b.fate == fate)
-        found = sorted((n["token"], n["probability"]) for n in drawn if n["fate"] == fate)
-        assert [token for token, _ in found] == [token for token, _ in expected]
-        assert [p for _, p in found] == close([p for _, p in expected])
-    dropped = [(b.token, b.probability) for b in tree.branches if b.fate == "dropped"]
-    for n in drawn:
-        if n["fate"] == "dropped":
-            assert any(n["token"] == token and n["probability"] == close(p) for token, p in dropped)
-    assert all(n["share"] == percent(n["probability"]) for n in drawn)
-    best = sorted((n for n in drawn if n["best"]), key=lambda n: n["x"])
-    assert [n["token"] for n in best] == [tree.branches[i].token for i in path(tree, tree.best)]
+def test_the_tree_is_the_servers(shared: Visit) -> None:
+    page = go(shared, "classroom", MISTAKEN, width=5, alpha=1.5)
+    tree = searched("classroom", MISTAKEN, 5, 1.5)
+    best, drawn = path(tree, tree["best"]), nodes(page)
+    for n, (node, branch) in enumerate(zip(drawn, tree["branches"], strict=True)):
+        p = float(node["probability"])
+        assert (node["token"], node["fate"], p) == (branch["token"], branch["fate"], close(branch["probability"]))
+        assert (node["best"], node["share"]) == (n in best, percent(p))
     heads = " ".join(texts(page.locator("#decoding .tree .head")))
-    assert sum(map(int, re.findall(r"\+ (\d+)", heads))) == len(tree.branches) - len(drawn)
+    assert sum(map(int, re.findall(r"\+ (\d+)", heads))) == sum(tree["left_out"])
 
     rows = page.locator("#decoding .sentences tbody tr")
-    finished = sorted((b for b in tree.branches if b.fate == "finished"), key=lambda b: -b.score)
-    for name, values in (("score", [b.score for b in finished]), ("log", [b.log_probability for b in finished])):
-        assert rows.evaluate_all(f"rows => rows.map((row) => Number(row.dataset.{name}))") == close(values)
-    log = tree.branches[tree.best].log_probability
+    for name, key in (("score", "score"), ("log", "log_probability")):
+        found = rows.evaluate_all(f"rows => rows.map((row) => Number(row.dataset.{name}))")
+        assert found == close([each[key] for each in tree["hypotheses"]])
+    log = tree["hypotheses"][0]["log_probability"]
     assert texts(rows.first.locator("td"))[:2] == [percent(math.exp(log)), signed(log)]
     expect(rows.first).to_have_class("marked")
-    expect(rows.first.locator("th")).to_contain_text(tree.text)
-    expect(page.locator(SAY)).to_contain_text(greedy(checkpoint, sentence).text)
+    expect(rows.first.locator("th")).to_contain_text(tree["text"])
+    expect(page.locator(SAY)).to_contain_text(tree["greedy"]["text"])
 
     # The length penalty chooses again, among the same sentences.
     page.locator("#setting-alpha").focus()
     page.keyboard.press("End")
-    again = translator(checkpoint).beam(sentence, width, 2.0)
-    expect(rows.first.locator("td").last).to_have_text(signed(again.branches[again.best].score))
+    again = searched("classroom", MISTAKEN, 5, 2.0)
+    expect(rows.first.locator("td").last).to_have_text(signed(again["hypotheses"][0]["score"]))
     assert [n["token"] for n in nodes(page)] == [n["token"] for n in drawn]
+
+    # On a phone it scrolls in its own place.
+    page.set_viewport_size({"width": 390, "height": 800})
+    place, best_leaf = page.locator("#decoding .tree-place"), page.locator("#decoding .tree .node.finished.best")
+    assert place.evaluate("place => place.scrollWidth > place.clientWidth")
+    best_leaf.scroll_into_view_if_needed()
+    expect(best_leaf).to_be_in_viewport()
+    assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0
+    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 def test_width_one_is_greedy_and_late_answers_replace_nothing(shared: Visit) -> None:
@@ -132,21 +138,21 @@ def test_width_one_is_greedy_and_late_answers_replace_nothing(shared: Visit) -> 
     expect(page.locator(SAY)).to_have_text(t("decoding.beam.say_one", beam=run.text, share=whole))
     expect(page.locator("#decoding .sentences td").first).to_have_text(whole)
     shared.settle()
-    kept = sorted((n for n in nodes(page) if n["fate"] != "dropped"), key=lambda n: n["x"])
-    assert [n["token"] for n in kept] == list(run.output) == texts(page.locator("#translation button"))
+    kept = [n["token"] for n in nodes(page) if n["fate"] != "dropped"]
+    assert kept == list(run.output) == texts(page.locator("#translation button"))
 
 
 def test_a_path_is_read_by_pointer_and_by_key(shared: Visit) -> None:
     page = go(shared, "toy", BIER, width=3)
     reading = page.locator("#decoding .reading")
-    tree = translator("toy").beam(BIER, 3, 0.6)
-    best = path(tree, tree.best)
-    expect(reading).to_contain_text(percent(math.exp(tree.branches[tree.best].log_probability)))
-    n = next(i for i, b in enumerate(tree.branches) if b.fate == "kept" and i not in best)
+    tree = searched("toy", BIER, 3, 0.6)
+    branches, best = tree["branches"], path(tree, tree["best"])
+    expect(reading).to_contain_text(percent(tree["hypotheses"][0]["probability"]))
+    n = next(i for i, branch in enumerate(branches) if branch["fate"] == "kept" and i not in best)
     page.locator(f"#decoding .tree .node[data-branch='{n}']").hover()
-    expect(reading).to_contain_text(" ".join(tree.branches[i].token for i in path(tree, n))[:3])
-    expect(reading).to_contain_text(percent(tree.branches[n].probability))
-    expect(page.locator("#decoding .tree .node.lit")).to_have_count(tree.branches[n].step + 1)
+    expect(reading).to_contain_text(" ".join(branches[i]["token"] for i in path(tree, n))[:3])
+    expect(reading).to_contain_text(percent(branches[n]["probability"]))
+    expect(page.locator("#decoding .tree .node.lit")).to_have_count(branches[n]["step"] + 1)
     page.mouse.move(2, 2)
     expect(page.locator("#decoding .tree .node.lit")).to_have_count(0)
 
@@ -163,39 +169,25 @@ def test_a_path_is_read_by_pointer_and_by_key(shared: Visit) -> None:
     assert shared.step == step  # the arrows walked in the tree, not through the run
 
 
-def test_on_a_phone_the_tree_scrolls_in_its_own_place(shared: Visit) -> None:
-    page = go(shared, "classroom", MISTAKEN, width=5)
-    page.set_viewport_size({"width": 390, "height": 800})
-    place = page.locator("#decoding .tree-place")
-    assert place.evaluate("place => place.scrollWidth > place.clientWidth")
-    page.locator("#decoding .tree .node.finished.best").scroll_into_view_if_needed()
-    expect(page.locator("#decoding .tree .node.finished.best")).to_be_in_viewport()
-    assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0
-    page.set_viewport_size({"width": 1280, "height": 800})
-
-
 # ---- sampling
 
 
-def test_a_seed_draws_what_the_translator_draws_and_so_does_its_link(shared: Visit) -> None:
+def test_a_seed_draws_what_the_server_draws_and_so_does_its_link(shared: Visit) -> None:
     settings: dict[str, Any] = {"temperature": 2.5, "top_k": 6, "top_p": 0.95}
     page = go(shared, "classroom", FLAGSHIP, strategy="sampling", **settings, seed=3, step=1)
     drawn = page.locator("#decoding .cards").nth(1).locator(".word")
     for seed in (3, 4):
-        sampling = Sampling(**settings, seed=seed)
-        expected = translator("classroom").translate(FLAGSHIP, sampling=sampling)
-        expect(page.locator(SAY)).to_have_text(matching("decoding.sampling.say", seed=seed, drawn=expected.text))
-        expect(drawn).to_have_text(list(expected.output))
-        step = expected.steps[1]
+        expected = sampled({"checkpoint": "classroom", "sentence": FLAGSHIP, **settings, "seed": seed})
+        expect(page.locator(SAY)).to_have_text(matching("decoding.sampling.say", seed=seed, drawn=expected["text"]))
+        output = [step["token"] for step in expected["steps"]]
+        expect(drawn).to_have_text(output)
+        shares = {each["token"]: [each["probability"], each["drawn"]] for each in expected["steps"][1]["candidates"]}
         shown = page.locator("#decoding .both li[data-drawn]").evaluate_all(
             "all => all.map(({ firstChild, dataset: { probability, drawn } }) =>"
             " [firstChild.textContent, Number(probability), Number(drawn)])"
         )
-        both = zip(step.candidates, step.drawn_from(sampling), strict=True)
-        shares = {candidate.token: [candidate.probability, after] for candidate, after in both}
-        for token, *found in shown:
-            assert found == close(shares[token])
-        assert step.token in [each[0] for each in shown]
+        assert [found for _, *found in shown] == [close(shares[token]) for token, *_ in shown]
+        assert output[1] in [token for token, *_ in shown]
         assert page.locator("#decoding .both li.cut").count() == sum(each[2] == 0 for each in shown) > 0
         if seed == 3:
             shared.press(t("decoding.again"))
@@ -204,7 +196,7 @@ def test_a_seed_draws_what_the_translator_draws_and_so_does_its_link(shared: Vis
     expect(page.locator("#decoding .tally li").first).to_be_visible()
     before = page.locator(SAY).inner_text()
     page.reload()
-    expect(drawn).to_have_text(list(expected.output))
+    expect(drawn).to_have_text(output)
     expect(page.locator(SAY)).to_have_text(before)
 
 
@@ -231,27 +223,21 @@ def test_a_sample_may_be_greedys_or_longer_than_the_run_at_the_top(shared: Visit
 
 def test_the_teacher_corrects_and_free_running_goes_astray(shared: Visit) -> None:
     page = go(shared, "classroom", MISTAKEN, strategy="forced")
-    free = greedy("classroom", MISTAKEN)
-    wanted = ["we", "show", "a", "sister", "the", "old", "dogs", ".", "E"]
-    taught = translator("classroom").translate(MISTAKEN, forced=wanted)
+    ways = forced({"checkpoint": "classroom", "sentence": MISTAKEN})
+    expected = [row for pair in zip_longest(ways["teacher"], ways["free"]) for row in pair if row]
     rows = page.locator("#decoding .two-ways tbody tr")
     expect(rows).to_have_count(10)
     read = page.locator("#decoding [data-read]").evaluate_all("all => all.map((cell) => cell.dataset.read)")
-    both = zip(free.decoder_input, [*taught.decoder_input, None], strict=True)
-    assert read == [each for own, right in both for each in (right, own) if each]
-    output = page.locator("#decoding [data-said]").evaluate_all(
-        "all => all.slice(0, 6).map((cell) => [cell.dataset.said, Number(cell.dataset.probability)])"
-    )
-    steps = [(one.candidates[0], own.candidates[0]) for one, own in zip(taught.steps[:3], free.steps[:3], strict=True)]
-    expected = [each for pair in steps for each in pair]
-    assert [token for token, _ in output] == [each.token for each in expected]
-    assert [p for _, p in output] == close([each.probability for each in expected])
+    assert read == [row["read"] for row in expected]
+    said = page.locator("#decoding [data-said]").evaluate_all("all => all.map(({ dataset }) => ({ ...dataset }))")
+    assert [each["said"] for each in said] == [row["said"] for row in expected]
+    assert [float(each["probability"]) for each in said] == close([row["probability"] for row in expected])
     right = [t("decoding.right_of", right=count, of=9) for count in (8, 2)]
     expect(page.locator("#decoding .two-ways tfoot td")).to_have_text(right)
     expect(rows.nth(3).locator(".astray")).to_have_text("an")
     expect(rows.nth(2).locator(".wrong")).to_have_count(2)
-    said = matching("decoding.forced.say_mistake", step=3, word="an", wanted="a", right=8, of=9, free=2)
-    expect(page.locator(SAY)).to_have_text(said)
+    mistake = matching("decoding.forced.say_mistake", step=3, word="an", wanted="a", right=8, of=9, free=2)
+    expect(page.locator(SAY)).to_have_text(mistake)
 
 
 def test_an_error_is_forced_and_comes_back_by_its_link(shared: Visit) -> None:
