@@ -80,8 +80,8 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
     expect_output(page, run)
     one, other = baseline.attention.of(kind)[layer].weights[head], run.attention.of(kind)[layer].weights[head]
     expect(page.locator("#whatif [data-map=modified] rect[data-query]")).to_have_count(other.size)
-    np.testing.assert_allclose(weights(page, "whole"), one, atol=1e-5)
-    np.testing.assert_allclose(weights(page, "broken"), other, atol=1e-5)
+    np.testing.assert_allclose(weights(page, "original"), one, atol=1e-5)
+    np.testing.assert_allclose(weights(page, "modified"), other, atol=1e-5)
     compared = compare(baseline, run)
     (difference,) = [each.weights[head] for each in compared.maps if (each.kind, each.layer) == (kind, layer)]
     np.testing.assert_allclose(weights(page, "difference"), difference, atol=1e-5)
