@@ -58,7 +58,7 @@ SEEN = {  # what a link restores -> where the page shows it
 CHANGED = ("checks", "inside cross", "stack", "input encoder", "input decoder", "csv", "shapes")  # of changed runs
 TABS = ("translate", "attention", "positions", "inside", "train", "break", "lesson")
 
-RENAMED = {".mixed.": ".head_output."}  # in paths of the record, made of commit 252f936
+RENAMED = {".mixed.": ".head_output.", '"silence"': '"ablate"'}  # in paths of the record, made of commit 252f936
 CORRECTED = ("rank_collapse",)  # questions whose numbers were wrong: the exercise now shows the cause that it names
 
 KINDS: tuple[Any, ...] = ("encoder", "decoder", "cross")

@@ -17,7 +17,7 @@ from transformer.analysis import head_ablation as heads
 from transformer.analysis.head_ablation import SLACK
 from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
-from transformer.inference.interventions import ForceWord, Interventions, RemoveMask, Silence
+from transformer.inference.interventions import AblateHead, ForceWord, Interventions, RemoveMask
 from transformer.storage.checkpoint import Checkpoint
 
 from ..networks import network
@@ -128,7 +128,7 @@ def test_a_run_of_the_networks_maximum_length_can_be_ablated(babbler: Translator
 # The sweep over every head
 
 
-def sequential(translator: Translator, pairs: list[tuple[str, str]], *ablated: Silence) -> float:
+def sequential(translator: Translator, pairs: list[tuple[str, str]], *ablated: AblateHead) -> float:
     """The mean probability of the references, one pass per sentence and head."""
     c, total = translator.checkpoint, 0.0
     probe = translator.probe(Interventions(ablated))
@@ -164,7 +164,7 @@ def test_a_sweep_equals_a_loop_over_heads_and_sentences(name: str, request: pyte
         depth = config.num_encoder_layers if kind == "encoder" else config.num_decoder_layers
         assert found.ablated[kind].shape == (depth, config.n_heads)
         for layer, head in np.ndindex(depth, config.n_heads):
-            expected = sequential(translator, pairs, Silence(kind, layer, head))
+            expected = sequential(translator, pairs, AblateHead(kind, layer, head))
             assert found.ablated[kind][layer, head] == pytest.approx(expected, rel=1e-3)
             assert found.drop(kind)[layer, head] == pytest.approx(found.baseline - expected, abs=1e-4)
 

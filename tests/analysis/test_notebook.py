@@ -66,7 +66,7 @@ def test_the_cells_run_and_their_assertions_hold(checkpoint: str, sentence: str)
 
 def test_the_notebook_repeats_the_interventions_of_a_run() -> None:
     changes = [
-        {"do": "silence", "kind": "cross", "layer": 1, "head": 0},
+        {"do": "ablate", "kind": "cross", "layer": 1, "head": 0},
         {"do": "temperature", "kind": "all", "temperature": 4.0},
         {"do": "force_word", "step": 1, "word": "we"},
     ]

@@ -15,7 +15,7 @@ from tests.browser.chromium import find
 from transformer import Translator
 from transformer.analysis import ablate_every_head
 from transformer.inference.attention_maps import KINDS
-from transformer.inference.interventions import Interventions, Silence
+from transformer.inference.interventions import AblateHead, Interventions
 
 from .served import served, spread
 
@@ -81,7 +81,7 @@ def sweeping(checkpoint: str) -> str:
 
     def one_by_one() -> None:
         for head in heads:
-            translator.translate(sentence, forced=whole.output, interventions=Interventions((Silence(*head),)))
+            translator.translate(sentence, forced=whole.output, interventions=Interventions((AblateHead(*head),)))
 
     batched()
     pairs = [(seconds(batched), seconds(one_by_one)) for _ in range(5)]

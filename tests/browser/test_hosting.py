@@ -91,7 +91,7 @@ def test_any_replica_answers_any_click_alike(replicas: Replicas, browser: Browse
     assert set(clicks + functions) == {0, 1}
     assert not [path for path, _ in posts if "queue" in path]  # nothing is kept between two requests
     calls: list[tuple[str, list[Any]]] = [
-        ("what_if", [BEER, [{"do": "silence", "kind": "cross", "layer": 2, "head": 5}], "toy"]),
+        ("what_if", [BEER, [{"do": "ablate", "kind": "cross", "layer": 2, "head": 5}], "toy"]),
         ("sample", [BEER, 2.0, 0, 1.0, 7, "toy"]),
         ("beam_search", ["Das Kind schläft", 3, 1.0, "classroom"]),
     ]

@@ -126,11 +126,11 @@ def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
     changes: list[dict[str, Any]] = []
     for layer, head in ((1, 0), (0, 3)):
         cell.nth(4 * layer + head).click()
-        changes.append({"do": "silence", "kind": "cross", "layer": layer, "head": head})
+        changes.append({"do": "ablate", "kind": "cross", "layer": layer, "head": head})
         expect(chips(page)).to_have_count(len(changes))
         expect(cell.nth(4 * layer + head)).to_have_attribute("aria-pressed", "true")
         expect_compared(page, translate(CLASSROOM), translate(CLASSROOM, *changes), "cross", layer, head)
-    first = t("change.silence", kind=t("change.of.cross"), layer=2, head=1)
+    first = t("change.ablate", kind=t("change.of.cross"), layer=2, head=1)
     page.get_by_role("button", name=f"{t('changed.undo')}: {first}").click()
     expect_output(page, translate(CLASSROOM, *changes[1:]))
     page.get_by_role("button", name=t("changed.undo_all")).click()
@@ -149,7 +149,7 @@ def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
     heads = " and ".join(t("head_n", head=head) for head in (2, 4))
     expect(chips(page)).to_contain_text([t("change.isolate", kind=t("change.of.cross"), layer=2, heads=heads)])
     expect_output(page, translate(CLASSROOM, {"do": "isolate", "kind": "cross", "layer": 1, "heads": [1, 3]}))
-    page.locator("#whatif .panel").get_by_role("button", name=t("panel.heads.silence")).click()
+    page.locator("#whatif .panel").get_by_role("button", name=t("panel.heads.ablate")).click()
 
 
 def test_a_cell_of_the_modified_map_is_masked_and_unmasked(shared: Visit) -> None:
@@ -236,7 +236,7 @@ def test_one_click_measures_every_head(shared: Visit) -> None:
 # ---- in a link, and in every tab
 
 EVERYTHING = (
-    {"do": "silence", "kind": "cross", "layer": 1, "head": 5},
+    {"do": "ablate", "kind": "cross", "layer": 1, "head": 5},
     {"do": "isolate", "kind": "encoder", "layer": 0, "heads": [0, 2]},
     {"do": "edit_mask", "kind": "cross", "query": 1, "key": 0, "allowed": False},
     {"do": "positions", "stack": "decoder", "how": "shuffled", "seed": 4},
@@ -246,7 +246,7 @@ EVERYTHING = (
     {"do": "force_word", "step": 4, "word": "."},
 )
 WRITTEN = (
-    "silence.cross.2.6*isolate.encoder.1.1-3*edit_mask.cross.2.1.closed*positions.decoder.shuffled.4"
+    "ablate.cross.2.6*isolate.encoder.1.1-3*edit_mask.cross.2.1.closed*positions.decoder.shuffled.4"
     "*temperature.cross.0.5*drop_residual.decoder.2.2*swap_word.4.cola*force_word.5.."
 )
 
@@ -298,7 +298,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
         {"do": "drop_residual", "stack": "decoder", "layer": 1, "sublayer": 2},
         {"do": "drop_residual", "stack": "decoder", "layer": 1, "sublayer": 3},
     )
-    written = "silence.cross.2.6*temperature.cross.2*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
+    written = "ablate.cross.2.6*temperature.cross.2*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
     page = go(shared, TOY, written, "translate", head=5, step=1, averaged=False)
     hints = [page.locator(f"#{view} .hint", has_text=t("silenced.shown")) for view in ("story", "attention", "whatif")]
     expect(hints[0]).to_be_visible()
@@ -374,7 +374,7 @@ def test_what_was_measured_in_the_original_network_is_not_said_of_the_modified_o
 
 
 def test_the_lesson_keeps_to_the_original_run(shared: Visit) -> None:
-    longer = "temperature.all.3*swap_word.4.cola*positions.encoder.removed.0*silence.cross.1.1*force_word.6.a"
+    longer = "temperature.all.3*swap_word.4.cola*positions.encoder.removed.0*ablate.cross.1.1*force_word.6.a"
     page = go(shared, TOY, longer, "lesson", step=7, stop=12)  # a step that the original run does not have
     expect(page.locator("#lesson")).to_contain_text(t("lesson.unbroken"))
     page.locator("#lesson .choice").first.wait_for()
@@ -404,7 +404,7 @@ def test_another_sentence_keeps_changes_of_the_network_and_drops_those_of_words(
         "document.querySelectorAll('#whatif .panel .score')[3].click();"
         "document.dispatchEvent(new CustomEvent('translate:wanted', { detail: 'ein bier' }))"
     )
-    silent = {"do": "silence", "kind": "cross", "layer": 0, "head": 3}
+    silent = {"do": "ablate", "kind": "cross", "layer": 0, "head": 3}
     expect(page.locator("#top .tokens .source").first).to_have_text("ein")
     expect(chips(page)).to_have_count(2)
     expect_output(page, translate(TOY, hot, silent, sentence="ein bier"))
@@ -416,7 +416,7 @@ def test_quick_clicks_and_keys_all_count(shared: Visit) -> None:
     page = go(shared, CLASSROOM)
     page.evaluate("document.querySelectorAll('#whatif .panel .score').forEach((each) => each.click())")
     expect(chips(page)).to_have_count(8)
-    silent = [{"do": "silence", "kind": "cross", "layer": layer, "head": head} for layer in (0, 1) for head in range(4)]
+    silent = [{"do": "ablate", "kind": "cross", "layer": layer, "head": head} for layer in (0, 1) for head in range(4)]
     expect_output(page, translate(CLASSROOM, *silent))
     go(shared, TOY)
     slider = group(page, "temperature").locator("input")

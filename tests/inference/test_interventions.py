@@ -16,6 +16,7 @@ from transformer.inference.interventions import (
     CHANGES,
     MAX_CHANGES,
     NOTHING,
+    AblateHead,
     Change,
     DropResidual,
     EditMask,
@@ -24,7 +25,6 @@ from transformer.inference.interventions import (
     Isolate,
     Positions,
     RemoveMask,
-    Silence,
     SwapWord,
     Temperature,
 )
@@ -34,9 +34,9 @@ from ..networks import agree, network
 SENTENCE = "wort3 wort1 wort4"
 SRC, TGT = torch.tensor([[3, 1, 4, 0, 0, 0]]), torch.tensor([[1, 5, 6, 7, 8]])
 EVERY: list[Change] = [
-    Silence("encoder", 0, 1),
-    Silence("decoder", 1, 0),
-    Silence("cross", 0, 3),
+    AblateHead("encoder", 0, 1),
+    AblateHead("decoder", 1, 0),
+    AblateHead("cross", 0, 3),
     Isolate("cross", 1, (0, 2)),
     RemoveMask("encoder"),
     RemoveMask("decoder"),
@@ -87,12 +87,12 @@ def test_ablation_equals_zeroing_the_heads_columns_of_w_o(kind: Kind) -> None:
     attention = getattr(model, SUBLAYERS[kind].stack).layers[1].get_submodule(MODULES[kind])
     with torch.no_grad():
         attention.out_proj.weight[:, 12:16] = 0  # head 3 of width 4
-    agree(intermediates(Silence(kind, 1, 3))["logits"], model(SRC, TGT).logits)
+    agree(intermediates(AblateHead(kind, 1, 3))["logits"], model(SRC, TGT).logits)
 
 
 def test_isolating_a_head_equals_ablating_the_others() -> None:
     alone = intermediates(Isolate("decoder", 0, (1,)))
-    silenced = intermediates(*(Silence("decoder", 0, head) for head in (0, 2, 3)))
+    silenced = intermediates(*(AblateHead("decoder", 0, head) for head in (0, 2, 3)))
     assert torch.equal(alone["logits"], silenced["logits"])
     assert Isolate("decoder", 0, (3, 1, 3)) == Isolate("decoder", 0, (1, 3))
 
@@ -300,7 +300,7 @@ def test_changes_combine() -> None:
     those = (
         RemoveMask("cross"),
         EditMask("cross", 0, 4, False),
-        Silence("cross", 0, 1),
+        AblateHead("cross", 0, 1),
         Temperature("cross", temperature=2.0),
         Temperature(temperature=3.0),
         Positions("encoder", "removed"),
@@ -317,7 +317,7 @@ def test_changes_combine() -> None:
 
 
 def test_interventions_are_a_set_of_changes() -> None:
-    a, b = Silence("cross", 0, 1), Temperature(temperature=2)
+    a, b = AblateHead("cross", 0, 1), Temperature(temperature=2)
     assert changes(a, b) == changes(b, a, a)
     assert hash(changes(a, b)) == hash(changes(b, a))
     assert changes(a) != changes(a, b)
@@ -356,6 +356,7 @@ def test_interventions_survive_json() -> None:
     assert Interventions.parse(json.loads(text)) == these
     assert {item["do"] for item in these.to_json()} == set(CHANGES)
     assert Interventions.parse([]) == NOTHING
+    assert Interventions.parse([ABLATE | {"do": "silence"}]) == changes(AblateHead("cross", 0, 0))  # its old name
 
 
 def nested(depth: int) -> list[Any]:
@@ -365,7 +366,7 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
-SILENCE = {"do": "silence", "kind": "cross", "layer": 0, "head": 0}
+ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}
 
 
 @pytest.mark.parametrize(
@@ -373,27 +374,27 @@ SILENCE = {"do": "silence", "kind": "cross", "layer": 0, "head": 0}
     [
         None,
         {},
-        "silence",
+        "ablate",
         5,
         [None],
         [[]],
-        ["silence"],
+        ["ablate"],
         [{}],
         [{"do": "explode"}],
-        [{"do": ["silence"]}],
+        [{"do": ["ablate"]}],
         [{"do": {}}],
-        [{"do": "silence"}],
-        [SILENCE | {"kind": "all"}],
-        [SILENCE | {"kind": ["cross"]}],
-        [SILENCE | {"kind": None}],
-        [SILENCE | {"layer": -1}],
-        [SILENCE | {"layer": True}],
-        [SILENCE | {"layer": 0.0}],
-        [SILENCE | {"layer": "0"}],
-        [SILENCE | {"layer": 10**5000}],
-        [SILENCE | {"head": {"a": 1}}],
-        [SILENCE | {"__class__": 1}],
-        [SILENCE | {"x" * 10_000: 1}],
+        [{"do": "ablate"}],
+        [ABLATE | {"kind": "all"}],
+        [ABLATE | {"kind": ["cross"]}],
+        [ABLATE | {"kind": None}],
+        [ABLATE | {"layer": -1}],
+        [ABLATE | {"layer": True}],
+        [ABLATE | {"layer": 0.0}],
+        [ABLATE | {"layer": "0"}],
+        [ABLATE | {"layer": 10**5000}],
+        [ABLATE | {"head": {"a": 1}}],
+        [ABLATE | {"__class__": 1}],
+        [ABLATE | {"x" * 10_000: 1}],
         [{"do": "isolate", "kind": "cross", "layer": 0, "heads": []}],
         [{"do": "isolate", "kind": "cross", "layer": 0, "heads": [0, True]}],
         [{"do": "isolate", "kind": "cross", "layer": 0, "heads": [[0]]}],
@@ -411,8 +412,8 @@ SILENCE = {"do": "silence", "kind": "cross", "layer": 0, "head": 0}
         [{"do": "swap_word", "position": 0, "word": "x" * 41}],
         [{"do": "force_word", "step": 0, "word": 7}],
         [{"do": "force_word", "step": 0, "word": "a"}, {"do": "force_word", "step": 0, "word": "i"}],
-        [SILENCE] * (MAX_CHANGES + 1),
-        [SILENCE | {"kind": nested(100_000)}],
+        [ABLATE] * (MAX_CHANGES + 1),
+        [ABLATE | {"kind": nested(100_000)}],
     ],
     ids=itertools.count(),
 )
@@ -424,8 +425,8 @@ def test_hostile_json_is_refused(data: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (Silence("encoder", 2, 0), "layers of this kind are 0 to 1"),
-        (Silence("cross", 0, 4), "heads are 0 to 3"),
+        (AblateHead("encoder", 2, 0), "layers of this kind are 0 to 1"),
+        (AblateHead("cross", 0, 4), "heads are 0 to 3"),
         (Isolate("cross", 0, (0, 4)), "heads are 0 to 3"),
         (Isolate("decoder", 9, (0,)), "layers of this kind are 0 to 1"),
         (DropResidual("encoder", 2, 1), "layers of this stack are 0 to 1"),

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformer import SentenceError, Translation, Translator
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.decoding import Sampling
-from transformer.inference.interventions import ForceWord, Interventions, Silence
+from transformer.inference.interventions import AblateHead, ForceWord, Interventions
 from transformer.storage.checkpoint import FOLDER, CheckpointError
 
 BEER = ("Ich möchte ein Bier", "i want a beer .")
@@ -359,7 +359,7 @@ def test_a_step_has_the_distribution_that_its_word_was_drawn_from(babbler: Trans
 def test_a_sampled_run_repeats_by_its_seed_and_combines_with_changes_and_forced_words(babbler: Translator) -> None:
     how: dict[str, Any] = {
         "forced": ("word5",),
-        "interventions": Interventions((Silence("cross", 0, 0), ForceWord(1, "word7"))),
+        "interventions": Interventions((AblateHead("cross", 0, 0), ForceWord(1, "word7"))),
     }
     one, again, other = (babbler.translate("wort3 wort1", sampling=Sampling(seed=seed), **how) for seed in (3, 3, 1))
     assert same(one, again)

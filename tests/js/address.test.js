@@ -73,7 +73,7 @@ test("an old link is understood", () => {
   assert.deepEqual(run, {
     checkpoint: "toy",
     sentence: "Ich möchte ein Bier",
-    changes: [{ do: "silence", kind: "cross", layer: 1, head: 5 }],
+    changes: [{ do: "ablate", kind: "cross", layer: 1, head: 5 }],
   });
   assert.deepEqual(place, {
     tab: "break",
@@ -115,7 +115,7 @@ test("a run that cannot be is named, and what else the address says holds", () =
     place: { stop: 2 }, // a layer is another model's
     wrong: ["checkpoint"],
   });
-  for (const changes of ["silence", "silence.cross.0.1", "edit_mask.cross.1.1.constructor", "toString.a", "*"])
+  for (const changes of ["ablate", "ablate.cross.0.1", "edit_mask.cross.1.1.constructor", "toString.a", "*"])
     assert.deepEqual(parseAddress(`?changes=${changes}&sentence=ich`), {
       run: { ...RUN, sentence: "ich" },
       place: {},

@@ -3,14 +3,14 @@
 import "./page.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatChanges, isLasting, isSilenced, parseChanges, temperatureOf } from "../../assets/js/core/changes.js";
+import { formatChanges, isAblated, isLasting, parseChanges, temperatureOf } from "../../assets/js/core/changes.js";
 import { schema } from "../../assets/js/core/schema.js";
 
 /** @import { Change } from "../../assets/js/core/types.d.ts" */
 
 /** One of each kind. @type {Change[]} */
 const CHANGES = [
-  { do: "silence", kind: "cross", layer: 1, head: 5 },
+  { do: "ablate", kind: "cross", layer: 1, head: 5 },
   { do: "isolate", kind: "encoder", layer: 0, heads: [0, 7] },
   { do: "remove_mask", kind: "decoder" },
   { do: "edit_mask", kind: "cross", query: 2, key: 0, allowed: false },
@@ -28,15 +28,15 @@ test("every kind of change is read as it was written", () => {
 });
 
 test("links count from 1, as the page does", () => {
-  const text = "silence.cross.2.6*isolate.encoder.1.1-8*remove_mask.decoder*edit_mask.cross.3.1.closed";
+  const text = "ablate.cross.2.6*isolate.encoder.1.1-8*remove_mask.decoder*edit_mask.cross.3.1.closed";
   assert.equal(formatChanges(CHANGES.slice(0, 4)), text);
 });
 
 test("what is not of their form is none", () => {
   const hostile = [
-    "silence.cross.1",
-    "silence.cross.1.0",
-    "silence.cross.1.1e3",
+    "ablate.cross.1",
+    "ablate.cross.1.0",
+    "ablate.cross.1.1e3",
     "isolate.cross.1.1-",
     "isolate.cross.1.-1",
   ];
@@ -53,10 +53,10 @@ test("what is not of their form is none", () => {
 });
 
 test("a head is silenced by itself, or where others of its layer are isolated", () => {
-  assert.equal(isSilenced("cross", 1, 5, CHANGES), true);
-  assert.equal(isSilenced("cross", 1, 4, CHANGES), false);
-  assert.equal(isSilenced("encoder", 0, 7, CHANGES), false);
-  assert.equal(isSilenced("encoder", 0, 1, CHANGES), true);
+  assert.equal(isAblated("cross", 1, 5, CHANGES), true);
+  assert.equal(isAblated("cross", 1, 4, CHANGES), false);
+  assert.equal(isAblated("encoder", 0, 7, CHANGES), false);
+  assert.equal(isAblated("encoder", 0, 1, CHANGES), true);
 });
 
 test("temperatures of a kind and of all multiply", () => {

@@ -83,10 +83,10 @@ class HeadChange(Change):
 
 
 @dataclass(frozen=True)
-class Silence(HeadChange):
+class AblateHead(HeadChange):
     """Ablate a head: its output becomes zero before W_O (§3.2.2). Its attention weights stay."""
 
-    do: Literal["silence"] = field(default="silence", kw_only=True, repr=False)
+    do: Literal["ablate"] = field(default="ablate", kw_only=True, repr=False)
     head: int
 
     def check(self, config: TransformerConfig) -> None:
@@ -251,9 +251,10 @@ class ForceWord(Change):
 
 
 # All interventions. If two change the same tensor, they apply in this order.
-AnyChange = Silence | Isolate | RemoveMask | EditMask | Positions | Temperature | DropResidual | SwapWord | ForceWord
+AnyChange = AblateHead | Isolate | RemoveMask | EditMask | Positions | Temperature | DropResidual | SwapWord | ForceWord
 CHANGES: dict[str, type[Change]] = {change.do: change for change in get_args(AnyChange)}
 _ORDER = list(CHANGES)
+OLD_NAMES = {"silence": "ablate"}  # of a change, in old links and programs
 
 
 @dataclass(frozen=True)
@@ -289,7 +290,7 @@ class Interventions:
         return cls(tuple(_change(item) for item in data[: MAX_CHANGES + 1]))
 
     def to_json(self) -> list[dict[str, Any]]:
-        """One object per change: `{"do": "silence", "kind": "cross", "layer": 0, "head": 3}`."""
+        """One object per change: `{"do": "ablate", "kind": "cross", "layer": 0, "head": 3}`."""
         return [asdict(change) for change in self.changes]
 
     def check(self, config: TransformerConfig) -> None:
@@ -328,6 +329,8 @@ def _within(what: str, value: int, count: int, first: int = 0) -> None:
 
 def _change(item: Any) -> Change:
     name = item.get("do") if isinstance(item, dict) else None
+    if isinstance(name, str) and name in OLD_NAMES:
+        item = item | {"do": (name := OLD_NAMES[name])}
     if not isinstance(name, str) or name not in CHANGES:
         raise ValueError(f"A change is an object whose “do” is one of {', '.join(CHANGES)}.")
     if any(isinstance(value, dict) or (isinstance(value, list) and key != "heads") for key, value in item.items()):

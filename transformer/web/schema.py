@@ -15,7 +15,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ..analysis.sublayer import PARTS as MATRICES
 from ..inference.attention_maps import KINDS, Kind
-from ..inference.interventions import CHANGES, NOTHING, AnyChange, Change, Interventions, Stack
+from ..inference.interventions import CHANGES, NOTHING, OLD_NAMES, AnyChange, Change, Interventions, Stack
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..live.form import TrainingForm
 from ..messages import CATALOGUE
@@ -262,6 +262,7 @@ class PageSchema(TypedDict):
     languages: list[str]  # that there is a catalogue of; English first
     exercises: dict[str, tuple[str, ...]]  # mistakes, and those whose causes are offered beside each
     interventions: dict[str, ChangeForm]
+    old_interventions: dict[str, str]  # what old links call some of them
     parameters: dict[str, Parameter]  # of the address, in their order there
     max_sentence: int  # characters
 
@@ -358,6 +359,7 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str]) -> PageSchema:
         "languages": ["en", *sorted(languages - {"en"})],
         "exercises": {name: each.distractors for name, each in MISTAKES.items()},
         "interventions": {name: change_form(change) for name, change in CHANGES.items()},
+        "old_interventions": OLD_NAMES,
         "parameters": parameters(tabs, parts),
         "max_sentence": MAX_CHARACTERS,
     }

@@ -4,7 +4,7 @@ import { h } from "../core/dom.js";
 import { formatNumber, t } from "../core/i18n.js";
 import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance } from "../core/numbers.js";
 import { fetchParameters } from "../core/server-cache.js";
-import { concatenated, headIsSilenced, residualIsDropped, temperatureIn } from "./sublayer-view.js";
+import { concatenated, headIsAblated, residualIsDropped, temperatureIn } from "./sublayer-view.js";
 
 /** @import { Matrix } from "../core/server-cache.js" */
 /** @import { Child } from "../core/types.d.ts" */
@@ -164,7 +164,7 @@ function explainPart({ data, head, query }, i, key) {
 function explainHeadOutput(view, i) {
   const { data, head, query } = view;
   const title = t("cell.head_output", { n: i + 1 });
-  if (headIsSilenced(view))
+  if (headIsAblated(view))
     return { title, body: [expression(h("b", { class: "result" }, "0")), hint(t("inside.silent"))] };
   const values = data.keys.map((_, key) => data.at("v", head, key)[i]);
   const output = data.at("head_output", head, query)[i];
@@ -177,7 +177,7 @@ function explainConcat(view, i) {
   const { data, query } = view;
   const [head, n] = [Math.floor(i / data.head_dim), i % data.head_dim];
   const value = fixed(data.at("head_output", head, query)[n], 4);
-  const about = headIsSilenced({ ...view, head }) ? "cell.concat.silent" : "cell.concat.about";
+  const about = headIsAblated({ ...view, head }) ? "cell.concat.silent" : "cell.concat.about";
   return {
     title: t("cell.concat", { n: i + 1 }),
     body: [

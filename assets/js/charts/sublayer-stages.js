@@ -7,10 +7,10 @@ import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../c
 import { explainCell } from "./arithmetic.js";
 import { pictureButtons } from "./export.js";
 import {
-  anyHeadIsSilenced,
+  anyHeadIsAblated,
   concatenated,
   headCount,
-  headIsSilenced,
+  headIsAblated,
   residualIsDropped,
   temperatureIn,
 } from "./sublayer-view.js";
@@ -91,7 +91,7 @@ function stageFormula(stage, view) {
   const { data, kind } = view;
   const temperature = temperatureIn(view);
   if (stage === "scores" && temperature !== 1) return `w = softmax(q K^T ÷ √d_k ÷ τ),  τ = ${temperature}`;
-  if (stage === "values" && headIsSilenced(view)) return "z = 0";
+  if (stage === "values" && headIsAblated(view)) return "z = 0";
   const dropped = isDropped(stage, view) && (data.norm_first ? DROPPED_FIRST : DROPPED)[stage];
   if (dropped) return dropped;
   const first = data.norm_first && { ...NORM_FIRST, ...(kind === "cross" ? CROSS_FIRST : {}) };
@@ -126,7 +126,7 @@ export function stageSection(stage, view) {
 /** The text of a stage where the run's changes changed it. @param {Stage} stage @param {SublayerView} view */
 function textOfChange(stage, view) {
   if (stage === "scores" && temperatureIn(view) !== 1) return "inside.scores_heated.about";
-  if (stage === "values" && headIsSilenced(view)) return "inside.values_silent.about";
+  if (stage === "values" && headIsAblated(view)) return "inside.values_silent.about";
   if (!isDropped(stage, view)) return null;
   return stage === "residual" ? "inside.residual_dropped.about" : "inside.ffn_residual_dropped.about";
 }
@@ -134,7 +134,7 @@ function textOfChange(stage, view) {
 /** What else there is to say. @param {Stage} stage @param {SublayerView} view */
 function furtherText(stage, view) {
   if (stage === "scores" && !view.data.allowed[view.query].includes(true)) return "inside.scores.closed";
-  if (stage === "concat" && anyHeadIsSilenced(view)) return "inside.concat.silent";
+  if (stage === "concat" && anyHeadIsAblated(view)) return "inside.concat.silent";
   return stage === "ffn" && view.kind === "decoder" ? "inside.between" : null;
 }
 
@@ -289,7 +289,7 @@ function drawValues(view) {
     values: data.at("v", head, j).map((value) => weights[j] * value),
   }));
   const output = data.at("head_output", head, query);
-  const isSilent = headIsSilenced(view);
+  const isSilent = headIsAblated(view);
   const columns = parts.map((row) => row.values);
   const digits = isSilent ? 2 : commonDigits(columns, output);
   const largest = Math.max(...[...columns.flat(), ...output].map(Math.abs));

@@ -1,6 +1,6 @@
 // A view of one head of a recorded attention sublayer, and what the run's changes did to it.
 
-import { findChange, isSilenced, temperatureOf } from "../core/changes.js";
+import { findChange, isAblated, temperatureOf } from "../core/changes.js";
 
 /** @import { Child, Kind, Run, Server } from "../core/types.d.ts" */
 /** @import { Sublayer } from "../core/server-cache.js" */
@@ -21,11 +21,11 @@ import { findChange, isSilenced, temperatureOf } from "../core/changes.js";
  */
 
 /** Whether this head is silenced. @param {SublayerView} view */
-export const headIsSilenced = ({ run, kind, layer, head }) => isSilenced(kind, layer, head, run.changes);
+export const headIsAblated = ({ run, kind, layer, head }) => isAblated(kind, layer, head, run.changes);
 
 /** Whether any head of this layer is. @param {SublayerView} view */
-export const anyHeadIsSilenced = (view) =>
-  Array.from({ length: headCount(view) }, (_, head) => headIsSilenced({ ...view, head })).includes(true);
+export const anyHeadIsAblated = (view) =>
+  Array.from({ length: headCount(view) }, (_, head) => headIsAblated({ ...view, head })).includes(true);
 
 /** @param {SublayerView} view */
 export const headCount = ({ data }) => data.arrays.q.shape[0];

@@ -69,9 +69,9 @@ export const undoChange = (one) => requestChanges(changes().filter((each) => eac
 export const isLasting = (one) => !schema.interventions[one.do].of_sentence;
 export const lastingChanges = () => changes().filter(isLasting);
 
-/** Whether a head of the run is silenced. @param {Kind} kind @param {number} layer @param {number} head */
-export const isSilenced = (kind, layer, head, list = changes()) =>
-  Boolean(findChange({ do: "silence", kind, layer, head }, list)) ||
+/** Whether a head of the run is ablated. @param {Kind} kind @param {number} layer @param {number} head */
+export const isAblated = (kind, layer, head, list = changes()) =>
+  Boolean(findChange({ do: "ablate", kind, layer, head }, list)) ||
   list.some(
     (each) => each.do === "isolate" && each.kind === kind && each.layer === layer && !each.heads.includes(head),
   );
@@ -99,7 +99,7 @@ export function hasNoEffect(one, run = state.run) {
   return one.query >= queries.length || one.key >= keys.length;
 }
 
-// ---- in a link: silence.cross.1.4*temperature.all.2 ----
+// ---- in a link: ablate.cross.1.4*temperature.all.2 ----
 
 /** @param {Change[]} list */
 export const formatChanges = (list) =>
@@ -130,10 +130,12 @@ export function parseChanges(text) {
 
 /** @param {string} text */
 function parseChange(text) {
-  const [name, ...rest] = text.split(".");
+  const [written, ...rest] = text.split(".");
+  const name = schema.old_interventions[written] ?? written;
   if (!Object.hasOwn(schema.interventions, name)) return null;
   const fields = Object.entries(schema.interventions[name].fields);
-  const values = [...rest.slice(0, fields.length - 1), rest.slice(fields.length - 1).join(".")]; // a word may be a full stop
+  const last = fields.length - 1;
+  const values = [...rest.slice(0, last), rest.slice(last).join(".")]; // a word may be a full stop
   const read = fields.map(([, field], i) => parseField(field, values[i] ?? ""));
   if (read.includes(null)) return null;
   return /** @type {Change} */ ({ do: name, ...Object.fromEntries(fields.map(([each], i) => [each, read[i]])) });

@@ -5,7 +5,7 @@ import { heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { painted } from "../charts/export.js";
 import { STAGES, stageSection } from "../charts/sublayer-stages.js";
 import { pageAddress } from "../core/address.js";
-import { isSilenced } from "../core/changes.js";
+import { isAblated } from "../core/changes.js";
 import { h, svg, word } from "../core/dom.js";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../core/i18n.js";
 import { cells, rowHeading, table } from "../core/parts.js";
@@ -161,7 +161,7 @@ function mapSection(kind) {
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
     large,
-    isSilenced(kind, layer, head, run.changes) ? h("p", {}, t("silenced.shown")) : null,
+    isAblated(kind, layer, head, run.changes) ? h("p", {}, t("silenced.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
   ];
 }

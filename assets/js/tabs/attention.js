@@ -13,7 +13,7 @@ import {
   weightTable,
 } from "../charts/attention-map.js";
 import { pictureButtons, pictureFrame } from "../charts/export.js";
-import { isSilenced } from "../core/changes.js";
+import { isAblated } from "../core/changes.js";
 import { h, isSpecial, namedChoice, scrollBox } from "../core/dom.js";
 import { joinSentences, t } from "../core/i18n.js";
 import { button, changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
@@ -93,7 +93,7 @@ function largeMap(signal) {
     draw(/** @type {number} */ width, /** @type {boolean} */ hasGold) {
       const { run, kind, layer, head, drawing, gold } = state;
       key.hidden = !hasGold;
-      silenced.hidden = !isSilenced(kind, layer, head, run.changes);
+      silenced.hidden = !isAblated(kind, layer, head, run.changes);
       const frame = [run, kind, drawing, gold, width];
       if (isNewHead(...frame, layer, head)) {
         const axes = drawing === "lines" ? "attention.axes_lines" : "attention.axes";

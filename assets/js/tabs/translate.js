@@ -2,7 +2,7 @@
 
 import { paddingMasked } from "../charts/attention-map.js";
 import { pictureButtons, pictureFrame } from "../charts/export.js";
-import { findChange, isSilenced, replaceChange } from "../core/changes.js";
+import { findChange, isAblated, replaceChange } from "../core/changes.js";
 import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector } from "../core/parts.js";
@@ -64,7 +64,7 @@ function draw(parts) {
   const name = isMean ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
   const shown = { layer, name, isMean, weights: attentionRow("cross", layer, averaged ? null : head, step) };
   parts.heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who: name });
-  parts.silenced.hidden = isMean || !isSilenced("cross", layer, averaged ? 0 : head, run.changes);
+  parts.silenced.hidden = isMean || !isAblated("cross", layer, averaged ? 0 : head, run.changes);
   drawBars(parts.bars, shown.weights);
   drawCandidates(parts.candidates, run.steps[step]);
   parts.say.replaceChildren(...describeStep(shown));

@@ -1,7 +1,7 @@
 // The heads of What if: silenced by a click, and coloured by the probability that is lost without them.
 
 import { contrastClass } from "../charts/attention-map.js";
-import { changes, findChange, isSilenced, replaceChange, requestChanges, toggleChange } from "../core/changes.js";
+import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../core/changes.js";
 import { h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
 import { formatPercents, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
@@ -46,7 +46,7 @@ function build(server) {
     mode: segmented(
       t("panel.heads.how"),
       [
-        ["no", t("panel.heads.silence")],
+        ["no", t("panel.heads.ablate")],
         ["yes", t("panel.heads.only")],
       ],
       (value) => {
@@ -113,7 +113,7 @@ const layerButton = (kind, layer, heads) =>
 
 /** @param {Parts} parts @param {Kind} kind @param {number} layer @param {number} head */
 function headButton({ sweep: result }, kind, layer, head) {
-  const isOff = isSilenced(kind, layer, head);
+  const isOff = isAblated(kind, layer, head);
   const drop = result?.drop[kind][layer][head] ?? null;
   const isGain = drop !== null && drop < 0;
   const strength = 96 * Math.abs(drop ?? 0); // % of the hue
@@ -133,20 +133,19 @@ function headButton({ sweep: result }, kind, layer, head) {
 /** The changes but for those of the heads of a layer. @param {Kind} kind @param {number} layer */
 const changesElsewhere = (kind, layer) =>
   changes().filter(
-    (each) => !((each.do === "silence" || each.do === "isolate") && each.kind === kind && each.layer === layer),
+    (each) => !((each.do === "ablate" || each.do === "isolate") && each.kind === kind && each.layer === layer),
   );
 
-/** Silence every head of a layer, or none. @param {Kind} kind @param {number} layer @param {number} heads */
+/** Ablate every head of a layer, or none. @param {Kind} kind @param {number} layer @param {number} heads */
 function toggleLayer(kind, layer, heads) {
   const every = Array.from({ length: heads }, (_, head) => head);
   const others = changesElsewhere(kind, layer);
-  if (every.every((head) => isSilenced(kind, layer, head))) requestChanges(others);
-  else
-    requestChanges([...others, ...every.map((head) => /** @type {Change} */ ({ do: "silence", kind, layer, head }))]);
+  if (every.every((head) => isAblated(kind, layer, head))) requestChanges(others);
+  else requestChanges([...others, ...every.map((head) => /** @type {Change} */ ({ do: "ablate", kind, layer, head }))]);
 }
 
 /**
- * Silence a head or undo it; or keep it, and silence the others of its layer.
+ * Ablate a head or undo it; or keep it, and ablate the others of its layer.
  * @param {Kind} kind @param {number} layer @param {number} head
  */
 function pressHead(kind, layer, head) {
@@ -160,7 +159,7 @@ function pressHead(kind, layer, head) {
     const next = isolation(kept.includes(head) ? kept.filter((each) => each !== head) : added);
     requestChanges([...changesElsewhere(kind, layer), ...(next ? [next] : [])]);
   } else if (isolated && !kept.includes(head)) replaceChange({ do: "isolate", kind, layer }, isolation(added));
-  else toggleChange({ do: "silence", kind, layer, head });
+  else toggleChange({ do: "ablate", kind, layer, head });
   update({ layer, head }); // while the server is at work
 }
 

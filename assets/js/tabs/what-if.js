@@ -3,7 +3,7 @@
 
 import { cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
-import { editMask, findChange, isSilenced, toggleChange } from "../core/changes.js";
+import { editMask, findChange, isAblated, toggleChange } from "../core/changes.js";
 import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
@@ -93,7 +93,7 @@ function draw(parts) {
   parts.say.replaceChildren(...describeChanges());
   drawSteps(parts);
   parts.heading.replaceChildren(...mapHeading(kind, layer, head));
-  parts.silenced.hidden = !isSilenced(kind, layer, head, run.changes);
+  parts.silenced.hidden = !isAblated(kind, layer, head, run.changes);
   maps.modified.title.textContent = t(baseline ? "whatif.modified" : "whatif.original");
   drawMap(parts, "modified", run, width);
   if (baseline) drawMap(parts, "original", baseline, width);
@@ -212,7 +212,7 @@ function exampleChanges(run) {
   const lastLayer = decoder.layers - 1;
   /** @type {Record<string, Change | null | undefined>} */
   const examples = {
-    head: { do: "silence", kind: "cross", layer, head },
+    head: { do: "ablate", kind: "cross", layer, head },
     mask: { do: "remove_mask", kind: "decoder" },
     positions: run.model.positions ? { do: "positions", stack: "encoder", how: "removed", seed: 0 } : null,
     temperature: { do: "temperature", kind: "all", temperature: 5 },

@@ -20,7 +20,7 @@ FLAGSHIP = "Heute habe ich ein kaltes Bier getrunken"
 SENTENCES = {"toy": BEER, "classroom": FLAGSHIP}
 MODEL = {"checkpoint": "toy"}
 RUN = {**MODEL, "sentence": BEER}
-CHANGED: Answer = {**RUN, "changes": [{"do": "silence", "kind": "cross", "layer": 0, "head": 1}]}
+CHANGED: Answer = {**RUN, "changes": [{"do": "ablate", "kind": "cross", "layer": 0, "head": 1}]}
 SUBLAYER = {"kind": "cross", "layer": 0}
 
 OF_RUNS: dict[Function, Answer] = {  # with changes

@@ -41,8 +41,8 @@ json_values = st.recursive(
 HOSTILE: list[Any] = [  # of every type, at and beyond every bound
     *(None, True, False, -1, 0, 6, 64, 2**63, 10**400, 0.5, -0.5, 1.0, 1e308, math.nan, math.inf, -math.inf),
     *("", "0", "toy\0", "\ud800", "../toy", "/etc", "__class__", "x" * 5000, "own-", f"{OWN_MODEL_PREFIX}x", "<b>"),
-    *([], {}, [0], ["a", ["b"]], {"do": "silence"}, {"step": True, "word": "a"}, {"step": -1, "word": "a"}),
-    *([{"do": "silence"}], [{"do": "nothing"}], [{}], ["silence"], [CHANGED["changes"][0]] * 501),
+    *([], {}, [0], ["a", ["b"]], {"do": "ablate"}, {"step": True, "word": "a"}, {"step": -1, "word": "a"}),
+    *([{"do": "ablate"}], [{"do": "nothing"}], [{}], ["ablate"], [CHANGED["changes"][0]] * 501),
 ]
 
 
@@ -155,13 +155,13 @@ def test_a_sentence_that_the_model_cannot_take_is_refused_everywhere(function: F
 
 
 NOT_HERE: list[Any] = [
-    [{"do": "silence", "kind": "cross", "layer": 99, "head": 0}],
+    [{"do": "ablate", "kind": "cross", "layer": 99, "head": 0}],
     [{"do": "swap_word", "position": 40, "word": "ich"}],
     [{"do": "swap_word", "position": 0, "word": "wasser"}],
     [{"do": "force_word", "step": 0, "word": "wasser"}],
     [{"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 3}],
     [{"do": "nothing"}],
-    {"do": "silence"},
+    {"do": "ablate"},
     "x",
 ]
 

@@ -24,7 +24,7 @@ from .endpoints import BEER, SENTENCES
 from .test_endpoints import refused
 
 HARMLESS: dict[str, dict[str, Any]] = {
-    "silence": {"kind": "cross", "layer": 1, "head": 2},
+    "ablate": {"kind": "cross", "layer": 1, "head": 2},
     "isolate": {"kind": "encoder", "layer": 0, "heads": [0, 3]},
     "remove_mask": {"kind": "decoder"},
     "edit_mask": {"kind": "cross", "query": 0, "key": 1, "allowed": False},
@@ -170,7 +170,7 @@ def test_every_word_of_the_lists_can_be_read_or_said() -> None:
 
 
 def test_what_if_answers_with_both_runs_and_their_difference() -> None:
-    change = {"do": "silence", "kind": "cross", "layer": 1, "head": 0}
+    change = {"do": "ablate", "kind": "cross", "layer": 1, "head": 0}
     sentence, model = SENTENCES["classroom"], translator("classroom")
     answer = json.loads(json.dumps(what_if.what_if(sentence, [change], "classroom")))
     modified = model.translate(sentence, interventions=Interventions.parse([change]))

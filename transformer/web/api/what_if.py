@@ -80,7 +80,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
 
     Args:
         sentence: words that the checkpoint knows.
-        changes: objects such as {"do": "silence", "kind": "cross", "layer": 0, "head": 3}; all numbers are from 0.
+        changes: objects such as {"do": "ablate", "kind": "cross", "layer": 0, "head": 3}; all numbers are from 0.
         checkpoint: a shipped checkpoint.
 
     Returns:
