@@ -63,8 +63,8 @@ export function update(changes) {
     state.query = state.step;
   state.query = clamp(state.query, queries.length);
   state.stop = clamp(state.stop, LESSON_STOPS.length);
-  const { forcedMistake } = state;
-  if (forcedMistake && !possibleMistakes(forcedMistake.step).includes(forcedMistake.word)) state.forcedMistake = null; // another run's
+  const { forcedMistake: mistake } = state;
+  if (mistake && !possibleMistakes(mistake.step).includes(mistake.word)) state.forcedMistake = null; // another run's
   state.layer = clamp(state.layer, layers);
   state.head = clamp(state.head, heads);
   for (const [element, draw] of views) {
@@ -133,7 +133,8 @@ export const likelihood = (run) => run.steps.reduce((product, step) => product *
 
 /**
  * The attention weight of one head from a query to a key.
- * @param {Kind} kind @param {number} layer @param {number} head @param {number} query @param {number} key @param {DrawnRun} run
+ * @param {Kind} kind @param {number} layer @param {number} head @param {number} query @param {number} key
+ * @param {DrawnRun} run
  */
 export function attentionWeight(kind, layer, head, query, key, run = state.run) {
   const { heads, queries, keys, values } = run.attention[kind];

@@ -130,7 +130,8 @@ function stepTable(run) {
   const rows = run.steps.map(({ token, probability, candidates }, step) => {
     const weights = attentionRow("cross", layer, null, step);
     const key = argmax(weights);
-    const others = candidates.filter((each) => each.token !== token).slice(0, 2); // the output need not be the likeliest
+    // The output need not be the likeliest.
+    const others = candidates.filter((each) => each.token !== token).slice(0, 2);
     const isOpen = allowed[step].includes(true);
     const contents = [
       step + 1,

@@ -22,7 +22,10 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
  * `right` is the index of the right choice; `places` fill the stop's texts.
  * @typedef {{ choices: string[], right: number, places: Places }} Quiz
  */
-/** Keys of the texts of a stop; `more` follows the first. @typedef {Record<"text" | "question" | "reveal" | "more", string>} Texts */
+/**
+ * Keys of the texts of a stop; `more` follows the first.
+ * @typedef {Record<"text" | "question" | "reveal" | "more", string>} Texts
+ */
 /**
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
  * shapes. It `hides` where it would give the answer away. `texts` are those that differ for a model from the usual ones.
