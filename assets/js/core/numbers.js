@@ -36,13 +36,13 @@ export const dot = (a, b) => total(a.map((value, i) => value * b[i]));
 const asShown = (value, digits) => Number(plain(value, digits));
 
 /**
- * Whether `shown` rounds to the digits of `value`, and is not so near a half that a pencil could round it the other way.
+ * Whether `shown` rounds to the digits of `value`, and is not so near a half that a pencil could round it otherwise.
  * @param {number} shown @param {number} digits @param {number} value
  */
 const rounds = (shown, digits, value) =>
   [shown - HAIR, shown + HAIR].every((each) => plain(each, digits) === plain(value, digits));
 
-/** The fewest digits, from `least` on, for which it holds. @param {number} least @param {(n: number) => boolean} holds */
+/** The fewest digits for which it holds. @param {number} least @param {(n: number) => boolean} holds */
 function fewest(least, holds, most = MAX_DIGITS) {
   for (let n = least; n <= most; n++) if (holds(n)) return n;
   return null;

@@ -6,11 +6,10 @@ import { fluidPicture, vectorStrips } from "../charts/vector-strip.js";
 import { chip, h, scrollBox, word } from "../core/dom.js";
 import { formatNumber, formatPercent, t } from "../core/i18n.js";
 import { commonDigits, dot, fixed, products, sum } from "../core/numbers.js";
-import { rowHeading } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
 import { argmax, attentionRow, decodeFloats, SIDES } from "../core/state.js";
 import { encoderHead, encoderInput, forcedMistake, highestCrossStep, wordInEveryLayer } from "./lesson-view.js";
-import { comparisonHead } from "./teacher-forcing.js";
+import { comparisonTable } from "./teacher-forcing.js";
 import { candidate, MAX_CANDIDATES } from "./translate.js";
 
 /** @import { ForcedRow } from "#schema" */
@@ -28,7 +27,7 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
  */
 /**
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
- * shapes. It `hides` where it would give the answer away. `texts` are those that differ for a model from the usual ones.
+ * shapes. It `hides` where it would give the answer away. `texts` are those that differ for a model from the usual.
  * @typedef {{ hides?: boolean, texts?: (view: LessonView) => Partial<Texts>,
  *   ask: (view: LessonView) => Quiz | Promise<Quiz> } & (
  *     { stage: Stage, columns?: string[] } |
@@ -172,17 +171,13 @@ export const STOPS = {
     hides: true,
     texts: ({ run }) => (run.model.heads > 1 ? {} : { text: "lesson.heads.text_alone" }),
     draw({ run, layer }) {
-      const figure = (/** @type {number} */ head) => {
+      const figures = Array.from({ length: run.attention.encoder.heads }, (_, head) => {
         const name = t("head_n", { head: head + 1 });
         const label = `${name}: ${describeLargestWeights("encoder", layer, head, run)}`;
         const picture = thumbnail("encoder", layer, head, run);
         return h("figure", { "data-head": head, "aria-label": label }, picture, h("small", {}, name));
-      };
-      return h(
-        "div",
-        { class: "heads" },
-        Array.from({ length: run.attention.encoder.heads }, (_, head) => figure(head)),
-      );
+      });
+      return h("div", { class: "heads" }, figures);
     },
     ask({ run, layer }) {
       const { heads: count, queries } = run.attention.encoder;
@@ -297,11 +292,8 @@ export const STOPS = {
     ],
     draw({ run, step }) {
       const shown = run.steps[step].candidates.slice(0, MAX_CANDIDATES);
-      return h(
-        "ol",
-        { class: "candidates" },
-        shown.map((each) => candidate(each, each.token === run.output[step])),
-      );
+      const items = shown.map((each) => candidate(each, each.token === run.output[step]));
+      return h("ol", { class: "candidates" }, items);
     },
     ask({ run, step }) {
       const [first, second, ...others] = run.steps[step].candidates;
@@ -323,20 +315,7 @@ export const STOPS = {
       shapeChain([1, "t"], [1, "t", run.model.target_words], [1, 1]),
     ],
     hides: true,
-    async draw(view) {
-      const { teacher, free, slip } = await forcedMistake(view);
-      const row = (/** @type {unknown} */ _, /** @type {number} */ i) =>
-        h(
-          "tr",
-          { class: i === slip ? "marked" : "" },
-          rowHeading(formatNumber(i + 1)),
-          stepCells(teacher[i], i === slip),
-          stepCells(free[i], i === slip),
-        );
-      const rows = Array.from({ length: Math.max(teacher.length, free.length) }, row);
-      const head = comparisonHead();
-      return scrollBox(h("table", { class: "ways" }, head, h("tbody", {}, rows)));
-    },
+    draw: async (view) => scrollBox(comparisonTable(await forcedMistake(view), false)),
     async ask(view) {
       const { teacher, free, slip } = await forcedMistake(view);
       const after = (/** @type {ForcedRow[]} */ steps, /** @type {"wanted" | "said"} */ name) =>
@@ -383,11 +362,8 @@ function oneOfMany(count, right, name, places) {
  * @returns {Quiz}
  */
 function valueQuiz(values, right, format, places) {
-  const byText = new Map(values.map((value) => [format(value), value]));
-  const choices = [...byText]
-    .sort((a, b) => a[1] - b[1])
-    .map(([text]) => text)
-    .slice(0, MAX_CHOICES + 1);
+  const ordered = [...values].sort((a, b) => a - b);
+  const choices = [...new Set(ordered.map(format))].slice(0, MAX_CHOICES + 1);
   return { choices, right: choices.indexOf(format(right)), places };
 }
 
@@ -420,19 +396,12 @@ async function tokenRows(view, part) {
 }
 
 /** @param {Side} side @param {string[]} words @param {number[]} ids */
-const tokenIds = (side, words, ids) =>
-  h(
-    "div",
-    { class: "token-ids" },
-    h("h4", {}, t(`side.${side}`)),
-    h(
-      "ol",
-      {},
-      words.map((token, i) =>
-        h("li", { "data-id": ids[i] }, chip("span", token, side), h("small", {}, String(ids[i]))),
-      ),
-    ),
+function tokenIds(side, words, ids) {
+  const items = words.map((token, i) =>
+    h("li", { "data-id": ids[i] }, chip("span", token, side), h("small", {}, ids[i])),
   );
+  return h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, items));
+}
 
 /**
  * @param {LessonView} view @param {Kind} kind @param {number} layer @param {number} head @param {number | null} query
@@ -446,19 +415,3 @@ function map({ run, signal }, kind, layer, head, query) {
   }, signal);
   return [h("h4", {}, mapHeading(kind, layer, head)), figure];
 }
-
-/** @param {ForcedRow | undefined} step @param {boolean} isForced */
-const stepCells = (step, isForced) =>
-  step
-    ? [
-        h("td", {}, word(step.read, "target")),
-        h(
-          "td",
-          { "data-said": step.said },
-          word(step.said, "target"),
-          " ",
-          h("small", {}, formatPercent(step.probability)),
-          isForced ? h("small", {}, ` ${t("lesson.loop.forced")}`) : null,
-        ),
-      ]
-    : [h("td"), h("td")];

@@ -45,7 +45,7 @@ export function teacherForcing() {
       mistake.disabled = !forcedMistake;
     },
     draw(/** @type {TeacherForcing} */ comparison) {
-      place.replaceChildren(sideBySide(comparison));
+      place.replaceChildren(comparisonTable(comparison));
       hint.textContent = t(comparison.reference ? "decoding.wanted" : "decoding.unknown");
     },
     describe: describeComparison,
@@ -53,7 +53,7 @@ export function teacherForcing() {
 }
 
 /** The two headings of a comparison: each way reads and outputs. */
-export function comparisonHead() {
+function comparisonHead() {
   const row = (/** @type {string[]} */ names, /** @type {number} */ colspan) => {
     const headings = names.map((name) => columnHeading(t(`lesson.loop.${name}`), { colspan }));
     return h("tr", {}, h("td"), headings);
@@ -61,27 +61,31 @@ export function comparisonHead() {
   return h("thead", {}, row(["teacher", "free"], 2), row(["reads", "says", "reads", "says"], 1));
 }
 
-/** @param {TeacherForcing} comparison */
-function sideBySide({ teacher, free, right, of, slip: forcedAt }) {
+/**
+ * Both ways beside each other, a step a row; `isGraded` marks what is wrong and counts what is right.
+ * @param {TeacherForcing} comparison
+ */
+export function comparisonTable({ teacher, free, right, of, slip: forcedAt }, isGraded = true) {
   const rows = Array.from({ length: Math.max(teacher.length, free.length) }, (_, i) => {
     const isForced = i === forcedAt;
-    const cells = [stepCells(teacher[i], null, isForced), stepCells(free[i], teacher[i], isForced)];
+    const cells = [stepCells(teacher[i], null, isForced, isGraded), stepCells(free[i], teacher[i], isForced, isGraded)];
     return h("tr", { class: isForced ? "marked" : "" }, rowHeading(formatNumber(i + 1)), cells);
   });
   const total = (/** @type {"teacher" | "free"} */ name) =>
     h("td", { colspan: 2, "data-right": right[name] }, t("decoding.right_of", { right: right[name], of }));
   const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), total("teacher"), total("free")));
-  return h("table", { class: "ways two-ways" }, comparisonHead(), h("tbody", {}, rows), foot);
+  const attributes = { class: isGraded ? "ways two-ways" : "ways" };
+  return h("table", attributes, comparisonHead(), h("tbody", {}, rows), isGraded ? foot : null);
 }
 
 /**
  * @param {ForcedRow | undefined} step @param {ForcedRow | null | undefined} other the same step of the other way
- * @param {boolean} isForced
+ * @param {boolean} isForced @param {boolean} isGraded
  */
-function stepCells(step, other, isForced) {
+function stepCells(step, other, isForced, isGraded) {
   if (!step) return [h("td"), h("td")];
   const { read, said: output, wanted, probability } = step;
-  const isWrong = output !== wanted;
+  const isWrong = isGraded && output !== wanted;
   const notes = [h("small", {}, formatPercent(probability))];
   if (isForced) notes.push(h("small", {}, ` ${t("lesson.loop.forced")}`));
   if (isWrong && wanted) {
