@@ -104,32 +104,30 @@ export function symptomMap(exercise, symptom, which) {
 /** The losses of both sides while they are trained. @param {AbortSignal} signal */
 export function lossCurves(signal) {
   const chart = lineChart({ height: 200, widest: String(MIN_LOSS), signal });
-  return {
-    element: h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element),
-    /** @param {MistakeTraining} training @param {Record<Which, string>} names of the sides */
-    draw(training, names) {
-      const data = curveData(training, names);
-      if (data) chart.draw(data);
-    },
+  const element = h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element);
+  /** @param {MistakeTraining} training @param {Record<Which, string>} names of the sides */
+  const draw = (training, names) => {
+    const shown = WHICH.filter((which) => training[which].length);
+    element.hidden = !shown.length;
+    if (shown.length) chart.draw(curveData(training, names, shown));
   };
+  return { element, draw };
 }
 
-/** @param {MistakeTraining} training @param {Record<Which, string>} names */
-function curveData(training, names) {
+/** @param {MistakeTraining} training @param {Record<Which, string>} names @param {Which[]} shown */
+function curveData(training, names, shown) {
   const height = (/** @type {number[]} */ [step, loss]) => [step, Math.max(0, Math.log10(loss / MIN_LOSS))];
-  const series = WHICH.flatMap((which) => {
-    const points = training[which];
-    const [step, loss] = points.at(-1) ?? [];
-    if (step === undefined) return [];
-    return [{ name: which, label: `${names[which]} ${loss.toFixed(3)}`, points: points.map(height), column: 1, step }];
+  const series = shown.map((which) => {
+    const [step, loss] = training[which][training[which].length - 1];
+    const label = `${names[which]} ${loss.toFixed(3)}`;
+    return { name: which, label, points: training[which].map(height), column: 1, step };
   });
-  if (!series.length) return null;
-  const longest = Object.values(names).reduce((one, other) => (one.length >= other.length ? one : other));
+  const longest = names.wrong.length >= names.right.length ? names.wrong : names.right;
   const losses = series.map((each) => each.label).join(", ");
   return {
     steps: training.steps,
     top: DECADES,
-    ticks: Array.from({ length: DECADES + 1 }, (_, i) => i),
+    ticks: [...Array(DECADES + 1).keys()],
     say: (/** @type {number} */ tick) => String(Number((MIN_LOSS * 10 ** tick).toFixed(3))),
     series,
     longest: `${longest} 0.000`,

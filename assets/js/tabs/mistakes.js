@@ -207,7 +207,6 @@ function trainingPanel(name, signal) {
       start.hidden = !canStart;
       start.disabled = isAnother;
       status.textContent = isAnother ? t("mistakes.live.other") : trainingStatus(training);
-      losses.element.hidden = !training.wrong.length;
       const areKnown = guesses.has(name) && name !== TESTED_TWICE;
       const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
       losses.draw(training, { wrong: t(wrong), right: t(right) });
