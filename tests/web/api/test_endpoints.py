@@ -176,21 +176,21 @@ def test_a_change_that_has_no_place_is_refused_everywhere(changes: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "values", "sentence"),
     [
-        ("translate", {"sentence": ["ich"]}, "sentence: Input should be a valid string."),
+        ("translate", {"sentence": ["ich"]}, "“sentence” must be a text."),
         ("translate", {"checkpoint": "../toy"}, Message("error.no_checkpoint", {"names": "classroom and toy"})),
         ("translate", {"sentence": "wasser"}, "This model does not know “wasser”."),
         ("attention", {"layer": 6}, "layer is from 0 to 5, and head from 0 to 7."),
-        ("attention", {"kind": "x"}, "kind: Input should be 'encoder', 'decoder' or 'cross'."),
+        ("attention", {"kind": "x"}, "“kind” must be one of these: encoder, decoder and cross."),
         ("positions", {"length": 4096}, "length × d_model is at most 4096."),
-        ("positions", {"d_model": 3}, "d_model: Input should be a multiple of 2."),
+        ("positions", {"d_model": 3}, "“d_model” must be a multiple of 2."),
         ("what_if", {"changes": NOT_HERE[0]}, "The layers of this kind are 0 to 5."),
         ("what_if", {"changes": "x"}, "Changes are a list."),
-        ("beam_search", {"width": 6}, "width: Input should be less than or equal to 5."),
-        ("beam_search", {"alpha": -1}, "alpha: Input should be greater than or equal to 0."),
-        ("sample", {"top_p": 0}, "top_p: Input should be greater than 0."),
+        ("beam_search", {"width": 6}, "“width” must be at most 5."),
+        ("beam_search", {"alpha": -1}, "“alpha” must be at least 0."),
+        ("sample", {"top_p": 0}, "“top_p” must be greater than 0."),
         ("teacher_forcing", {"step": 6}, "A slip happens at a step from 0 to 5."),
         ("teacher_forcing", {"word": "tea"}, "'tea' is not a word that this model can"),
-        ("spot_the_bug", {"name": "nonesuch"}, "name: Input should be 'causal_mask', 'rank_collapse'"),
+        ("spot_the_bug", {"name": "nonesuch"}, "“name” must be one of these: causal_mask, rank_collapse"),
     ],
 )
 def test_an_action_says_what_is_wrong(name: str, values: Answer, sentence: object) -> None:

@@ -9,14 +9,21 @@ from transformer import Translator
 from transformer.web.api.positions import input_sum, positional_encoding
 
 from .endpoints import BEER
-from .test_endpoints import refused
 
 
 @pytest.mark.parametrize(
-    ("length", "d_model"), [(0, 64), (201, 64), (50, 0), (50, 1025), (-1, 4), (10**9, 4), (5.0, 4), (True, 4)]
+    ("length", "d_model", "key", "values"),
+    [
+        (0, 64, "field.least", {"field": "length", "bound": 1}),
+        (201, 64, "field.most", {"field": "length", "bound": 200}),
+        (50, 1025, "field.most", {"field": "d_model", "bound": 1024}),
+        (5.0, 4, "field.whole", {"field": "length"}),
+        (True, 4, "field.whole", {"field": "length"}),
+    ],
 )
-def test_the_size_of_an_encoding_is_bounded(length: Any, d_model: int) -> None:
-    assert refused(positional_encoding({"length": length, "d_model": d_model}), "error.request")
+def test_the_size_of_an_encoding_is_bounded(length: Any, d_model: int, key: str, values: dict[str, Any]) -> None:
+    error = positional_encoding({"length": length, "d_model": d_model})["error"]
+    assert (error["key"], error["values"]) == (key, values)
 
 
 @pytest.mark.parametrize(("length", "d_model"), [(1, 1), (5, 7), (200, 1024)])

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...messages import Message, MessageJSON
+from ...messages import Message, MessageJSON, Words
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,18 +83,42 @@ def action(answer: Callable[P, T]) -> Callable[P, T]:
     return cast(Callable[P, T], ask_and_wait) if inspect.iscoroutinefunction(answer) else ask
 
 
+FIELD_REFUSALS = {  # pydantic's type of an error -> the message, and the name of its bound
+    "missing": ("field.missing", ""),
+    "string_type": ("field.text", ""),
+    "int_type": ("field.whole", ""),
+    "float_type": ("field.number", ""),
+    "greater_than": ("field.above", "gt"),
+    "greater_than_equal": ("field.least", "ge"),
+    "less_than_equal": ("field.most", "le"),
+    "multiple_of": ("field.multiple", "multiple_of"),
+    "literal_error": ("field.choice", "expected"),
+}
+
+
 def message(error: ValueError) -> Message:
-    """Why a request cannot be met, for the page."""
+    """Why a request cannot be met. It quotes nothing that was sent."""
     if isinstance(found := getattr(error, "message", None), Message):
         return found
-    changes = isinstance(error, ValidationError) and error.errors()[0]["loc"][:1] == ("changes",)
-    return Message("error.changes" if changes else "error.request")
+    if not isinstance(error, ValidationError):
+        return Message("error.request")
+    first = error.errors(include_url=False, include_input=False)[0]
+    place, context = first["loc"], first.get("ctx", {})
+    if place[:1] == ("changes",):
+        return Message("error.changes")
+    if first["type"] not in FIELD_REFUSALS or not place:
+        return Message("error.request")
+    key, name = FIELD_REFUSALS[first["type"]]
+    values: dict[str, Any] = {"field": ".".join(map(str, place))}
+    if name:
+        bound = context[name]
+        values["bound"] = Words(tuple(bound.split("'")[1::2])) if isinstance(bound, str) else bound  # 'a', 'b' or 'c'
+    return Message(key, values)
 
 
 def sentence(error: ValueError) -> str:
-    """The same for programs, in English, with the field that is wrong. It quotes nothing that was sent."""
+    """The same for programs, in English, where changes say what is wrong with them."""
     if not isinstance(error, ValidationError):
         return str(error)
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return str(first["ctx"]["error"]) if first["type"] == "value_error" else f"{place}: {first['msg']}."
+    cause = error.errors()[0].get("ctx", {}).get("error")
+    return str(cause or message(error))
