@@ -1,6 +1,6 @@
 """Ablating all heads in one batch equals ablating one after another; two runs are compared side by side."""
 
-from collections.abc import Callable
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from transformer import Transformer, Translation, Translator, Vocabulary, greedy_batch
-from transformer.analysis import HeadAblation, ablate_cross_attention, ablate_every_head, compare
+from transformer.analysis import ablate_cross_attention, ablate_every_head, compare
 from transformer.analysis import head_ablation as heads
 from transformer.analysis.head_ablation import SLACK
-from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import AblateHead, ForceWord, Interventions, RemoveMask
 from transformer.storage.checkpoint import Checkpoint
@@ -25,169 +24,95 @@ from ..networks import network
 SENTENCES = {"toy": "ich mochte ein bier", "babbler": "wort3 wort1 wort4"}
 
 
-def ablating(layer: int, head: int) -> Callable[[str, Tensor], Tensor]:
-    """A probe that zeroes the output of one cross-attention head."""
-
-    def probe(name: str, value: Tensor) -> Tensor:
-        if name != f"decoder.{layer}.cross_attention.head_output":
-            return value
-        assert value.size(0) == 1
-        value = value.clone()
-        value[:, head] = 0
-        return value
-
-    return probe
+def likelihood(translator: Translator, source: list[int], output: list[int], *ablated: AblateHead) -> float:
+    """The probability of an output, token by token."""
+    checkpoint = translator.checkpoint
+    read = torch.tensor([[checkpoint.tgt_vocab.ids["S"], *output[:-1]]])
+    with torch.no_grad():
+        out = checkpoint.model(torch.tensor([source]), read, probe=translator.probe(Interventions(ablated)))
+    return float(out.logits[0].double().softmax(-1)[torch.arange(len(output)), output].prod())
 
 
-@pytest.fixture(scope="module", params=SENTENCES)
-def case(request: pytest.FixtureRequest) -> tuple[Translator, Translation, list[HeadAblation]]:
-    """A translator, a run, and the ablation of each of its cross-attention heads."""
-    translator = request.getfixturevalue(request.param)
-    run = translator.translate(SENTENCES[request.param])
-    return translator, run, ablate_cross_attention(translator, run)
+def sequential(translator: Translator, pairs: list[tuple[str, str]], *ablated: AblateHead) -> float:
+    """The mean probability of the references, one pass per sentence and head."""
+    c, total = translator.checkpoint, 0.0
+    for source, target in pairs:
+        ids = c.src_vocab.encode(source)
+        ids += [0] * (c.source_length - len(ids) if c.pad_source else 0)
+        total += likelihood(translator, ids, [*c.tgt_vocab.encode(target), c.tgt_vocab.ids["E"]], *ablated)
+    return total / len(pairs)
 
 
-Case = tuple[Translator, Translation, list[HeadAblation]]
-
-
-def test_there_is_one_result_per_head(case: Case) -> None:
-    translator, _, found = case
-    config = translator.checkpoint.model.config
-    layers, heads = range(config.num_decoder_layers), range(config.n_heads)
-    assert [(each.layer, each.head) for each in found] == [(layer, head) for layer in layers for head in heads]
+@pytest.mark.parametrize("name", SENTENCES)
+@pytest.mark.parametrize("rows", [None, 5])
+def test_a_head_is_ablated_as_by_an_intervention(
+    name: str, rows: int | None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All heads in one batch, and five at a time."""
+    translator: Translator = request.getfixturevalue(name)
+    if rows:
+        monkeypatch.setattr(heads, "_rows_at_once", lambda config, words: rows)
+    run, config = translator.translate(SENTENCES[name]), translator.checkpoint.model.config
+    found = ablate_cross_attention(translator, run)
+    source = [translator.checkpoint.src_vocab.ids[token] for token in run.source]
+    output = [translator.checkpoint.tgt_vocab.ids[token] for token in run.output]
+    places = itertools.product(range(config.num_decoder_layers), range(config.n_heads))
+    assert [(each.layer, each.head) for each in found] == list(places)
     assert len({round(each.probability, 9) for each in found}) == len(found)  # every head has its own effect
-
-
-def test_the_text_is_that_of_a_translator_without_that_head(case: Case) -> None:
-    translator, run, found = case
-    other = Translator(replace(translator.checkpoint, output_limit=len(run.output) + SLACK), "longer")
+    longer = Translator(replace(translator.checkpoint, output_limit=len(run.output) + SLACK), "longer")
     for each in found[:: len(found) // 8]:
-        assert each.text == other.translate(run.sentence, probe=ablating(each.layer, each.head)).text
-    if translator.name == "babbler":  # the toy keeps its text without most heads
-        assert len({each.text for each in found}) > 3
-
-
-def test_the_probability_is_that_of_the_baseline_output_without_that_head(case: Case) -> None:
-    translator, run, found = case
-    c = translator.checkpoint
-    src = torch.tensor([[c.src_vocab.ids[token] for token in run.source]])
-    read = torch.tensor([[c.tgt_vocab.ids[token] for token in run.decoder_input]])
-    for each in found[:: len(found) // 8]:
-        distributions = c.model(src, read, probe=ablating(each.layer, each.head)).logits[0].softmax(-1)
-        expected = 1.0
-        for row, token in zip(distributions, run.output, strict=True):
-            expected *= row[c.tgt_vocab.ids[token]].item()
-        assert each.probability == pytest.approx(expected, rel=1e-4)
-
-
-def test_the_weight_is_the_largest_of_that_heads_map(case: Case) -> None:
-    _, run, found = case
-    for each in found:
+        without = AblateHead("cross", each.layer, each.head)
+        assert each.probability == pytest.approx(likelihood(translator, source, output, without), rel=1e-4)
+        assert each.text == longer.translate(run.sentence, interventions=Interventions((without,))).text
         m = run.attention.cross[each.layer]
-        assert each.weight == m.weights[each.head].max()
-        assert m.weights[each.head, each.query, each.key] == each.weight
-        assert m.allowed[each.query, each.key]
-
-
-def dropping(checkpoint: Checkpoint, **fields: Any) -> Checkpoint:
-    model = network(**fields)
-    return replace(checkpoint, model=model)
+        assert each.weight == m.weights[each.head].max() == m.weights[each.head, each.query, each.key]
 
 
 @pytest.mark.parametrize("training", [False, True])
 def test_ablation_leaves_the_model_unchanged(babbler: Translator, training: bool) -> None:
-    translator = Translator(dropping(babbler.checkpoint, dropout=0.5), "babbler")
+    """Its output is as long as its positions allow."""
+    checkpoint = replace(babbler.checkpoint, model=network(dropout=0.5, max_len=8), output_limit=8)
+    translator = Translator(checkpoint, "short of positions")
     model = translator.checkpoint.model
-    run = translator.translate(SENTENCES["babbler"])
+    run = translator.translate("wort3 wort1 wort4 wort1")
+    assert len(run.output) == 8
     expected = ablate_cross_attention(translator, run)
     model.train(training)
     weights = {name: value.clone() for name, value in model.state_dict().items()}
     assert ablate_cross_attention(translator, run) == expected  # no dropout in either mode
     assert all(module.training is training for module in model.modules())
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
-    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
-
-
-def test_padding_has_no_effect_on_an_ablation(babbler: Translator) -> None:
-    bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare")
-    run = bare.translate(SENTENCES["babbler"])
-    padded = ablate_cross_attention(babbler, babbler.translate(SENTENCES["babbler"]))
-    for one, other in zip(ablate_cross_attention(bare, run), padded, strict=True):
-        assert (one.text, one.query, one.key) == (other.text, other.query, other.key)
-        assert one.probability == pytest.approx(other.probability, rel=1e-4)
-
-
-def test_a_run_of_the_networks_maximum_length_can_be_ablated(babbler: Translator) -> None:
-    checkpoint = dropping(babbler.checkpoint, max_len=8)
-    translator = Translator(replace(checkpoint, output_limit=8), "short of positions")
-    run = translator.translate("wort3 wort1 wort4 wort1")
-    assert len(run.output) == 8
-    assert len(ablate_cross_attention(translator, run)) == 8
 
 
 # The sweep over every head
 
 
-def sequential(translator: Translator, pairs: list[tuple[str, str]], *ablated: AblateHead) -> float:
-    """The mean probability of the references, one pass per sentence and head."""
-    c, total = translator.checkpoint, 0.0
-    probe = translator.probe(Interventions(ablated))
-    for source, target in pairs:
-        ids = c.src_vocab.encode(source)
-        src = torch.tensor([ids + [0] * (c.source_length - len(ids) if c.pad_source else 0)])
-        output = [*c.tgt_vocab.encode(target), c.tgt_vocab.ids["E"]]
-        read = torch.tensor([[c.tgt_vocab.ids["S"], *output[:-1]]])
-        with torch.no_grad():
-            distributions = c.model(src, read, probe=probe).logits[0].double().softmax(-1)
-        total += float(distributions[torch.arange(len(output)), output].prod())
-    return total / len(pairs)
+BABBLE = [("wort3 wort1", "word5 word4"), ("wort2", "word9"), ("wort1 wort1 wort4", "word3 word3 word7")]
 
 
-PAIRS = {
-    "toy": [("ich mochte ein bier", "i want a beer ."), ("ich mochte ein cola", "i want a coke .")],
-    "babbler": [("wort3 wort1", "word5 word4"), ("wort2", "word9"), ("wort1 wort1 wort4", "word3 word3 word7")],
-    "bare": [("wort3 wort1", "word5 word4"), ("wort2", "word9"), ("wort1 wort1 wort4", "word3 word3 word7")],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PAIRS)
-def test_a_sweep_equals_a_loop_over_heads_and_sentences(name: str, request: pytest.FixtureRequest) -> None:
-    translator = request.getfixturevalue("babbler" if name == "bare" else name)
-    if name == "bare":
-        translator = Translator(replace(translator.checkpoint, pad_source=False), "bare")
-    pairs, config = PAIRS[name], translator.checkpoint.model.config
-    found = ablate_every_head(translator.checkpoint, pairs)
-    assert found.sentences == len(pairs)
-    assert found.baseline == pytest.approx(sequential(translator, pairs), rel=1e-4)
+@pytest.mark.parametrize("rows", [1, 5, 500])
+@pytest.mark.parametrize("pad_source", [True, False])
+def test_a_sweep_equals_a_loop_over_heads_and_sentences(
+    pad_source: bool, rows: int, babbler: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heads, "_rows_at_once", lambda config, words: rows)
+    translator = Translator(replace(babbler.checkpoint, pad_source=pad_source), "babbler")
+    config, found = translator.checkpoint.model.config, ablate_every_head(translator.checkpoint, BABBLE)
+    assert found.sentences == len(BABBLE)
+    assert found.baseline == pytest.approx(sequential(translator, BABBLE), rel=1e-4)
     for kind in KINDS:
-        depth = config.num_encoder_layers if kind == "encoder" else config.num_decoder_layers
-        assert found.ablated[kind].shape == (depth, config.n_heads)
-        for layer, head in np.ndindex(depth, config.n_heads):
-            expected = sequential(translator, pairs, AblateHead(kind, layer, head))
+        for layer, head in np.ndindex(2, config.n_heads):
+            expected = sequential(translator, BABBLE, AblateHead(kind, layer, head))
             assert found.ablated[kind][layer, head] == pytest.approx(expected, rel=1e-3)
             assert found.drop(kind)[layer, head] == pytest.approx(found.baseline - expected, abs=1e-4)
 
 
-@pytest.mark.slow
-def test_a_sweep_over_sentences_is_the_mean_of_their_sweeps(classroom: Translator) -> None:
-    """The sentences need more than one batch."""
-    held_out = next(iter(CORPORA["classroom"].held_out.values()))()
-    pairs = [(pair.source, pair.target) for pair in held_out[:12]]
-    together, alone = (
-        ablate_every_head(classroom.checkpoint, pairs),
-        [ablate_every_head(classroom.checkpoint, [pair]) for pair in pairs],
-    )
-    assert together.baseline == pytest.approx(np.mean([each.baseline for each in alone]), rel=1e-4)
-    for kind in KINDS:
-        mean = np.mean([each.ablated[kind] for each in alone], axis=0)
-        np.testing.assert_allclose(together.ablated[kind], mean, atol=1e-5)
-    assert max(together.drop(kind).max() for kind in KINDS) > 0.05  # some head matters
-
-
-def test_a_sweep_needs_a_pair(toy: Translator) -> None:
+def test_some_head_of_the_classroom_matters(classroom: Translator) -> None:
+    run = classroom.translate("Heute habe ich ein kaltes Bier getrunken")
+    found = ablate_every_head(classroom.checkpoint, [(run.sentence, run.text)])
+    assert max(found.drop(kind).max() for kind in KINDS) > 0.05
     with pytest.raises(ValueError, match="no sentence pair"):
-        ablate_every_head(toy.checkpoint, [])
+        ablate_every_head(classroom.checkpoint, [])
 
 
 # Memory
@@ -253,36 +178,6 @@ def test_the_cache_is_limited_too(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(heads, "MAX_CACHE", rows * 4 * 2 * 35 * 16)  # layers, words, numbers of each
         ablate_cross_attention(translator, run)
     assert sizes == [8, 3, 3, 2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [1, 5])
-def test_several_batches_equal_one(
-    rows: int, toy: Translator, babbler: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, translator in {"toy": toy, "babbler": babbler}.items():
-        run, pairs = translator.translate(SENTENCES[name]), PAIRS[name]
-        whole, swept = ablate_cross_attention(translator, run), ablate_every_head(translator.checkpoint, pairs)
-        with monkeypatch.context() as patch:
-            patch.setattr(heads, "_rows_at_once", lambda config, words: rows)
-            parts, swept_parts = (
-                ablate_cross_attention(translator, run),
-                ablate_every_head(translator.checkpoint, pairs),
-            )
-        for one, other in zip(whole, parts, strict=True):
-            assert replace(one, probability=0) == replace(other, probability=0)
-            assert one.probability == pytest.approx(other.probability, rel=1e-4)
-        assert swept.sentences == swept_parts.sentences
-        assert swept.baseline == pytest.approx(swept_parts.baseline, rel=1e-4)
-        for kind in KINDS:
-            np.testing.assert_allclose(swept.ablated[kind], swept_parts.ablated[kind], rtol=1e-4)
-
-
-def test_a_shipped_models_heads_fit_one_batch(toy: Translator, classroom: Translator) -> None:
-    for translator in (toy, classroom):
-        config = translator.checkpoint.model.config
-        words = max(translator.checkpoint.source_length, translator.checkpoint.output_limit + SLACK)
-        assert heads._rows_at_once(config, words) > config.n_heads * 3 * config.num_decoder_layers
 
 
 # Comparison

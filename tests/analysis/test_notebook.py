@@ -17,8 +17,6 @@ from transformer import Translation, Translator
 from transformer.analysis.notebook import notebook
 from transformer.inference.interventions import Interventions
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "\"\"\"\n'''\n``` ` </script><script>alert(1)</script>\\"
 
@@ -46,17 +44,10 @@ def beer(toy: Translator) -> Translation:
     return toy.translate("Ich möchte ein Bier")
 
 
-@pytest.mark.parametrize(
-    ("checkpoint", "sentence"),
-    [
-        ("toy", "Ich möchte ein Bier"),
-        ("toy", '"""\n\'\'\' ich „mochte“\tein\u2028bier "'),  # quotes and line breaks that the vocabulary ignores
-        ("classroom", "Heute habe ich ein kaltes Bier getrunken"),
-    ],
-)
-def test_the_cells_run_and_their_assertions_hold(checkpoint: str, sentence: str) -> None:
-    run = Translator.load(checkpoint, device="cpu").translate(sentence)
-    done = executed(run, ROOT)
+@pytest.mark.slow
+def test_the_cells_run_and_their_assertions_hold(toy: Translator, tmp_path: Path) -> None:
+    run = toy.translate('"""\n\'\'\' ich „mochte“\tein\u2028bier "')  # quotes and line breaks that it ignores
+    done = executed(run, tmp_path, TRANSFORMER_HOME=str(ROOT))
     assert done.returncode == 0, done.stderr
     *checks, last = done.stdout.splitlines()
     assert len(checks) == 4
@@ -64,36 +55,27 @@ def test_the_cells_run_and_their_assertions_hold(checkpoint: str, sentence: str)
     assert last == "True 1"
 
 
-def test_the_notebook_repeats_the_interventions_of_a_run() -> None:
+@pytest.mark.slow
+def test_a_wrong_text_and_a_missing_project_are_found(beer: Translation, tmp_path: Path) -> None:
+    assert "AssertionError: i want a beer ." in executed(replace(beer, text="i want a tea ."), ROOT).stderr
+    assert "is not the project: set TRANSFORMER_HOME" in executed(beer, tmp_path).stderr
+
+
+@pytest.mark.slow
+def test_the_notebook_repeats_the_interventions_of_a_run(classroom: Translator) -> None:
+    """One row of cross-attention is fully masked."""
     changes = [
         {"do": "ablate", "kind": "cross", "layer": 1, "head": 0},
         {"do": "temperature", "kind": "all", "temperature": 4.0},
         {"do": "force_word", "step": 1, "word": "we"},
+        *({"do": "edit_mask", "kind": "cross", "query": 0, "key": key, "allowed": False} for key in range(7)),
     ]
-    translator = Translator.load("classroom", device="cpu")
-    run = translator.translate("Heute habe ich ein kaltes Bier getrunken", interventions=Interventions.parse(changes))
-    assert run.text != translator.translate(run.sentence).text
+    sentence = "Heute habe ich ein kaltes Bier getrunken"
+    run = classroom.translate(sentence, interventions=Interventions.parse(changes))
+    assert run.text != classroom.translate(sentence).text
     done = executed(run, ROOT)
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["rows", "masked", "steps", "True"]
-
-
-def test_the_notebook_of_a_run_with_a_fully_masked_row_runs() -> None:
-    closed = [{"do": "edit_mask", "kind": "cross", "query": 0, "key": key, "allowed": False} for key in range(7)]
-    translator = Translator.load("classroom", device="cpu")
-    run = translator.translate("Heute habe ich ein kaltes Bier getrunken", interventions=Interventions.parse(closed))
-    done = executed(run, ROOT)
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_notebook_finds_the_project_or_explains_how_to_set_it(beer: Translation, tmp_path: Path) -> None:
-    assert "is not the project: set TRANSFORMER_HOME" in executed(beer, tmp_path).stderr
-    assert executed(beer, tmp_path, TRANSFORMER_HOME=str(ROOT)).returncode == 0
-
-
-def test_the_notebook_asserts_the_text_of_the_run(beer: Translation) -> None:
-    done = executed(replace(beer, text="i want a tea ."), ROOT)
-    assert "AssertionError: i want a beer ." in done.stderr
 
 
 def test_the_format_is_a_valid_notebook(beer: Translation) -> None:
