@@ -15,11 +15,15 @@ from transformer.training.distributed import Processes, together
 
 SIZES = {"d_model": 32, "n_heads": 4, "d_ff": 64, "num_encoder_layers": 2, "num_decoder_layers": 2}
 CASES: dict[str, dict[str, Any]] = {  # of the training; the pairs by the first word of the name
-    "toy, a pair each": {"batch_size": 2, "steps": 30},
-    "toy, one without a pair": {"batch_size": 1, "steps": 20},
-    "classroom, uneven": {"batch_size": 33, "steps": 25, "label_smoothing": 0.1, "schedule": "one-cycle"},
-    "classroom, clipped": {"batch_size": 7, "steps": 25, "clip_norm": 0.1},
-    "file, streamed": {"batch_size": 9, "steps": 70, "label_smoothing": 0.1},
+    "toy, one without a pair": {"batch_size": 1, "steps": 10},
+    "classroom, uneven and clipped": {
+        "batch_size": 33,
+        "steps": 15,
+        "label_smoothing": 0.1,
+        "schedule": "one-cycle",
+        "clip_norm": 0.1,
+    },
+    "file, streamed": {"batch_size": 9, "steps": 40, "label_smoothing": 0.1},
 }
 
 

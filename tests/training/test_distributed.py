@@ -47,7 +47,7 @@ def case(request: pytest.FixtureRequest, folder: Path) -> tuple[dict[str, Any], 
 def test_two_processes_equal_one(case: tuple[dict[str, Any], ...]) -> None:
     alone, first, second = case
     assert first["progress"] == second["progress"]
-    assert len(first["progress"]) >= 20
+    assert len(first["progress"]) >= 10
     apart = torch.tensor(first["progress"]).double() - torch.tensor(alone["progress"]).double()
     print(f"largest difference of a loss {apart[:, 1].abs().max():.1e}")
     assert apart[:, 0].abs().max() == 0  # steps
