@@ -1,11 +1,14 @@
-"""One process of test_distributed.py, run by torchrun: it trains every case and records its batches and weights."""
+"""Several processes of a test, and what each of them trains and records for test_distributed.py."""
 
 import dataclasses
-import sys
+import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.multiprocessing.spawn import start_processes
 
 from transformer import Transformer, TransformerConfig
 from transformer.data import TOY, Batch, PairFile
@@ -57,7 +60,26 @@ def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
     return {"progress": progress, "read": read, "weights": model.state_dict()}
 
 
-if __name__ == "__main__":
+def record(folder: Path) -> None:
+    """Train every case in one of several processes."""
     with together(torch.device("cpu")) as processes:
         for name in CASES:
-            torch.save(seen(name, Path(sys.argv[1]), processes), Path(sys.argv[1]) / f"{name} {processes.rank}.pt")
+            torch.save(seen(name, folder, processes), folder / f"{name} {processes.rank}.pt")
+
+
+def in_processes(count: int, function: Callable[..., None], *arguments: Any) -> None:
+    """Call a function in processes as torchrun starts them, but forked: importing torch takes longer than a training.
+
+    Raises:
+        ProcessExitedException: one of them was killed.
+    """
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    environment = {"WORLD_SIZE": str(count), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    start_processes(_process, (environment, function, arguments), nprocs=count, start_method="fork")
+
+
+def _process(rank: int, environment: dict[str, str], function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    os.environ.update(environment, RANK=str(rank), LOCAL_RANK=str(rank))
+    function(*arguments)

@@ -1,19 +1,13 @@
-"""Two processes train as one: equal losses and weights, each pair read once. They run on the CPU under torchrun."""
+"""Two processes train as one: equal losses and weights, each pair read once. They run on the CPU."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from transformer.training.distributed import ALONE, device_of_process
 
-from .distributed_worker import CASES, seen, write_pairs
-
-ROOT = Path(__file__).resolve().parents[2]
+from .distributed_worker import CASES, in_processes, record, seen, write_pairs
 
 
 @pytest.fixture(scope="module")
@@ -21,47 +15,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The records of two processes for every case."""
     folder = tmp_path_factory.mktemp("parallel")
     write_pairs(folder / "pairs.tsv")
-    launch = [
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node=2",
-        "-m",
-        "tests.training.distributed_worker",
-    ]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, *launch, str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False, timeout=300)
-    assert run.returncode == 0, run.stderr
+    in_processes(2, record, folder)
     return folder
 
 
-@pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest, folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The records of a single process, and of each of two."""
-    name = request.param
-    return seen(name, folder, ALONE), *(torch.load(folder / f"{name} {rank}.pt") for rank in (0, 1))
-
-
 @pytest.mark.slow
-def test_two_processes_equal_one(case: tuple[dict[str, Any], ...]) -> None:
-    alone, first, second = case
+@pytest.mark.parametrize("name", CASES)
+def test_two_processes_equal_one_and_share_its_batches(name: str, folder: Path) -> None:
+    alone, first, second = seen(name, folder, ALONE), *(torch.load(folder / f"{name} {rank}.pt") for rank in (0, 1))
     assert first["progress"] == second["progress"]
-    assert len(first["progress"]) >= 10
     apart = torch.tensor(first["progress"]).double() - torch.tensor(alone["progress"]).double()
-    print(f"largest difference of a loss {apart[:, 1].abs().max():.1e}")
+    assert len(apart) >= 10
     assert apart[:, 0].abs().max() == 0  # steps
     assert apart[:, 1].abs().max() < 1e-5  # losses
     assert apart[:, 2].abs().max() < 1e-6  # accuracies
-    for name, value in alone["weights"].items():
-        assert torch.equal(first["weights"][name], second["weights"][name])
+    for parameter, value in alone["weights"].items():
+        ours = first["weights"][parameter]
+        assert torch.equal(ours, second["weights"][parameter])
         # A key's bias shifts all scores of a row equally: its gradient is rounding error, which Adam amplifies.
-        assert name.endswith("k_proj.bias") or (first["weights"][name] - value).abs().max() < 1e-4
-
-
-@pytest.mark.slow
-def test_each_pair_of_a_batch_is_read_by_one_process(case: tuple[dict[str, Any], ...]) -> None:
-    alone, first, second = case
+        assert parameter.endswith("k_proj.bias") or (ours - value).abs().max() < 1e-4
     for whole, one, other in zip(alone["read"], first["read"], second["read"], strict=True):
         if len(whole) == 1:  # both read the only pair
             assert one == other == whole

@@ -5,7 +5,6 @@ import json
 import os
 import shlex
 import signal
-import socket
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from torch.multiprocessing import ProcessExitedException, start_processes
+from torch.multiprocessing.spawn import ProcessExitedException
 
 from transformer.data import Batch, PairFile
 from transformer.storage.checkpoint import CheckpointError
@@ -25,8 +24,8 @@ from transformer.training.distributed import ALONE
 from transformer.training.state import STATE, TrainingState
 
 from ..networks import network
-from ..training.distributed_worker import write_pairs
-from ..training.test_training import of_many_lengths
+from .distributed_worker import in_processes, write_pairs
+from .test_training import of_many_lengths
 
 CONFIG = TrainingConfig(steps=13, batch_size=8, schedule="one-cycle")
 
@@ -134,34 +133,28 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [*COMMAND, "--steps", "20", "--pairs", str(file), "--out"]
 
 
-def run(rank: int, environment: dict[str, str], folder: Path, arguments: list[str], dying: bool) -> None:
-    """Run the command in a process of its own, with its output in a file.
+def run(folder: Path, arguments: list[str], dying: bool) -> None:
+    """Run the command in one of several processes, with its output in a file.
 
     Args:
         dying: the last process is killed at its second save, with the bytes written, but not yet renamed.
     """
-    os.environ |= environment | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+    rank = int(os.environ["RANK"])
 
-    def die(state: TrainingState, step: int, save: Any = TrainingState.save) -> None:
+    def die(*_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def save(state: TrainingState, step: int, save: Any = TrainingState.save) -> None:
         if step > 3:
-            os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment,return-value]
+            os.replace = die  # type: ignore[assignment]
         save(state, step)
         if step > 3:
-            os.kill(os.getpid(), signal.SIGKILL)
+            die()
 
-    if dying and rank + 1 == int(environment["WORLD_SIZE"]):
-        TrainingState.save = die  # type: ignore[method-assign]
+    if dying and rank + 1 == int(os.environ["WORLD_SIZE"]):
+        TrainingState.save = save  # type: ignore[assignment, method-assign]
     with (folder / f"{rank}.txt").open("w") as output, redirect_stdout(output):
         main(arguments)
-
-
-def processes(count: int, folder: Path, arguments: list[str], dying: bool = False) -> None:
-    """As torchrun starts them, but forked: importing torch takes longer than these trainings."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    environment = {"WORLD_SIZE": str(count), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
-    start_processes(run, (environment, folder, arguments, dying), nprocs=count, start_method="fork")
 
 
 @pytest.mark.slow
@@ -171,14 +164,14 @@ def test_a_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
 ) -> None:
     interrupted, uninterrupted = tmp_path / "interrupted", tmp_path / "uninterrupted"
     with pytest.raises(ProcessExitedException, match="SIGKILL"):
-        processes(count, tmp_path, [*command, str(interrupted)], dying=True)
+        in_processes(count, run, tmp_path, [*command, str(interrupted)], True)
     assert (interrupted / STATE).exists()
     assert (interrupted / f"{STATE}.part").exists() or count > 1
-    processes(count, tmp_path, [*command, str(interrupted), "--resume"])
+    in_processes(count, run, tmp_path, [*command, str(interrupted), "--resume"], False)
     files = {"config.json", "vocabularies.json", "card.md", "model.safetensors"}
     assert {file.name for file in interrupted.iterdir()} == files
     assert "20 steps, of which the last " in (interrupted / "card.md").read_text()
-    processes(count, tmp_path, [*command, str(uninterrupted)])
+    in_processes(count, run, tmp_path, [*command, str(uninterrupted)], False)
     first, *others = [(tmp_path / f"{rank}.txt").read_text() for rank in range(count)]
     assert first == (uninterrupted / "card.md").read_text() + "\n"  # only one process prints
     assert set(others) <= {""}
