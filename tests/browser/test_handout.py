@@ -395,12 +395,12 @@ def test_every_figure_is_saved(visit: Visit, address: str) -> None:
         expect(page.locator(".lesson-figure").locator("svg, li, td").first).to_be_visible()
         expect_saved(page, [page.locator(".lesson-figure")])
     visit.tab("positions")
-    page.locator("#positions .figure").nth(3).locator(".modebar-btn").first.wait_for(state="attached")
+    page.locator("#positions .figure").nth(3).locator(".heatmaplayer image").last.wait_for()
     figures = page.locator("#positions .figure").all()
     for figure in figures:
-        svg = handed(figure.locator(f"[data-title='{t('save.svg')}']"), "svg")
+        svg = handed(figure.locator("+ .saves button").first, "svg")
         texts = {"".join(each.itertext()) for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("}text")}
         titles = figure.locator(".xtitle, .ytitle, .annotation-text, .ytick text").all_text_contents()
         assert titles
         assert set(titles) <= texts
-    expect_drawn(page, handed(figures[0].locator(f"[data-title='{t('save.png')}']"), "png"))
+    expect_drawn(page, handed(figures[0].locator("+ .saves button").last, "png"))

@@ -83,7 +83,7 @@ def expect_map(picture: Locator, side: dict[str, Any], head: int) -> None:
 
 
 def losses(page: Page) -> dict[str, float]:
-    ends = page.locator(EXERCISE + ".plot .end:not([visibility=hidden])").all_text_contents()
+    ends = page.locator(EXERCISE + ".curves .legendtext").all_text_contents()
     return {end.rsplit(" ", 1)[0]: float(end.rsplit(" ", 1)[1]) for end in ends}
 
 
@@ -106,7 +106,7 @@ def test_an_exercise_from_its_symptom_to_its_lines(exercises: Page, name: str) -
     if trained:
         page.keyboard.press("1")  # there is nothing to guess from yet
         expect(choices.first).to_be_disabled()
-        expect(exercise.locator(".plot")).to_be_hidden()
+        expect(exercise.locator(".curves")).to_be_hidden()
     found = see(page, name)
     curves = losses(page)
     assert set(curves) <= {t("mistakes.this"), t("mistakes.other")}  # not which of them is right
@@ -166,7 +166,7 @@ def test_guesses_and_trainings_outlast_another_language_and_a_reload(exercises: 
     chinese = LOCALES["zh-Hant"]
     expect(page.locator(EXERCISE + ".reveal")).to_contain_text(chinese["mistakes.rank_collapse.cause"])
     expect(page.locator(EXERCISE + ".measured")).to_be_visible()
-    expect(page.locator(EXERCISE + ".plot .end").first).to_contain_text(chinese["mistakes.wrong"])
+    expect(page.locator(EXERCISE + ".curves .legendtext").first).to_contain_text(chinese["mistakes.wrong"])
     page.locator("#language").select_option("en")
     expect(page.locator("html")).to_have_attribute("lang", "en")
     page.wait_for_url(re.compile("exercise=rank_collapse.*language=en"))  # the address follows a moment later

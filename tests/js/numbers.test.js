@@ -3,7 +3,7 @@
 import "./page.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { roundUp, thinned } from "../../assets/js/charts/line-chart.js";
+import { topLoss } from "../../assets/js/charts/line-chart.js";
 import {
   attentionColumns,
   commonDigits,
@@ -99,20 +99,7 @@ test("the first of equal values is the largest", () => {
   assert.equal(argmax([0, 2, 2]), 1);
 });
 
-test("the ticks of an axis are 1, 2 or 5 times a power of ten", () => {
-  for (const [value, tick] of [
-    [1, 1],
-    [1.1, 2],
-    [0.03, 0.05],
-    [70, 100],
-  ])
-    assert.ok(Math.abs(roundUp(value) - tick) < 1e-12, String(value));
-});
-
-test("a long curve is thinned by means of neighbours, and keeps its end", () => {
-  const points = Array.from({ length: 1801 }, (_, i) => [i, 2 * i]);
-  const few = thinned(points, 1);
-  assert.ok(few.length <= 600);
-  assert.equal(few.at(-1)?.[0], 1800);
-  assert.deepEqual(thinned([[1, 0.5]], 1), [[1, 0.5]]);
+test("an axis of losses ends at three times the loss of a uniform guess", () => {
+  const top = (/** @type {number} */ loss) => topLoss({ points: [[1, loss, 0]], heldOut: [], uniform: 2 });
+  assert.deepEqual([top(1), top(4), top(9)], [2.4, 4, 6]);
 });

@@ -64,7 +64,7 @@ def _attention() -> None:
 
 def _positions() -> None:
     d_model = translator("toy").checkpoint.model.config.d_model
-    opening = {"plotly": f"gradio_api/file={PLOTLY_JS}", "d_model": d_model, "longest": MAX_POSITIONS}
+    opening = {"d_model": d_model, "longest": MAX_POSITIONS}
     component("tabs/positions", opening, elem_id="positions", server=FIGURES)
 
 
@@ -97,7 +97,8 @@ TABS: dict[str, Callable[[], object]] = {
 }
 
 
-SCHEMA = json.dumps(page_schema(list(TABS), list(BREAK_IT))).replace("<", r"\u003c")  # nothing in it may end its script
+_SCHEMA = page_schema(list(TABS), list(BREAK_IT), plotly=f"gradio_api/file={PLOTLY_JS}")
+SCHEMA = json.dumps(_SCHEMA).replace("<", r"\u003c")  # nothing in it may end its script
 
 
 def launch() -> dict[str, Any]:

@@ -265,6 +265,7 @@ class PageSchema(TypedDict):
     old_interventions: dict[str, str]  # what old links call some of them
     parameters: dict[str, Parameter]  # of the address, in their order there
     max_sentence: int  # characters
+    plotly: str  # the address of its JavaScript
 
 
 STRATEGIES: dict[str, type[Request]] = {"beam": BeamRequest, "sampling": SampleRequest, "forced": ForcedRequest}
@@ -352,8 +353,14 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 }
 
 
-def page_schema(tabs: Sequence[str], parts: Sequence[str]) -> PageSchema:
-    """What the page has in its head, for assets/js/core/schema.js; names of `tabs` and of `parts` of Break it."""
+def page_schema(tabs: Sequence[str], parts: Sequence[str], plotly: str) -> PageSchema:
+    """What the page has in its head, for assets/js/core/schema.js.
+
+    Args:
+        tabs: their names in their order.
+        parts: those of Break it.
+        plotly: the address of its JavaScript.
+    """
     languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
     return {
         "languages": ["en", *sorted(languages - {"en"})],
@@ -362,4 +369,5 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str]) -> PageSchema:
         "old_interventions": OLD_NAMES,
         "parameters": parameters(tabs, parts),
         "max_sentence": MAX_CHARACTERS,
+        "plotly": plotly,
     }

@@ -10,12 +10,14 @@ import { t } from "../core/i18n.js";
 /** @type {Record<string, string>} */
 const PAINT = {
   fill: "rgb(0, 0, 0)",
+  "fill-opacity": "1",
   stroke: "none",
   "stroke-width": "1px",
   "stroke-opacity": "1",
   "stroke-dasharray": "none",
   visibility: "visible",
   opacity: "1",
+  "image-rendering": "auto",
 };
 /** @type {Record<string, string>} */
 const TYPE = {

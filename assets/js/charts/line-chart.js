@@ -1,259 +1,147 @@
-// Curves over the steps of a training. A chart is made once; then only its points and labels move, so that many updates
-// a second cost little.
+// Curves over the steps of a training.
 
-import { h, svg, textWidth, typeScale } from "../core/dom.js";
-import { formatNumber, t } from "../core/i18n.js";
+import { h } from "../core/dom.js";
+import { t } from "../core/i18n.js";
 import { onResize } from "../core/parts.js";
+import { drawPlot, onThemeChange, pageColours, themedLayout } from "./plotly.js";
 
 /** @import { Point } from "../net/training-stream.js" */
+/** @import { Figure } from "./plotly.js" */
 
 /**
- * A curve: its value at a step is `point[column]`; `label` stands at its end.
- * @typedef {{ name: string, label: string, points: Point[], column: number }} Series
+ * The values `point[column]` of points; `name` stands in the legend, `hover` writes a value in Plotly's notation.
+ * @typedef {{ name: string, points: Point[], column: number, colour: string, dash?: string, hover?: string }} Curve
  */
 /**
- * `x` goes from 0 to `steps`, `y` from 0 to `top` with `ticks` (each written by `say`); `longest` is the longest label
- * of a series that there must be room for; `line` is one value across the chart and what it is called, in full and in
- * short; `label` is the text alternative.
- * @typedef {{ steps: number, top: number, ticks: number[], say: (tick: number) => string, series: Series[],
- *   longest: string, line?: { at: number, labels: string[] } | null, label: string }} ChartData
+ * `yaxis` as Plotly has it; `level` is a value across the chart with its name; `label` is the text alternative.
+ * @typedef {{ steps: number, yaxis: object, curves: Curve[], level?: { at: number, name: string }, label: string }} ChartData
  */
-/** @typedef {{ curve: SVGElement, dot: SVGElement, leader: SVGElement, text: SVGElement }} Part */
 /**
- * Where a curve ends, and where its label stands.
- * @typedef {{ text: SVGElement, leader: SVGElement, from: { x1: number, y1: number }, x: number, y: number }} End
+ * The curve goes from 0 to `steps` and `top`; `marked` are steps that can be shown, `step` is the one that is, with its
+ * value.
+ * @typedef {{ points: Point[], marked: number[], steps: number, top: number, step: number, value: number | null }} SparklineData
  */
 
-const MAX_POINTS = 600; // that are drawn of a curve
-const TYPE = 13; // px
+const PAUSE_MS = 250; // Plotly takes tens of milliseconds, and a training measures more often
 const MAX_UNIFORM_LOSSES = 3; // an axis of losses reaches this many times the loss of a uniform guess at most
-const LEADER_FROM = 24; // px: a label that is farther from its curve is led to it
 
-/**
- * Few enough points for a screen: each the mean of equally many neighbours.
- * @param {Point[]} points @param {number} column
- */
-export function thinned(points, column) {
-  const group = Math.ceil(points.length / MAX_POINTS);
-  if (group <= 1) return points.map((point) => [point[0], point[column]]);
-  return Array.from({ length: Math.ceil(points.length / group) }, (_, i) => {
-    const some = points.slice(i * group, (i + 1) * group);
-    return [some[some.length - 1][0], some.reduce((sum, point) => sum + point[column], 0) / some.length];
-  });
-}
-
-/** 1, 2 or 5 times a power of ten: the least such number that is not below `value`. @param {number} value */
-export function roundUp(value) {
-  const power = 10 ** Math.floor(Math.log10(value));
-  return ([1, 2, 5].find((each) => each * power >= value * 0.999) ?? 10) * power;
-}
-
-/** @param {number} top @param {number} tick */
-const upTo = (top, tick) => Array.from({ length: Math.floor(top / tick + 1.001) }, (_, i) => i * tick);
-
-/** @param {Element} node @param {Record<string, unknown>} attributes */
-function set(node, attributes) {
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-}
-
-/**
- * A chart as wide as its place and `height` px high; `widest` is the widest text left of it.
- * @param {{ height: number, widest: string, signal: AbortSignal }} options
- */
-export function lineChart({ height, widest, signal }) {
-  const axes = svg("g");
-  const inside = svg("svg"); // cuts off what leaves at the top
-  const ends = svg("g");
-  const picture = svg("svg", { class: "plot", role: "img" }, axes, inside, ends);
-  const element = h("div", { class: "plot-place", style: `height: ${height / 16}rem` }, picture);
-  /** @type {Map<string, Part>} */
-  const parts = new Map();
-  /** @type {ChartData | null} */
-  let data = null;
-  let framed = "";
-
-  function draw() {
-    const width = element.clientWidth;
-    if (!data || !width) return;
-    const layout = chartLayout(data, width, height * typeScale(), widest);
-    const frame = JSON.stringify([width, layout.height, layout.right, data.steps, data.top, data.line]);
-    if (frame !== framed) {
-      framed = frame;
-      set(picture, { viewBox: `0 0 ${width} ${layout.height}`, width, height: layout.height });
-      const box = { x: 0, y: layout.above - 2, width, height: layout.height - layout.above };
-      set(inside, { ...box, viewBox: Object.values(box).join(" ") });
-      axes.replaceChildren(...drawAxes(data, layout), ...drawLine(data, layout));
-    }
-    const labels = data.series.flatMap((series) => {
-      let part = parts.get(series.name);
-      if (!part) {
-        part = makePart(series.name);
-        inside.append(part.curve);
-        ends.append(part.leader, part.dot, part.text);
-        parts.set(series.name, part);
-      }
-      return drawSeries(series, part, data?.top ?? 1, layout);
-    });
-    placeLabels(labels, layout);
-    picture.setAttribute("aria-label", data.label);
-  }
-
-  onResize(element, draw, signal);
+/** A chart as wide as its place and `height` px high. @param {number} height @param {AbortSignal} signal */
+export function lineChart(height, signal) {
+  const element = h("div", { class: "figure curves", role: "img", style: `height: ${height / 16}rem` });
+  const draw = redrawn(element, (/** @type {ChartData} */ data) => chartFigure(data, height), signal, PAUSE_MS);
   return {
     element,
-    draw(/** @type {ChartData} */ given) {
-      data = given;
-      draw();
+    draw(/** @type {ChartData} */ data) {
+      element.setAttribute("aria-label", data.label);
+      draw(data);
     },
   };
-}
-
-/** @param {ChartData} data @param {number} width @param {number} height @param {string} widest */
-function chartLayout({ steps, top, longest, line }, width, height, widest) {
-  const size = TYPE * typeScale();
-  const [left, right] = [textWidth(widest, size) + 12, textWidth(longest, size) + 16];
-  const above = line ? size * 1.8 : 8; // the name of the line stands above the chart, where no curve comes
-  return {
-    size,
-    style: `font-size: ${size}px`,
-    width,
-    height,
-    left,
-    right,
-    above,
-    x: (/** @type {number} */ step) => left + (step / steps) * (width - left - right),
-    y: (/** @type {number} */ value) => above + (1 - value / top) * (height - above - size * 2),
-  };
-}
-
-/** @typedef {ReturnType<typeof chartLayout>} ChartLayout */
-
-/** @param {ChartData} data @param {ChartLayout} layout */
-function drawAxes({ steps, ticks, say }, { size, style, width, height, left, right, x, y }) {
-  const last = t("train.curve.steps", { steps });
-  const room = x(steps) - textWidth(last, size) / 2 - size;
-  const along = upTo(steps, Math.max(1, roundUp(steps / (width < 480 ? 4 : 8)))).filter(
-    (step) => x(step) + textWidth(formatNumber(step), size) / 2 < room,
-  );
-  const below = (/** @type {number} */ step, /** @type {string} */ text) =>
-    svg("text", { x: x(step), y: height - size * 0.6, class: "tick", style }, text);
-  return [
-    ...ticks.flatMap((tick) => [
-      svg("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: tick ? "grid" : "axis" }),
-      svg("text", { x: left - 8, y: y(tick), class: "tick side", style }, say(tick)),
-    ]),
-    ...along.map((step) => below(step, formatNumber(step))),
-    below(steps, last),
-  ];
-}
-
-/** The value across the chart, with its name. @param {ChartData} data @param {ChartLayout} layout */
-function drawLine({ line }, { size, style, width, left, right, y }) {
-  if (!line) return [];
-  const sample = size * 2;
-  const name = line.labels.find((text) => textWidth(text, size) <= width - left - sample) ?? line.labels.at(-1);
-  return [
-    svg("line", { x1: left, x2: width - right, y1: y(line.at), y2: y(line.at), class: "uniform" }),
-    svg("line", { x1: left, x2: left + sample, y1: size * 0.6, y2: size * 0.6, class: "uniform" }),
-    svg("text", { x: left + sample + 6, y: size * 0.6, class: "uniform-label", style }, name),
-  ];
-}
-
-/** @param {string} name @returns {Part} */
-const makePart = (name) => ({
-  curve: svg("polyline", { class: `curve ${name}` }),
-  dot: svg("circle", { r: 4, class: `dot ${name}` }),
-  leader: svg("line", { class: `leader ${name}` }),
-  text: svg("text", { class: `end ${name}`, style: `font-size: ${TYPE * typeScale()}px` }),
-});
-
-/** @param {Series} series @param {Part} part @param {number} top @param {ChartLayout} layout @returns {End[]} */
-function drawSeries({ label, points, column }, { curve, dot, leader, text }, top, { x, y }) {
-  const places = thinned(points, column).map(([step, value]) => [x(step), y(value)]);
-  curve.setAttribute("points", places.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" "));
-  for (const node of [dot, leader, text]) node.setAttribute("visibility", places.length ? "visible" : "hidden");
-  const end = places.at(-1);
-  if (!end) return [];
-  const [a, b] = [end[0], Math.max(end[1], y(top))];
-  set(dot, { cx: a, cy: b });
-  text.textContent = label;
-  return [{ text, leader, from: { x1: a + 6, y1: b }, x: a + 10, y: b }];
-}
-
-/**
- * Labels stand in a column, apart from each other and above the axis.
- * @param {End[]} labels @param {ChartLayout} layout
- */
-function placeLabels(labels, { size, y }) {
-  labels.sort((one, other) => one.y - other.y);
-  labels.forEach((end, i) => {
-    end.y = Math.max(end.y, i ? labels[i - 1].y + size * 1.4 : 0);
-  });
-  labels.reverse().forEach((end, i) => {
-    end.y = Math.min(end.y, i ? labels[i - 1].y - size * 1.4 : y(0) - size * 0.7);
-  });
-  const column = Math.max(...labels.map((end) => end.x));
-  for (const { text, leader, from, y: height } of labels) {
-    set(text, { x: column, y: height });
-    const isFar = column - from.x1 > LEADER_FROM;
-    set(leader, { ...from, x2: column - 4, y2: height, visibility: isFar ? "visible" : "hidden" });
-  }
-}
-
-/** An axis from 0 that `most` fits on: {top, ticks}. @param {number} most */
-function axis(most) {
-  const tick = roundUp(most / 4);
-  const top = Math.ceil(most / tick) * tick;
-  return { top, ticks: upTo(top, tick) };
-}
-
-/**
- * The axis of a training's losses. Those far above the loss of a uniform guess leave at the top: what matters is below.
- * @param {{ points: Point[], heldOut: Point[], uniform: number }} training
- */
-export function lossAxis({ points, heldOut, uniform }) {
-  const most = [...points, ...heldOut].reduce((highest, [, loss]) => Math.max(highest, loss), uniform * 1.2);
-  return axis(Math.min(most, uniform * MAX_UNIFORM_LOSSES));
 }
 
 /**
  * A small curve beside a slider from 0 to `steps`, with the step that the slider is at and the value there.
- * `inset` is half the width of the slider's thumb, whose middle does not reach the ends.
- *
- * @typedef {{ points: Point[], marked: number[], steps: number, top: number, step: number, value: number | null }} SparklineData
- * @param {{ height: number, inset: number, name: string, signal: AbortSignal }} options
+ * @param {{ height: number, inset: number, colour: string, signal: AbortSignal }} options `inset` is half the width of
+ *   the slider's thumb, whose middle does not reach the ends
  */
-export function sparkline({ height, inset, name, signal }) {
-  const curve = svg("polyline", { class: `curve ${name}` });
-  const marks = svg("g");
-  const at = svg("line", { class: "at", y1: 0, y2: height });
-  const dot = svg("circle", { r: 4, class: `dot ${name}` });
-  const picture = svg("svg", { class: "plot", height }, marks, curve, at, dot);
-  const element = h("div", { class: "ribbon", "aria-hidden": "true", style: `height: ${height}px` }, picture); // said beside it
-  /** @type {SparklineData | null} */
+export function sparkline({ height, inset, colour, signal }) {
+  const element = h("div", { "aria-hidden": "true", style: `height: ${height}px` }); // its numbers stand beside it
+  const figure = (/** @type {SparklineData} */ data) => sparklineFigure(data, height, inset, colour);
+  return { element, draw: redrawn(element, figure, signal, 0, { staticPlot: true }) };
+}
+
+/**
+ * Draws data soon, and again in another size or other colours. Where Plotly cannot be loaded nothing is drawn until the
+ * next call: the numbers stand beside the chart as well.
+ * @template Data
+ * @param {HTMLElement} element @param {(data: Data) => Figure} figure @param {AbortSignal} signal
+ * @param {number} pause between two drawings, ms @param {object} options of Plotly
+ */
+function redrawn(element, figure, signal, pause, options = {}) {
+  /** @type {Data | null} */
   let data = null;
-  function draw() {
-    const width = element.clientWidth;
-    if (!data || !width) return;
-    const { points, marked, steps, top, step, value } = data;
-    const x = (/** @type {number} */ each) => inset + (each / steps) * (width - 2 * inset);
-    const y = (/** @type {number} */ value) => 5 + (1 - Math.min(1, value / top)) * (height - 10);
-    picture.setAttribute("width", String(width));
-    const places = thinned(points, 1).map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`);
-    curve.setAttribute("points", places.join(" "));
-    marks.replaceChildren(
-      ...marked.map((each) => svg("line", { x1: x(each), x2: x(each), y1: height - 4, y2: height, class: "mark" })),
-    );
-    set(at, { x1: x(step), x2: x(step) });
-    set(dot, { cx: x(step), visibility: value === null ? "hidden" : "visible" });
-    if (value !== null) dot.setAttribute("cy", String(y(value)));
-  }
-  onResize(element, draw, signal);
+  let isScheduled = false;
+  const drawNow = () => {
+    isScheduled = false;
+    const latest = () => figure(/** @type {Data} */ (data));
+    if (data && element.clientWidth) drawPlot(element, latest, options).catch(() => {});
+  };
+  onResize(element, drawNow, signal);
+  onThemeChange(drawNow, signal);
+  return (/** @type {Data} */ given) => {
+    data = given;
+    if (!isScheduled) setTimeout(drawNow, pause);
+    isScheduled = true;
+  };
+}
+
+const NO_AXIS = { visible: false, fixedrange: true };
+
+/** @param {ChartData} data @param {number} height @returns {Figure} */
+function chartFigure({ steps, yaxis, curves, level }, height) {
+  const colours = pageColours();
+  const data = curves.map(({ name, points, column, colour, dash, hover }) => ({
+    x: points.map(([step]) => step),
+    y: points.map((point) => point[column]),
+    mode: points.length > 1 ? "lines" : "markers",
+    name,
+    line: { color: colours[colour], width: 2, dash },
+    hovertemplate: `${hover}<extra></extra>`,
+  }));
+  const across = level && {
+    x: [0, steps],
+    y: [level.at, level.at],
+    mode: "lines",
+    name: level.name,
+    line: { color: colours.muted, width: 1.5, dash: "dash" },
+    hoverinfo: "skip",
+  };
+  const layout = themedLayout({
+    ...{ height, paper_bgcolor: colours.surface, plot_bgcolor: colours.surface, dragmode: false },
+    font: { family: getComputedStyle(document.body).fontFamily, size: 13 },
+    margin: { l: 48, r: 16, t: 4, b: 40 },
+    hovermode: "x unified",
+    legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", itemclick: false, itemdoubleclick: false },
+    showlegend: true,
+    xaxis: {
+      ...{ ...AXIS, range: [0, steps], showgrid: false, title: { text: t("train.curve.steps", { steps }) } },
+      ...{ spikethickness: 1, spikecolor: colours.muted, unifiedhovertitle: { text: t("step_n", { step: "%{x}" }) } },
+    },
+    yaxis: { ...AXIS, ...yaxis },
+  });
+  return { data: across ? [...data, across] : data, layout };
+}
+
+const AXIS = { fixedrange: true, zeroline: false };
+
+/** @param {SparklineData} data @param {number} height @param {number} inset @param {string} colour */
+function sparklineFigure({ points, marked, steps, top, step, value }, height, inset, colour) {
+  const { [colour]: color, ink, muted } = pageColours();
+  const line = (/** @type {number} */ x, /** @type {number} */ y1, /** @type {string} */ color) => ({
+    ...{ type: "line", yref: "paper", x0: x, x1: x, y0: 0, y1 },
+    line: { color, width: 1 },
+  });
   return {
-    element,
-    draw(/** @type {SparklineData} */ given) {
-      data = given;
-      draw();
+    data: [
+      { x: points.map(([step]) => step), y: points.map((point) => point[1]), mode: "lines", line: { color, width: 2 } },
+      { x: [step], y: [value], mode: "markers", marker: { color, size: 8 }, cliponaxis: false },
+    ],
+    layout: {
+      ...{ height, paper_bgcolor: "transparent", plot_bgcolor: "transparent" },
+      margin: { l: inset, r: inset, t: 4, b: 4 },
+      showlegend: false,
+      xaxis: { ...NO_AXIS, range: [0, steps] },
+      yaxis: { ...NO_AXIS, range: [0, top] },
+      shapes: [...marked.map((each) => line(each, 0.1, muted)), line(step, 1, ink)],
     },
   };
+}
+
+/**
+ * The top of an axis of a training's losses. Those far above the loss of a uniform guess leave at the top: what matters
+ * is below.
+ * @param {{ points: Point[], heldOut: Point[], uniform: number }} training
+ */
+export function topLoss({ points, heldOut, uniform }) {
+  const most = [...points, ...heldOut].reduce((highest, [, loss]) => Math.max(highest, loss), uniform * 1.2);
+  return Math.min(most, uniform * MAX_UNIFORM_LOSSES);
 }

@@ -1,7 +1,8 @@
-// Figures of the server, which Plotly draws in the page's colours, size of type and language.
+// Ordinary charts: Plotly draws them in the page's colours, size of type and language.
 
 import { h, typeScale } from "../core/dom.js";
 import { hasText, t } from "../core/i18n.js";
+import { schema } from "../core/schema.js";
 
 /** A figure as Plotly has it. @typedef {{ data: any[], layout: Record<string, any> }} Figure */
 /**
@@ -12,40 +13,44 @@ import { hasText, t } from "../core/i18n.js";
 /** @type {Promise<any> | null} */
 let library = null;
 
-/** Plotly: 5 MB, fetched once, when a figure is first wanted. @param {string} url */
-export function loadPlotly(url) {
+/** Plotly: 5 MB, fetched once, when a figure is first wanted. */
+function loadPlotly() {
   library ??= new Promise((resolve, reject) => {
-    const failed = () => {
+    const onload = () => resolve(/** @type {any} */ (window).Plotly);
+    const onerror = () => {
       library = null; // the next call tries again
       reject(new Error("Plotly could not be loaded"));
     };
-    document.head.append(h("script", { src: url, onload: () => resolve(plotly()), onerror: failed }));
+    document.head.append(h("script", { src: schema.plotly, onload, onerror }));
   });
   return library;
 }
 
-const plotly = () => /** @type {any} */ (window).Plotly;
-
-/** Draw a figure into an element, or change the one that is there. @param {Plot} element @param {Figure} figure */
-export const drawPlot = (element, { data, layout }) =>
-  plotly().react(element, data, layout, {
-    displaylogo: false,
-    modeBarButtons: [[imageButton("png"), imageButton("svg")]],
-  });
+/**
+ * Draw a figure into an element, or change the one that is there.
+ * @param {Plot} element @param {() => Figure} figure is called once Plotly is there
+ */
+export async function drawPlot(element, figure, options = {}) {
+  const plotly = await loadPlotly();
+  const { data, layout } = figure();
+  await plotly.react(element, data, layout, { displayModeBar: false, ...options });
+}
 
 /** Lines across a plot. @param {Plot} element @param {object[]} shapes */
-export const markPlot = (element, shapes) => plotly().relayout(element, { shapes });
+export const markPlot = async (element, shapes) => (await loadPlotly()).relayout(element, { shapes });
 
 /** Plotly minds the window's size alone, and not at all while its tab is hidden. @param {Plot} element */
-export const resizePlot = (element) => plotly().Plots.resize(element);
+export const resizePlot = async (element) => (await loadPlotly()).Plots.resize(element);
 
-/** @param {"png" | "svg"} format */
-const imageButton = (format) => ({
-  name: format,
-  title: t(`save.${format}`),
-  icon: { width: 24, height: 24, path: "M11 4h2v8l3-3 1.4 1.4L12 16l-5.4-5.600L8 9l3 3zM5 19h14v2H5z" },
-  click: (/** @type {Plot} */ figure) => plotly().downloadImage(figure, { format, filename: "positions" }),
-});
+/**
+ * Call `draw` when the page has other colours: Plotly knows nothing of its style sheet.
+ * @param {() => void} draw @param {AbortSignal} signal
+ */
+export function onThemeChange(draw, signal) {
+  const observer = new MutationObserver(draw);
+  observer.observe(document.body, { attributeFilter: ["class"] });
+  signal.addEventListener("abort", () => observer.disconnect());
+}
 
 /** The page's present colours, by the names of their variables. @returns {Record<string, string>} */
 export function pageColours() {
@@ -55,31 +60,41 @@ export function pageColours() {
 }
 
 /**
+ * A layout as the page shows it now: in its colours, and as large as its type.
+ * @param {Record<string, any>} layout
+ */
+export function themedLayout(layout) {
+  const { ink, muted, line, surface } = pageColours();
+  const grown = typeScale();
+  const font = { ...layout.font, size: layout.font.size * grown, color: ink };
+  const axis = (/** @type {any} */ given) => ({
+    ...given,
+    color: muted,
+    gridcolor: line,
+    linecolor: line,
+    title: { text: axisText(given.title?.text), font: { size: font.size } },
+  });
+  const axes = Object.keys(layout).filter((key) => /^[xy]axis/.test(key));
+  return {
+    ...layout,
+    ...Object.fromEntries(axes.map((key) => [key, axis(layout[key])])),
+    annotations: layout.annotations?.map((/** @type {any} */ each) => ({ ...each, text: axisText(each.text) })),
+    margin: Object.fromEntries(Object.entries(layout.margin).map(([side, px]) => [side, px * grown])),
+    height: layout.height * grown,
+    hoverlabel: { bgcolor: surface, bordercolor: line, font },
+    font,
+  };
+}
+
+/** @param {string} text */
+const axisText = (text) => (hasText(`figure.${text}`) ? t(`figure.${text}`) : text);
+
+/**
  * A figure of the server as the page shows it now; `name` is that of its text for what is pointed at.
  * @param {Record<string, unknown>} figure @param {string} name @returns {Figure}
  */
 export function themedFigure(figure, name) {
   const { data, layout } = /** @type {Figure} */ (figure);
-  const { ink, line, surface } = pageColours();
-  const grown = typeScale();
-  const font = { ...layout.font, size: layout.font.size * grown, color: ink };
-  const axes = Object.keys(layout).filter((key) => /^[xy]axis/.test(key));
-  return {
-    data: data.map((trace) => themedTrace(trace, name)),
-    layout: {
-      ...layout,
-      ...Object.fromEntries(axes.map((key) => [key, themedAxis(layout[key], font.size)])),
-      annotations: layout.annotations?.map((/** @type {any} */ each) => ({ ...each, text: axisText(each.text) })),
-      margin: Object.fromEntries(Object.entries(layout.margin).map(([side, px]) => [side, px * grown])),
-      height: layout.height * grown,
-      hoverlabel: { bgcolor: surface, bordercolor: line, font },
-      font,
-    },
-  };
-}
-
-/** @param {any} trace @param {string} name */
-function themedTrace(trace, name) {
   const { surface, accent, negative } = pageColours();
   const places = { x: "%{x}", y: "%{y}", z: "%{z:.3f}", value: "%{y:.3f}", token: "%{customdata}" };
   const hovertemplate = `${t(`positions.hover.${name}`, places)}<extra></extra>`;
@@ -88,15 +103,10 @@ function themedTrace(trace, name) {
     [0.5, surface],
     [1, accent],
   ];
-  const paint = trace.type === "heatmap" ? { colorscale } : { line: { ...trace.line, color: accent } };
-  return { ...trace, hovertemplate, ...paint };
+  const paint = (/** @type {any} */ trace) =>
+    trace.type === "heatmap" ? { colorscale } : { line: { ...trace.line, color: accent } };
+  return {
+    data: data.map((trace) => ({ ...trace, hovertemplate, ...paint(trace) })),
+    layout: themedLayout(layout),
+  };
 }
-
-/** @param {any} axis @param {number} size */
-function themedAxis(axis, size) {
-  const { muted, line } = pageColours();
-  return { ...axis, color: muted, linecolor: line, title: { text: axisText(axis.title.text), font: { size } } };
-}
-
-/** @param {string} text */
-const axisText = (text) => (hasText(`figure.${text}`) ? t(`figure.${text}`) : text);

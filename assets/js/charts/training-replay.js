@@ -7,7 +7,7 @@ import { argmax, attentionRow, KINDS, SIDES } from "../core/state.js";
 import { isTraining, measurementAt, training } from "../net/training-stream.js";
 import { cellTips, describeRow, heatmap, mapHeading, markRow, thumbnail } from "./attention-map.js";
 import { pictureButtons } from "./export.js";
-import { lossAxis, sparkline } from "./line-chart.js";
+import { sparkline, topLoss } from "./line-chart.js";
 
 /** @import { Kind } from "../core/types.d.ts" */
 /** @import { Point, Snapshot, SnapshotRun } from "../net/training-stream.js" */
@@ -188,8 +188,8 @@ const playOrPause = (replay) => (replay.timer ? pause(replay) : play(replay));
 /** @param {Replay} replay @param {AbortSignal} signal */
 function buildPlayer(replay, signal) {
   const slider = h("input", { type: "range", id: "film-step", min: 0, step: 1, "aria-label": t("film.slider") });
-  const losses = sparkline({ height: 40, inset: THUMB, name: "training", signal });
-  const weights = sparkline({ height: 24, inset: THUMB, name: "look", signal });
+  const losses = sparkline({ height: 40, inset: THUMB, colour: "accent", signal });
+  const weights = sparkline({ height: 24, inset: THUMB, colour: "target", signal });
   const story = h("p", { class: "film-story" });
   const button = h("button", {
     type: "button",
@@ -365,7 +365,7 @@ function drawPlayer(replay, snapshot, point) {
     points: training.points,
     marked: training.snapshots.map(({ step }) => step),
     steps: training.span,
-    top: lossAxis(training).top,
+    top: topLoss(training),
     step: snapshot.step,
     value: point?.[1] ?? null,
   });

@@ -28,8 +28,8 @@ const COUNTS = [
 /** Of what is neither counted nor a share. @type {Record<string, number>} */
 const DIGITS = { loss: 3, entropy: 2, row_sum_error: 2 };
 
-const MIN_LOSS = 0.001; // at the foot of a curve,
-const DECADES = 4; // and as many powers of ten to its top: on a line, most of the curve would be its first steps
+// From 0.001 to 10: on a linear axis, most of the curve would be its first steps.
+const LOSS_AXIS = { type: "log", range: [-3, 1], dtick: 1, tickformat: "~r" };
 
 const WHICH = /** @type {Which[]} */ (["wrong", "right"]);
 
@@ -103,7 +103,7 @@ export function symptomMap(exercise, symptom, which) {
 
 /** The losses of both sides while they are trained. @param {AbortSignal} signal */
 export function lossCurves(signal) {
-  const chart = lineChart({ height: 200, widest: String(MIN_LOSS), signal });
+  const chart = lineChart(240, signal);
   const element = h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element);
   /** @param {MistakeTraining} training @param {Record<Which, string>} names of the sides */
   const draw = (training, names) => {
@@ -116,23 +116,16 @@ export function lossCurves(signal) {
 
 /** @param {MistakeTraining} training @param {Record<Which, string>} names @param {Which[]} shown */
 function curveData(training, names, shown) {
-  const height = (/** @type {number[]} */ [step, loss]) => [step, Math.max(0, Math.log10(loss / MIN_LOSS))];
-  const series = shown.map((which) => {
-    const [step, loss] = training[which][training[which].length - 1];
-    const label = `${names[which]} ${loss.toFixed(3)}`;
-    return { name: which, label, points: training[which].map(height), column: 1, step };
-  });
-  const longest = names.wrong.length >= names.right.length ? names.wrong : names.right;
-  const losses = series.map((each) => each.label).join(", ");
-  return {
-    steps: training.steps,
-    top: DECADES,
-    ticks: [...Array(DECADES + 1).keys()],
-    say: (/** @type {number} */ tick) => String(Number((MIN_LOSS * 10 ** tick).toFixed(3))),
-    series,
-    longest: `${longest} 0.000`,
-    label: t("mistakes.curves", { step: series[series.length - 1].step, losses }),
-  };
+  const curves = shown.map((which) => ({
+    name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,
+    points: training[which],
+    column: 1,
+    hover: `${names[which]} %{y:.3f}`,
+    ...(which === "wrong" ? { colour: "negative" } : { colour: "accent", dash: "dash" }),
+  }));
+  const step = training[shown[shown.length - 1]].at(-1)?.[0];
+  const label = t("mistakes.curves", { step, losses: curves.map(({ name }) => name).join(", ") });
+  return { steps: training.steps, yaxis: LOSS_AXIS, curves, label };
 }
 
 /**

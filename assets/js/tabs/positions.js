@@ -1,15 +1,17 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
-import { drawPlot, loadPlotly, markPlot, pageColours, resizePlot, themedFigure } from "../charts/plotly.js";
+import { pictureButtons } from "../charts/export.js";
+import { drawPlot, markPlot, onThemeChange, pageColours, resizePlot, themedFigure } from "../charts/plotly.js";
 import { findChange } from "../core/changes.js";
 import { h, segmented } from "../core/dom.js";
 import { formatNumber, joinSentences, t } from "../core/i18n.js";
+import { onResize, option } from "../core/parts.js";
 import { runQuestion } from "../core/server-cache.js";
 import { decodeFloats, state, subscribe, update } from "../core/state.js";
 
 /** @import { Encoding } from "#schema" */
 /** @import { Plot } from "../charts/plotly.js" */
-/** @import { Server, Stack, View } from "../core/types.d.ts" */
+/** @import { Child, Server, Stack, View } from "../core/types.d.ts" */
 /** @typedef {Encoding & { values: Float32Array, cosines: Float32Array }} DecodedEncoding `cosines`: (length, length) */
 
 const SIZES = [16, 32, 64, 128, 256, 512];
@@ -24,10 +26,10 @@ let encoding = null;
 
 /** @param {View} view */
 export function mount({ element, props, server, signal }) {
-  const { plotly, d_model, longest } = props.value;
+  const { d_model, longest } = props.value;
   view.d_model ||= d_model;
-  const parts = build({ plotly, longest, server });
-  const { controls, figures, say, sumSay } = parts;
+  const parts = build(server, longest);
+  const { controls, figures } = parts;
   offerWidths(parts, d_model);
   layOut(element, parts);
   controls.length.input.addEventListener("input", () => fetchSoon(parts));
@@ -37,34 +39,19 @@ export function mount({ element, props, server, signal }) {
     fetchSoon(parts);
   });
   subscribe(element, () => onState(parts));
-  drawEncoding(parts);
-  const resized = new ResizeObserver((entries) => {
-    for (const { target } of entries) {
-      const plot = /** @type {Plot} */ (target);
-      if (!plot.clientWidth) continue;
-      if (plot.data) resizePlot(plot);
-      else if (plot === figures.map && parts.failed.delete(say)) drawEncoding(parts);
-      else if (plot === figures.sum && parts.failed.delete(sumSay)) drawSum(parts);
-    }
-  });
-  for (const each of Object.values(figures)) resized.observe(each);
-  const theme = new MutationObserver(() => {
-    drawMap(parts);
-    drawSum(parts);
-  });
-  theme.observe(document.body, { attributeFilter: ["class"] });
-  signal.addEventListener("abort", () => {
-    resized.disconnect();
-    theme.disconnect();
-  });
+  showEncoding(parts);
+  for (const figure of Object.values(figures)) onResize(figure, () => onFigureResize(parts, figure), signal);
+  onThemeChange(() => {
+    showMap(parts);
+    showSum(parts);
+  }, signal);
 }
 
-/** @param {{ plotly: string, longest: number, server: Server }} options `plotly`: the library's address */
-function build({ plotly, longest, server }) {
+/** @param {Server} server @param {number} longest */
+function build(server, longest) {
   const figure = (/** @type {string} */ name) =>
     /** @type {Plot} */ (h("div", { class: "figure", role: "figure", "aria-label": t(`positions.figure.${name}`) }));
   return {
-    plotly,
     server,
     controls: {
       length: slider("length", t("positions.shown"), MIN_LENGTH, longest),
@@ -115,46 +102,39 @@ function slider(name, label, min, max) {
 /** @param {Element} element @param {Parts} parts */
 function layOut(element, { controls, figures, say, sumSay, none, waveHeading, alikeHeading }) {
   const { length, position, dimension, width, stack } = controls;
+  const card = (/** @type {Child[]} */ ...children) => h("section", { class: "card" }, children);
+  const sliders = (/** @type {Child[]} */ ...children) => h("div", { class: "sliders" }, children);
+  const kept = (/** @type {Plot} */ figure) =>
+    h(
+      "div",
+      { class: "kept" },
+      figure,
+      pictureButtons(figure, () => "positions"),
+    );
   const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
+  const sum = card(h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element), kept(figures.sum));
+  sum.classList.add("below");
+  sum.append(sumSay);
   element.replaceChildren(
     say,
     h(
       "div",
       { class: "columns" },
-      h(
-        "section",
-        { class: "card" },
-        h("h2", {}, t("positions.rows")),
-        none,
-        figures.map,
-        h("div", { class: "sliders" }, length.element, widthLabel),
-      ),
-      h(
-        "section",
-        { class: "card" },
-        h("div", { class: "sliders" }, position.element, dimension.element),
-        waveHeading,
-        figures.wave,
-        alikeHeading,
-        figures.alike,
+      card(h("h2", {}, t("positions.rows")), none, kept(figures.map), sliders(length.element, widthLabel)),
+      card(
+        sliders(position.element, dimension.element),
+        ...[waveHeading, kept(figures.wave), alikeHeading, kept(figures.alike)],
         h("p", { class: "hint" }, t("positions.hint")),
       ),
     ),
-    h(
-      "section",
-      { class: "card below" },
-      h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element),
-      figures.sum,
-      sumSay,
-    ),
+    sum,
   );
 }
 
 /** @param {Parts} parts @param {number} own the model's width */
 function offerWidths({ controls }, own) {
   const widths = [...new Set([own, view.d_model, ...SIZES])].sort((a, b) => a - b);
-  const options = widths.map((width) => h("option", { value: width, selected: width === view.d_model }, String(width)));
-  controls.width.replaceChildren(...options);
+  controls.width.replaceChildren(...widths.map((width) => option(view.d_model)([width, String(width)])));
 }
 
 /** @param {Parts} parts */
@@ -172,87 +152,80 @@ function onState(parts) {
   }
   if (parts.summed[0] === run && parts.summed[1] === stack) return;
   parts.summed = [run, stack];
-  drawSum(parts);
+  showSum(parts);
 }
+
+/** @param {Parts} parts @param {Plot} figure */
+function onFigureResize(parts, figure) {
+  const { figures, failed, say, sumSay } = parts;
+  if (!figure.clientWidth) return;
+  if (figure.data) resizePlot(figure);
+  else if (figure === figures.map && failed.delete(say)) showEncoding(parts);
+  else if (figure === figures.sum && failed.delete(sumSay)) showSum(parts);
+}
+
+/** Draw, or say where the figure's sentence stands that it failed. @param {Parts} parts @param {Element} where */
+const attempt = ({ failed }, where, /** @type {Promise<void>} */ drawn) =>
+  drawn.catch(() => {
+    failed.add(where);
+    where.textContent = t("positions.failed");
+  });
 
 // ---- the encoding ----
 
 /** @param {Parts} parts */
-function drawEncoding(parts) {
-  if (encoding) drawMap(parts);
-  else fetchSoon(parts);
-}
+const showEncoding = (parts) => (encoding ? showMap(parts) : fetchSoon(parts));
+/** @param {Parts} parts */
+const showMap = (parts) => attempt(parts, parts.say, drawMap(parts));
+/** Follow the crosshair: one column as a curve, one position against all others. @param {Parts} parts */
+const follow = (parts) => attempt(parts, parts.say, parts.figures.map.data ? drawCrosshair(parts) : drawMap(parts));
 
 /** @param {Parts} parts */
 function fetchSoon(parts) {
   parts.controls.length.out.textContent = String(view.length);
   clearTimeout(parts.timer);
-  parts.timer = setTimeout(() => fetchEncoding(parts), PAUSE_MS);
+  parts.timer = setTimeout(() => attempt(parts, parts.say, fetchEncoding(parts)), PAUSE_MS);
 }
 
 /** @param {Parts} parts */
 async function fetchEncoding(parts) {
   parts.asked += 1;
   const { asked } = parts;
-  const request = { length: view.length, d_model: view.d_model };
-  const answer = await parts.server.positional_encoding(request).catch(() => null);
+  const answer = await parts.server.positional_encoding({ length: view.length, d_model: view.d_model });
   if (asked !== parts.asked) return; // a later request is on its way
-  if (!answer || "error" in answer) {
-    fail(parts, parts.say);
-    return;
-  }
+  if ("error" in answer) throw new Error(answer.error.english);
   const { z } = /** @type {any} */ (answer.heatmap).data[0];
   encoding = { ...answer, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
-  drawMap(parts);
-}
-
-/** @param {Parts} parts @param {Element} where */
-function fail({ failed }, where) {
-  failed.add(where);
-  where.textContent = t("positions.failed");
+  await drawMap(parts);
 }
 
 /** @param {Parts} parts */
-const drawMap = (parts) => drawMapFigure(parts).catch(() => fail(parts, parts.say));
-
-/** @param {Parts} parts */
-async function drawMapFigure(parts) {
+async function drawMap(parts) {
   if (!encoding) return;
+  const { heatmap } = encoding;
   const { map } = parts.figures;
-  await loadPlotly(parts.plotly);
-  await drawPlot(map, themedFigure(encoding.heatmap, "map"));
-  if (!map.dataset.clickable) {
-    map.dataset.clickable = "yes";
+  const isNew = !map.data;
+  await drawPlot(map, () => themedFigure(heatmap, "map"));
+  if (isNew)
     map.on("plotly_click", (/** @type {any} */ { points: [point] }) => {
       Object.assign(view, { position: point.y, dimension: point.x });
       follow(parts);
     });
-  }
   await drawCrosshair(parts);
 }
 
-/** Follow the crosshair: one column as a curve, one position against all others. @param {Parts} parts */
-const follow = (parts) => drawCrosshair(parts).catch(() => fail(parts, parts.say));
-
 /** @param {Parts} parts */
-async function drawCrosshair(parts) {
+async function drawCrosshair({ controls, figures, waveHeading, alikeHeading, say }) {
   if (!encoding) return;
-  const { controls, figures, waveHeading, alikeHeading, say } = parts;
-  await loadPlotly(parts.plotly);
-  if (!figures.map.data) {
-    await drawMapFigure(parts); // it could not be drawn before; it ends here again
-    return;
-  }
-  const { length: count, d_model: width } = encoding;
+  const { length: count, d_model: width, values, cosines, wavelengths } = encoding;
   view.position = Math.min(view.position, count - 1);
   view.dimension = Math.min(view.dimension, width - 1);
   const { position, dimension } = view;
   controls.position.show(count - 1);
   controls.dimension.show(width - 1);
-  markPlot(figures.map, [verticalLine(dimension), horizontalLine(position)]);
-  const values = Array.from({ length: count }, (_, p) => encoding?.values[p * width + dimension] ?? 0);
-  const cosines = Array.from(encoding.cosines.subarray(position * count, (position + 1) * count));
-  const wavelength = encoding.wavelengths[dimension];
+  const wave = Array.from({ length: count }, (_, p) => values[p * width + dimension]);
+  const alike = Array.from(cosines.subarray(position * count, (position + 1) * count));
+  const wavelength = wavelengths[dimension];
   const places = {
     position,
     dimension,
@@ -261,23 +234,25 @@ async function drawCrosshair(parts) {
   };
   waveHeading.textContent = t("positions.turn", places);
   alikeHeading.textContent = t("positions.similar", places);
-  await drawCurve(figures.wave, encoding.curve, "curve", values);
-  await drawCurve(figures.alike, encoding.similar, "similar", cosines);
-  const next = position + 1 < count ? t("positions.next", { cosine: cosines[position + 1].toFixed(2) }) : "";
-  say.replaceChildren(...joinSentences(t("positions.say", { ...places, value: values[position].toFixed(3) }), next));
+  const next = position + 1 < count ? t("positions.next", { cosine: alike[position + 1].toFixed(2) }) : "";
+  say.replaceChildren(...joinSentences(t("positions.say", { ...places, value: wave[position].toFixed(3) }), next));
   figures.map.setAttribute("aria-label", say.textContent ?? "");
   figures.wave.setAttribute("aria-label", waveHeading.textContent);
   figures.alike.setAttribute("aria-label", alikeHeading.textContent);
+  await markPlot(figures.map, [verticalLine(dimension), horizontalLine(position)]);
+  await drawCurve(figures.wave, encoding.curve, "curve", wave);
+  await drawCurve(figures.alike, encoding.similar, "similar", alike);
 }
 
 /**
  * A curve over positions, with a line at the chosen one.
  * @param {Plot} element @param {Record<string, unknown>} figure @param {string} name @param {number[]} y
  */
-function drawCurve(element, figure, name, y) {
-  const { data, layout } = themedFigure(figure, name);
-  return drawPlot(element, { data: [{ ...data[0], y }], layout: { ...layout, shapes: [verticalLine(view.position)] } });
-}
+const drawCurve = (element, figure, name, y) =>
+  drawPlot(element, () => {
+    const { data, layout } = themedFigure(figure, name);
+    return { data: [{ ...data[0], y }], layout: { ...layout, shapes: [verticalLine(view.position)] } };
+  });
 
 const lineStyle = () => ({ type: "line", line: { color: pageColours().ink, width: 1.5 }, layer: "above" });
 /** @param {number} x */
@@ -288,26 +263,21 @@ const horizontalLine = (y) => ({ y0: y, y1: y, x0: 0, x1: 1, xref: "paper", ...l
 // ---- embedding + position = input ----
 
 /** @param {Parts} parts */
-const drawSum = (parts) => drawSumFigure(parts).catch(() => fail(parts, parts.sumSay));
+const showSum = (parts) => attempt(parts, parts.sumSay, drawSum(parts));
 
 /** @param {Parts} parts */
-async function drawSumFigure(parts) {
+async function drawSum(parts) {
   const { run, stack } = state;
   const { figures, sumSay } = parts;
   parts.askedSum += 1;
   const { askedSum } = parts;
   const answer = await parts.server.input_sum({ ...runQuestion(run), stack });
   if (askedSum !== parts.askedSum) return;
-  if (!answer || "error" in answer) {
-    fail(parts, sumSay);
-    return;
-  }
-  await loadPlotly(parts.plotly);
-  if (askedSum !== parts.askedSum) return;
+  if ("error" in answer) throw new Error(answer.error.english);
   const { data, layout } = themedFigure(answer.figure, "sum");
   const color = pageColours()[stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
   for (const axis of Object.keys(layout)) if (axis.startsWith("yaxis")) layout[axis].tickfont = { color };
-  await drawPlot(figures.sum, { data, layout });
+  await drawPlot(figures.sum, () => ({ data, layout }));
   const places = { count: answer.tokens.length, d_model: answer.d_model, largest: data[0].zmax.toFixed(1) };
   sumSay.textContent = t(sumText(), places);
   figures.sum.setAttribute("aria-label", sumSay.textContent);

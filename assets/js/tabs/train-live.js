@@ -1,7 +1,7 @@
 // A training while it goes on: its losses and accuracies as curves, what the model outputs by now, and then its scores.
 
 import { pictureButtons } from "../charts/export.js";
-import { lineChart, lossAxis } from "../charts/line-chart.js";
+import { lineChart, topLoss } from "../charts/line-chart.js";
 import { translationChips } from "../charts/training-replay.js";
 import { h } from "../core/dom.js";
 import { formatMessage, formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
@@ -9,6 +9,7 @@ import { changeDetector } from "../core/parts.js";
 import { isTraining, training } from "../net/training-stream.js";
 import { formatDuration } from "./train-start.js";
 
+/** @import { Point } from "../net/training-stream.js" */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 /** A share in whole per cent. @param {number} share */
@@ -24,9 +25,8 @@ export function liveCard(signal) {
 
 /** @param {AbortSignal} signal */
 function build(signal) {
-  const widest = wholePercent(1); // one margin for both charts, so that their steps stand below each other
-  const loss = lineChart({ height: 184, widest, signal });
-  const accuracy = lineChart({ height: 88, widest, signal });
+  const loss = lineChart(216, signal);
+  const accuracy = lineChart(136, signal);
   const reading = h("p", { class: "say" });
   const scores = h("div", { class: "verdict", id: "train-scores", role: "status" });
   return {
@@ -86,58 +86,46 @@ function describeStatus() {
 
 /** @param {Parts} parts */
 function drawCurves({ loss, accuracy, reading }) {
-  const { keeps, uniform, span } = training;
+  const { keeps, uniform, span: steps } = training;
   const label = describeCurves();
-  const words = Math.round(Math.exp(uniform));
-  const longest = [keeps ? t("train.curve.held_out") : "", wholePercent(1)].join(" ");
-  const baseline = {
-    at: uniform,
-    labels: ["train.uniform", "train.uniform.short"].map((key) => t(key, { words, uniform: uniform.toFixed(3) })),
-  };
+  const places = { words: Math.round(Math.exp(uniform)), uniform: uniform.toFixed(3) };
+  const level = { at: uniform, name: t("train.uniform", places) };
   loss.draw({
-    steps: span,
-    ...lossAxis(training),
-    say: (value) => String(Number(value.toFixed(2))),
-    series: curveSeries(1, (value) => value.toFixed(2)),
-    longest,
-    line: baseline,
+    steps,
+    yaxis: { range: [0, topLoss(training)], nticks: 5 },
+    curves: curves(1, (value) => value.toFixed(2), "%{y:.3f}"),
+    level,
     label,
   });
-  accuracy.draw({
-    steps: span,
-    top: 1,
-    ticks: [0, 0.5, 1],
-    say: wholePercent,
-    series: curveSeries(2, wholePercent),
-    longest,
-    line: null,
-    label,
-  });
+  const yaxis = { range: [0, 1.02], tickvals: [0, 0.5, 1], tickformat: ".0%" };
+  accuracy.draw({ steps, yaxis, curves: curves(2, wholePercent, "%{y:.1%}"), label });
   reading.replaceChildren(...joinSentences(label, training.smoothing && keeps ? t("train.smoothed") : ""));
 }
 
 /**
- * One column of the measurements as two curves, each with its last value.
- * @param {number} column @param {(value: number) => string} format
+ * One column of the measurements as curves, each with its last value.
+ * @param {number} column @param {(value: number) => string} format @param {string} hover
  */
-function curveSeries(column, format) {
-  const { points, heldOut, keeps } = training;
-  const last = points.at(-1);
-  const lastHeldOut = heldOut.at(-1);
-  return [
-    {
-      name: "training",
-      label: last ? `${keeps ? `${t("train.curve.training")} ` : ""}${format(last[column])}` : "",
+function curves(column, format, hover) {
+  const { points, heldOut } = training;
+  const curve = (
+    /** @type {string} */ name,
+    /** @type {Point[]} */ points,
+    /** @type {{ colour: string, dash?: string }} */ style,
+  ) => {
+    const last = points.at(-1);
+    return {
+      name: last ? `${name} ${format(last[column])}` : name,
       points,
       column,
-    },
-    {
-      name: "held-out",
-      label: lastHeldOut ? `${t("train.curve.held_out")} ${format(lastHeldOut[column])}` : "",
-      points: heldOut,
-      column,
-    },
-  ];
+      hover: `${name} ${hover}`,
+      ...style,
+    };
+  };
+  const learned = curve(t("train.curve.training"), points, { colour: "accent" });
+  return training.keeps
+    ? [learned, curve(t("train.curve.held_out"), heldOut, { colour: "ink", dash: "dot" })]
+    : [learned];
 }
 
 function describeCurves() {
