@@ -258,12 +258,17 @@ def scan(source: str) -> Iterator[tuple[str, str, int]]:
 
 
 ROOMS = {key.split(".")[0] for key in EN if "." in key}
+CHOICE = re.compile(r'namedChoice\(.*?[\w\]],\s*"([\w.]+)",', re.DOTALL)  # of names whose texts are under a key
 
 
 def named() -> Iterator[tuple[str, str]]:
     """(kind, key) of every string and template that is a key: what t or nodes is given, and what looks like one."""
     for source in JS.values():
+        choices = {choice.start(1) - 1: choice[1] for choice in CHOICE.finditer(source)}
+        yield from (("template", f"{key}.*") for key in choices.values())
         for kind, text, where in scan(source):
+            if where in choices:
+                continue
             given = re.search(r"(?<!\w)(?:t|nodes)\($", source[max(0, where - 9) : where])
             if given or (text.split(".")[0] in ROOMS and re.fullmatch(r"\w+(?:\.[\w*]+)+", text)):
                 yield kind, re.sub(r"\*+", "*", text)
