@@ -1,6 +1,6 @@
 // Break it: which of its parts is open. Each part is a view of its own, in the element of its name.
 
-import { h, segmented } from "../core/dom.js";
+import { h, namedChoice } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { schema } from "../core/schema.js";
 import { state, subscribe, update } from "../core/state.js";
@@ -8,8 +8,7 @@ import { state, subscribe, update } from "../core/state.js";
 /** @param {import("../core/types.d.ts").View} view */
 export function mount({ element }) {
   const { choices = [] } = schema.parameters.part;
-  const options = choices.map((name) => /** @type {[string, string]} */ ([name, t(`break.${name}`)]));
-  const choice = segmented(t("tab.break"), options, (part) => update({ part }));
+  const choice = namedChoice(t("tab.break"), choices, "break", (part) => update({ part }));
   const about = h("p", { class: "lead" });
   element.replaceChildren(h("div", { class: "controls parts" }, choice.element, about));
   subscribe(element, () => {

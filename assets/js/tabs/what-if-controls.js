@@ -1,7 +1,7 @@
 // The controls of What if: each makes a change or undoes it. What is changed is read from the run, never kept here.
 
 import { editMask, findChange, replaceChange, toggleChange } from "../core/changes.js";
-import { h, replaceKeepingFocus, segmented } from "../core/dom.js";
+import { h, namedChoice, replaceKeepingFocus } from "../core/dom.js";
 import { formatPercent, t } from "../core/i18n.js";
 import { button, changeDetector, link, select, toggle } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
@@ -17,6 +17,7 @@ import { headControls } from "./what-if-heads.js";
 /** The sublayers of each stack. @type {Record<Stack, string[]>} */
 const STACKS = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 const STACK_NAMES = /** @type {Stack[]} */ (Object.keys(STACKS));
+const POSITIONS = /** @type {const} */ (["kept", "removed", "shuffled"]);
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 
 /** The groups that the visitor has unfolded. */
@@ -144,13 +145,9 @@ const positionControls = () =>
 function stackPositions(stack) {
   const pattern = /** @type {const} */ ({ do: "positions", stack });
   const { how: now = "kept", seed: last = 0 } = findChange(pattern) ?? {};
-  const set = (/** @type {string} */ how, seed = 0) =>
-    replaceChange(pattern, how === "kept" ? null : /** @type {Change} */ ({ ...pattern, how, seed }));
-  const how = segmented(
-    t(`change.of.${stack}`),
-    ["kept", "removed", "shuffled"].map((name) => [name, t(`panel.positions.${name}`)]),
-    (value) => set(value),
-  );
+  const set = (/** @type {typeof POSITIONS[number]} */ how, seed = 0) =>
+    replaceChange(pattern, how === "kept" ? null : { ...pattern, how, seed });
+  const how = namedChoice(t(`change.of.${stack}`), POSITIONS, "panel.positions", (value) => set(value));
   how.set(now);
   const side = t(`side.${stack === "encoder" ? "source" : "target"}`);
   const again = now === "shuffled" ? link(t("panel.positions.again"), () => set("shuffled", last + 1)) : null;

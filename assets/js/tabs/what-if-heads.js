@@ -2,7 +2,7 @@
 
 import { contrastClass } from "../charts/attention-map.js";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../core/changes.js";
-import { h, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { h, namedChoice, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
 import { formatPercents, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { button, kindPicker } from "../core/parts.js";
@@ -16,10 +16,13 @@ import { argmax, state, update } from "../core/state.js";
 const VISIBLE_LOSS = 0.0005; // that is seen in the digits that are shown
 const MIN_PROBABILITY = 0.01; // of which a loss can be seen
 
+const MODES = /** @type {const} */ (["ablate", "only"]);
+const SAMPLES = /** @type {const} */ (["sentence", "held_out"]);
+
 /** What the visitor has chosen; it outlives every mounting. */
 const chosen = {
-  isolates: false, // a click on a head silences all others of its layer
-  sample: /** @type {"sentence" | "held_out"} */ ("sentence"), // what a sweep is made on
+  mode: /** @type {typeof MODES[number]} */ ("ablate"), // what a click does: ablate a head, or all others of its layer
+  sample: /** @type {typeof SAMPLES[number]} */ ("sentence"), // what a sweep is made on
   isSwept: false, // from the first sweep on, every run is swept
 };
 
@@ -27,14 +30,9 @@ const chosen = {
 export function headControls(server) {
   const parts = build(server);
   const { kind, mode, grid, sweepButton, sample, summary } = parts;
-  const body = h(
-    "div",
-    {},
-    h("div", { class: "controls" }, kind.element, mode.element),
-    scrollBox(grid),
-    h("div", { class: "controls sweep" }, sweepButton, sample.element),
-    summary,
-  );
+  const choices = h("div", { class: "controls" }, kind.element, mode.element);
+  const sweeping = h("div", { class: "controls sweep" }, sweepButton, sample.element);
+  const body = h("div", {}, choices, scrollBox(grid), sweeping, summary);
   return { name: "heads", body, draw: () => draw(parts) };
 }
 
@@ -43,26 +41,15 @@ function build(server) {
   const parts = {
     server,
     kind: kindPicker(),
-    mode: segmented(
-      t("panel.heads.how"),
-      [
-        ["no", t("panel.heads.ablate")],
-        ["yes", t("panel.heads.only")],
-      ],
-      (value) => {
-        chosen.isolates = value === "yes";
-        draw(parts);
-      },
-    ),
+    mode: namedChoice(t("panel.heads.how"), MODES, "panel.heads", (mode) => {
+      chosen.mode = mode;
+      draw(parts);
+    }),
     grid: h("div", { class: "score-grid" }),
-    sample: segmented(
-      t("panel.sweep.on"),
-      ["sentence", "held_out"].map((name) => [name, t(`panel.sweep.${name}`)]),
-      (value) => {
-        chosen.sample = /** @type {"sentence" | "held_out"} */ (value);
-        sweep(parts);
-      },
-    ),
+    sample: namedChoice(t("panel.sweep.on"), SAMPLES, "panel.sweep", (sample) => {
+      chosen.sample = sample;
+      sweep(parts);
+    }),
     sweepButton: button("pill", h("span", {}, t("panel.sweep")), () => void sweep(parts), { id: "sweep" }),
     summary: h("p", { class: "hint", "aria-live": "polite" }),
     sweep: /** @type {Sweep | null} */ (null), // that the grid is coloured by
@@ -91,7 +78,7 @@ function draw(parts) {
   const { kind } = state;
   const { layers, heads } = state.run.attention[kind];
   parts.kind.set(kind);
-  parts.mode.set(chosen.isolates ? "yes" : "no");
+  parts.mode.set(chosen.mode);
   parts.sample.set(chosen.sample);
   const axis = (/** @type {string} */ text) => h("small", { class: "axis" }, text);
   const names = Array.from({ length: heads }, (_, head) => axis(String(head + 1)));
@@ -155,7 +142,7 @@ function pressHead(kind, layer, head) {
   const isolation = (/** @type {number[]} */ heads) =>
     heads.length && heads.length < count ? /** @type {Change} */ ({ do: "isolate", kind, layer, heads }) : null;
   const added = [...kept, head].sort((a, b) => a - b);
-  if (chosen.isolates) {
+  if (chosen.mode === "only") {
     const next = isolation(kept.includes(head) ? kept.filter((each) => each !== head) : added);
     requestChanges([...changesElsewhere(kind, layer), ...(next ? [next] : [])]);
   } else if (isolated && !kept.includes(head)) replaceChange({ do: "isolate", kind, layer }, isolation(added));
