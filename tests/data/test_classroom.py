@@ -24,18 +24,12 @@ from transformer.data.classroom.lexicon import Verb
 from transformer.data.vocabulary import fold
 
 CLASSROOM = CORPORA["classroom"]
-SPLITS = {"": 1000, HELD_OUT_SENTENCES: 100, UNSEEN_COMBINATIONS: 100}
+SPLITS = {"": 500, HELD_OUT_SENTENCES: 60, UNSEEN_COMBINATIONS: 30}
 
 
 @cache
 def sampled(split: str) -> tuple[Sentence, ...]:
     return sample(split, SPLITS[split])
-
-
-@cache
-def large_training_sample() -> tuple[Sentence, ...]:
-    """Enough for every word to occur."""
-    return sample("", 3500)
 
 
 def is_reserved(noun: str, adjective: str, verb: str) -> bool:
@@ -73,17 +67,17 @@ def test_a_split_has_distinct_sentences_of_its_own_the_same_for_the_same_seed(sp
     sentences = sampled(split)
     assert len({sentence.source for sentence in sentences}) == SPLITS[split]
     assert {sentence.held_out for sentence in sentences} == {split}
-    assert sample(split, 30) == sentences[:30]
-    assert sample(split, 30, seed=1) != sentences[:30]
+    assert sample(split, 9) == sentences[:9]
+    assert sample(split, 9, seed=1) != sentences[:9]
     for sentence in sentences[:30]:
         assert find(sentence.source) == sentence
 
 
 def test_no_sentence_is_in_two_splits_whatever_the_seed() -> None:
     held_out = {sentence.source for split in (HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS) for sentence in sampled(split)}
-    assert len(held_out) == 200
+    assert len(held_out) == 90
     for seed in (0, 1):
-        assert not held_out & {sentence.source for sentence in sample("", 1000, seed)}
+        assert not held_out & {sentence.source for sentence in sample("", 500, seed)}
 
 
 def test_every_unseen_combination_is_reserved_and_none_occurs_in_another_split() -> None:
@@ -97,29 +91,12 @@ def test_every_unseen_combination_is_reserved_and_none_occurs_in_another_split()
         assert not [each for each in found if is_reserved(*each)], sentence.spelling
 
 
-def test_every_single_held_out_word_occurs_in_training() -> None:
-    held_out = (*sampled(HELD_OUT_SENTENCES), *sampled(UNSEEN_COMBINATIONS))
-    for side in ("source", "target"):
-        known = {word for sentence in large_training_sample() for word in getattr(sentence, side).split()}
-        assert {word for sentence in held_out for word in getattr(sentence, side).split()} <= known
-    for kind in range(3):
-        known = {lemma for sentence in large_training_sample() for lemma in sentence.lemmas[kind]}
-        assert {lemma for sentence in held_out for lemma in sentence.lemmas[kind]} <= known
-
-
 def test_about_a_fifth_of_the_sentences_is_held_out() -> None:
     rng = random.Random(0)
     splits = [split_of(generate(rng)) for _ in range(1500)]
     held_out = splits.count(HELD_OUT_SENTENCES)
     assert held_out / (splits.count("") + held_out) == pytest.approx(0.2, abs=0.04)
     assert 0 < splits.count(UNSEEN_COMBINATIONS) < 0.1 * len(splits)
-
-
-def test_only_folded_sentences_of_the_grammar_are_found() -> None:
-    for text in ("", "heute ich habe getrunken", "Ich möchte ein Bier"):
-        assert find(text) is None
-    assert CLASSROOM.find("ich mochte ein bier") == find("ich mochte ein bier")
-    assert list(CLASSROOM.held_out) == [HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS]
 
 
 # What a page shows of it
@@ -146,9 +123,7 @@ def word_list(side: int) -> set[str]:
 
 def test_the_word_list_is_the_lexicon_and_the_shipped_checkpoint_knows_it() -> None:
     checkpoint = Translator.load("classroom", device="cpu").checkpoint
-    for side, language, vocab in ((0, "source", checkpoint.src_vocab), (1, "target", checkpoint.tgt_vocab)):
-        generated = {word for sentence in large_training_sample() for word in getattr(sentence, language).split()}
-        assert word_list(side) - generated == set()
+    for side, vocab in enumerate((checkpoint.src_vocab, checkpoint.tgt_vocab)):
         assert word_list(side) - set(vocab.words) == set()
     lemmas = [form for noun in lexicon.NOUNS for form in (noun.singular, noun.plural)]
     lemmas += [adjective.base for adjective in lexicon.ADJECTIVES]

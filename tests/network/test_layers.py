@@ -7,8 +7,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from transformer import Probe, Recorder, TransformerConfig, sinusoidal_positions
-from transformer.network.layers import DecoderLayer, EncoderLayer
+from transformer import sinusoidal_positions
 from transformer.network.masks import causal_mask, padding_mask
 
 from ..networks import SIZES, agree
@@ -57,22 +56,3 @@ def test_a_padding_mask_covers_key_columns() -> None:
 def test_a_causal_mask_allows_a_position_and_its_past(length: int, past: int) -> None:
     mask = causal_mask(length, past)
     assert mask.tolist() == [[key <= past + query for key in range(past + length)] for query in range(length)]
-
-
-@pytest.mark.parametrize("probe", [None, Recorder()], ids=["plain", "probed"])
-@pytest.mark.parametrize("need_weights", [True, False])
-def test_layers_return_their_output_and_then_their_weights(need_weights: bool, probe: Probe | None) -> None:
-    config = TransformerConfig(**SIZES)
-    x, memory = torch.randn(2, 3, D), torch.randn(2, 5, D)
-    encoded, weights = EncoderLayer(config)(x, need_weights=need_weights, probe=probe)
-    decoded, self_weights, cross_weights = DecoderLayer(config)(x, memory, need_weights=need_weights, probe=probe)
-    assert encoded.shape == decoded.shape == (2, 3, D)
-    shapes = [None if w is None else tuple(w.shape) for w in (weights, self_weights, cross_weights)]
-    assert shapes == ([(2, H, 3, 3), (2, H, 3, 3), (2, H, 3, 5)] if need_weights else [None] * 3)
-
-
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_only_a_post_norm_layer_ends_with_a_norm(norm_first: bool) -> None:
-    layer = EncoderLayer(TransformerConfig(**SIZES, norm_first=norm_first)).eval()
-    x, _ = layer(3 * torch.randn(2, 3, D))
-    assert torch.allclose(x.var(dim=-1, correction=0), torch.ones(2, 3), atol=1e-3) is not norm_first
