@@ -19,6 +19,7 @@ from transformer.web.api.events import ShownRun
 from transformer.web.api.mistakes import MistakeCode
 from transformer.web.api.models import Model
 from transformer.web.page import SCHEMA
+from transformer.web.sessions.training_queue import MistakeTrainingEvent, TrainingEvent
 
 REQUESTS = {
     "AskEvent": schema.ChangedRunRequest,
@@ -33,6 +34,8 @@ ANSWERS = {
     "Model": Model,
     "MistakeCode": MistakeCode,
     "Symptom": Symptom,
+    "TrainingEvent": TrainingEvent,
+    "MistakeTrainingEvent": MistakeTrainingEvent,
     "PageSchema": schema.PageSchema,
 }
 

@@ -10,7 +10,6 @@ import torch
 from transformer import Translator
 from transformer.live import mistake_training as retrained
 from transformer.live.mistake_training import for_page, retrain
-from transformer.live.stream import Event
 from transformer.mistakes import MISTAKES, TrainingMistake
 
 pytestmark = pytest.mark.slow
@@ -22,7 +21,7 @@ def mistake(name: str = "rank_collapse") -> TrainingMistake:
     return found
 
 
-def events_of(name: str) -> list[Event]:
+def events_of(name: str) -> list[dict[str, Any]]:
     return json.loads(json.dumps(list(retrain(mistake(name))), allow_nan=False))
 
 
@@ -46,7 +45,7 @@ def test_every_step_is_reported_once_and_then_the_symptom(name: str) -> None:
 
 def test_progress_is_sent_during_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrained, "SEND_SECONDS", 0.0)
-    first = list(itertools.islice(retrain(mistake()), 5))
+    first: list[Any] = list(itertools.islice(retrain(mistake()), 5))
     assert [each["points"][0][0] for each in first] == [1, 2, 3, 4, 5]
 
 

@@ -23,7 +23,7 @@ from transformer.live import snapshots as film
 from transformer.live import stream as session
 from transformer.live.job import Job
 from transformer.live.snapshots import MAX_SNAPSHOTS
-from transformer.live.stream import Event, live
+from transformer.live.stream import live
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import load_portable
 from transformer.training import Progress, TrainingConfig, evaluate, measure, output_limit, seeded_model, train
@@ -41,16 +41,16 @@ def job(corpus: str = "own", /, **changes: Any) -> Job:
     return test_plan.job(test_plan.question(corpus, **(TINY | changes)))
 
 
-def watched(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> list[Event]:
+def watched(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> list[dict[str, Any]]:
     """All events, through JSON as a client receives them."""
     return [json.loads(json.dumps(event, allow_nan=False)) for event in live(job, file, stopped)]
 
 
-def of(kind: str, events: list[Event]) -> list[Event]:
+def of(kind: str, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == kind]
 
 
-def one(kind: str, events: list[Event]) -> Event:
+def one(kind: str, events: list[dict[str, Any]]) -> dict[str, Any]:
     (event,) = of(kind, events)
     return event
 

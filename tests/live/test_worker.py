@@ -15,7 +15,6 @@ import pytest
 from transformer.inference.device import ENVIRONMENT
 from transformer.live import worker
 from transformer.live.job import Job
-from transformer.live.stream import Event
 from transformer.storage.portable import load_portable
 
 from .test_stream import job, of, one, same_weights, trained_alone
@@ -31,7 +30,7 @@ def request(job: Job, file: Path) -> str:
     return json.dumps({"job": job.to_json(), "file": str(file)}) + "\n"
 
 
-def events_of(lines: Iterator[str]) -> list[Event]:
+def events_of(lines: Iterator[str]) -> list[dict[str, Any]]:
     return [json.loads(line, parse_constant=pytest.fail) for line in lines]
 
 
@@ -58,7 +57,7 @@ def begin(process: Process, job: Job, file: Path) -> None:
     process.stdin.flush()
 
 
-def rest(process: Process) -> list[Event]:
+def rest(process: Process) -> list[dict[str, Any]]:
     """All events up to a clean exit."""
     assert process.stdout
     events = events_of(process.stdout)

@@ -1,11 +1,8 @@
-"""A training mistake, live: small models are trained with and without it, as a stream of JSON events.
-
-{"event": "progress", "side", "steps", "points": [[step, loss], ...] since the last}      side: "right" or "wrong"
-{"event": "symptom", ...}                                                                 see `Symptom`
-"""
+"""A training mistake, live: small models are trained with and without it, as a stream of events."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
 
 import torch
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -13,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from .. import mistakes
 from ..inference.attention_maps import AttentionMap, Kind
 from ..mistakes import TrainingMistake
-from .stream import SEND_SECONDS, Event
+from .stream import SEND_SECONDS
 
 
 class SymptomMap(TypedDict):
@@ -46,7 +43,23 @@ class Symptom(TypedDict):
     wrong: SymptomSide
 
 
-def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: False) -> Iterator[Event]:
+class MistakeProgress(TypedDict):
+    """`points`: step and loss of the steps since the last one."""
+
+    event: Literal["progress"]
+    side: Literal["right", "wrong"]
+    steps: int
+    points: list[tuple[int, float]]
+
+
+class SymptomShown(Symptom):
+    event: Literal["symptom"]
+
+
+MistakeEvent = MistakeProgress | SymptomShown
+
+
+def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: False) -> Iterator[MistakeEvent]:
     """Train both sides, one after the other, on one thread.
 
     Args:
@@ -57,7 +70,7 @@ def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: Fals
     points: list[tuple[int, float]] = []
     last, sent = None, time.perf_counter()
 
-    def progress() -> Iterator[Event]:
+    def progress() -> Iterator[MistakeEvent]:
         if last and points:
             yield {"event": "progress", "side": last.side, "steps": last.steps, "points": [*points]}
             points.clear()

@@ -1,22 +1,12 @@
-"""One training as a stream of JSON events.
-
-{"event": "started", "steps", "uniform", "parameters", "watch", "reference"}
-{"event": "progress", "points": [[step, loss, token accuracy], ...] since the last, "seconds", "left"}
-{"event": "says", "step", "output", "probabilities"}            the watched sentence's current translation
-{"event": "held_out", "step", "loss", "accuracy"}
-{"event": "snapshot", "step", "source", "encoder", "free", "forced"}   see `_snapshot`
-{"event": "ended", "step", "seconds", "why"}                    "steps", "stop" or "time"; scoring follows
-{"event": "trained", "file", "step", "seconds", "why", "scores"}   the model is usable; deferred snapshots may follow
-{"event": "error", "message"}                                   the training leaves no model
-"""
+"""One training as a stream of events."""
 
 import base64
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -32,7 +22,8 @@ from ..network.config import TransformerConfig
 from ..network.cost import count_parameters
 from ..storage.checkpoint import Checkpoint
 from ..storage.portable import PortableModel, save_portable
-from ..training import Evaluation, TrainingConfig, evaluate, measure, output_limit, seeded_model, train
+from ..training import TrainingConfig, evaluate, measure, output_limit, seeded_model, train
+from .events import DecodedSnapshot, End, LiveEvent, Scores, SnapshotMaps, TrainedFile, Words
 from .job import Job
 from .snapshots import Snapshot, SnapshotRecorder
 
@@ -42,10 +33,9 @@ TRANSLATION_SECONDS, SNAPSHOT_SECONDS = 0.2, 1  # between two translations, and 
 SEND_SECONDS = 0.1  # between two progress events
 SCORED, LARGE = 200, 5_000_000  # sentences scored at the end; a tenth of them for a model of this many weights
 MONITORED = 50  # held-out sentences whose loss is measured during training
-Event = dict[str, Any]
 
 
-def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> Iterator[Event]:
+def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> Iterator[LiveEvent | TrainedFile]:
     """Train, report, and write the model to `file`. Watching does not change the weights.
 
     Args:
@@ -78,7 +68,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
     recorder = SnapshotRecorder(checkpoint, job.watch, job.reference, training.steps)
     yield _snapshot(recorder.first)
 
-    def snapshot_events(snapshot: Snapshot) -> Iterator[Event]:
+    def snapshot_events(snapshot: Snapshot) -> Iterator[LiveEvent]:
         if not _is_finite(snapshot.free, snapshot.forced):
             return
         yield _snapshot(snapshot)
@@ -87,7 +77,7 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
             if math.isfinite(loss):
                 yield {"event": "held_out", "step": snapshot.step, "loss": loss, "accuracy": accuracy}
 
-    def translation_event(step: int) -> Iterator[Event]:
+    def translation_event(step: int) -> Iterator[LiveEvent]:
         run = recorder.translate()
         if _is_finite(run):
             yield {"event": "says", "step": step, **_words(run)}
@@ -95,7 +85,8 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
     points: list[list[float]] = []
     begin = sent = observed_at = snapshot_at = time.perf_counter()
     observing = translation_cost = snapshot_cost = 0.0  # seconds: of all observations, and of the last of each kind
-    step, why, wanted = 0, "steps", False
+    why: Literal["steps", "stop", "time"] = "steps"
+    step, wanted = 0, False
     for progress in train(model, data, training):
         step, now = progress.step, time.perf_counter()
         if not math.isfinite(progress.loss):
@@ -137,13 +128,18 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
     seconds = time.perf_counter() - begin
     if points:
         yield {"event": "progress", "points": points, "seconds": seconds, "left": 0}
-    ended = {"step": step, "seconds": seconds, "why": why}
+    ended: End = {"step": step, "seconds": seconds, "why": why}
     yield {"event": "ended", **ended}
     measured = SCORED if parameters < LARGE else SCORED // 10
-    scores = {
-        name: _scores(evaluate(model, batch(pairs[:measured]), start, end), len(pairs[:measured])) if pairs else None
-        for name, pairs in (("training", job.pairs), ("held_out", job.held_out))
-    }
+
+    def scored(pairs: Sequence[Pair]) -> Scores | None:
+        if not pairs:
+            return None
+        found = evaluate(model, batch(pairs[:measured]), start, end)
+        return Scores(**asdict(found), sentences=len(pairs[:measured]))  # type: ignore[typeddict-item]
+
+    scores: dict[Literal["training", "held_out"], Scores | None]
+    scores = {"training": scored(job.pairs), "held_out": scored(job.held_out)}
     if not all(math.isfinite(found["loss"]) for found in scores.values() if found):  # the last step may have diverged
         yield _diverged(step)
         return
@@ -162,24 +158,28 @@ def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> I
         yield from snapshot_events(snapshot)
 
 
-def _snapshot(snapshot: Snapshot) -> Event:
-    """For the browser; both runs share the encoder's maps."""
+def _snapshot(snapshot: Snapshot) -> LiveEvent:
     return {
         "event": "snapshot",
         "step": snapshot.step,
         "source": snapshot.free.source,
         "encoder": _maps(snapshot.free.attention.encoder),
         "free": _decoded(snapshot.free),
-        "forced": snapshot.forced and _decoded(snapshot.forced),
+        "forced": _decoded(snapshot.forced) if snapshot.forced else None,
     }
 
 
-def _decoded(run: Translation) -> dict[str, Any]:
-    maps = {"decoder": _maps(run.attention.decoder), "cross": _maps(run.attention.cross)}
-    return {"text": run.text, "decoder_input": run.decoder_input, **_words(run), **maps}
+def _decoded(run: Translation) -> DecodedSnapshot:
+    return {
+        "text": run.text,
+        "decoder_input": run.decoder_input,
+        **_words(run),
+        "decoder": _maps(run.attention.decoder),
+        "cross": _maps(run.attention.cross),
+    }
 
 
-def _words(run: Translation) -> dict[str, Any]:
+def _words(run: Translation) -> Words:
     return {"output": run.output, "probabilities": [round(step.probability, 4) for step in run.steps]}
 
 
@@ -188,22 +188,17 @@ def _is_finite(*runs: Translation | None) -> bool:
     return all(math.isfinite(step.probability) for run in runs if run for step in run.steps)
 
 
-def _diverged(step: int) -> Event:
+def _diverged(step: int) -> LiveEvent:
     return {"event": "error", "message": Message("train.diverged", {"step": step}).for_page()}
 
 
-def _maps(layers: tuple[AttentionMap, ...]) -> dict[str, Any]:
-    """Weights as base64 of little-endian 16-bit integers, 65535 = 1: exact to 0.00001."""
+def _maps(layers: tuple[AttentionMap, ...]) -> SnapshotMaps:
     maps = stacked(layers)
     weights = np.rint(maps["weights"] * 65535).astype("<u2")
-    return maps | {"weights": base64.b64encode(weights.tobytes()).decode()}
+    return SnapshotMaps(**{**maps, "weights": base64.b64encode(weights.tobytes()).decode()})  # type: ignore[typeddict-item]
 
 
-def _scores(found: Evaluation, sentences: int) -> dict[str, Any]:
-    return asdict(found) | {"sentences": sentences}
-
-
-def _card(job: Job, ended: dict[str, Any], scores: dict[str, Any]) -> str:
+def _card(job: Job, ended: End, scores: Mapping[Any, Scores | None]) -> str:
     rows = [("trained", f"{ended['step']} steps in {ended['seconds']:.1f} s, until: {ended['why']}")]
     for name, found in scores.items():
         if found:

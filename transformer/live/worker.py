@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..mistakes import MISTAKES, TrainingMistake
+from .events import LiveEvent, TrainedFile
 from .job import Job
-from .mistake_training import retrain
-from .stream import Event, live
+from .mistake_training import MistakeEvent, retrain
+from .stream import live
 
 NICE = 10  # visitors' clicks come first
 
@@ -43,7 +44,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # without a reader, the flush at exit would fail
 
 
-def _events(request: dict[str, Any], stopped: Callable[[], bool]) -> Iterator[Event]:
+def _events(request: dict[str, Any], stopped: Callable[[], bool]) -> Iterator[LiveEvent | TrainedFile | MistakeEvent]:
     if "mistake" not in request:
         return live(Job.from_json(request["job"]), Path(request["file"]), stopped)
     mistake = MISTAKES[request["mistake"]]

@@ -39,14 +39,14 @@ export async function trainMistake(name) {
   changed();
 }
 
-/** @param {MistakeTraining} training @param {any} event */
-function receiveEvent(training, { event, ...data }) {
-  if (event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });
-  if (event === "run") training.phase = "running";
-  if (event === "progress") {
-    training[/** @type {"right" | "wrong"} */ (data.side)].push(...data.points);
+/** @param {MistakeTraining} training @param {import("#schema").Wire["MistakeTrainingEvent"]} data */
+function receiveEvent(training, data) {
+  if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });
+  if (data.event === "run") training.phase = "running";
+  if (data.event === "progress") {
+    training[data.side].push(...data.points);
     training.steps = data.steps;
   }
-  if (event === "symptom") training.symptom = data;
-  if (event === "error") training.message = data.message;
+  if (data.event === "symptom") training.symptom = data;
+  if (data.event === "error") training.message = data.message;
 }

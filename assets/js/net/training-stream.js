@@ -2,6 +2,8 @@
 
 import { sessionId } from "./models.js";
 
+/** @typedef {import("#schema").Wire["TrainingEvent"]} TrainingEvent */
+/** @import { DecodedSnapshot, SnapshotMaps, SnapshotTaken } from "#schema" */
 /** @import { AttentionMaps, DrawnRun, Message } from "../core/types.d.ts" */
 
 /** What was measured at a step: [step, loss, accuracy]. @typedef {number[]} Point */
@@ -130,24 +132,24 @@ export async function streamEvents(path, question, receive, signal) {
   }
 }
 
-/** @param {any} event one of live/stream.py or of the queue */
-function receiveEvent({ event, ...data }) {
-  if (event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });
-  if (event === "run") training.run = data.run;
-  if (event === "started") Object.assign(training, data, { phase: "running" });
-  if (event === "progress") {
+/** @param {TrainingEvent} data */
+function receiveEvent(data) {
+  if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });
+  if (data.event === "run") training.run = data.run;
+  if (data.event === "started") Object.assign(training, data, { phase: "running" });
+  if (data.event === "progress") {
     training.points.push(...data.points);
     training.left = data.left;
   }
-  if (event === "held_out") insert(training.heldOut, [data.step, data.loss, data.accuracy], ([step]) => step);
-  if (event === "says" || event === "snapshot") {
-    const { output, probabilities } = data.free ?? data;
+  if (data.event === "held_out") insert(training.heldOut, [data.step, data.loss, data.accuracy], ([step]) => step);
+  if (data.event === "says" || data.event === "snapshot") {
+    const { output, probabilities } = data.event === "says" ? data : data.free;
     if (data.step >= (training.says?.step ?? 0)) training.says = { step: data.step, output, probabilities };
   }
-  if (event === "snapshot") insert(training.snapshots, snapshotOf(data), ({ step }) => step);
-  if (event === "error") Object.assign(training, { phase: "failed", message: data.message });
-  if (event === "ended") Object.assign(training, data, { phase: "measuring", span: data.step });
-  if (event === "trained") {
+  if (data.event === "snapshot") insert(training.snapshots, snapshotOf(data), ({ step }) => step);
+  if (data.event === "error") Object.assign(training, { phase: "failed", message: data.message });
+  if (data.event === "ended") Object.assign(training, data, { phase: "measuring", span: data.step });
+  if (data.event === "trained") {
     Object.assign(training, { phase: "developing", scores: data.scores });
     document.dispatchEvent(new CustomEvent("model:trained", { detail: data }));
   }
@@ -161,18 +163,17 @@ function insert(list, one, step) {
   list.splice(list.findLastIndex((each) => step(each) <= step(one)) + 1, 0, one);
 }
 
-/** A snapshot with runs that charts/attention-map.js can draw. @param {any} data @returns {Snapshot} */
+/** A snapshot with runs that charts/attention-map.js can draw. @param {SnapshotTaken} data @returns {Snapshot} */
 function snapshotOf({ step, source, encoder, free, forced }) {
-  /** @param {any} maps @returns {AttentionMaps} */
+  /** @param {SnapshotMaps} maps @returns {AttentionMaps} */
   const decoded = ({ weights, ...rest }) => ({ ...rest, values: decodeShares(weights) });
   const encoderMaps = decoded(encoder);
-  const run = (/** @type {any} */ output) =>
-    output && {
-      ...output,
-      attention: { encoder: encoderMaps, decoder: decoded(output.decoder), cross: decoded(output.cross) },
-      reference: null,
-    };
-  return { step, source, free: run(free), forced: run(forced) };
+  const run = (/** @type {DecodedSnapshot} */ output) => ({
+    ...output,
+    attention: { encoder: encoderMaps, decoder: decoded(output.decoder), cross: decoded(output.cross) },
+    reference: null,
+  });
+  return { step, source, free: run(free), forced: forced && run(forced) };
 }
 
 /** Base64 of little-endian 16-bit numbers, 65535 for a weight of 1. @param {string} base64 */

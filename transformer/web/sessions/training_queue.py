@@ -11,23 +11,52 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...inference.device import pick_device
+from ...live.events import Failed, LiveEvent, Trained
 from ...live.job import Job
 from ...live.limits import Limits
+from ...live.mistake_training import MistakeEvent
 from ...live.stream import NO_ROOM
 from ...messages import Message, MessageError
 from ...storage.portable import PortableError, load_portable
-from ..api.models import about
+from ..api.models import Model, about
 from .model_store import ModelStore, ModelStoreFullError, model_store
 
 ROOT = Path(__file__).resolve().parents[3]
 HEARTBEAT_SECONDS = 15  # between two events of a training that waits: proxies close connections that are silent
 GRACE_SECONDS = 60  # that a process has beside its training: to start, to measure, to write
 RESULTS = tuple(f'{{"event": "{name}"' for name in ("trained", "symptom", "error"))  # beginnings of their lines
-Event = dict[str, Any]
+Event = dict[str, Any]  # any of TrainingEvent and MistakeTrainingEvent
 Events = AsyncGenerator[Event | str]  # events, also as lines of JSON
+
+
+class Waiting(TypedDict):
+    """The place in the queue, from 1."""
+
+    event: Literal["waiting"]
+    place: int
+
+
+class Turn(TypedDict):
+    """The training begins; `run` is the name to stop it by."""
+
+    event: Literal["run"]
+    run: str
+
+
+class TrainedModel(Trained):
+    """`kept`: the keys of all the session's models."""
+
+    model: Model
+    kept: list[str]
+
+
+TrainingEvent = Waiting | Turn | LiveEvent | TrainedModel
+MistakeTrainingEvent = Waiting | Turn | MistakeEvent | Failed
 
 
 class BusyError(MessageError):

@@ -1,0 +1,117 @@
+"""The events of a training, one a line of JSON; web/sessions/training_queue.py adds those of its queue."""
+
+from typing import Literal
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ..messages import MessageJSON
+
+
+class Started(TypedDict):
+    """`uniform` is the loss of a uniform guess."""
+
+    event: Literal["started"]
+    steps: int
+    uniform: float
+    parameters: int
+    watch: str
+    reference: str | None
+
+
+class Progress(TypedDict):
+    """`points`: step, loss and token accuracy of the steps since the last one; `left`: seconds."""
+
+    event: Literal["progress"]
+    points: list[list[float]]
+    seconds: float
+    left: float
+
+
+class Words(TypedDict):
+    output: tuple[str, ...]
+    probabilities: list[float]
+
+
+class CurrentTranslation(Words):
+    """Of the watched sentence."""
+
+    event: Literal["says"]
+    step: int
+
+
+class HeldOutLoss(TypedDict):
+    event: Literal["held_out"]
+    step: int
+    loss: float
+    accuracy: float
+
+
+class SnapshotMaps(TypedDict):
+    """`weights`, (L, H, Q, K), as base64 of little-endian 16-bit integers, 65535 = 1: exact to 0.00001."""
+
+    layers: int
+    heads: int
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    allowed: list[list[bool]]
+    weights: str
+
+
+class DecodedSnapshot(Words):
+    text: str
+    decoder_input: tuple[str, ...]
+    decoder: SnapshotMaps
+    cross: SnapshotMaps
+
+
+class SnapshotTaken(TypedDict):
+    """See snapshots.Snapshot; both runs share the encoder's maps."""
+
+    event: Literal["snapshot"]
+    step: int
+    source: tuple[str, ...]
+    encoder: SnapshotMaps
+    free: DecodedSnapshot
+    forced: DecodedSnapshot | None
+
+
+class End(TypedDict):
+    step: int
+    seconds: float
+    why: Literal["steps", "stop", "time"]
+
+
+class Ended(End):
+    """Scoring follows."""
+
+    event: Literal["ended"]
+
+
+class Scores(TypedDict):
+    loss: float
+    token_accuracy: float
+    exact_match: float
+    sentences: int
+
+
+class Trained(End):
+    """The model is usable; deferred snapshots may follow."""
+
+    event: Literal["trained"]
+    scores: dict[Literal["training", "held_out"], Scores | None]
+
+
+class TrainedFile(Trained):
+    """As the process writes it."""
+
+    file: str
+
+
+class Failed(TypedDict):
+    """The training leaves no model."""
+
+    event: Literal["error"]
+    message: MessageJSON
+
+
+LiveEvent = Started | Progress | CurrentTranslation | HeldOutLoss | SnapshotTaken | Ended | Failed
