@@ -30,7 +30,6 @@ from transformer.storage.portable import (
     METADATA_KEY,
     PortableError,
     PortableModel,
-    is_valid_name,
     load_portable,
     max_file_bytes,
     save_portable,
@@ -162,7 +161,7 @@ def test_a_translator_loads_the_file_or_refuses_it(saved: Path, other: Path) -> 
             Translator.load(file)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.binary(max_size=200), st.text(alphabet="äß\"\\✓'\n{}", max_size=20))
 @example(b"", '"\\"')
 def test_texts_of_any_letters_come_back(folder: Path, noise: bytes, text: str) -> None:
@@ -186,12 +185,6 @@ def test_the_largest_corpora_come_back(pairs: list[tuple[str, str]], other: Path
     before = of_pairs(*pairs)
     save_portable(before, other)
     assert load_portable(other).pairs == before.pairs
-
-
-def test_names_are_visible_lines_of_text() -> None:
-    assert all(map(is_valid_name, ["Bert", "ß✓ 猫", "../../x", "a" * 40, '"', "="]))
-    invalid = ["", " ", "a" * 41, "a\nb", "\0", "\u200b", "\u3164", "\ud800", "\u202e", 5, None, []]
-    assert not any(map(is_valid_name, invalid))
 
 
 # What is not such a file
@@ -320,7 +313,8 @@ def test_another_digest_is_refused(saved: Path, other: Path, signature: Any) -> 
 
 
 def test_the_signature_of_these_tests_is_right(saved: Path, other: Path) -> None:
-    assert load_portable(rewritten(saved, other, about=lambda a: a.update(name="Otto"))).name == "Otto"
+    for name in ("Otto", "ß✓ 猫", "../../x", "a" * 40, '"', "="):
+        assert load_portable(rewritten(saved, other, about=lambda a, name=name: a.update(name=name))).name == name  # type: ignore[misc]
     words = ["P", "<script>", "=1+1", "../x", "{name}", "%s", "猫", "“q”", "'", '"']
     rewritten(saved, other, about=lambda a: a["source_words"].__setitem__(slice(0, 10), words))
     assert load_portable(other).checkpoint.src_vocab == Vocabulary((*words, "wort9"))
@@ -430,7 +424,7 @@ OTHERS: dict[str, list[Any]] = {
     "source_length": [0, -1, 33, 10**30, 5.0, 5.5, float("nan"), "5", True, None, [], [5]],
     "output_limit": [0, 33, 10**30, 5.0, "5", True, None],
     "pad_source": ["yes", "", 1, 0, None, [], 0.5],
-    "name": ["", " ", "x" * 41, "a\r\nX: y", "\0", "\u200b", "\ud800", 5, None, [], {}],
+    "name": ["", " ", "x" * 41, "a\r\nX: y", "\0", "\u200b", "\u3164", "\u202e", "\ud800", 5, None, [], {}],
     "corpus": ["", "tao", "../toy", 5, None, [], ["toy"], {}],
     "card": ["x" * 50_001, "\0", "\u200b", "\ud800", 5, None, [], {}],
     "model": [None, [], [["d_model", 16]], "model", 5, {}],

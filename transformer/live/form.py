@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, ValidationError
 
 from ..data import Pair
 from ..messages import Message, Words
@@ -45,7 +45,7 @@ class LearningForm(_Form):
 class TrainingForm(_Form):
     """A training. `pairs` are those of the corpus "own"; `watch` is the sentence to translate during training."""
 
-    name: Annotated[ModelName, StringConstraints(strip_whitespace=True)]
+    name: Annotated[ModelName, BeforeValidator(lambda name: name.strip() if isinstance(name, str) else name)]
     corpus: Literal[CORPUS_NAMES]  # type: ignore[valid-type]
     pairs: SkipValidation[list[Pair]] = []
     watch: str

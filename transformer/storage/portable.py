@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from ..data import CORPORA, Pair
-from ..data.vocabulary import SentenceError, Vocabulary, check_visible, has_word
+from ..data.vocabulary import Vocabulary, check_visible, has_word
 from ..messages import MessageError
 from ..network.config import TransformerConfig
 from ..network.cost import count_heads, count_parameters, count_run_values
@@ -61,17 +61,6 @@ class PortableModel:
     card: str
 
 
-def is_valid_name(name: Any) -> bool:
-    """Whether a model may have this name: one visible line of text."""
-    if not isinstance(name, str) or not 1 <= len(name.strip()) <= len(name) <= MAX_NAME_LENGTH:
-        return False
-    try:
-        check_visible(name)
-    except SentenceError:
-        return False
-    return name.isprintable()
-
-
 def _requires(check: Callable[[str], Any], problem: str) -> AfterValidator:
     def validate(text: str) -> str:
         if not check(text):
@@ -89,11 +78,7 @@ def _visible(text: str) -> str:
 Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH), AfterValidator(_visible)]
 Sentence = Annotated[Text, _requires(has_word, "it has no word")]
 ShortText = Annotated[str, Field(max_length=MAX_NAME_LENGTH), AfterValidator(_visible)]
-ModelName = Annotated[
-    str,
-    Field(max_length=MAX_NAME_LENGTH),
-    _requires(is_valid_name, f"it is not 1 to {MAX_NAME_LENGTH} visible characters"),
-]
+ModelName = Annotated[ShortText, _requires(lambda name: name.strip() and name.isprintable(), "it is not visible")]
 Number = Annotated[int | float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER, allow_inf_nan=False)]
 Length = Annotated[int, Field(ge=1, le=MAX_WORDS)]
 
@@ -147,21 +132,21 @@ def load_portable(file: Path, max_parameters: int = 2**31, device: str | torch.d
     """
     size = file.stat().st_size
     if size > max_file_bytes(max_parameters):
-        raise file_too_large(max_parameters)
+        raise PortableError("file.too_big", most=max_parameters)
     with file.open("rb") as opened:
         header = int.from_bytes(opened.read(8), "little")
     if not 2 <= header <= min(MAX_HEADER, size - 8):
-        raise _not_a_model()
+        raise PortableError("file.foreign")
     try:
         with safe_open(file, framework="pt") as stored:
             entry = json.loads((stored.metadata() or {}).get(METADATA_KEY, "null"))
             if not isinstance(entry, dict):
-                raise _not_a_model()
+                raise PortableError("file.foreign")
             return _read(entry, stored, size, max_parameters, device)
     except PortableError:
         raise
     except SafetensorError as error:
-        raise _not_a_model() from error
+        raise PortableError("file.foreign") from error
     except KeyError as error:
         raise _corrupt(f"{error} is missing") from error
     except ValidationError as error:
@@ -207,15 +192,6 @@ def _read(
     checkpoint = Checkpoint(model, src_vocab, tgt_vocab, about.source_length, about.output_limit, about.pad_source)
     to_column_major(model).to(device).eval()
     return PortableModel(checkpoint, about.name, about.corpus, about.pairs, about.training, about.card)
-
-
-def file_too_large(max_parameters: int) -> PortableError:
-    """The error for a file above `max_file_bytes`, before or while it is read."""
-    return PortableError("file.too_big", most=max_parameters)
-
-
-def _not_a_model() -> PortableError:
-    return PortableError("file.foreign")
 
 
 def _corrupt(detail: str) -> PortableError:

@@ -30,7 +30,7 @@ from ...inference.device import pick_device
 from ...inference.translator import available_checkpoints
 from ...live.plan import plan
 from ...messages import Message
-from ...storage.portable import PortableError, file_too_large, load_portable, max_file_bytes
+from ...storage.portable import PortableError, load_portable, max_file_bytes
 from .. import schema
 from ..api.models import about, translator
 from ..sessions.model_store import ModelStoreFullError, file_name, model_store
@@ -98,7 +98,7 @@ async def _store(request: Request, session: str) -> Response:
             async with asyncio.timeout(UPLOAD_SECONDS):  # whose error is an OSError
                 async for piece in request.stream():
                     if written.tell() + len(piece) > max_file_bytes(parameters):
-                        raise file_too_large(parameters)
+                        raise PortableError("file.too_big", most=parameters)
                     await asyncio.to_thread(written.write, piece)
         portable = await asyncio.to_thread(load_portable, file, parameters, pick_device())
         key = await asyncio.to_thread(model_store().put, portable, session, file)
