@@ -328,8 +328,8 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
         expect(page.locator(f"#stage-{stage}")).to_contain_text(t(key, **said))
     for name, index, text in (
         ("score", 0, "÷ √8 ÷ 2 ="),
-        ("residual", 0, t("cell.stream.dropped")),
-        ("ff_residual", 0, t("cell.stream.dropped")),
+        ("residual", 0, t("cell.residual.dropped")),
+        ("ff_residual", 0, t("cell.residual.dropped")),
         ("head_output", 0, t("inside.silent")),
         ("concat", 40, t("cell.concat.silent", **said)),  # 8 numbers a head: the sixth head's first
         ("concat", 39, t("cell.concat.about", head=5, n=8)),

@@ -4,6 +4,7 @@ import { h, scrollBox, word } from "../core/dom.js";
 import { formulas } from "../core/formula.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
 import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../core/numbers.js";
+import { button, rowHeading, table } from "../core/parts.js";
 import { explainCell } from "./arithmetic.js";
 import { pictureButtons } from "./export.js";
 import {
@@ -14,7 +15,7 @@ import {
   residualIsDropped,
   temperatureIn,
 } from "./sublayer-view.js";
-import { fluidPicture, vectorStrips } from "./vector-strip.js";
+import { chooseCell, fluidPicture, vectorStrips } from "./vector-strip.js";
 
 /** @import { Child } from "../core/types.d.ts" */
 /** @import { Sublayer } from "../core/server-cache.js" */
@@ -229,14 +230,10 @@ function drawScores(view) {
   const temperature = temperatureIn(view);
   const shown = attentionColumns(dots, data.head_dim * temperature ** 2, scores, open, weights);
   const columns = view.columns ?? ["dot", "scaled", "mask", "softmax"];
-  const head_row = ["key", ...columns].map((name) =>
-    h(
-      "th",
-      { scope: "col" },
-      t(`inside.column.${name}`, { d: data.head_dim }),
-      name === "scaled" && temperature !== 1 ? ` ÷ ${temperature}` : null,
-    ),
-  );
+  const headings = ["key", ...columns].map((name) => [
+    t(`inside.column.${name}`, { d: data.head_dim }),
+    name === "scaled" && temperature !== 1 ? ` ÷ ${temperature}` : null,
+  ]);
   const rows = data.keys.map((key, j) => {
     /** @type {Record<string, () => Node>} */
     const cells = {
@@ -245,37 +242,22 @@ function drawScores(view) {
       mask: () => scoreCell(view, "mask", j, open[j] ? shown.scores[j] : "−∞", open[j] ? scores[j] : -Infinity),
       softmax: () => scoreCell(view, "weight", j, shown.weights[j], weights[j]),
     };
-    const name = h("th", { scope: "row" }, word(key, data.to));
-    return h(
-      "tr",
-      { class: open[j] ? "" : "masked" },
-      name,
-      columns.map((column) => cells[column]()),
-    );
+    const row = columns.map((column) => cells[column]());
+    return h("tr", { class: open[j] ? "" : "masked" }, rowHeading(word(key, data.to)), row);
   });
   const total = h("td", { class: "total" }, shown.total);
-  const foot = h("tr", {}, h("th", { scope: "row" }, "Σ"), h("td"), h("td"), h("td"), total);
-  return scrollBox(
-    h(
-      "table",
-      { class: "look" },
-      h("thead", {}, h("tr", {}, head_row)),
-      h("tbody", {}, rows),
-      columns.includes("softmax") ? h("tfoot", {}, foot) : null,
-    ),
-  );
+  const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), h("td"), h("td"), h("td"), total));
+  return scrollBox(table({ class: "look" }, headings, rows, columns.includes("softmax") ? foot : null));
 }
 
 /** @param {SublayerView} view @param {string} name @param {number} key @param {string} text @param {number} exact */
 function scoreCell(view, name, key, text, exact) {
   const data = { "data-name": name, "data-index": key, "data-value": exact };
-  const button = h("button", { type: "button", class: "cell", ...data }, text);
-  button.addEventListener("click", () => {
-    for (const each of document.querySelectorAll(".cell.chosen")) each.classList.remove("chosen");
-    button.classList.add("chosen");
+  const explain = (/** @type {MouseEvent} */ { currentTarget }) => {
+    chooseCell(/** @type {Element} */ (currentTarget));
     explainCell(view, name, key);
-  });
-  return h("td", {}, button);
+  };
+  return h("td", {}, button("cell", text, explain, data));
 }
 
 /** @param {SublayerView} view */

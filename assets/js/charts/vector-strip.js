@@ -129,6 +129,12 @@ function rowCells({ name, values, digits }, y, { left, across, cell, lines, pitc
   });
 }
 
+/** Mark the one cell whose arithmetic is shown. @param {Element} cell */
+export function chooseCell(cell) {
+  for (const each of document.querySelectorAll(".cell.chosen")) each.classList.remove("chosen");
+  cell.classList.add("chosen");
+}
+
 /**
  * Clicking a cell chooses it; in a focused picture the arrow keys do.
  * @param {SVGSVGElement} picture @param {(name: string, index: number) => void} choose
@@ -139,8 +145,7 @@ function makeSelectable(picture, choose, rows, across) {
   const cells = /** @type {SVGElement[]} */ ([...picture.querySelectorAll(".cell")]);
   const count = cells.length / rows;
   const pick = (/** @type {SVGElement} */ cell) => {
-    for (const each of document.querySelectorAll(".cell.chosen")) each.classList.remove("chosen");
-    cell.classList.add("chosen");
+    chooseCell(cell);
     choose(cell.dataset.name ?? "", Number(cell.dataset.index));
   };
   picture.addEventListener("click", ({ target }) => {
