@@ -20,7 +20,6 @@ import gzip
 import hashlib
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -29,6 +28,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -38,6 +38,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from . import record_questions as ask
 from .browser.chromium import find
+from .browser.conftest import Server
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST = 40  # numbers or texts of one path that are kept one by one
@@ -139,29 +140,14 @@ def attempted(call: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def served(log: int | None = subprocess.DEVNULL, **environment: str) -> Iterator[tuple[httpx.Client, Any]]:
-    """`python app.py`, ended by its own process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    here = {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port), "TRANSFORMER_DEVICE": "cpu"}
-    process = subprocess.Popen(
-        [sys.executable, "app.py"], cwd=ROOT, env=os.environ | here | environment, stdout=log, stderr=log, text=True
-    )
+def served(log: Path = Path(os.devnull), **environment: str) -> Iterator[httpx.Client]:
+    server = Server(ROOT, log, **environment)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}/", timeout=180, trust_env=False) as client:
-            for _ in range(600):
-                if process.poll() is not None:
-                    raise SystemExit(f"app.py ended with {process.returncode}")
-                try:
-                    client.get("config")
-                    break
-                except httpx.TransportError:
-                    time.sleep(0.2)
-            yield client, process
+        server.wait()
+        with httpx.Client(base_url=server.url, timeout=180, trust_env=False) as client:
+            yield client
     finally:
-        process.terminate()
-        process.wait(timeout=30)
+        server.end()
 
 
 def read(answer: httpx.Response) -> Answer:
@@ -300,7 +286,9 @@ def opened(browser: Browser, address: str, picture: Path | None = None) -> Answe
 
 
 def environment() -> Iterator[tuple[str, Answer]]:
-    with served(subprocess.PIPE, **ask.SETTINGS) as (client, process):
+    folder = TemporaryDirectory()
+    log = Path(folder.name) / "log"
+    with served(log, **ask.SETTINGS) as client:
         health, config = client.get("health"), client.get("config").text
         yield "health", read(health)
         wanted = {name: value for name, value in ask.SETTINGS.items() if "TRAIN" in name and len(value) > 2}
@@ -315,10 +303,10 @@ def environment() -> Iterator[tuple[str, Answer]]:
             body = {"jsonrpc": "2.0", "id": i, "method": method, "params": params}
             accept = {"Accept": "application/json, text/event-stream"}
             yield f"MCP {method}", read(client.post("gradio_api/mcp/", json=body, headers=accept))
-        process.terminate()
-        logged = [json.loads(line) for line in process.communicate(timeout=30)[1].splitlines() if line[:1] == "{"]
-        yield "logged", reduced([dict.fromkeys(each, True) | {"action": each["action"]} for each in logged])
-    with served(TRANSFORMER_LINE="1") as (client, _), ThreadPoolExecutor(8) as crowd:
+    logged = [json.loads(line) for line in log.read_text("utf-8").splitlines() if line[:1] == "{"]
+    folder.cleanup()
+    yield "logged", reduced([dict.fromkeys(each, True) | {"action": each["action"]} for each in logged])
+    with served(TRANSFORMER_LINE="1") as client, ThreadPoolExecutor(8) as crowd:
         asked = [{"data": [sentence, "classroom"]} for _, sentence in ask.PLAIN[4:8]] * 2
         found = list(
             crowd.map(lambda body: client.post("gradio_api/run/which_heads_matter", json=body).status_code, asked)
@@ -341,7 +329,7 @@ def environment() -> Iterator[tuple[str, Answer]]:
 
 def recorded(parts: list[str], pictures: Path | None = None) -> dict[str, dict[str, Answer]]:
     found: dict[str, dict[str, Answer]] = {}
-    with served() as (client, _):
+    with served() as client:
         ways: dict[str, Callable[[], Any]] = {
             "api": lambda: api(client),
             "page": lambda: page(client),
