@@ -67,9 +67,3 @@ def test_markup_in_a_word_is_written_not_read() -> None:
 def test_strips_that_do_not_fit_the_tokens_are_refused() -> None:
     with pytest.raises(ValueError, match="does not fit 2 tokens"):
         positions.input_sum(("a", "b"), ENCODING[:3], ENCODING[:3], ENCODING[:3])
-
-
-def test_backgrounds_are_the_pages() -> None:
-    for figure in (positions.heatmap(ENCODING), positions.curve(ENCODING, 0)):
-        assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == "rgba(0,0,0,0)"
-        assert figure.layout.title.text is None

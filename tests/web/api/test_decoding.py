@@ -171,12 +171,6 @@ def test_after_a_slip_every_number_is_a_full_passs(checkpoint: str, sentence: st
     assert answer["free"][-1]["said"] == END
 
 
-def test_a_slip_may_end_the_sentence() -> None:
-    answer = asked(decoding.forced, "toy", BEER, slip={"step": 2, "word": END})
-    assert [row["said"] for row in answer["free"]] == ["i", "want", END]
-    assert len(answer["teacher"]) == 6
-
-
 def test_a_slip_costs_the_teacher_one_word_and_stays_in_free_running() -> None:
     answer = asked(decoding.forced, "classroom", FLAGSHIP, slip={"step": 2, "word": "saw"})
     assert (answer["slip"], answer["of"]) == (2, 9)

@@ -96,6 +96,13 @@ def test_an_answer_is_of_its_type(function: Any) -> None:
     answer.validate_python(answer.dump_python(found, mode="json", warnings="error"))
 
 
+@pytest.mark.parametrize("function", OF_RUNS, ids=lambda each: each.__name__)
+def test_changes_reach_every_view_of_a_run(function: Function) -> None:
+    cola = [{"do": "swap_word", "position": 3, "word": "cola"}]
+    baseline, modified = (function({**OF_RUNS[function], "changes": changes}) for changes in ([], cola))
+    assert (modified == baseline) == (function.__name__ == "shapes")
+
+
 @given(json_values)
 @settings(max_examples=30)
 @example(None)

@@ -24,7 +24,6 @@ from transformer.web.sessions.model_store import model_store
 from transformer.web.sessions.training_queue import BusyError, Event
 
 from .endpoints import BEER, SENTENCES
-from .test_endpoints import refused
 
 DECODING = [mistake for mistake in MISTAKES.values() if isinstance(mistake, DecodingMistake)]
 RIGHT = {"checkpoint": "toy", "sentence": BEER, "name": "never_stops"}
@@ -61,14 +60,6 @@ def test_a_mistake_is_shown_in_the_run_or_where_it_can_be_seen(mistake: Decoding
     assert sent["head"] == found.head
     same(sent["right"], found.right)
     same(sent["wrong"], found.wrong)
-
-
-def test_the_page_is_told_every_mistake() -> None:
-    told = json.loads(json.dumps(mistakes.opening()))
-    assert [each["name"] for each in told] == list(MISTAKES)
-    for each in told:
-        mistake = MISTAKES[each["name"]]
-        assert (each["kind"], each["right"], each["wrong"]) == (mistake.kind, mistake.right, mistake.wrong)
 
 
 @pytest.fixture(scope="module")
@@ -112,11 +103,6 @@ def test_a_shipped_model_whose_files_are_broken_is_named(name: str, monkeypatch:
     sentence = "Das Kind sieht den Hund"  # that nobody has asked about
     error = asked(name, "classroom", sentence)["error"]
     assert (error["key"], error["values"]) == ("error.model_broken", {"name": "classroom"})
-
-
-@pytest.mark.parametrize("name", ["causal_mask", "nonesuch", "", "__class__"])
-def test_only_a_mistake_of_decoding_is_shown_at_once(name: str) -> None:
-    refused(mistakes.mistake(RIGHT | {"name": name}))
 
 
 # What programs ask

@@ -10,7 +10,6 @@ import pytest
 
 from transformer.analysis.sublayer import PARTS, inspect_sublayer, parameter_row, residual_stream
 from transformer.inference.attention_maps import KINDS, Kind
-from transformer.web.api.checks import checks
 from transformer.web.api.models import translator
 from transformer.web.api.runs import run
 from transformer.web.api.sublayers import inside, parameters, shapes, stack
@@ -71,14 +70,6 @@ def test_a_row_of_parameters_makes_the_number_that_inside_shows(checkpoint: str,
     if part == "linear1":
         shown = array(seen["ff_hidden"])[:, 37]
         np.testing.assert_allclose(np.maximum(array(seen["ff_input"]) @ weights + bias, 0), shown, atol=1e-5)
-
-
-def test_every_check_of_a_shipped_model_is_passed(checkpoint: str) -> None:
-    sent = asked(checks, checkpoint)["checks"]
-    assert [each["name"] for each in sent] == ["rows", "masked", "cached", "torch"]
-    for each in sent:
-        assert each.keys() == {"name", "error", "limit", "ok"}
-        assert each["ok"] is (each["error"] <= each["limit"]) is True
 
 
 def test_shapes_are_here_and_in_the_papers_size(checkpoint: str) -> None:

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from transformer.data import CORPORA
-from transformer.data.uploaded_pairs import MAX_BYTES, MAX_PAIRS
 from transformer.live.limits import Limits
 from transformer.web.api import training as train
 
@@ -81,15 +80,6 @@ def test_a_process_is_prepared_when_somebody_plans(prepared: list[str]) -> None:
 # Pairs
 
 
-def test_rows_are_pairs() -> None:
-    rows = [["Danke", "Thanks"], ["", ""], [" Ja! ", "Yes!"]]
-    assert as_sent(train.pairs({"rows": rows})) == {
-        "pairs": [["Danke", "Thanks"], ["Ja!", "Yes!"]],
-        "bad": [],
-        "header": False,
-    }
-
-
 def test_a_file_is_pairs() -> None:
     content = packed("\ufeffDeutsch;English\r\nDanke;Thanks\r\n")
     rows = [["Danke", "Thanks"]]
@@ -113,35 +103,9 @@ def test_where_no_row_is_good_the_bad_ones_are_told_all_the_same() -> None:
     assert [bad["row"] for bad in sent["bad"]] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("content", "key"),
-    [
-        (b"", "empty"),
-        (b"\xff\xfe", "not_utf8"),
-        (b"x" * (MAX_BYTES + 1), "too_large"),
-        (b"\0" * 1000, "none"),
-    ],
-)
-def test_a_file_without_pairs_is_refused_with_a_reason(content: bytes, key: str) -> None:
-    assert as_sent(train.pairs({"file": packed(content), "header": None}))["error"]["key"] == f"pairs.{key}"
-
-
 @pytest.mark.parametrize("text", ["%", "a", "====", "ü", "YQ", "YQ==\n", "\ud800", "\0", "YQ==YQ==", "-_-_"])
 def test_a_file_that_is_not_base64_is_no_question(text: str) -> None:
     assert as_sent(train.pairs({"file": text, "header": None}))["error"]["key"] == "error.request"
-
-
-def test_more_rows_than_are_taken_are_said_to_be_left_out() -> None:
-    sent = as_sent(train.pairs({"rows": [["a", "b"]] * (MAX_PAIRS + 5)}))
-    assert len(sent["pairs"]) == MAX_PAIRS
-    assert [bad["message"]["key"] for bad in sent["bad"]] == ["pairs.left_out"]
-
-
-@settings(max_examples=20)
-@given(json_values | st.fixed_dictionaries({"rows": json_values | st.lists(st.lists(st.text(max_size=5)), max_size=5)}))
-def test_any_question_about_rows_is_answered(asked: Any) -> None:
-    sent = as_sent(train.pairs(asked))
-    assert sent.keys() in ({"pairs", "bad", "header"}, {"error"}, {"error", "bad"})
 
 
 @settings(max_examples=20)
@@ -168,10 +132,6 @@ def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
     assert pair["target"] == ["i", "want", "a", "beer", ".", "E"]
     for side, ids in (("source", "source_ids"), ("target", "decoder_input_ids"), ("target", "target_ids")):
         assert [words[side][i] for i in pair[ids]] == pair[ids.removesuffix("_ids")]
-
-
-def test_held_out_pairs_are_counted() -> None:
-    assert as_sent(train.plan(question("own", held_out=0.4)))["pairs"] == {"training": 2, "held_out": 1}
 
 
 def test_a_plan_with_problems_shows_what_it_can() -> None:

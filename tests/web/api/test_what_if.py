@@ -7,18 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transformer import Translator
 from transformer.analysis import ablate_every_head, compare
-from transformer.analysis.sublayer import inspect_sublayer
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import CHANGES, Interventions
 from transformer.web.api import what_if
-from transformer.web.api.checks import checks
-from transformer.web.api.downloads import weights_csv
 from transformer.web.api.events import show
 from transformer.web.api.models import corpus_of, translator
-from transformer.web.api.positions import input_sum
-from transformer.web.api.sublayers import inside
 
 from .endpoints import BEER, SENTENCES
 from .test_endpoints import refused
@@ -87,49 +81,6 @@ def test_a_word_that_was_forced_is_among_the_candidates_however_unlikely() -> No
     assert change["word"] in [candidate["token"] for candidate in step["candidates"]]
 
 
-@pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
-def test_what_is_inside_a_head_is_of_the_broken_run(checkpoint: str, change: dict[str, Any]) -> None:
-    sentence, model = SENTENCES[checkpoint], translator(checkpoint)
-    question = {"checkpoint": checkpoint, "sentence": sentence, "changes": [change]}
-    run = model.translate(sentence, interventions=Interventions.parse([change]))
-    for kind in KINDS:
-        sent = inside({**question, "kind": kind, "layer": 1})
-        seen = inspect_sublayer(model, run, kind, 1)
-        for name in ("scores", "weights", "head_output", "residual", "norm"):
-            array = np.frombuffer(base64.b64decode(sent["arrays"][name]["data"]), "<f4")
-            np.testing.assert_array_equal(array, getattr(seen, name).ravel())
-        assert sent["allowed"] == seen.allowed.tolist()
-        np.testing.assert_allclose(seen.weights, run.attention.of(kind)[1].weights, atol=1e-5)
-
-
-@pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
-def test_every_check_that_means_something_of_a_broken_run_is_passed(checkpoint: str, change: dict[str, Any]) -> None:
-    question = {"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], "changes": [change]}
-    found = checks(question)["checks"]
-    assert all(each["ok"] for each in found)
-    names = [each["name"] for each in found]
-    assert names[:2] == ["rows", "masked"]
-    changed = change["do"] not in ("swap_word", "force_word")
-    assert ("cached" in names) == ("torch" in names) == (not changed)
-    assert ("steps" in names) == (changed and change["do"] != "remove_mask")
-
-
-def test_the_input_of_a_broken_run_is_what_it_read() -> None:
-    change = {"do": "positions", "stack": "encoder", "how": "removed", "seed": 0}
-    question = {"checkpoint": "toy", "sentence": BEER, "stack": "encoder", "changes": [change]}
-    figure = input_sum(question)["figure"]
-    strips = [np.frombuffer(base64.b64decode(trace["z"]["bdata"]), trace["z"]["dtype"]) for trace in figure["data"]]
-    assert not strips[1].any()
-    np.testing.assert_array_equal(strips[0], strips[2])
-
-
-def test_the_table_of_weights_is_of_the_broken_run() -> None:
-    changes = [{"do": "swap_word", "position": 3, "word": "cola"}, {"do": "force_word", "step": 0, "word": "want"}]
-    question = {"checkpoint": "toy", "sentence": BEER, "changes": changes}
-    run = Translator.load("toy", device="cpu").translate(BEER, interventions=Interventions.parse(changes))
-    assert len(weights_csv(question)["text"].splitlines()) == 1 + len(run.table())
-
-
 # Which heads matter
 
 
@@ -180,10 +131,3 @@ def test_what_if_answers_with_both_runs_and_their_difference() -> None:
     assert answer["steps"][0]["word"] == whole.output[0]
     difference = modified.attention.encoder[1].weights - whole.attention.encoder[1].weights
     np.testing.assert_allclose(answer["difference"]["encoder"][1], difference)
-
-
-def test_which_heads_matter_answers_for_a_sentence_and_for_held_out_ones() -> None:
-    one = what_if.which_heads_matter(SENTENCES["classroom"], "classroom")
-    many = what_if.which_heads_matter(checkpoint="classroom")
-    assert (one["sentences"], many["sentences"]) == (1, what_if.MAX_PAIRS)
-    assert one["drop"].keys() == many["drop"].keys() == set(KINDS)

@@ -258,14 +258,6 @@ def test_a_file_that_cannot_be_kept_is_refused_and_removed(
     assert upload(file) == "file.no_room"
 
 
-def test_a_sessions_uploads_push_out_only_its_own(client: TestClient, queue: TrainingQueue, file: bytes) -> None:
-    limit(queue, models=2)
-    sessions = ("other", "me", "me", "me")
-    keys = [client.post(f"/models?visit={each}", content=file).json()["model"]["checkpoint"] for each in sessions]
-    assert [client.get(f"/models/{key}").status_code for key in keys] == [200, 404, 200, 200]
-    assert len(on_disk(queue)) == 3
-
-
 @pytest.mark.parametrize(
     ("name", "disposition"),
     [
