@@ -3,7 +3,8 @@
 import { h, isSpecial, svg, textWidth, typeScale, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import { argmax, attentionRow, attentionWeight, goldLink, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
+import { columnHeading, rowHeading, table } from "../core/parts.js";
+import { argmax, attentionRow, goldLink, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
 
 /** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
 
@@ -141,8 +142,6 @@ function heatmapLayout(queries, keys, width) {
     slant,
     isWritten: cell >= VALUES_FROM * type,
     digitSize: (share = 0.37) => Math.min(13 * type, cell * share),
-    inner: [cell - GAP, down - GAP],
-    corner: Math.min(4, down / 5),
     width: left + keys.length * cell + 4,
     height: queries.length * down + (slant ? slant * 0.82 + 28 : 36),
   };
@@ -156,8 +155,11 @@ function heatmapLayout(queries, keys, width) {
 export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   const { queries, keys, difference } = run.attention[kind];
   const layout = heatmapLayout(queries, keys, width);
-  const { left, cell, down, inner, corner, isWritten } = layout;
-  const place = (/** @type {Cell} */ { query, key }) => [left + key * cell, query * down + 1];
+  const { left, cell, down, isWritten } = layout;
+  const boxOf = (/** @type {Cell} */ { query, key }) => ({
+    ...{ x: left + key * cell, y: query * down + 1, width: cell - GAP, height: down - GAP },
+    rx: Math.min(4, down / 5),
+  });
   const picture = svg("svg", {
     viewBox: `0 -4 ${layout.width} ${layout.height + 4}`,
     width: layout.width,
@@ -171,10 +173,10 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   /** @type {{ box: SVGRectElement, value: SVGTextElement | null }[]} */
   const cells = []; // in the order of `forEachCell`
   forEachCell(run, kind, layer, head, (each) => {
-    const [x, y] = place(each);
-    const box = cellBox(each, { x, y, width: inner[0], height: inner[1], rx: corner });
-    picture.append(box, ...goldRings(each, { x, y, width: inner[0], height: inner[1], rx: corner }));
-    const middle = { x: x + inner[0] / 2, y: y + inner[1] / 2, style: digits };
+    const place = boxOf(each);
+    const box = cellBox(each, place);
+    picture.append(box, ...goldRings(each, place));
+    const middle = { x: place.x + place.width / 2, y: place.y + place.height / 2, style: digits };
     const value = each.open && isWritten ? svg("text", middle) : null;
     if (value) picture.append(value);
     cells.push({ box, value });
@@ -182,9 +184,7 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   painters.set(picture, (layer, head) => {
     let i = 0;
     if (!isWritten)
-      colours.replaceChildren(
-        ...tiles(run, kind, layer, head, (each) => (each.open ? tile(place(each), inner, corner) : "")),
-      );
+      colours.replaceChildren(...tiles(run, kind, layer, head, (each) => (each.open ? tile(boxOf(each)) : "")));
     forEachCell(run, kind, layer, head, (each) => paintCell(each, cells[i++]));
   });
   repaint(picture, layer, head);
@@ -317,15 +317,14 @@ function isolateOnPointing(picture, text, lines) {
  */
 export function weightTable(kind, layer, head, { sides }) {
   const { queries, keys } = state.run.attention[kind];
-  const rows = queries.map((token) => h("tr", {}, h("th", { scope: "row" }, word(token, sides[0]))));
+  const rows = queries.map((token) => h("tr", {}, rowHeading(word(token, sides[0]))));
   forEachCell(state.run, kind, layer, head, ({ query, key, open, value, gold }) => {
     const linked = gold ? { class: `gold ${gold}`, "data-gold": `${query} ${key}` } : {};
     rows[query].append(
       open ? h("td", { "data-weight": value, ...linked }, value.toFixed(3)) : h("td", { class: "masked" }, t("masked")),
     );
   });
-  const columns = keys.map((token) => h("th", { scope: "col" }, word(token, sides[1])));
-  return h("table", {}, h("thead", {}, h("tr", {}, h("td"), columns)), h("tbody", {}, rows));
+  return table({}, [h("td"), ...keys.map((token) => columnHeading(word(token, sides[1])))], rows);
 }
 
 /**
@@ -471,15 +470,15 @@ function mapsDifference(kind, run, baseline) {
   const allowed = queries.map((_, query) =>
     keys.map((_, key) => before.allowed[query][key] || after.allowed[query][key]),
   );
-  const values = [];
-  for (let layer = 0; layer < before.layers; layer++)
-    for (let head = 0; head < before.heads; head++)
-      for (let query = 0; query < queries.length; query++)
-        for (let key = 0; key < keys.length; key++)
-          values.push(
-            attentionWeight(kind, layer, head, query, key, run) -
-              attentionWeight(kind, layer, head, query, key, baseline),
-          );
+  const heads = Array.from({ length: before.layers * before.heads }, (_, i) => i);
+  const values = heads.flatMap((i) =>
+    queries.flatMap((_, query) => {
+      const row = (/** @type {DrawnRun} */ each) =>
+        attentionRow(kind, Math.floor(i / before.heads), i % before.heads, query, each);
+      const [old, now] = [row(baseline), row(run)];
+      return keys.map((_, key) => now[key] - old[key]);
+    }),
+  );
   return { ...before, queries, keys, allowed, values, difference: true };
 }
 
@@ -487,8 +486,8 @@ function mapsDifference(kind, run, baseline) {
 export function thumbnail(kind, layer, head, run = state.run) {
   const { queries, keys } = run.attention[kind];
   const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
-  const corner = queries.length * keys.length > ROUND_UP_TO ? 0 : 1;
-  picture.append(...tiles(run, kind, layer, head, ({ query, key }) => tile([key * 8, query * 8], [7.4, 7.4], corner)));
+  const size = { width: 7.4, height: 7.4, rx: queries.length * keys.length > ROUND_UP_TO ? 0 : 1 };
+  picture.append(...tiles(run, kind, layer, head, ({ query, key }) => tile({ x: key * 8, y: query * 8, ...size })));
   forEachCell(run, kind, layer, head, ({ query, key, gold }) => {
     if (gold) picture.append(svg("circle", { cx: key * 8 + 3.7, cy: query * 8 + 3.7, r: 1.6, class: `gold ${gold}` }));
   });
@@ -511,8 +510,8 @@ function tiles(run, kind, layer, head, outline) {
   return [...paths].map(([name, d]) => svg("path", { d, class: name }));
 }
 
-/** A rectangle with round corners, as a path. @param {number[]} place @param {number[]} size @param {number} r */
-function tile([x, y], [width, height], r) {
+/** A rectangle with round corners, as a path. @param {Box} box */
+function tile({ x, y, width, height, rx: r }) {
   const [across, down] = [width - 2 * r, height - 2 * r];
   if (!r) return `M${x} ${y}h${across}v${down}h${-across}z`;
   const turn = (/** @type {number} */ dx, /** @type {number} */ dy) => `a${r} ${r} 0 0 1 ${dx * r} ${dy * r}`;

@@ -3,6 +3,7 @@
 
 import { chip, h, icon, isSpecial, numberedOptions, scrollBox, segmented, word } from "../core/dom.js";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
+import { button, closest, link, onResize, option } from "../core/parts.js";
 import { argmax, attentionRow, KINDS, SIDES } from "../core/state.js";
 import { isTraining, measurementAt, training } from "../net/training-stream.js";
 import { cellTips, describeRow, heatmap, mapHeading, markRow, thumbnail } from "./attention-map.js";
@@ -113,14 +114,14 @@ function openMostChangedHead() {
  * @typedef {{
  *   player: ReturnType<typeof buildPlayer>, map: ReturnType<typeof buildMap>,
  *   frame: { waiting: HTMLElement, body: HTMLElement, limits: HTMLElement },
- *   timer: ReturnType<typeof setInterval> | null, drawn: Record<string, unknown[]>, layerChoice: ReturnType<typeof segmented> | null,
+ *   timer: ReturnType<typeof setInterval> | undefined, drawn: Record<string, unknown[]>, layerChoice: ReturnType<typeof segmented> | null,
  *   mapHeight: number,
  * }} Replay
  */
 
 /** The replay as an element, and `draw` to call after every change of the training. @param {AbortSignal} signal */
 export function trainingReplay(signal) {
-  const replay = /** @type {Replay} */ ({ timer: null, drawn: {}, layerChoice: null, mapHeight: 0 });
+  const replay = /** @type {Replay} */ ({ timer: undefined, drawn: {}, layerChoice: null, mapHeight: 0 });
   replay.player = buildPlayer(replay, signal);
   replay.map = buildMap(replay, signal);
   const { player, map } = replay;
@@ -132,14 +133,10 @@ export function trainingReplay(signal) {
   const element = h("section", { class: "card", id: "film" }, head, waiting, body);
   element.addEventListener("keydown", (event) => {
     // Space on a button presses that button, and nothing else.
-    if (event.key === " " && /** @type {Element} */ (event.target).closest("button")) event.stopPropagation();
+    if (event.key === " " && closest(event, "button")) event.stopPropagation();
   });
-  const observer = new ResizeObserver(() => draw(replay));
-  observer.observe(element);
-  signal.addEventListener("abort", () => {
-    observer.disconnect();
-    clearInterval(replay.timer ?? undefined);
-  });
+  onResize(element, () => draw(replay), signal);
+  signal.addEventListener("abort", () => clearInterval(replay.timer));
   return { element, draw: () => draw(replay) };
 }
 
@@ -175,9 +172,15 @@ function play(replay) {
 
 /** @param {Replay} replay */
 function pause(replay) {
-  clearInterval(replay.timer ?? undefined);
-  replay.timer = null;
+  clearInterval(replay.timer);
+  replay.timer = undefined;
   draw(replay);
+}
+
+/** @param {Replay} replay @param {number} i */
+function pauseAt(replay, i) {
+  pause(replay);
+  goTo(replay, i);
 }
 
 /** @param {Replay} replay */
@@ -191,28 +194,15 @@ function buildPlayer(replay, signal) {
   const losses = sparkline({ height: 40, inset: THUMB, colour: "accent", signal });
   const weights = sparkline({ height: 24, inset: THUMB, colour: "target", signal });
   const story = h("p", { class: "film-story" });
-  const button = h("button", {
-    type: "button",
-    class: "round",
-    id: "film-play",
-    onclick: () => playOrPause(replay),
-  });
-  const follow = h(
-    "button",
-    { type: "button", class: "link", id: "film-follow", onclick: () => goTo(replay, newest()) },
-    t("film.follow"),
-  );
-  slider.addEventListener("input", () => {
-    const wanted = nearestSnapshot(slider.valueAsNumber); // before drawing puts the slider back
-    pause(replay);
-    goTo(replay, wanted);
-  });
+  const playButton = button("round", null, () => playOrPause(replay), { id: "film-play" });
+  const follow = link(t("film.follow"), () => goTo(replay, newest()), { id: "film-follow" });
+  slider.addEventListener("input", () => pauseAt(replay, nearestSnapshot(slider.valueAsNumber)));
   slider.addEventListener("keydown", (event) => onSliderKey(replay, event));
   const slide = h("div", { class: "film-slide" }, losses.element, slider, weights.element, story, follow);
-  const bar = h("div", { class: "film-bar" }, button, slide);
+  const bar = h("div", { class: "film-bar" }, playButton, slide);
   const at = h("span", { class: "film-at" });
   const output = h("p", { class: "film-said" });
-  return { slider, losses, weights, story, button, follow, bar, at, output };
+  return { slider, losses, weights, story, playButton, follow, bar, at, output };
 }
 
 /** @param {number} step */
@@ -231,14 +221,10 @@ function onSliderKey(replay, event) {
     End: newest(),
   };
   const to = ways[event.key];
-  if (to === undefined && event.key !== " ") return;
+  if (event.key === " ") playOrPause(replay);
+  else if (to !== undefined) pauseAt(replay, to);
+  else return;
   event.preventDefault();
-  if (to === undefined) {
-    playOrPause(replay);
-    return;
-  }
-  pause(replay);
-  goTo(replay, to);
 }
 
 // ---- the map ----
@@ -258,23 +244,19 @@ function buildMap(replay, signal) {
   const layers = h("span", { class: "pickers" });
   const heading = h("h2");
   const large = h("div", { class: "large" });
-  large.addEventListener("click", ({ target }) => {
-    const row = /** @type {Element} */ (target).closest("[data-query]");
-    if (row instanceof SVGElement) choose(replay, { query: Number(row.dataset.query) });
+  large.addEventListener("click", (event) => {
+    const row = closest(event, "[data-query]");
+    if (row) choose(replay, { query: Number(row.dataset.query) });
   });
   const place = scrollBox(large);
   const tip = cellTips(large, signal);
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
-  const most = h("button", {
-    type: "button",
-    class: "link",
-    id: "film-most",
-    onclick() {
-      openMostChangedHead();
-      choose(replay, {});
-    },
-  });
+  const openMost = () => {
+    openMostChangedHead();
+    choose(replay, {});
+  };
+  const most = link("", openMost, { id: "film-most" });
   const rows = h("select", {
     id: "film-row",
     onchange: () => choose(replay, { query: rows.value === "" ? null : Number(rows.value) }),
@@ -348,7 +330,7 @@ function draw(replay) {
 
 /** @param {Replay} replay @param {Snapshot} snapshot @param {Point | null} point */
 function drawPlayer(replay, snapshot, point) {
-  const { slider, at, follow, losses, button } = replay.player;
+  const { slider, at, follow, losses, playButton } = replay.player;
   slider.max = String(training.span);
   slider.value = String(snapshot.step);
   at.replaceChildren(
@@ -370,8 +352,8 @@ function drawPlayer(replay, snapshot, point) {
     value: point?.[1] ?? null,
   });
   redraw(replay, "play", [Boolean(replay.timer)], () => {
-    button.replaceChildren(icon(replay.timer ? "pause" : "play"));
-    button.setAttribute("aria-label", t(replay.timer ? "film.pause" : "film.play"));
+    playButton.replaceChildren(icon(replay.timer ? "pause" : "play"));
+    playButton.setAttribute("aria-label", t(replay.timer ? "film.pause" : "film.play"));
   });
 }
 
@@ -419,14 +401,9 @@ function drawGrid(replay, run) {
   const { grid, gridHeading } = replay.map;
   const { heads } = run.attention[view.kind];
   redraw(replay, "heads", [heads], () => {
-    const button = (/** @type {number} */ head) =>
-      h(
-        "button",
-        { type: "button", onclick: () => choose(replay, { head }) },
-        h("span"),
-        h("small", {}, t("head_n", { head: head + 1 })),
-      );
-    grid.replaceChildren(...Array.from({ length: heads }, (_, head) => button(head)));
+    const label = (/** @type {number} */ head) => [h("span"), h("small", {}, t("head_n", { head: head + 1 }))];
+    const headButton = (/** @type {number} */ head) => button(null, label(head), () => choose(replay, { head }));
+    grid.replaceChildren(...Array.from({ length: heads }, (_, head) => headButton(head)));
   });
   const buttons = [...grid.children];
   redraw(replay, "grid", [run, view.kind, view.layer, heads], () => {
@@ -444,11 +421,12 @@ function drawGrid(replay, run) {
 function drawRows(replay, run) {
   const { rows } = replay.map;
   redraw(replay, "rows", [run, view.kind], () => {
-    const options = run.attention[view.kind].queries.map((token, i) =>
-      h("option", { value: i }, view.kind === "encoder" ? token : t("film.row_of", { token, said: run.output[i] })),
-    );
     const usual = t(rowsAreComparable() ? "film.row_most" : "film.row_hardest");
-    rows.replaceChildren(h("option", { value: "" }, usual), ...options);
+    const options = run.attention[view.kind].queries.map((token, i) => {
+      const text = view.kind === "encoder" ? token : t("film.row_of", { token, said: run.output[i] });
+      return option()([i, text]);
+    });
+    rows.replaceChildren(option()(["", usual]), ...options);
   });
   rows.value = view.query === null ? "" : String(view.query);
 }
