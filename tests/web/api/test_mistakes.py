@@ -19,7 +19,7 @@ from transformer.messages import Message
 from transformer.mistakes import MISTAKES, DecodingMistake, Side
 from transformer.storage.portable import load_portable
 from transformer.web.api import mistakes
-from transformer.web.api.models import CorruptCheckpointError
+from transformer.web.api.models import RefusedCheckpointError
 from transformer.web.sessions.model_store import model_store
 from transformer.web.sessions.training_queue import BusyError, Event
 
@@ -97,7 +97,7 @@ def test_a_head_of_one_number_has_nothing_to_scale(own: str, monkeypatch: pytest
 @pytest.mark.parametrize("name", ["never_stops", "no_eval"])  # which is shown on the classroom's model anyway
 def test_a_shipped_model_whose_files_are_broken_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(checkpoint: str) -> Translator:
-        raise CorruptCheckpointError(checkpoint)
+        raise RefusedCheckpointError("error.model_broken", name=checkpoint)
 
     monkeypatch.setattr(mistakes, "translator", broken)
     sentence = "Das Kind sieht den Hund"  # that nobody has asked about

@@ -21,10 +21,6 @@ from .endpoints import action, server_function
 from .models import cached_per_checkpoint, title, translator
 
 
-class NoVisibleEffectError(MessageError):
-    """A mistake that makes no difference in a model."""
-
-
 class MistakeCode(TypedDict):
     """What the page knows of a mistake before it is shown."""
 
@@ -61,7 +57,7 @@ def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
 
     Raises:
         CheckpointError, SentenceError: the checkpoint does not exist, or it cannot translate the sentence.
-        NoVisibleEffectError: it makes no difference there.
+        MessageError: it makes no difference there.
     """
     mistake = MISTAKES[request.name]
     assert isinstance(mistake, DecodingMistake)
@@ -71,9 +67,9 @@ def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
         sentence = CORPORA[checkpoint].examples[0].sentence
     config = translator(checkpoint).checkpoint.model.config
     if request.name == "one_head" and config.num_decoder_layers * config.n_heads == 1:
-        raise NoVisibleEffectError("mistakes.one_head_only")
+        raise MessageError("mistakes.one_head_only")
     if request.name == "unscaled" and config.head_dim == 1:
-        raise NoVisibleEffectError("mistakes.nothing_to_scale")
+        raise MessageError("mistakes.nothing_to_scale")
     return mistake.run(translator(checkpoint), sentence), checkpoint
 
 

@@ -28,27 +28,6 @@ class RefusedCheckpointError(MessageError, CheckpointError):
     """A checkpoint that cannot be used, and why, for visitors."""
 
 
-class UnknownCheckpointError(RefusedCheckpointError):
-    """There is none of that name."""
-
-    def __init__(self) -> None:
-        super().__init__("error.no_checkpoint", names=Words(tuple(available_checkpoints())))
-
-
-class ModelExpiredError(RefusedCheckpointError):
-    """A visitor's model that is no longer in the model store."""
-
-    def __init__(self) -> None:
-        super().__init__("error.model_gone")
-
-
-class CorruptCheckpointError(RefusedCheckpointError):
-    """A shipped model whose files were cut off or replaced since the server started."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__("error.model_broken", name=name)
-
-
 def translator(checkpoint: str) -> Translator:
     """A shipped checkpoint, loaded once and shared, or a visitor's own model; runs do not change it.
 
@@ -58,7 +37,7 @@ def translator(checkpoint: str) -> Translator:
     if checkpoint.startswith(OWN_MODEL_PREFIX):
         if model := model_store().find(checkpoint):
             return model.translator
-        raise ModelExpiredError
+        raise RefusedCheckpointError("error.model_gone")
     return _shipped(checkpoint)[0]
 
 
@@ -104,12 +83,12 @@ def cached_per_checkpoint(
 def _shipped(checkpoint: str) -> tuple[Translator, str]:
     """With its card, which somebody may take away while the server runs."""
     if checkpoint not in available_checkpoints():
-        raise UnknownCheckpointError
+        raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(available_checkpoints())))
     try:
         return Translator.load(checkpoint), (FOLDER / checkpoint / CARD).read_text("utf-8")
     except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
         log.fault("checkpoint", error)
-        raise CorruptCheckpointError(checkpoint) from error
+        raise RefusedCheckpointError("error.model_broken", name=checkpoint) from error
 
 
 def corpus_of(checkpoint: str) -> Corpus | None:
