@@ -4,11 +4,11 @@ import pytest
 import torch
 from hypothesis import settings
 
-from transformer import Translator, Vocabulary
+from transformer import Translator
 from transformer.data import TOY, Batch
-from transformer.storage.checkpoint import Checkpoint
 
-from .networks import SIZES, network
+from .models import babbling
+from .networks import network
 
 torch.set_num_threads(1)  # the networks are tiny: threads would only wait for each other
 
@@ -50,12 +50,4 @@ def toy_data() -> Batch:
 
 @pytest.fixture(scope="session")
 def babbler() -> Translator:
-    """An untrained network with a vocabulary: its output is long nonsense, its attention nearly uniform."""
-    checkpoint = Checkpoint(
-        network(),
-        src_vocab=Vocabulary(("P", *(f"wort{i}" for i in range(1, SIZES["src_vocab_size"])))),
-        tgt_vocab=Vocabulary(("P", "S", "E", *(f"word{i}" for i in range(3, SIZES["tgt_vocab_size"])))),
-        source_length=6,
-        output_limit=8,
-    )
-    return Translator(checkpoint, "babbler")
+    return babbling(network())

@@ -4,12 +4,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from transformer import Vocabulary
+from transformer import Transformer, Translator, Vocabulary
 from transformer.data import uploaded_corpus
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel
 
-from .networks import network
+from .networks import SIZES, network
 
 TRAINING = {"steps": 3, "learning_rate": 0.001, "schedule": "constant", "seed": 42, "held_out_pairs": 0}
 json_values = st.recursive(
@@ -46,3 +46,15 @@ def of_pairs(*pairs: tuple[str, str]) -> PortableModel:
     model = network(d_model=2, n_heads=1, num_encoder_layers=1, num_decoder_layers=1, max_len=200, **sizes)
     checkpoint = Checkpoint(model, corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, output_limit=91)
     return PortableModel(checkpoint, "big", "own", corpus.pairs, {}, "")
+
+
+def babbling(model: Transformer) -> Translator:
+    """An untrained network with a vocabulary: its output is long nonsense, its attention nearly uniform."""
+    checkpoint = Checkpoint(
+        model,
+        src_vocab=Vocabulary(("P", *(f"wort{i}" for i in range(1, SIZES["src_vocab_size"])))),
+        tgt_vocab=Vocabulary(("P", "S", "E", *(f"word{i}" for i in range(3, model.config.tgt_vocab_size)))),
+        source_length=6,
+        output_limit=8,
+    )
+    return Translator(checkpoint, "babbler")

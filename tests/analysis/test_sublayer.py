@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Translation, Translator, Vocabulary
+from transformer import Translation, Translator
 from transformer.analysis.sublayer import (
     PARTS,
     SublayerValues,
@@ -19,9 +19,9 @@ from transformer.analysis.sublayer import (
 )
 from transformer.inference.attention_maps import KINDS, SUBLAYERS, Kind
 from transformer.inference.interventions import DropResidual, Interventions
-from transformer.storage.checkpoint import Checkpoint
 
-from ..networks import SIZES, network
+from ..models import babbling
+from ..networks import network
 
 CASES: dict[str, dict[str, Any]] = {  # name -> the settings of a random network
     "post": {},
@@ -38,14 +38,7 @@ def babbler_of(**special: Any) -> Translator:
         for name, value in model.named_parameters():
             if "norm" in name or name.endswith("bias"):
                 value.add_(torch.randn_like(value) * 0.3)
-    checkpoint = Checkpoint(
-        model,
-        src_vocab=Vocabulary(("P", *(f"wort{i}" for i in range(1, SIZES["src_vocab_size"])))),
-        tgt_vocab=Vocabulary(("P", "S", "E", *(f"word{i}" for i in range(3, SIZES["tgt_vocab_size"])))),
-        source_length=6,
-        output_limit=8,
-    )
-    return Translator(checkpoint, "babbler")
+    return babbling(model)
 
 
 Runs = tuple[Translator, Translation]
@@ -194,29 +187,26 @@ def test_a_matrix_without_bias_has_none(special: str, without: tuple[str, ...]) 
         assert none == set(without)
 
 
-@pytest.mark.parametrize("layer", [-1, 2, 10**30])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_missing_layer_is_refused(babbler: Translator, kind: Kind, layer: int) -> None:
-    run = babbler.translate("wort1")
-    with pytest.raises(ValueError, match="0 to 1"):
-        inspect_sublayer(babbler, run, kind, layer)
-    with pytest.raises(ValueError, match="0 to 1"):
-        parameter_row(babbler, kind, layer, "q_proj", 0)
-
-
 @pytest.mark.parametrize(
-    ("part", "row", "message"),
+    ("layer", "part", "row", "message"),
     [
-        ("q_proj", 16, "q_proj are 0 to 15"),
-        ("linear1", 32, "linear1 are 0 to 31"),
-        ("linear2", -1, "linear2 are 0 to 15"),
-        ("norm1", 0, "one of q_proj, k_proj"),
-        ("__class__", 0, "one of q_proj, k_proj"),
+        *((layer, "q_proj", 0, "0 to 1") for layer in (-1, 2, 10**30)),
+        (0, "q_proj", 16, "q_proj are 0 to 15"),
+        (0, "linear1", 32, "linear1 are 0 to 31"),
+        (0, "linear2", -1, "linear2 are 0 to 15"),
+        (0, "norm1", 0, "one of q_proj, k_proj"),
+        (0, "__class__", 0, "one of q_proj, k_proj"),
     ],
 )
-def test_a_missing_part_or_row_is_refused(babbler: Translator, part: str, row: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        parameter_row(babbler, "cross", 0, part, row)
+def test_a_missing_layer_part_or_row_is_refused(
+    babbler: Translator, layer: int, part: str, row: int, message: str
+) -> None:
+    for kind in KINDS:
+        with pytest.raises(ValueError, match=message):
+            parameter_row(babbler, kind, layer, part, row)
+        if layer:
+            with pytest.raises(ValueError, match=message):
+                inspect_sublayer(babbler, babbler.translate("wort1"), kind, layer)
 
 
 @pytest.mark.parametrize("special", ["post", "pre"])

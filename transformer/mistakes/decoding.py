@@ -312,6 +312,15 @@ class _FreshNorm(nn.Module):
         return nn.LayerNorm(x.size(-1), device=x.device, dtype=x.dtype)(x)
 
 
+def with_fresh_norms(model: Transformer) -> Transformer:
+    """A copy whose LayerNorms are created at every call."""
+    fresh = copy.deepcopy(model)
+    for name, module in model.named_modules():
+        if isinstance(module, nn.LayerNorm):
+            fresh.set_submodule(name, _FreshNorm())
+    return fresh
+
+
 @decoding_mistake(
     right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
     "def forward(self, x):\n    return self.norm(x)\n\nmodel.load_state_dict(weights)",
@@ -326,11 +335,6 @@ def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
     run, checkpoint = translator.translate(sentence), translator.checkpoint
     src, tgt = ids(translator, run)
     said = [checkpoint.tgt_vocab.ids[token] for token in run.output]
-    broken = copy.deepcopy(checkpoint.model)
-    for module in list(broken.modules()):
-        for name, child in list(module.named_children()):
-            if isinstance(child, nn.LayerNorm):
-                setattr(module, name, _FreshNorm())
 
     def side(model: Transformer) -> Side:
         kept = sum(value.numel() for name, value in model.state_dict().items() if "norm" in name)
@@ -340,7 +344,7 @@ def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
         text = Translator(replace(checkpoint, model=model), translator.name).translate(sentence).text
         return Side({"saved_norm_values": kept, "probability": probability}, text)
 
-    return Symptom(side(checkpoint.model), side(broken), sentence)
+    return Symptom(side(checkpoint.model), side(with_fresh_norms(checkpoint.model)), sentence)
 
 
 DECODING_MISTAKES = (
