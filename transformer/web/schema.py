@@ -10,7 +10,7 @@ from dataclasses import Field as DataclassField
 from dataclasses import fields
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..analysis.sublayer import PARTS as MATRICES
@@ -191,14 +191,16 @@ AnyTrainingForm = Annotated[
     dict[str, Any],
     PlainValidator(lambda form: form if isinstance(form, dict) else {}, json_schema_input_type=TrainingForm),
 ]
-SessionId = Annotated[str, Field(min_length=1, max_length=MAX_SESSION_ID)]
+SessionId = Annotated[  # `visit` is its old name
+    str, Field(min_length=1, max_length=MAX_SESSION_ID, validation_alias=AliasChoices("session", "visit"))
+]
 
 
 class MistakeTrainingRequest(Request):
     """A mistake of training, which small models are trained to show."""
 
     name: Literal[tuple(name for name, each in MISTAKES.items() if each.kind == "training")]  # type: ignore[valid-type]
-    visit: SessionId
+    session: SessionId
 
 
 class StopRequest(Request):

@@ -20,11 +20,7 @@ export const withPlurals = (text, values, rules) =>
     return form.replaceAll("#", `{${name}}`);
   });
 
-/**
- * The names of a text that has no plurals (at odd places), between what stands around them.
- *
- * @param {string} text
- */
+/** The names of a text that has no plurals (at odd places), between what stands around them. @param {string} text */
 export const parts = (text) => text.split(/\{(\w+)\}/);
 
 /**

@@ -119,7 +119,7 @@ const post = (path, question, signal) =>
  * @returns {Promise<Message | null>} why the server refused
  */
 export async function streamEvents(path, question, receive, signal) {
-  const answer = await post(path, { ...question, visit: sessionId() }, signal).catch(() => null);
+  const answer = await post(path, { ...question, session: sessionId() }, signal).catch(() => null);
   if (!answer?.ok || !answer.body) return (await answer?.json().catch(() => null))?.error ?? null;
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -47,7 +47,7 @@ export function ownModelList(signal) {
 /** Send the file of a model to the server. Returns what was wrong with it. @param {File} file */
 async function uploadModel(file) {
   try {
-    const address = at(`models?visit=${encodeURIComponent(sessionId())}`);
+    const address = at(`models?session=${encodeURIComponent(sessionId())}`);
     const answer = await (await fetch(address, { method: "POST", body: file })).json();
     if (!answer.model) return formatMessage(answer.error);
     addModel(answer);

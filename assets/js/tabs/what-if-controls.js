@@ -51,10 +51,7 @@ export function changeControls(server) {
   };
 }
 
-/**
- * A group that is drawn again as a whole.
- * @param {string} name @param {() => Child[]} children @returns {Group}
- */
+/** A group that is drawn again as a whole. @param {string} name @param {() => Child[]} children @returns {Group} */
 function drawnGroup(name, children) {
   const body = h("div");
   return { name, body, draw: () => replaceKeepingFocus(body, children()) };

@@ -61,7 +61,7 @@ def limit(queue: TrainingQueue, **limits: int) -> None:
 
 
 def tiny(**changes: Any) -> dict[str, Any]:
-    return question("own", **(TINY | changes)) | {"visit": "me"}
+    return question("own", **(TINY | changes)) | {"session": "me"}
 
 
 def content(portable: PortableModel, folder: Path) -> bytes:
@@ -106,7 +106,7 @@ def test_a_model_is_trained_downloaded_and_uploaded_and_translates_alike(
     file = client.get(f"/models/{model['checkpoint']}")
     assert file.headers["content-type"] == "application/octet-stream"
     assert file.headers["content-disposition"] == 'attachment; filename="Bert.safetensors"'
-    uploaded = client.post("/models?visit=other", content=file.content).json()
+    uploaded = client.post("/models?session=other", content=file.content).json()
     again = uploaded["model"]
     assert uploaded["kept"] == [again["checkpoint"]] != [model["checkpoint"]]
     assert again | {"checkpoint": ""} == model | {"checkpoint": ""}
@@ -157,11 +157,11 @@ def idle(queue: TrainingQueue, monkeypatch: pytest.MonkeyPatch) -> IdleQueue:
     return idle
 
 
-MISTAKE = {"name": "causal_mask", "visit": "me"}
+MISTAKE = {"name": "causal_mask", "visit": "me"}  # the old name of `session`
 
 
 def test_events_come_one_a_line(client: TestClient, idle: IdleQueue) -> None:
-    for path, body in (("/train", tiny(name=" Otto ")), ("/mistake", MISTAKE), ("/train", tiny() | {"visit": LONG})):
+    for path, body in (("/train", tiny(name=" Otto ")), ("/mistake", MISTAKE), ("/train", tiny() | {"session": LONG})):
         answer = client.post(path, json=body)
         assert answer.status_code == 200
         assert [json.loads(line) for line in answer.text.split("\n")[:-1]] == [
@@ -182,7 +182,7 @@ def test_events_come_one_a_line(client: TestClient, idle: IdleQueue) -> None:
 def test_what_is_no_request_of_a_session_of_this_page_is_refused(client: TestClient, idle: IdleQueue) -> None:
     wrong: Any
     for wrong in (None, "", 5, [], {}, True, LONG + "x"):
-        assert refusal(client.post("/train", json=tiny() | {"visit": wrong})) == "error.request"
+        assert refusal(client.post("/train", json=tiny() | {"session": wrong})) == "error.request"
         assert refusal(client.post("/mistake", json=MISTAKE | {"visit": wrong})) == "error.request"
     for wrong in ("never_stops", "nonesuch", "", 5, None, [], {}, True):  # a mistake of decoding needs no training
         assert refusal(client.post("/mistake", json=MISTAKE | {"name": wrong})) == "error.request"
@@ -395,7 +395,7 @@ def test_a_client_that_disconnects_ends_its_training(
 
     @async_test
     async def test() -> None:
-        bodies = [json.dumps(tiny() | {"visit": session}).encode() for session in "abc"]
+        bodies = [json.dumps(tiny() | {"session": session}).encode() for session in "abc"]
         callers = [Caller("/train", body, complete=True, spec=spec) for body in bodies]
         tasks = []
         for caller, first in zip(callers, ("run", "waiting", "waiting"), strict=True):

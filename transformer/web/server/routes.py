@@ -1,9 +1,9 @@
 """Routes beside Gradio's own: trainings as streams of events, and models as files.
 
-POST train          a training (see live.plan) with `visit`, the session's id; answers events, one line of JSON each
+POST train          a training (see live.plan) with the id of its `session`; answers events, one line of JSON each
 POST train/stop     {"run"}: the training ends, and its model is kept
-POST mistake        {"name", "visit"}: trainings that show a mistake, as events (see live.mistake_training)
-POST models?visit=  a file; answers {"model", "kept": the keys of all the session's models} or {"error"}
+POST mistake        {"name", "session"}: trainings that show a mistake, as events (see live.mistake_training)
+POST models?session=  a file; answers {"model", "kept": the keys of all the session's models} or {"error"}
 GET models/KEY      the file
 DELETE models/KEY   delete the model
 GET health          {"status": "ok", "device", "checkpoints", "training": {"running", "waiting"},
@@ -50,7 +50,7 @@ class TrainRequest(schema.Request):
     """A session's training, which `plan` reads."""
 
     model_config = ConfigDict(extra="allow")
-    visit: schema.SessionId
+    session: schema.SessionId
 
 
 async def train(request: Request) -> Response:
@@ -60,12 +60,12 @@ async def train(request: Request) -> Response:
     planned = await run_in_threadpool(plan, asked.model_extra or {}, training_queue().limits)
     if planned.job is None:
         return _Refusal(planned.problems[0].message)
-    return await _events(training_queue().train(planned.job, asked.visit))
+    return await _events(training_queue().train(planned.job, asked.session))
 
 
 async def mistake(request: Request) -> Response:
     asked = await _read(request, schema.MistakeTrainingRequest)
-    return await _events(training_queue().train_mistake(asked.name, asked.visit)) if asked else _Refusal(UNREADABLE)
+    return await _events(training_queue().train_mistake(asked.name, asked.session)) if asked else _Refusal(UNREADABLE)
 
 
 async def stop(request: Request) -> Response:
@@ -75,7 +75,8 @@ async def stop(request: Request) -> Response:
 
 
 async def upload(request: Request) -> Response:
-    session = request.query_params.get("visit", "")
+    query = request.query_params
+    session = query.get("session", query.get("visit", ""))
     if _cross_site(request) or not 1 <= len(session) <= schema.MAX_SESSION_ID:
         return _Refusal(UNREADABLE)
     try:
