@@ -91,6 +91,7 @@ def signed(value: float) -> str:
 def test_the_tree_is_the_servers(shared: Visit) -> None:
     page = go(shared, "classroom", MISTAKEN, width=5, alpha=1.5)
     tree = searched("classroom", MISTAKEN, 5, 1.5)
+    expect(page.locator("#decoding .tree .node")).to_have_count(len(tree["branches"]))
     best, drawn = path(tree, tree["best"]), nodes(page)
     for n, (node, branch) in enumerate(zip(drawn, tree["branches"], strict=True)):
         p = float(node["probability"])
@@ -147,6 +148,7 @@ def test_a_path_is_read_by_pointer_and_by_key(shared: Visit) -> None:
     reading = page.locator("#decoding .reading")
     tree = searched("toy", BIER, 3, 0.6)
     branches, best = tree["branches"], path(tree, tree["best"])
+    expect(page.locator("#decoding .tree .node")).to_have_count(len(branches))
     expect(reading).to_contain_text(percent(tree["hypotheses"][0]["probability"]))
     n = next(i for i, branch in enumerate(branches) if branch["fate"] == "kept" and i not in best)
     page.locator(f"#decoding .tree .node[data-branch='{n}']").hover()
