@@ -202,7 +202,7 @@ TROUBLE = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.binary() | TROUBLE | st.text().map(str.encode), st.sampled_from([None, True, False]))
 @example(b'"\n"\n', None)
 @example(b'a,"\r\n', None)

@@ -146,19 +146,7 @@ def test_events_come_in_the_documented_order(share: float, held_out: float, file
     assert re.fullmatch(f"Sf(p|w|{snapshot})*pET{snapshot}({snapshot})*", order)
 
 
-def test_the_first_event_describes_the_training(file: Path) -> None:
-    asked = job()
-    assert watched(asked, file)[0] == {
-        "event": "started",
-        "steps": 8,
-        "uniform": math.log(len(asked.target_words)),
-        "parameters": sum(values.numel() for values in trained_alone(asked, 1).model.parameters()),
-        "watch": "Guten Morgen!",
-        "reference": "good morning !",
-    }
-
-
-@pytest.mark.parametrize("steps", [1, 2, 40])
+@pytest.mark.parametrize("steps", [1, 40])
 def test_every_step_is_reported_once_in_order(steps: int, share: float, file: Path) -> None:
     asked = job(steps=steps)
     points = [point for event in of("progress", watched(asked, file)) for point in event["points"]]
@@ -166,8 +154,17 @@ def test_every_step_is_reported_once_in_order(steps: int, share: float, file: Pa
     assert [point[0] for point in points] == list(range(1, steps + 1))
 
 
-def test_progress_reports_the_remaining_time(file: Path) -> None:
-    everything = watched(job(), file)
+def test_the_first_event_describes_the_training_and_progress_its_remaining_time(file: Path) -> None:
+    asked = job()
+    everything = watched(asked, file)
+    assert everything[0] == {
+        "event": "started",
+        "steps": 8,
+        "uniform": math.log(len(asked.target_words)),
+        "parameters": sum(values.numel() for values in trained_alone(asked, 1).model.parameters()),
+        "watch": "Guten Morgen!",
+        "reference": "good morning !",
+    }
     assert of("held_out", everything) == []  # no pair is held out by default
     events = of("progress", everything)
     assert all(event["seconds"] > 0 for event in events)
@@ -270,7 +267,7 @@ def test_every_snapshot_is_of_the_weights_of_its_step(
     assert frames == {}
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 31, 35])
+@pytest.mark.parametrize("steps", [1, 2, 35])
 def test_snapshots_include_the_first_and_last_step_and_repeat_none(steps: int, share: float, file: Path) -> None:
     found = [event["step"] for event in of("snapshot", watched(job(steps=steps), file))]
     assert len(set(found)) == len(found) <= MAX_SNAPSHOTS
@@ -333,9 +330,6 @@ def test_held_out_pairs_are_measured_at_every_snapshot(share: float, file: Path)
 
 
 def test_only_some_of_many_sentences_are_scored(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "SCORED", 2)
-    scores = one("trained", watched(job(), file))["scores"]
-    assert scores["training"]["sentences"] == 2
     monkeypatch.setattr(session, "SCORED", 20)
     monkeypatch.setattr(session, "LARGE", 1)
     scores = one("trained", watched(job(), file))["scores"]
@@ -375,7 +369,7 @@ def test_snapshots_take_only_their_share_of_the_time(file: Path, monkeypatch: py
     assert ended["seconds"] <= 200 * (1 + session.SNAPSHOT_SHARE) + 5
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize("steps", [1, 7])
 def test_a_stop_ends_the_training_after_its_step_and_saves_the_model(steps: int, share: float, file: Path) -> None:
     asked = job()
     events = watched(asked, file, after(steps))
@@ -392,6 +386,8 @@ def test_a_stop_ends_the_training_after_its_step_and_saves_the_model(steps: int,
 
 
 def test_the_time_limit_ends_the_training_and_saves_the_model(share: float, file: Path) -> None:
+    last_step = watched(replace(job(steps=1), seconds=0), file, lambda: True)
+    assert one("ended", last_step)["why"] == "steps"
     endless = job(steps=10_000)
     events = watched(replace(endless, seconds=0), file, lambda: True)
     assert (one("ended", events)["step"], one("ended", events)["why"]) == (1, "time")
@@ -400,17 +396,9 @@ def test_the_time_limit_ends_the_training_and_saves_the_model(share: float, file
     assert same_weights(load_portable(file).checkpoint.model, trained_alone(endless, 1).model)
 
 
-def test_after_the_last_step_the_reason_is_steps(file: Path) -> None:
-    events = watched(replace(job(steps=1), seconds=0), file, lambda: True)
-    assert one("ended", events)["why"] == "steps"
-
-
-@pytest.mark.parametrize("held_out", [0, 0.4])
 @pytest.mark.parametrize("steps", [1, 8])
-def test_a_diverged_training_is_an_error_and_leaves_no_file(
-    steps: int, held_out: float, share: float, file: Path
-) -> None:
-    high = job(steps=steps, held_out=held_out)
+def test_a_diverged_training_is_an_error_and_leaves_no_file(steps: int, share: float, file: Path) -> None:
+    high = job(steps=steps, held_out=0.4)
     events = watched(replace(high, training=high.training | {"learning_rate": 1e30}), file)
     error = one("error", events)
     assert error == events[-1]

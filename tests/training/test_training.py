@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def batches_of(data: Batch, steps: int, batch_size: int, seed: int = 0) -> list[
     return read
 
 
-@pytest.mark.parametrize(("count", "batch_size"), [(50, 8), (48, 8), (9, 8), (9, 1)])
+@pytest.mark.parametrize(("count", "batch_size"), [(50, 8), (48, 8), (9, 1)])
 def test_each_pass_covers_every_pair_exactly_once(count: int, batch_size: int) -> None:
     data, a_pass = of_many_lengths(count), math.ceil(count / batch_size)
     read = batches_of(data, 2 * a_pass, batch_size)
@@ -201,24 +202,19 @@ def test_a_probe_observes_and_changes_training(toy_data: Batch) -> None:
     def blind(name: str, value: Tensor) -> Tensor:
         return value * 0 if name.endswith("cross_attention.weights") else value
 
-    model, config = learner(dropout=0.0), TrainingConfig(steps=150, learning_rate=3e-3)
+    model, config = learner(dropout=0.0), TrainingConfig(steps=60, learning_rate=1e-2)
     *_, last = train(model, toy_data, config, probe=blind)
     assert last.token_accuracy == pytest.approx(11 / 12)  # without the source, beer or coke is a guess
     assert model.decoder.layers[0].cross_attn.v_proj.weight.grad.count_nonzero() == 0
 
 
-@pytest.mark.parametrize("value", [0, -1, float("nan")])
-@pytest.mark.parametrize("name", ["steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm"])
-def test_a_setting_that_must_be_positive_is_refused_by_name(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=rf"{name} \({value}\)"):
-        TrainingConfig(**{name: value})
+POSITIVE = ("steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm")
+INVALID: list[tuple[str, Any]] = [(name, value) for name in POSITIVE for value in (0, -1, math.nan)]
+INVALID += [("label_smoothing", 1.0), ("label_smoothing", -0.1), ("schedule", "cosine"), ("precision", "int8")]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("label_smoothing", 1.0), ("label_smoothing", -0.1), ("schedule", "cosine"), ("precision", "int8")],
-)
-def test_another_invalid_setting_is_refused_by_name(name: str, value: Any) -> None:
+@pytest.mark.parametrize(("name", "value"), INVALID)
+def test_an_invalid_setting_is_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"{name} \({value!r}\)"):
         TrainingConfig(**{name: value})
 
@@ -231,7 +227,7 @@ def test_bfloat16_trains_as_well_and_keeps_float32_weights(toy_data: Batch) -> N
         dtypes.add((name.split(".")[-1], value.dtype))
         return value
 
-    config = TrainingConfig(steps=60, learning_rate=3e-3, precision="bfloat16")
+    config = TrainingConfig(steps=40, learning_rate=3e-3, precision="bfloat16")
     progress = list(train(model, toy_data, config, probe=watch))
     assert {("logits", torch.bfloat16), ("q", torch.bfloat16), ("norm1", torch.float32)} <= dtypes
     assert {p.dtype for p in model.parameters()} == {p.grad.dtype for p in model.parameters()} == {torch.float32}
@@ -247,6 +243,8 @@ def test_the_shipped_toy_scores_perfectly(toy: Translator, toy_data: Batch) -> N
     score = evaluate(toy.checkpoint.model, toy_data, start_id=6, end_id=7)
     assert score.loss < 0.01
     assert (score.token_accuracy, score.exact_match) == (1, 1)
+    misled = evaluate(toy.checkpoint.model, replace(toy_data, tgt_in=torch.full_like(toy_data.tgt_in, 6)), 6, 7)
+    assert misled.token_accuracy < misled.exact_match == 1  # decoding does not read the decoder input
 
 
 def test_an_untrained_model_scores_a_guess_and_keeps_its_mode(toy_data: Batch) -> None:
@@ -265,21 +263,6 @@ def test_scores_are_means_over_words_without_padding(batch_size: int) -> None:
     log_p, words = model(PADDED.src, PADDED.tgt_in).logits.log_softmax(-1), PADDED.tgt_out != 0
     assert score.loss == pytest.approx(-log_p.gather(-1, PADDED.tgt_out[..., None])[..., 0][words].mean().item())
     assert score.token_accuracy == pytest.approx((log_p.argmax(-1) == PADDED.tgt_out)[words].float().mean().item())
-
-
-@pytest.mark.slow
-def test_sentences_of_different_lengths_can_all_be_learned() -> None:
-    model = network()
-    list(train(model, PADDED, TrainingConfig(steps=100, learning_rate=3e-3)))
-    score = evaluate(model, PADDED, 11, 12)
-    assert (score.token_accuracy, score.exact_match) == (1, 1)
-
-
-def test_exact_match_ignores_the_decoder_input(toy: Translator, toy_data: Batch) -> None:
-    misled = Batch(toy_data.src, torch.full_like(toy_data.tgt_in, 6), toy_data.tgt_out)
-    score = evaluate(toy.checkpoint.model, misled, start_id=6, end_id=7)
-    assert score.token_accuracy < 1
-    assert score.exact_match == 1
 
 
 def test_sentences_of_the_maximum_length_can_be_scored() -> None:
