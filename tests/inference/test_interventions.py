@@ -109,12 +109,6 @@ def test_removing_a_mask_opens_every_cell_of_that_kind_only(babbler: Translator,
             assert (m.allowed == plain.attention.of(each)[0].allowed).all()
 
 
-def test_without_the_causal_mask_padding_stays_masked(babbler: Translator) -> None:
-    tgt = torch.tensor([[1, 5, 0, 7]])
-    mask = intermediates(RemoveMask("decoder"), tgt=tgt)["decoder.0.self_attention.mask"]
-    assert mask[0, 0].tolist() == [[True, True, False, True]] * 4
-
-
 def test_without_the_causal_mask_each_step_is_a_full_pass(babbler: Translator) -> None:
     run = babbler.translate(SENTENCE, interventions=changes(RemoveMask("decoder")))
     model, ids = babbler.checkpoint.model, babbler.checkpoint.tgt_vocab.ids
@@ -175,19 +169,6 @@ def test_an_output_word_keeps_its_shuffled_position() -> None:
     for length in range(1, 8):
         assert torch.equal(change.replace(table[:length], table), longest[:length])
     assert sorted(longest.tolist()) == sorted(table.tolist())
-
-
-def test_temperature_divides_the_scores_of_its_kind() -> None:
-    plain, all_kinds, cross = (
-        intermediates(),
-        intermediates(Temperature(temperature=4.0)),
-        intermediates(Temperature("cross", temperature=4.0)),
-    )
-    name = "encoder.0.self_attention.scores"
-    agree(all_kinds[name], plain[name] / 4)
-    assert torch.equal(cross[name], plain[name])
-    name = "decoder.0.cross_attention.scores"
-    agree(cross[name], plain[name] / 4)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -312,8 +293,10 @@ def test_changes_combine() -> None:
     assert not one["decoder.0.cross_attention.head_output"][:, 1].any()
     assert not one["encoder.positions"].any()
     name = "decoder.0.cross_attention."
-    expected = one[name + "q"] @ one[name + "k"].transpose(-2, -1) / 2 / 6
+    expected = one[name + "q"] @ one[name + "k"].transpose(-2, -1) / 2 / 6  # its own temperature, and that of all
     agree(one[name + "scores"], expected)
+    padded = intermediates(RemoveMask("decoder"), tgt=torch.tensor([[1, 5, 0, 7]]))
+    assert padded["decoder.0.self_attention.mask"][0, 0].tolist() == [[True, True, False, True]] * 4
 
 
 def test_interventions_are_a_set_of_changes() -> None:

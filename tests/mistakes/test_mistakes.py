@@ -268,8 +268,10 @@ def test_there_are_enough_and_each_has_both_kinds_of_lines() -> None:
 
 
 @pytest.mark.parametrize("mistake", OF_RUNS, ids=lambda mistake: mistake.name)
-def test_a_mistake_is_the_same_again_and_leaves_the_model_as_it_was(mistake: DecodingMistake, case: Case) -> None:
-    sentence, translator = case
+def test_a_mistake_is_the_same_again_and_leaves_the_model_as_it_was(
+    mistake: DecodingMistake, classroom: Translator
+) -> None:
+    sentence, translator = SENTENCES["classroom"], classroom
     model = translator.checkpoint.model
     before = {name: value.clone() for name, value in model.state_dict().items()}
     plain = translator.translate(sentence).steps

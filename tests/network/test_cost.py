@@ -93,7 +93,7 @@ GROWING = ["src_vocab_size", "tgt_vocab_size", "d_model", "d_ff", "num_encoder_l
 
 
 @pytest.mark.parametrize("estimate", [training_bytes, step_seconds])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(configs(), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.data())
 def test_more_of_anything_costs_more(
     estimate: Callable[..., float], config: TransformerConfig, batch: int, source: int, target: int, data: st.DataObject

@@ -29,7 +29,7 @@ PADDING_CASES = [  # (source, target)
 
 def for_any_padding(test: Any) -> Any:
     """Run a test on generated ids, and on cases that break other implementations."""
-    test = settings(max_examples=20)(given(ids=any_padding())(test))
+    test = settings(max_examples=10)(given(ids=any_padding())(test))
     for src, tgt in PADDING_CASES:
         test = example(ids=(torch.tensor(src), torch.tensor(tgt)))(test)
     return test
@@ -126,7 +126,7 @@ def test_padding_is_exactly_zero_and_other_rows_sum_to_1(ids: tuple[Tensor, Tens
             agree(weights.sum(-1), allowed.any(-1).float())
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(any_padding(), st.data())
 def test_a_future_token_never_changes_an_earlier_row(ids: tuple[Tensor, Tensor], data: st.DataObject) -> None:
     src, tgt = ids
@@ -141,7 +141,7 @@ def test_a_future_token_never_changes_an_earlier_row(ids: tuple[Tensor, Tensor],
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(pairs=sentence_pairs())
 def test_a_padded_batch_equals_its_unpadded_sentences(
     pairs: list[tuple[list[int], list[int]]], norm_first: bool
@@ -211,7 +211,7 @@ def test_cached_decoding_refuses_another_batch_size_and_more_than_max_len() -> N
 # Cached decoding
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(ids=any_padding(), size=st.integers(1, 3), norm_first=st.booleans())
 def test_decoding_in_pieces_equals_one_pass(ids: tuple[Tensor, Tensor], size: int, norm_first: bool) -> None:
     src, tgt = ids
@@ -291,7 +291,7 @@ def test_scale_embeddings_multiplies_by_the_root_of_d_model() -> None:
         agree(scaled[name], plain[name] * math.sqrt(SIZES["d_model"]))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(ids=any_padding(), norm_first=st.booleans(), data=st.data())
 def test_without_positions_the_order_of_the_source_changes_nothing(
     ids: tuple[Tensor, Tensor], norm_first: bool, data: st.DataObject
