@@ -1,13 +1,15 @@
 """A served page, and a real Chromium that looks at it."""
 
+import fcntl
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -38,6 +40,8 @@ def until(true: Callable[[], bool]) -> None:
 class Server:
     """`python app.py` on a port of this machine; it can be killed, and started again on the same port."""
 
+    command: tuple[str, ...] = ("app.py",)
+
     def __init__(self, folder: Path = ROOT, log: Path | None = None, **environment: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -50,13 +54,10 @@ class Server:
 
     def start(self) -> None:
         """Without waiting until it answers."""
-        if self._log:
-            with self._log.open("ab") as log:
-                self.process = subprocess.Popen([sys.executable, "app.py"], **self._how, stdout=log, stderr=log)
-        else:
-            self.process = subprocess.Popen([sys.executable, "app.py"], **self._how)
+        with self._log.open("ab") if self._log else nullcontext() as log:
+            self.process = subprocess.Popen([sys.executable, *self.command], **self._how, stdout=log, stderr=log)
 
-    def wait(self, seconds: float = 90) -> None:
+    def wait(self, seconds: float = 180) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.poll() is None:
             try:
@@ -76,14 +77,31 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def url() -> Iterator[str]:
-    """`python app.py` on a free port of this machine, as a visitor meets it."""
-    server = Server()
-    try:
-        server.wait()
-        yield server.url
-    finally:
-        server.end()
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """`python app.py` on a free port of this machine, as a visitor meets it: one for all processes of pytest-xdist.
+
+    The first starts it and the last ends it, which nobody else does meanwhile: each holds a lock as long as it uses it.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with (folder / "server").open("a+") as address, (folder / "users").open("a") as users:
+        fcntl.flock(address, fcntl.LOCK_EX)
+        address.seek(0)
+        found = address.read().split()
+        if not found:
+            server = Server()
+            server.wait()
+            found = [server.url, str(server.process.pid)]
+            print(*found, file=address, flush=True)
+        fcntl.flock(users, fcntl.LOCK_SH)
+        fcntl.flock(address, fcntl.LOCK_UN)
+        yield found[0]
+        fcntl.flock(address, fcntl.LOCK_EX)
+        with suppress(BlockingIOError):
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            address.truncate(0)
+            os.kill(int(found[1]), signal.SIGTERM)
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +121,7 @@ class Visit:
         self.requests: list[str] = []
         self.faults: list[str] = []
         page.on("request", lambda request: self._note(request.url))
-        page.on("pageerror", lambda error: self.faults.append(f"page error: {error.stack}"))
+        page.on("pageerror", lambda error: self.faults.append(f"page error: {error.message}\n{error.stack}"))
         page.on("dialog", self._dismiss)
 
     def _note(self, address: str) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from functools import cached_property
@@ -25,15 +23,14 @@ TRANSLATE = {"data": [BEER, "toy"]}
 class Held(Server):
     """A server whose translations wait for a test; see held.py."""
 
+    command = ("-m", "tests.browser.held")
+
     def __init__(self, folder: Path) -> None:
         self.gate = folder / "gate"
         self._others: list[threading.Thread] = []
         self.statuses: list[int] = []
         sizes = {"TRANSFORMER_CONCURRENCY": str(CONCURRENCY), "TRANSFORMER_QUEUE_SIZE": str(QUEUE_SIZE)}
         super().__init__(**{"GATE": str(self.gate), **sizes})  # type: ignore[arg-type]
-
-    def start(self) -> None:
-        self.process = subprocess.Popen([sys.executable, "-m", "tests.browser.held"], **self._how)
 
     def queue(self) -> dict[str, int]:
         counts: dict[str, int] = httpx.get(f"{self.url}health", trust_env=False).json()["line"]

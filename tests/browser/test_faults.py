@@ -1,16 +1,23 @@
-"""A worker dies, a checkpoint is cut off, a client vanishes: the server says so, goes on, and leaves nothing behind."""
+"""A server as a Space runs it: in another site's frame, and with faults.
+
+A worker dies, a checkpoint is cut off, a client vanishes: it says so, goes on, and leaves nothing behind.
+"""
 
 import json
 import os
 import shutil
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Generator, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 import httpx
 import pytest
+from playwright.sync_api import Browser, expect
 
 from transformer import Translator
 from transformer.messages import Message, english
@@ -23,22 +30,31 @@ from .conftest import ROOT, Server, until
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
 
 COLA = "ich mochte ein cola"
-PARTS = ("app.py", "transformer", "assets", "checkpoints")
 IDLE = {"running": 0, "waiting": 0}
 
 
-class Copy(Server):
-    """A server on a copy of the project, with a folder of its own for temporary files."""
+class Space(Server):
+    """The tracked files alone, with the environment that a Space sets, and a home where nobody can write."""
 
     def __init__(self, folder: Path) -> None:
-        for part in PARTS:
-            if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(ROOT / part, folder / part)
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for path in filter(None, tracked.split("\0")):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / path, folder / path)
         self.checkpoints, self.temporary = folder / "checkpoints", folder / "temporary"
         self.temporary.mkdir()
-        super().__init__(folder, TMPDIR=str(self.temporary), TRANSFORMER_TRAIN_CONCURRENCY="1")
+        environment = {
+            "HOME": "/dev/null/home",
+            "XDG_CACHE_HOME": "/dev/null/cache",
+            "SYSTEM": "spaces",
+            "SPACE_ID": "someone/attention-bitte",
+            "SPACE_HOST": "someone-attention-bitte.hf.space",
+            "SPACE_AUTHOR_NAME": "someone",
+            "CPU_CORES": "2",
+            "TMPDIR": str(self.temporary),
+            "TRANSFORMER_TRAIN_CONCURRENCY": "1",
+        }
+        super().__init__(folder, log=folder / "log", **environment)
 
     def workers(self) -> list[int]:
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
@@ -64,19 +80,56 @@ class Copy(Server):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
-    server = Copy(tmp_path_factory.mktemp("copy"))
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Space]:
+    server = Space(tmp_path_factory.mktemp("space"))
     server.wait()
     yield server
     server.end()
 
 
 @pytest.fixture(scope="module")
-def page(server: Copy) -> Page:
+def page(server: Space) -> Page:
     return Page.load(server.port)
 
 
-def events(server: Copy, session: str, steps: int) -> Generator[dict[str, Any]]:
+def test_it_works_in_another_sites_frame_without_storage(server: Space, browser: Browser) -> None:
+    class Frame(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f'<iframe src="{server.url}" width="1200" height="900"></iframe>'.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    site = ThreadingHTTPServer(("127.0.0.1", 0), Frame)
+    threading.Thread(target=site.serve_forever, daemon=True).start()
+    page = browser.new_page()
+    denied = "{ get() { throw new DOMException('denied', 'SecurityError'); } }"
+    page.add_init_script(
+        f"for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, {denied});"
+        "Object.defineProperty(document, 'cookie', { get: () => '', set: () => {} });"
+    )
+    faults: list[str] = []
+    asked: list[SplitResult] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("request", lambda request: asked.append(urlsplit(request.url)))
+    page.goto(f"http://localhost:{site.server_port}/")
+    frame = page.frame_locator("iframe")
+    frame.locator("#translation button").first.wait_for()
+    frame.locator("#sentence input").fill(COLA)
+    frame.locator("#translate").click()
+    expect(frame.locator("#translation button").nth(3)).to_have_text("coke")
+    for tab in ("attention", "positions", "inside", "train", "break", "lesson"):
+        frame.locator(f"[role=tab][data-tab-id={tab}]").click()
+        expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()
+    page.close()
+    site.shutdown()
+    assert faults == []
+    assert {each.hostname for each in asked if each.scheme in ("http", "https", "ws")} == {"localhost", "127.0.0.1"}
+
+
+def events(server: Space, session: str, steps: int) -> Generator[dict[str, Any]]:
     """Of a training, until it ends or the generator is closed."""
     body = train(session, steps, "toy").body
     with httpx.stream("POST", f"{server.url}train", json=body, timeout=60, trust_env=False) as answer:
@@ -89,7 +142,7 @@ def until_progress(stream: Iterator[dict[str, Any]]) -> None:
         pass
 
 
-def test_a_worker_that_is_killed_is_reported_and_the_queue_goes_on(server: Copy) -> None:
+def test_a_worker_that_is_killed_is_reported_and_the_queue_goes_on(server: Space) -> None:
     one = events(server, "one", 500)
     until_progress(one)
     found: list[dict[str, Any]] = []
@@ -113,7 +166,7 @@ def test_a_worker_that_is_killed_is_reported_and_the_queue_goes_on(server: Copy)
     assert server.call("translate", COLA, key).status_code == 200
 
 
-def test_a_client_that_vanishes_during_a_training_leaves_nothing(server: Copy) -> None:
+def test_a_client_that_vanishes_during_a_training_leaves_nothing(server: Space) -> None:
     def vanish(session: str) -> None:
         stream = events(server, session, 500)
         until_progress(stream)
@@ -128,7 +181,7 @@ def test_a_client_that_vanishes_during_a_training_leaves_nothing(server: Copy) -
     assert len(server.models()) == files
 
 
-def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Copy, tmp_path: Path) -> None:
+def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Space, tmp_path: Path) -> None:
     save_portable(packed(), tmp_path / "mine")
     content = (tmp_path / "mine").read_bytes()
     uploaded = httpx.post(f"{server.url}models?visit=me", content=content, trust_env=False)
@@ -142,7 +195,7 @@ def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Copy,
     assert server.call("translate", "wort1 wort2", key).status_code == 200  # it is in memory
 
 
-def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Copy, toy: Translator) -> None:
+def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Space, toy: Translator) -> None:
     file = server.checkpoints / "toy" / "model.safetensors"
     whole = file.read_bytes()
 
@@ -160,11 +213,11 @@ def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Copy, toy:
     file.write_bytes(whole)
 
 
-def cut(server: Copy, path: Path) -> None:
+def cut(server: Space, path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-def of_the_other(server: Copy, path: Path) -> None:
+def of_the_other(server: Space, path: Path) -> None:
     """A whole file, but of the other model."""
     shutil.copy(server.checkpoints / "toy" / path.name, path)
 
@@ -180,7 +233,7 @@ def of_the_other(server: Copy, path: Path) -> None:
     ],
 )
 def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
-    server: Copy, page: Page, file: str, spoil: Callable[[Copy, Path], None]
+    server: Space, page: Page, file: str, spoil: Callable[[Space, Path], None]
 ) -> None:
     path = server.checkpoints / "classroom" / file
     whole = path.read_bytes()
@@ -198,7 +251,7 @@ def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
         path.write_bytes(whole)
 
 
-def test_another_whole_checkpoint_in_its_place_is_taken(server: Copy, page: Page, toy: Translator) -> None:
+def test_another_whole_checkpoint_in_its_place_is_taken(server: Space, page: Page, toy: Translator) -> None:
     """Also after it was broken. The page speaks of another model: this one answers, or says what it does not know."""
     for file in (server.checkpoints / "toy").iterdir():
         shutil.copy(file, server.checkpoints / "classroom")

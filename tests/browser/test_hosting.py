@@ -1,18 +1,15 @@
-"""A public server: replicas behind a load balancer, restarts, health, logs, hostile requests, tools, a Space."""
+"""A public server: replicas behind a load balancer, restarts, health, logs, hostile requests, tools, load."""
 
+import asyncio
 import http.client
+import itertools
 import json
-import shutil
 import socket
-import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 import httpx
 import pytest
@@ -23,15 +20,23 @@ from transformer.messages import Message
 from transformer.storage.portable import save_portable
 from transformer.web.schema import MAX_VALUES
 from transformer.web.server.request_limits import MAX_BODY
+from transformer.web.server.routes import ROUTES
 
+from ..benchmarks.load import Record, hear
 from ..models import packed
+from ..visitors import Connection, Question, Visitor, right, sentences, train
+from ..visitors import Page as KnownPage
+from ..web.loop import in_a_loop
 from .catalogue import t
-from .conftest import ROOT, Server, until, visiting
+from .conftest import ROOT, Server, Visit, until, visiting
 from .proxy import Proxy
 
 JSON = {"Content-Type": "application/json"}
 BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, and no log may contain
+
+VISITORS, CLICKS = 20, 3  # of each, beside two translations
+APART = {"POST /mistake"}  # a process of its own for some seconds, in `make load` and in test_mistakes.py
 
 
 class Replicas:
@@ -74,16 +79,22 @@ def translation(page: Page) -> str:
 # Replicas
 
 
-def test_any_replica_answers_any_click_alike(replicas: Replicas, browser: Browser) -> None:
+@pytest.fixture(scope="module")
+def visit(replicas: Replicas, browser: Browser) -> Iterator[Visit]:
+    """Of somebody whose every request may come to another replica."""
     with visiting(browser, replicas.proxy.url) as visit:
-        page = visit.open()
-        begun = len(replicas.proxy.seen)
-        for sentence, output in ((COLA, "i want a coke . E"), (BEER, "i want a beer . E")) * 2:
-            visit.ask(sentence)
-            expect(page.locator("#translation")).to_have_text(" ".join(output.split()))
-        for tab in ("inside", "positions", "break", "attention"):
-            visit.tab(tab)
-            visit.settle()
+        visit.open()
+        yield visit
+
+
+def test_any_replica_answers_any_click_alike(replicas: Replicas, visit: Visit) -> None:
+    begun = len(replicas.proxy.seen)
+    for sentence, output in ((COLA, "i want a coke . E"), (BEER, "i want a beer . E")) * 2:
+        visit.ask(sentence)
+        expect(visit.page.locator("#translation")).to_have_text(output)
+    for tab in ("inside", "positions", "break", "attention"):
+        visit.tab(tab)
+        visit.settle()
     posts = [(path, number) for method, path, number in replicas.proxy.seen[begun:] if method == "POST"]
     clicks = [number for path, number in posts if path.startswith("/gradio_api/run/")]
     functions = [number for path, number in posts if path.startswith("/gradio_api/component_server")]
@@ -98,21 +109,6 @@ def test_any_replica_answers_any_click_alike(replicas: Replicas, browser: Browse
     for action, values in calls:
         one, two = (post(each.url, f"gradio_api/run/{action}", {"data": values}).json() for each in replicas.servers)
         assert one["data"] == two["data"]
-
-
-def test_a_link_restores_the_run_on_another_replica(replicas: Replicas, browser: Browser) -> None:
-    here, there = (visiting(browser, server.url) for server in replicas.servers)
-    with here as visit:
-        page = visit.open("?tab=attention&kind=decoder&layer=4&head=7&drawing=table")
-        visit.ask(COLA)
-        page.keyboard.press("End")
-        page.wait_for_function("location.search.includes('step=6')")
-        link = page.evaluate("location.search")
-    with there as visit:
-        page = visit.open(link)
-        page.wait_for_function("link => location.search === link", arg=link)
-        expect(page.locator("#translation")).to_have_text("i want a coke . E")
-        assert visit.step == 5
 
 
 def test_an_own_model_stays_on_its_replica(replicas: Replicas, tmp_path: Path) -> None:
@@ -305,124 +301,95 @@ def test_files_that_the_page_does_not_serve_stay_unreachable(url: str) -> None:
             assert b"GRADIO_SERVER_PORT" not in body, path
 
 
+# Load
+
+
+async def clicks(visitor: Visitor, record: Record, port: int, places: Iterator[int]) -> None:
+    async with Connection(port) as connection:
+
+        async def ask(question: Question) -> Any:
+            return await record.ask(connection, question)
+
+        if visitor.rng.random() < 0.5:
+            await ask(visitor.choose())
+        await ask(visitor.translate())
+        names = visitor.names()
+        for _ in range(CLICKS):
+            await visitor.do(names[next(places) % len(names)], ask)
+        await ask(visitor.translate())
+
+
+async def a_class(port: int, config: dict[str, Any]) -> Record:
+    page, record, known, places = KnownPage(config), Record(), sentences(20), itertools.count()
+    visitors = [Visitor(page, seed, known) for seed in range(VISITORS)]
+    await asyncio.gather(*(clicks(visitor, record, port, places) for visitor in visitors))
+    await hear(port, record, train("trainer", 1000, "toy"), {"ended by stop", "trained"})  # a process waits for it
+    return record
+
+
+def reachable(config: dict[str, Any]) -> set[str]:
+    """All of the server that a page or a program can ask (see Question.reaches)."""
+    found = {f"{method} {route.path}" for route in ROUTES for method in route.methods - {"HEAD"}}
+    for component in config["components"]:
+        found |= {f"function {name}" for name in component["props"].get("server_fns") or ()}
+    for each in config["dependencies"]:
+        if each["backend_fn"]:  # else it is a line of script in the page
+            address = f"POST /gradio_api/run/{each['api_name']}"
+            found.add(f"event {each['id']}" if each["api_visibility"] == "private" else address)
+    return found
+
+
+def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: Replicas) -> None:
+    """They click through the whole page at once; how fast that is, `make load` tells."""
+    server = replicas.servers[0]
+    config = httpx.get(f"{server.url}config", trust_env=False).json()
+    record, there = in_a_loop(a_class(server.port, config)), reachable(config)
+    assert record.errors == {}
+    assert record.refused == {}
+    assert there - record.reached == APART
+    assert {"event 1", "function pairs", "POST /gradio_api/run/translate", "DELETE /models/{key}"} <= there
+    assert sum(map(len, record.took.values())) >= VISITORS * (CLICKS + 2)
+    with ThreadPoolExecutor(1) as own:  # what is computed here may want a loop, and Playwright may have one
+        checks = own.map(lambda asked: right(*asked), record.answers.values())
+        wrong = [question for (question, _), ok in zip(record.answers.values(), checks, strict=True) if not ok]
+    assert wrong == []
+
+
 # Restarts. What follows kills replicas, so it comes last.
 
 
-def test_a_page_goes_on_when_its_replica_is_killed(replicas: Replicas, browser: Browser) -> None:
-    with visiting(browser, replicas.proxy.url) as visit:
-        page = visit.open()
-        visit.settle()  # what is on its way from a server dies with it
-        replicas.servers[1].kill()
-        for sentence, word in ((COLA, "coke"), (BEER, "beer"), (COLA, "coke")):
-            visit.ask(sentence)
-            assert translation(page) == f"i want a {word} . E"
-        page.wait_for_function("location.search.includes('cola')")
-        page.reload()
-        expect(page.locator("#translation button").nth(3)).to_have_text("coke")
+def test_a_page_goes_on_when_its_replica_is_killed(replicas: Replicas, visit: Visit) -> None:
+    visit.settle()  # what is on its way from a server dies with it
+    replicas.servers[1].kill()
+    for sentence, word in ((COLA, "coke"), (BEER, "beer"), (COLA, "coke")):
+        visit.ask(sentence)
+        assert translation(visit.page) == f"i want a {word} . E"
 
 
-def test_a_page_finds_its_server_again_after_a_restart(replicas: Replicas, browser: Browser) -> None:
+def test_a_page_finds_its_server_again_after_a_restart(replicas: Replicas, visit: Visit, browser: Browser) -> None:
     """Whether nothing answers at its address, or a load balancer does, with an error."""
     server = replicas.servers[0]
-    place = "?tab=attention&kind=decoder&layer=4&head=7&drawing=table&step=6"
-    with ExitStack() as stack:
-        visits = [stack.enter_context(visiting(browser, each)) for each in (server.url, replicas.proxy.url)]
-        pages = [visit.open(place) for visit in visits]
-        for page in pages:
-            page.wait_for_function("document.querySelector('#step').value === '6'")
-        third = browser.new_page()
-        third.goto(server.url)
-        third.locator("#translation button").first.wait_for()
+    with visiting(browser, server.url) as other:
+        for each in (visit, other):
+            each.open("?tab=attention&kind=decoder&layer=4&head=7&drawing=table&step=6")
+            each.page.wait_for_function("document.querySelector('#step').value === '6'")
+            each.settle()
+        page = other.page
         server.kill()
-        third.locator("[role=tab][data-tab-id=positions]").click()
-        expect(third.get_by_text("This part could not be loaded.")).to_be_visible()
-        third.wait_for_function("location.search.includes('tab=positions')")
-        for page in pages:
-            page.locator("#sentence input").fill(COLA)
-            page.locator("#translate").click()
-            expect(page.locator(".message")).to_contain_text(t("error.no_answer"))
-            page.wait_for_function("location.search.includes('cola')")  # so that it is asked for once more
+        page.locator("[role=tab][data-tab-id=positions]").click()
+        expect(page.get_by_text("This part could not be loaded.")).to_be_visible()
+        page.wait_for_function("location.search.includes('tab=positions')")
+        for each in (visit, other):
+            each.page.locator("#sentence input").fill(COLA)
+            each.page.locator("#translate").click()
+            expect(each.page.locator(".message")).to_contain_text(t("error.no_answer"))
+            each.page.wait_for_function("location.search.includes('cola')")  # so that it is asked for once more
         server.start()
-        for page, visit in zip(pages, visits, strict=True):
-            expect(page.locator("#translation button").nth(3)).to_have_text("coke")  # without a reload by the visitor
-            for part in (
-                "tab=attention",
-                "kind=decoder",
-                "layer=4",
-                "head=7",
-                "step=6",
-                "sentence=ich+mochte+ein+cola",
-            ):
-                page.wait_for_function("part => location.search.includes(part)", arg=part)
-            visit.ask(BEER)
-            assert translation(page) == "i want a beer . E"
-        third.locator("#positions .js-plotly-plot").first.wait_for(timeout=60_000)
-        third.close()
-
-
-# A Space
-
-
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The tracked files alone, with the environment that a Space sets, and a home where nobody can write."""
-    folder = tmp_path_factory.mktemp("space")
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for path in filter(None, tracked.split("\0")):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / path, folder / path)
-    home = {"HOME": "/dev/null/home", "XDG_CACHE_HOME": "/dev/null/cache"}
-    known = {
-        "SYSTEM": "spaces",
-        "SPACE_ID": "someone/attention-bitte",
-        "SPACE_HOST": "someone-attention-bitte.hf.space",
-    }
-    server = Server(folder, log=folder / "log", **home, **known, SPACE_AUTHOR_NAME="someone", CPU_CORES="2")
-    server.wait()
-    yield server
-    server.end()
-
-
-def test_a_space_starts_from_the_tracked_files(space: Server) -> None:
-    assert (
-        post(space.url, "gradio_api/run/translate", {"data": [BEER, "toy"]}).json()["data"][0]["text"]
-        == "i want a beer ."
-    )
-    assert get(f"{space.url}health").json()["status"] == "ok"
-
-
-def test_a_space_works_in_another_sites_frame_without_storage(space: Server, browser: Browser) -> None:
-    class Frame(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(f'<iframe src="{space.url}" width="1200" height="900"></iframe>'.encode())
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    site = ThreadingHTTPServer(("127.0.0.1", 0), Frame)
-    threading.Thread(target=site.serve_forever, daemon=True).start()
-    page = browser.new_page()
-    denied = "{ get() { throw new DOMException('denied', 'SecurityError'); } }"
-    page.add_init_script(
-        f"for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, {denied});"
-        "Object.defineProperty(document, 'cookie', { get: () => '', set: () => {} });"
-    )
-    faults: list[str] = []
-    asked: list[SplitResult] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("request", lambda request: asked.append(urlsplit(request.url)))
-    page.goto(f"http://localhost:{site.server_port}/")
-    frame = page.frame_locator("iframe")
-    frame.locator("#translation button").first.wait_for()
-    frame.locator("#sentence input").fill(COLA)
-    frame.locator("#translate").click()
-    expect(frame.locator("#translation button").nth(3)).to_have_text("coke")
-    for tab in ("attention", "positions", "inside", "train", "break", "lesson"):
-        frame.locator(f"[role=tab][data-tab-id={tab}]").click()
-        expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()
-    page.close()
-    site.shutdown()
-    assert faults == []
-    assert {each.hostname for each in asked if each.scheme in ("http", "https", "ws")} == {"localhost", "127.0.0.1"}
+        for each, tab in ((visit, "attention"), (other, "positions")):
+            expect(each.page.locator("#translation button").nth(3)).to_have_text("coke")  # without a reload by hand
+            for part in (f"tab={tab}", "kind=decoder", "layer=4", "head=7", "step=6", "cola"):
+                each.page.wait_for_function("part => location.search.includes(part)", arg=part)
+            each.ask(BEER)
+            assert translation(each.page) == "i want a beer . E"
+        page.locator("#positions .js-plotly-plot").first.wait_for(timeout=60_000)
+        assert "Failed to fetch dynamically imported module" in other.faults.pop()

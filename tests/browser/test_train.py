@@ -4,11 +4,10 @@ import csv
 import io
 from pathlib import Path
 
-import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import EN, matching, t
-from .conftest import Visit, until, visiting
+from .conftest import Visit, visiting
 
 SPANISH = [
     ("Yo bebo agua.", "I drink water."),
@@ -177,16 +176,3 @@ def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed
     page.locator("#own-models").get_by_role("button", name=t("models.forget")).click()
     expect(page.locator("#own-models li")).to_have_count(0)
     expect(page.locator("#checkpoint option:checked")).to_contain_text("toy")
-
-
-def test_closing_the_page_ends_its_training(browser: Browser, url: str) -> None:
-    def running() -> int:
-        return httpx.get(f"{url}health", trust_env=False).json()["training"]["running"]
-
-    with visiting(browser, url) as visit:
-        page = visit.open("?tab=train")
-        page.locator("#train button[value=classroom]").click()
-        set_number(page, "steps", 3000)
-        start(page)
-        until(lambda: running() == 1)
-    until(lambda: running() == 0)
