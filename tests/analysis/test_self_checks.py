@@ -9,12 +9,9 @@ import pytest
 import torch
 
 from transformer import AttentionMap, Transformer, Translation, Translator
-from transformer.analysis import self_checks as correctness
-from transformer.analysis.self_checks import Check, check, to_torch_transformer
+from transformer.analysis.self_checks import Check, check
 from transformer.inference.attention_maps import KINDS, Kind
 
-from ..networks import network
-from ..torch_parity import our_names
 from .test_sublayer import CASES, babbler_of
 
 NAMES = ["rows", "masked", "cached", "torch"]
@@ -125,8 +122,8 @@ def changed(model: Transformer, name: str) -> None:
 )
 def test_weights_that_differ_from_pytorchs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = Translator.load("toy", device="cpu")
-    peer = to_torch_transformer(translator.checkpoint.model)
-    monkeypatch.setattr(correctness, "to_torch_transformer", lambda model: peer)
+    peer = translator.checkpoint.model.to_torch()
+    monkeypatch.setattr(Transformer, "to_torch", lambda model: peer)
     changed(translator.checkpoint.model, name)
     run = translator.translate("Ich möchte ein Bier")
     assert failed(translator, run) == ["torch"]
@@ -138,21 +135,9 @@ def test_weights_that_differ_from_pytorchs_are_found(name: str, monkeypatch: pyt
 def test_a_mask_that_pytorch_lacks_is_found(
     mask: str, toy: Translator, beer: Translation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peer = to_torch_transformer(toy.checkpoint.model)
-    monkeypatch.setattr(
-        correctness, "to_torch_transformer", lambda model: lambda *x, **masks: peer(*x, **(masks | {mask: None}))
-    )
+    peer = toy.checkpoint.model.to_torch()
+    monkeypatch.setattr(Transformer, "to_torch", lambda model: lambda *x, **masks: peer(*x, **(masks | {mask: None})))
     assert failed(toy, beer) == ["torch"]
-
-
-def test_the_peer_has_exactly_our_weights() -> None:
-    ours = network(final_norm="both", norm_first=True)
-    theirs = our_names(to_torch_transformer(ours).state_dict())
-    left_out = ("src_embedding", "tgt_embedding", "output_projection")
-    own = {name: value for name, value in ours.state_dict().items() if not name.startswith(left_out)}
-    assert theirs.keys() == own.keys()
-    for name, value in own.items():
-        assert torch.equal(theirs[name], value), name
 
 
 def test_checks_change_neither_weights_nor_mode() -> None:

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from transformer import TransformerConfig
 from transformer.network.attention import KeyValueCache, MultiHeadAttention, scaled_dot_product_attention
+from transformer.network.torch_weights import our_names
 
 from ..networks import SIZES, agree
-from ..torch_parity import our_names
 
 D, H = SIZES["d_model"], SIZES["n_heads"]
 

@@ -38,6 +38,7 @@ INVALID: dict[str, list[Any]] = {
     "pad_id": [-1, 11, 0.0, False],
     "final_norm": ["decoder", True, []],
     "embedding_dropout": ["during", None],
+    "activation": ["tanh", "ReLU", "", None, ["relu"]],
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -14,7 +15,6 @@ from torch import Tensor, nn
 from transformer import Recorder, Transformer
 
 from ..networks import SIZES, agree, any_padding, network, padded, sentence_pairs
-from ..torch_parity import load_stacks
 
 shared_network = cache(network)  # for tests that leave it as it is
 SRC, TGT = torch.tensor([[3, 4, 5, 6], [1, 2, 0, 0]]), torch.tensor([[7, 8, 9], [10, 11, 0]])
@@ -45,45 +45,95 @@ def watch(model: Transformer, src: Tensor = SRC, tgt: Tensor = TGT) -> dict[str,
 # Parity with torch.nn.Transformer
 
 
+def pytorchs(**shape: Any) -> nn.Transformer:
+    """A torch.nn.Transformer of this module's sizes with random norms and biases: ones and zeros would hide a swap."""
+    sizes = {"d_model": 16, "nhead": 4, "dim_feedforward": 32, "num_encoder_layers": 2, "num_decoder_layers": 2}
+    theirs = nn.Transformer(**(sizes | {"batch_first": True} | shape)).eval()
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return theirs
+
+
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize(
-    ("seed", "sizes"),
+    ("seed", "shape"),
     [
         (0, {}),
-        (1, {"d_model": 24, "n_heads": 3, "d_ff": 40, "num_decoder_layers": 3}),
-        (2, {"d_model": 10, "n_heads": 1, "d_ff": 7, "num_encoder_layers": 1}),
+        (1, {"d_model": 24, "nhead": 3, "dim_feedforward": 40, "num_decoder_layers": 3, "activation": F.silu}),
+        (2, {"d_model": 10, "nhead": 1, "dim_feedforward": 7, "num_encoder_layers": 1, "activation": "gelu"}),
+        (3, {"norm_first": True, "bias": False, "activation": "gelu"}),
+        (4, {"norm_first": True, "dtype": torch.float64}),
     ],
 )
-def test_it_agrees_with_torch_nn_transformer(seed: int, sizes: dict[str, int], norm_first: bool) -> None:
-    ours = network(seed, **sizes, norm_first=norm_first, final_norm="both")
-    c = ours.config
-    theirs = nn.Transformer(
-        d_model=c.d_model,
-        nhead=c.n_heads,
-        num_encoder_layers=c.num_encoder_layers,
-        num_decoder_layers=c.num_decoder_layers,
-        dim_feedforward=c.d_ff,
-        batch_first=True,
-        norm_first=norm_first,
-    ).eval()
-    for parameter in theirs.parameters():  # initial norms and biases are ones and zeros, which would hide a swap
-        nn.init.normal_(parameter, std=0.5)
-    load_stacks(ours, theirs)
-
+def test_weights_of_torch_nn_transformer_give_its_numbers_and_go_back(seed: int, shape: dict[str, Any]) -> None:
+    torch.manual_seed(seed)
+    theirs = pytorchs(**shape)
+    ours = Transformer.from_torch(theirs, SIZES["src_vocab_size"], SIZES["tgt_vocab_size"], max_len=9)
+    assert not ours.training
     watched = watch(ours)
     masked_src, masked_tgt = SRC == 0, TGT == 0  # PyTorch's True = may NOT attend
-    memory = theirs.encoder(watched["encoder.input"], src_key_padding_mask=masked_src)
-    decoded = theirs.decoder(
-        watched["decoder.input"],
-        memory,
-        tgt_mask=torch.ones(TGT.size(1), TGT.size(1), dtype=torch.bool).triu(1),
-        tgt_key_padding_mask=masked_tgt,
-        memory_key_padding_mask=masked_src,
-    )
-    agree(watched["encoder.output"], memory, atol=1e-5)
-    agree(watched["decoder.output"][~masked_tgt], decoded[~masked_tgt], atol=1e-5)
-    agree(watched["logits"][~masked_tgt], ours.output_projection(decoded)[~masked_tgt], atol=1e-5)
+    for peer in (theirs, ours.to_torch()):
+        decoded = peer(
+            watched["encoder.input"],
+            watched["decoder.input"],
+            tgt_mask=torch.ones(TGT.size(1), TGT.size(1), dtype=torch.bool).triu(1),
+            src_key_padding_mask=masked_src,
+            tgt_key_padding_mask=masked_tgt,
+            memory_key_padding_mask=masked_src,
+        )
+        agree(watched["decoder.output"][~masked_tgt], decoded[~masked_tgt], atol=1e-5)
+    assert ours.config.max_len == 9
+    with torch.no_grad():  # copies
+        ours.to_torch().encoder.layers[0].norm1.weight.zero_()
+        ours.encoder.layers[0].norm1.weight.zero_()
+    assert theirs.encoder.layers[0].norm1.weight.any()
+
+
+@pytest.mark.parametrize("fields", [{}, {"final_norm": "encoder"}, {"final_norm": "both", "norm_first": True}])
+def test_a_network_comes_back_from_pytorch(fields: dict[str, Any]) -> None:
+    ours = network(dropout=0.3, activation="gelu", **fields).train()
+    theirs = ours.to_torch()
+    assert theirs.training
+    assert all(parameter.requires_grad for parameter in theirs.parameters())
+    again = Transformer.from_torch(theirs, SIZES["src_vocab_size"], SIZES["tgt_vocab_size"], max_len=SIZES["max_len"])
+    assert again.config == ours.config
+    for name, value in again.state_dict().items():
+        assert torch.equal(value, ours.state_dict()[name]) is ("embedding" not in name and "projection" not in name)
+
+
+def _altered(change: str) -> nn.Transformer:
+    theirs = pytorchs()
+    exec(change, {"theirs": theirs, "nn": nn})
+    return theirs
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("theirs.encoder = nn.GRU(1, 1)", "the encoder has no layers"),
+        (
+            "theirs.decoder.layers[1] = nn.TransformerEncoderLayer(16, 4)",
+            "decoder.layers.1 is a TransformerEncoderLayer",
+        ),
+        (
+            "theirs.decoder.layers[1] = nn.TransformerDecoderLayer(16, 2, 32)",
+            "n_heads is 4 in encoder.layers.0 but 2 in",
+        ),
+        ("theirs.encoder.norm = None", "only the decoder has a final norm"),
+        ("theirs.decoder.layers[0].norm3.eps = 1e-6", "decoder.layers.0.norm3 is LayerNorm"),
+        ("theirs.encoder.layers[0].activation = nn.GELU('tanh')", "is not one of relu, gelu, silu"),
+        ("theirs.encoder.layers[0].self_attn = nn.MultiheadAttention(16, 4, add_bias_kv=True)", "add_bias_kv"),
+        ("nn.utils.parametrizations.weight_norm(theirs.encoder.layers[1].linear2)", "linear2.parametrizations"),
+    ],
+)
+def test_a_torch_network_that_this_package_cannot_have_is_refused(change: str, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        Transformer.from_torch(_altered(change), 11, 13)
+
+
+def test_from_torch_takes_no_other_module() -> None:
+    with pytest.raises(TypeError, match=r"takes a torch.nn.Transformer, not a Linear"):
+        Transformer.from_torch(nn.Linear(1, 1), 11, 13)  # type: ignore[arg-type]
 
 
 @for_any_padding
@@ -302,6 +352,13 @@ def test_without_positions_the_order_of_the_source_changes_nothing(
     agree(after.logits, before.logits, atol=1e-5)
     for one, two in zip(after.attention.cross, before.attention.cross, strict=True):
         agree(one, two[..., order], atol=1e-5)
+
+
+@pytest.mark.parametrize(("activation", "function"), [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu)])
+def test_activation_is_that_of_the_feed_forward_network(activation: str, function: Any) -> None:
+    model = network(activation=activation)
+    seen, layer = watch(model), model.encoder.layers[1]
+    agree(seen["encoder.1.feed_forward.hidden"], function(layer.linear1(seen["encoder.1.norm1"])))
 
 
 @pytest.mark.parametrize("where", ["before", "after", "none"])

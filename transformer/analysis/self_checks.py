@@ -4,17 +4,14 @@ S source, T target, H heads, D model width, V target vocabulary.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..inference.attention_maps import KINDS, SUBLAYERS, AttentionMap
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
 from ..network.masks import causal_mask
-from ..network.model import Transformer
 from .sublayer import ids, record
 
 
@@ -57,54 +54,12 @@ def check(translator: Translator, run: Translation) -> list[Check]:
     return checks
 
 
-def to_torch_transformer(ours: Transformer) -> nn.Transformer:
-    """torch.nn.Transformer with our weights; all but the stacked projections share memory.
-
-    It has no dropout and stays in training mode: in evaluation mode it takes a fast path that treats padding
-    differently.
-    """
-    c = ours.config
-    shape: dict[str, Any] = {"dim_feedforward": c.d_ff, "dropout": 0.0, "norm_first": c.norm_first, "batch_first": True}
-    with torch.device("meta"):  # no memory is allocated or initialised
-        theirs = nn.Transformer(
-            c.d_model,
-            c.n_heads,
-            custom_encoder=nn.TransformerEncoder(
-                nn.TransformerEncoderLayer(c.d_model, c.n_heads, **shape),
-                c.num_encoder_layers,
-                nn.LayerNorm(c.d_model) if c.final_norm != "none" else None,
-                enable_nested_tensor=False,
-            ),
-            custom_decoder=nn.TransformerDecoder(
-                nn.TransformerDecoderLayer(c.d_model, c.n_heads, **shape),
-                c.num_decoder_layers,
-                nn.LayerNorm(c.d_model) if c.final_norm == "both" else None,
-            ),
-            batch_first=True,
-        )
-    weights = ours.state_dict()
-    theirs.load_state_dict({name: _ours(name, weights, c.d_model) for name in theirs.state_dict()}, assign=True)
-    return theirs
-
-
-def _ours(name: str, weights: dict[str, Tensor], width: int) -> Tensor:
-    """Our weights under PyTorch's name; a bias that we do not have becomes zeros."""
-    name = name.replace("multihead_attn", "cross_attn")
-    if "in_proj_" in name:  # queries, keys and values stacked in one matrix
-        parts = ("q_proj.", "k_proj.", "v_proj.")
-        return torch.cat([_ours(name.replace("in_proj_", part), weights, width) for part in parts])
-    if name not in weights and name.endswith(".bias"):
-        weight = weights[name.removesuffix("bias") + "weight"]
-        return weight.new_zeros(weight.size(0))
-    return weights[name]
-
-
 def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor]) -> float:
     model = translator.checkpoint.model
     src, tgt = ids(translator, run)
     padding = src == model.config.pad_id  # PyTorch's True = may NOT attend
     with evaluating(model):
-        decoded = to_torch_transformer(model)(
+        decoded = model.to_torch()(
             seen["encoder.input"],
             seen["decoder.input"],
             tgt_mask=~causal_mask(tgt.size(1), device=tgt.device),

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 FinalNorm = Literal["none", "encoder", "both"]
 EmbeddingDropout = Literal["after", "before", "none"]
+Activation = Literal["relu", "gelu", "silu"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class TransformerConfig:
         norm_first: LayerNorm before each sublayer (pre-norm) instead of after it (post-norm, §3.1).
         tie_weights: one matrix for both embeddings and the output projection (§3.4); needs one vocabulary.
         positional_encoding: add positions to embeddings (§3.5); without them a sentence is a bag of words.
+        activation: of the feed-forward network: the paper's ReLU (§3.3), GELU, or SiLU, which is also called swish.
 
     Raises:
         ValueError: a value that no network can have; the message names the field and the value.
@@ -56,6 +58,7 @@ class TransformerConfig:
     norm_first: bool = False
     tie_weights: bool = False
     positional_encoding: bool = True
+    activation: Activation = "relu"
 
     def __post_init__(self) -> None:
         validate_field_types(self)

@@ -4,14 +4,19 @@ B batch, S source, T target, D model width, F feed-forward width.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import KeyValueCache, MultiHeadAttention
-from .config import TransformerConfig
+from .config import Activation, TransformerConfig
 from .probe import Probe, scoped, tap
+
+# ReLU works in place, because its gradient needs the result only.
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu, "silu": F.silu}
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
@@ -36,13 +41,14 @@ class Layer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.norm_first = config.norm_first
+        self.activation = config.activation
         self.linear1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias)
         self.linear2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
         self.dropout = nn.Dropout(config.dropout)
 
     def feed_forward(self, x: Tensor, probe: Probe | None) -> Tensor:
-        """max(0, x W1 + b1) W2 + b2, at each position separately (§3.3)."""
-        hidden = tap(probe, "feed_forward.hidden", self.linear1(x).relu_())  # (B, T, F)
+        """max(0, x W1 + b1) W2 + b2, at each position separately (§3.3); max(0, ·) may be another activation."""
+        hidden = tap(probe, "feed_forward.hidden", ACTIVATIONS[self.activation](self.linear1(x)))  # (B, T, F)
         return tap(probe, "feed_forward.output", self.linear2(hidden))  # (B, T, D)
 
     def pre_norm(self, n: int, x: Tensor, probe: Probe | None) -> Tensor:

@@ -6,6 +6,7 @@ B batch, S source, T target, H heads, D model width, V target vocabulary.
 import itertools
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,7 @@ from .config import TransformerConfig
 from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
 from .masks import causal_mask, padding_mask
 from .probe import Probe, scoped, tap
+from .torch_weights import our_fields, our_names, to_torch_stacks
 
 Weights = tuple[Tensor, ...] | None  # one tensor per layer, or None without need_weights
 
@@ -149,6 +151,40 @@ class Transformer(nn.Module):
         if config.tie_weights:  # §3.4
             self.tgt_embedding.weight = self.src_embedding.weight
             self.output_projection.weight = self.src_embedding.weight
+
+    @classmethod
+    def from_torch(
+        cls, theirs: nn.Transformer, src_vocab_size: int, tgt_vocab_size: int, **fields: Any
+    ) -> "Transformer":
+        """A network with copies of the weights of a torch.nn.Transformer, on its device, in its dtype and mode.
+
+        PyTorch's has neither embeddings nor an output projection: they are new, to be trained or loaded. In evaluation
+        mode both stacks give the same numbers; in training PyTorch also drops hidden units of the feed-forward network.
+
+        Args:
+            src_vocab_size, tgt_vocab_size, fields: fields of TransformerConfig that PyTorch's network does not have.
+
+        Raises:
+            TypeError: `theirs` is not a torch.nn.Transformer, or it determines one of the fields.
+            ValueError: its network is not one that TransformerConfig can describe; the message names the difference.
+        """
+        ours = cls(TransformerConfig(src_vocab_size, tgt_vocab_size, **our_fields(theirs), **fields))
+        missing, extra = ours.load_state_dict(our_names(theirs.state_dict()), strict=False)
+        if extra:
+            raise ValueError(f"{extra[0]} has no place in this network")
+        with torch.no_grad():
+            for name in missing:
+                if name.startswith(("encoder.", "decoder.")) and name.endswith("bias"):
+                    ours.get_parameter(name).zero_()
+        return ours.to(next(theirs.parameters())).train(theirs.training)
+
+    def to_torch(self) -> nn.Transformer:
+        """Both stacks as a torch.nn.Transformer (batch_first) with copies of the weights, in the same mode.
+
+        Embeddings, positions and the output projection stay here: it takes `encoder.input` and `decoder.input`, as a
+        probe sees them, and returns `decoder.output`. Its masks mean the opposite: True = may not attend.
+        """
+        return to_torch_stacks(self.config, self.state_dict()).train(self.training)
 
     def forward(
         self,
