@@ -62,7 +62,11 @@ function redrawn(element, figure, signal, pause, options = {}) {
   let isScheduled = false;
   const drawNow = () => {
     isScheduled = false;
-    const latest = () => figure(/** @type {Data} */ (data));
+    const latest = () => {
+      const chart = figure(/** @type {Data} */ (data));
+      chart.layout.width = element.clientWidth; // else Plotly keeps the first width
+      return chart;
+    };
     if (data && element.clientWidth) drawPlot(element, latest, options).catch(() => {});
   };
   onResize(element, drawNow, signal);
