@@ -38,6 +38,10 @@ class TransformerOutput:
     attention: Attention | None
 
 
+for _output in (Attention, TransformerOutput):  # as pytrees, so that torch.export can return them
+    torch.export.register_dataclass(_output, serialized_type_name=f"transformer.{_output.__name__}")
+
+
 @dataclass(frozen=True, eq=False)
 class Encoded:
     """An encoded source, which the decoder attends to."""
@@ -208,10 +212,10 @@ class Transformer(nn.Module):
             probe: watches or replaces intermediates.
 
         Raises:
-            ValueError: ids are not (B, length), source and target batches differ in size, a sequence is longer than
-                max_len, or a mask is not bool or has another shape.
+            ValueError: ids are not (B, length) or not in their vocabulary, source and target batches differ in size, a
+                sequence is longer than max_len, or a mask is not bool or has another shape.
         """
-        _check_ids("tgt", tgt)
+        _check_ids("tgt", tgt, self.config.tgt_vocab_size)
         encoded = self.encode(src, src_mask, need_weights, probe)
         if memory_mask is not None:
             encoded = replace(encoded, mask=_checked_mask("memory_mask", memory_mask, tgt.size(-1), src.size(-1)))
@@ -229,7 +233,7 @@ class Transformer(nn.Module):
         probe: Probe | None = None,
     ) -> Encoded:
         """Encode source ids (B, S); arguments and errors as in `forward`."""
-        _check_ids("src", src)
+        _check_ids("src", src, self.config.src_vocab_size)
         key_mask = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
         mask = key_mask if src_mask is None else _checked_mask("src_mask", src_mask, src.size(1), src.size(1))
         probe = scoped(probe, "encoder")
@@ -262,7 +266,7 @@ class Transformer(nn.Module):
         Raises:
             ValueError: as in `forward`.
         """
-        _check_ids("tgt", tgt)
+        _check_ids("tgt", tgt, self.config.tgt_vocab_size)
         return self._decode(tgt, encoded, None, need_weights, probe, cache)
 
     def _decode(
@@ -325,9 +329,16 @@ def to_column_major(model: Transformer) -> Transformer:
     return model
 
 
-def _check_ids(name: str, ids: Tensor) -> None:
+def _check_ids(name: str, ids: Tensor, vocab_size: int) -> None:
     if ids.dim() != 2 or ids.size(1) == 0:
         raise ValueError(f"{name} has shape {tuple(ids.shape)}; expected (batch, length) with a length of at least 1")
+    if ids.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"{name} is {ids.dtype}; ids are torch.int64 or torch.int32")
+    if torch.compiler.is_compiling() or ids.size(0) == 0:  # an exported program cannot depend on values
+        return
+    low, high = (int(value) for value in ids.aminmax())
+    if low < 0 or high >= vocab_size:
+        raise ValueError(f"{name} holds id {low if low < 0 else high}; {name}_vocab_size is {vocab_size}")
 
 
 def _checked_mask(name: str, mask: Tensor, queries: int, keys: int) -> Tensor:
