@@ -8,9 +8,15 @@ import sys
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "100000")  # else pandas analyses the queue at every event
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the products are tiny: more threads would only wait for each other
+if os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true"):
+    import spaces  # noqa: F401  # a Space on ZeroGPU: before torch, which it changes
 
+from transformer.inference.device import on_zero_gpu
 from transformer.web.page import build, launch
 from transformer.web.server import access_log
+
+if on_zero_gpu():
+    import transformer.web.server.zero_gpu  # noqa: F401  # its function on the GPU must be there before the start
 
 
 def main() -> None:
@@ -21,7 +27,11 @@ def main() -> None:
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that atexit removes the sessions' files
     gc.freeze()  # what is here stays: collecting it would take a quarter of a second each time
-    page.launch(**options)
+    port = os.environ.get("GRADIO_SERVER_PORT")  # which Gradio would take for the first of a hundred to try
+    try:
+        page.launch(**options, server_port=int(port) if port else None)
+    except OSError as error:
+        sys.exit(f"GRADIO_SERVER_PORT={port} cannot be used: another program may have that port" if port else str(error))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ class Job:
         training: arguments of TrainingConfig.
         seconds: the time limit of training.
         threads: CPU threads.
+        hub_token: names the visitor to the Hugging Face hub, which counts the GPU time of each.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Job:
     training: dict[str, Any]
     seconds: float
     threads: int = 1
+    hub_token: str = ""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

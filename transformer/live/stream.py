@@ -35,16 +35,19 @@ SCORED, LARGE = 200, 5_000_000  # sentences scored at the end; a tenth of them f
 MONITORED = 50  # held-out sentences whose loss is measured during training
 
 
-def live(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> Iterator[LiveEvent | TrainedFile]:
+def live(
+    job: Job, file: Path, stopped: Callable[[], bool] = lambda: False, device: torch.device | None = None
+) -> Iterator[LiveEvent | TrainedFile]:
     """Train, report, and write the model to `file`. Watching does not change the weights.
 
     Args:
         stopped: called after every step; training ends when it returns True, and the model is saved.
+        device: where to train; None for the one that `pick_device` picks.
     """
     torch.set_num_threads(job.threads)
     src_vocab, tgt_vocab = Vocabulary(job.source_words), Vocabulary(job.target_words)
     training, config = TrainingConfig(**job.training), TransformerConfig(**job.model)
-    model = seeded_model(config, training.seed).to(pick_device())
+    model = seeded_model(config, training.seed).to(device or pick_device())
     parameters = count_parameters(config)
     padded_to = job.source_length if job.pad_source else 0
 

@@ -6,6 +6,7 @@ its own can be killed at any time and does not compete with the server for the i
 """
 
 import json
+import multiprocessing.synchronize
 import os
 import sys
 import threading
@@ -20,9 +21,14 @@ from .mistake_training import MistakeEvent, retrain
 from .stream import live
 
 NICE = 10  # visitors' clicks come first
+Train = Callable[[Job, Path, Callable[[], bool]], Iterator[LiveEvent | TrainedFile]]
+Flag = threading.Event | multiprocessing.synchronize.Event
 
 
-def main() -> None:
+def main(train: Train = live, stopped: Flag | None = None) -> None:
+    """Train with `train`, which sees `stopped` set when it is to stop."""
+    stopped = stopped or threading.Event()
+    output = sys.stdout  # which `train` may set to something else
     if hasattr(os, "nice"):
         os.nice(NICE)
     print(json.dumps({"event": "ready"}), flush=True)
@@ -30,7 +36,6 @@ def main() -> None:
     if not line:
         return
     request = json.loads(line)
-    stopped = threading.Event()
 
     def wait() -> None:
         sys.stdin.readline()
@@ -38,15 +43,17 @@ def main() -> None:
 
     threading.Thread(target=wait, daemon=True).start()
     try:
-        for event in _events(request, stopped.is_set):
-            print(json.dumps(event), flush=True)
+        for event in _events(request, train, stopped.is_set):
+            print(json.dumps(event), file=output, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # without a reader, the flush at exit would fail
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())  # without a reader, the flush at exit would fail
 
 
-def _events(request: dict[str, Any], stopped: Callable[[], bool]) -> Iterator[LiveEvent | TrainedFile | MistakeEvent]:
+def _events(
+    request: dict[str, Any], train: Train, stopped: Callable[[], bool]
+) -> Iterator[LiveEvent | TrainedFile | MistakeEvent]:
     if "mistake" not in request:
-        return live(Job.from_json(request["job"]), Path(request["file"]), stopped)
+        return train(Job.from_json(request["job"]), Path(request["file"]), stopped)
     mistake = MISTAKES[request["mistake"]]
     assert isinstance(mistake, TrainingMistake)
     return retrain(mistake, stopped)

@@ -16,6 +16,7 @@ import json
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import ConfigDict, ValidationError
@@ -60,7 +61,8 @@ async def train(request: Request) -> Response:
     planned = await run_in_threadpool(plan, asked.model_extra or {}, training_queue().limits)
     if planned.job is None:
         return _Refusal(planned.problems[0].message)
-    return await _events(training_queue().train(planned.job, asked.session))
+    job = replace(planned.job, hub_token=request.headers.get("x-ip-token", ""))
+    return await _events(training_queue().train(job, asked.session))
 
 
 async def mistake(request: Request) -> Response:

@@ -15,19 +15,24 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...inference.device import pick_device
+from ...inference.device import on_zero_gpu, pick_device
 from ...live.events import Failed, LiveEvent, Trained
 from ...live.job import Job
 from ...live.limits import Limits
 from ...live.mistake_training import MistakeEvent
+from ...live.plan import THREADS_FROM
 from ...live.stream import NO_ROOM
 from ...messages import Message, MessageError
+from ...network.config import TransformerConfig
+from ...network.cost import count_parameters
 from ...storage.portable import PortableError, load_portable
 from ..api.models import Model, about
 from .model_store import ModelStore, ModelStoreFullError, model_store
 
 ROOT = Path(__file__).resolve().parents[3]
+ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
 HEARTBEAT_SECONDS = 15  # between two events of a training that waits: proxies close connections that are silent
+GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
 GRACE_SECONDS = 60  # that a process has beside its training: to start, to measure, to write
 RESULTS = tuple(f'{{"event": "{name}"' for name in ("trained", "symptom", "error"))  # beginnings of their lines
 Event = dict[str, Any]  # any of TrainingEvent and MistakeTrainingEvent
@@ -69,8 +74,8 @@ class Worker:
     If it is started before it is needed, it has loaded PyTorch by then.
     """
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "transformer.live.worker"]
+    def __init__(self, module: str = ON_CPU) -> None:
+        command = [sys.executable, "-m", module]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process: subprocess.Popen[str] = subprocess.Popen(command, cwd=ROOT, encoding="utf-8", **pipes)
 
@@ -213,7 +218,7 @@ class TrainingQueue:
         file = self._store.folder / f"{secrets.token_hex(16)}.safetensors"
         kept = False
         try:
-            async with aclosing(self._work(ticket, lambda worker: worker.train(job, file))) as lines:
+            async with aclosing(self._lines(ticket, job, file)) as lines:
                 async for line in lines:
                     if isinstance(line, str) and line.startswith('{"event": "trained"'):
                         event = await self._keep(json.loads(line), file, ticket.session)
@@ -225,9 +230,28 @@ class TrainingQueue:
             if not kept:
                 file.unlink(missing_ok=True)
 
-    async def _work(self, ticket: _Ticket, begin: Callable[[Worker], None]) -> Events:
+    async def _lines(self, ticket: _Ticket, job: Job, file: Path) -> Events:
+        """Of a process with a GPU, if one is worth while and can be had; else of one on the processor."""
+
+        def begin(worker: Worker) -> None:
+            worker.train(job, file)
+
+        if on_zero_gpu() and count_parameters(TransformerConfig(**job.model)) >= THREADS_FROM:
+            async with aclosing(self._work(ticket, begin, ON_GPU)) as lines:
+                with suppress(TimeoutError):
+                    first = await asyncio.wait_for(anext(lines), GPU_SECONDS)
+                    if isinstance(first, str):  # else the process has ended
+                        yield first
+                        async for line in lines:
+                            yield line
+                        return
+        async with aclosing(self._work(ticket, begin)) as lines:
+            async for line in lines:
+                yield line
+
+    async def _work(self, ticket: _Ticket, begin: Callable[[Worker], None], module: str = ON_CPU) -> Events:
         """The lines of a process of its own; an error if it ends without a result."""
-        worker = await self._start_worker()
+        worker = await self._start_worker(module)
         finished = False
         try:
             await asyncio.to_thread(begin, worker)  # blocks while the process loads
@@ -255,8 +279,9 @@ class TrainingQueue:
         del trained["file"]
         return {**trained, "model": about(key), "kept": self._store.keys_of(session)}
 
-    async def _start_worker(self) -> Worker:
-        starting = asyncio.ensure_future(asyncio.to_thread(self._take_spare_or_start))
+    async def _start_worker(self, module: str) -> Worker:
+        start = self._take_spare_or_start if module == ON_CPU else lambda: Worker(module)
+        starting = asyncio.ensure_future(asyncio.to_thread(start))
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
