@@ -31,7 +31,9 @@ def main() -> None:
     try:
         page.launch(**options, server_port=int(port) if port else None)
     except OSError as error:
-        sys.exit(f"GRADIO_SERVER_PORT={port} cannot be used: another program may have that port" if port else str(error))
+        sys.exit(
+            f"GRADIO_SERVER_PORT={port} cannot be used: another program may have that port" if port else str(error)
+        )
 
 
 if __name__ == "__main__":

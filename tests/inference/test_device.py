@@ -64,6 +64,18 @@ def test_the_message_names_the_device_and_the_reason(monkeypatch: pytest.MonkeyP
     assert why_device(CPU) == Message("device.asked", {"device": "cpu", "variable": f"${ENVIRONMENT}"})
 
 
+def test_a_space_on_zero_gpu_stays_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There PyTorch claims to have a GPU."""
+    found(monkeypatch, CUDA)
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    assert pick_device() == pick_device("cpu") == CPU
+    assert why_device(CPU) == Message("device.zero_gpu")
+    with pytest.raises(ValueError, match="'cuda' was requested, but a Space on ZeroGPU"):
+        pick_device("cuda")
+    monkeypatch.setenv("SPACES_ZERO_GPU", "false")
+    assert pick_device() == CUDA
+
+
 class Dtypes(TorchDispatchMode):
     """Collects the dtype of every tensor that an operation creates."""
 

@@ -27,7 +27,9 @@ def pick_device(name: str | None = None) -> torch.device:
     try:
         device = torch.device(wanted)
         if on_zero_gpu() and device.type != "cpu":
-            raise ValueError(f"device {wanted!r} was requested, but a Space on ZeroGPU has no GPU between calls: use cpu")
+            raise ValueError(
+                f"device {wanted!r} was requested, but a Space on ZeroGPU has no GPU between calls: use cpu"
+            )
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
         there = ", ".join(str(d) for d in (_accelerator(), "cpu") if d)

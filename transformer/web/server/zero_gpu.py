@@ -40,7 +40,7 @@ def train_on_gpu(job: Job, file: Path) -> Iterator[LiveEvent | TrainedFile]:
 
 def train(job: Job, file: Path, _: object) -> Iterator[LiveEvent | TrainedFile]:
     LocalContext.request.set(Request(headers=Headers({"x-ip-token": job.hub_token})))
-    sys.stdin = None  # type: ignore[assignment]  # it is being read: a forked process could not close it
+    sys.stdin = None  # it is being read: a forked process could not close it
     sys.stdout = sys.stderr  # standard output is for events, and `spaces` prints
     try:
         yield from train_on_gpu(job, file)

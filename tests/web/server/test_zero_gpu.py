@@ -1,0 +1,103 @@
+"""A Space on ZeroGPU: `spaces` comes before PyTorch, hears of a function for a GPU, and nothing else relies on one."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from tests.browser.conftest import Server
+from transformer.live.form import DEFAULTS
+from transformer.messages import Message
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "header.e30.signature"
+# A Space has PyTorch with CUDA, which `spaces` reads and changes; this machine may have one without.
+SITE = """
+import sys
+
+class Imports:
+    def find_spec(name, path, target=None):
+        if name == "torch" and "spaces" not in sys.modules and sys.argv[0] == "app.py":
+            raise ImportError("torch comes before spaces")
+        if name == "spaces.zero":
+            import torch
+            if not torch.version.cuda:
+                torch.version.cuda, torch._C._cuda_init, torch.cuda._is_in_bad_fork = "12.8", None, bool
+
+sys.meta_path.insert(0, Imports)
+"""
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Stands in for SPACES_ZERO_DEVICE_API_URL, and has no GPU."""
+
+    heard: list[str]
+
+    def do_POST(self) -> None:
+        self.heard.append(self.path)
+        self.send_response(200 if self.path == "/startup-report" else 503)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def heard() -> list[str]:
+    """What the hub was asked."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, heard: list[str]) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "sitecustomize.py").write_text(SITE)
+    hub = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Hub,), {"heard": heard}))
+    threading.Thread(target=hub.serve_forever, daemon=True).start()
+    server = Server(
+        SPACES_ZERO_GPU="true",
+        SPACES_ZERO_DEVICE_API_URL=f"http://127.0.0.1:{hub.server_port}",
+        TRANSFORMER_DEVICE="",
+        PYTHONPATH=os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
+        HOME=str(folder),
+    )
+    server.wait()
+    yield server
+    server.end()
+    hub.shutdown()
+
+
+def test_the_start_is_reported_and_the_shipped_models_are_on_the_processor(server: Server, heard: list[str]) -> None:
+    assert heard == ["/startup-report"]
+    assert httpx.get(f"{server.url}health", trust_env=False).json()["device"] == "cpu"
+    config = httpx.get(f"{server.url}config", trust_env=False).text
+    assert json.dumps(Message("device.zero_gpu").for_page()["english"])[1:-1] in config
+
+
+@pytest.mark.parametrize("layers", [1, 7])
+def test_a_large_training_asks_for_a_gpu_and_does_without(server: Server, heard: list[str], layers: int) -> None:
+    network = {"d_model": 256, "n_heads": 4, "d_ff": 1024, "layers": layers}
+    form = {
+        "session": "me",
+        "name": "large",
+        "corpus": "toy",
+        "watch": "",
+        "held_out": 0.0,
+        "model": DEFAULTS["toy"]["model"] | network,
+        "training": DEFAULTS["toy"]["training"] | {"steps": 2},
+    }
+    begun = len(heard)
+    headers = {"X-IP-Token": TOKEN}
+    answer = httpx.post(f"{server.url}train", json=form, headers=headers, timeout=180, trust_env=False)
+    names = [json.loads(line)["event"] for line in answer.text.splitlines()]
+    assert names.count("started") == names.count("trained") == 1
+    asked = [urlsplit(path) for path in heard[begun:]]
+    assert [each.path for each in asked] == (["/schedule"] if layers == 7 else [])
+    assert [parse_qs(each.query)["token"] for each in asked] == [[TOKEN]] * len(asked)
