@@ -22,8 +22,8 @@ json_values = st.recursive(
 def small(word: str = "wort", **fields: Any) -> Checkpoint:
     """A random network with words."""
     model = network(**fields)
-    src_vocab = Vocabulary(("P", *(f"{word}{i}" for i in range(10))))
-    tgt_vocab = Vocabulary(("P", "S", "E", *(f"{word}{i}" for i in range(model.config.tgt_vocab_size - 3))))
+    src_vocab = Vocabulary(("P", *(f"{word}{i}" for i in range(10))), folds=True)
+    tgt_vocab = Vocabulary(("P", "S", "E", *(f"{word}{i}" for i in range(model.config.tgt_vocab_size - 3))), folds=True)
     return Checkpoint(model, src_vocab, tgt_vocab, source_length=5, output_limit=7)
 
 
@@ -52,8 +52,8 @@ def babbling(model: Transformer) -> Translator:
     """An untrained network with a vocabulary: its output is long nonsense, its attention nearly uniform."""
     checkpoint = Checkpoint(
         model,
-        src_vocab=Vocabulary(("P", *(f"wort{i}" for i in range(1, SIZES["src_vocab_size"])))),
-        tgt_vocab=Vocabulary(("P", "S", "E", *(f"word{i}" for i in range(3, model.config.tgt_vocab_size)))),
+        src_vocab=Vocabulary(("P", *(f"wort{i}" for i in range(1, SIZES["src_vocab_size"]))), folds=True),
+        tgt_vocab=Vocabulary(("P", "S", "E", *(f"word{i}" for i in range(3, model.config.tgt_vocab_size))), folds=True),
         source_length=6,
         output_limit=8,
     )

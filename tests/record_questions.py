@@ -297,7 +297,7 @@ def _beam(name: str, sentence: str) -> Any:
 
 
 def _vocabulary(text: str) -> Callable[[], Any]:
-    return lambda: Vocabulary(("P", "ich", "strasse", "bier", "中")).encode(text)
+    return lambda: Vocabulary(("P", "ich", "strasse", "bier", "中"), folds=True).encode(text)
 
 
 PYTHON: dict[str, Callable[[], Any]] = {

@@ -44,8 +44,8 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole file: only its words are bad."""
     checkpoint = Checkpoint(
         network(),
-        src_vocab=Vocabulary(("P", *MARKUP)),
-        tgt_vocab=Vocabulary(("P", "S", "E", *MARKUP)),
+        src_vocab=Vocabulary(("P", *MARKUP), folds=True),
+        tgt_vocab=Vocabulary(("P", "S", "E", *MARKUP), folds=True),
         source_length=5,
         output_limit=7,
     )

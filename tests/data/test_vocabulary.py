@@ -1,7 +1,7 @@
 """Text and ids: any text is folded and encoded, or refused with a message that helps."""
 
 import unicodedata
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import example, given
@@ -15,7 +15,9 @@ from transformer.messages import Message, Words
 
 any_text = st.text(st.characters(exclude_categories=()))  # surrogates as well
 SOURCE, TARGET = TOY.src_vocab, TOY.tgt_vocab
-GERMAN = Vocabulary(("P", *sorted({form for each in (*lexicon.NOUNS, *lexicon.VERBS) for form in each.forms})))
+GERMAN = Vocabulary(
+    ("P", *sorted({form for each in (*lexicon.NOUNS, *lexicon.VERBS) for form in each.forms})), folds=True
+)
 
 
 def refusal(text: str, vocabulary: Vocabulary = SOURCE) -> Message:
@@ -35,7 +37,7 @@ def test_folding_is_idempotent_and_the_same_for_text_that_looks_the_same(text: s
     assert fold(unicodedata.normalize("NFC", text)) == fold(text) == fold(unicodedata.normalize("NFD", text))
     for vocabulary in (SOURCE, TARGET):
         assert not SPECIAL & set(vocabulary.split(text))
-    assert has_word(text) is bool(Vocabulary(("P",)).split(text))
+    assert has_word(text) is bool(Vocabulary(("P",), folds=True).split(text))
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
@@ -50,7 +52,7 @@ def test_case_umlauts_and_sharp_s_fold_composed_or_not(typed: str, folded: str, 
 def test_every_chinese_and_japanese_character_is_a_word() -> None:
     assert fold("我想喝啤酒。").split() == ["我", "想", "喝", "啤", "酒", "。"]
     assert fold("ビールが ほしい").split() == list("ビールがほしい")
-    assert Vocabulary(("P", "我", "喝", "水")).encode("我喝水。") == [1, 2, 3]
+    assert Vocabulary(("P", "我", "喝", "水"), folds=True).encode("我喝水。") == [1, 2, 3]
 
 
 # Ids
@@ -91,6 +93,77 @@ def test_a_vocabulary_holds_padding_and_then_every_word_once(tokens: tuple[str, 
         Vocabulary(tokens)
 
 
+@pytest.mark.parametrize("i", [-1, 9, 10**9])
+def test_an_id_out_of_range_is_refused(i: int) -> None:
+    with pytest.raises(ValueError, match=f"id {i} is not in a vocabulary of 9 tokens"):
+        TARGET.decode([1, i])
+
+
+def test_a_vocabulary_folds_only_where_it_was_told_to() -> None:
+    vocabulary = Vocabulary(("P", "S", "E", "Straße", "strasse", "Ich", "Bier!", "e\u0301", "我喝"))
+    assert vocabulary.encode(" Ich Straße\tstrasse\nBier! e\u0301 我喝") == [5, 3, 4, 6, 7, 8]
+    assert refusal("STRASSE Bier (Ich) \xe9 我 P S E", vocabulary).values["unknown"].rest == 5
+    assert Vocabulary(vocabulary.tokens, folds=True).encode("STRASSE") == [4]
+    with pytest.raises(ValueError, match="folds"):
+        Vocabulary(("P",), folds="no")  # type: ignore[arg-type]
+
+
+# Tokenizers
+
+
+class Characters:
+    """Cuts a text into characters, as their places in the alphabet."""
+
+    alphabet = " .DEPSadeksätz"
+
+    def encode(self, text: str) -> list[int]:
+        return [self.alphabet.index(char) for char in text]
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(self.alphabet[i] for i in ids)
+
+
+class Encoded:
+    def __init__(self, ids: list[int]) -> None:
+        self.ids = ids
+
+
+class EncodedCharacters(Characters):
+    """As a tokenizer of the tokenizers library answers."""
+
+    def encode(self, text: str) -> Any:
+        return Encoded(super().encode(text))
+
+
+class Letters:
+    """The same as strings."""
+
+    def encode(self, text: str) -> list[str]:
+        return list(text)
+
+    def decode(self, pieces: list[str]) -> str:
+        return "".join(pieces)
+
+
+@pytest.mark.parametrize("tokenizer", [Characters(), EncodedCharacters(), Letters()])
+def test_a_tokenizer_cuts_and_joins_as_it_does_alone(tokenizer: Any) -> None:
+    vocabulary = Vocabulary.of_pieces(Characters.alphabet, tokenizer)
+    ids = vocabulary.encode("SPäzE  Ded.")
+    assert ids == [3 + Characters.alphabet.index(char) for char in "SPäzE  Ded."]
+    assert [vocabulary.tokens[i] for i in ids[:6]] == ["“S”", "“P”", "ä", "z", "“E”", " "]
+    assert vocabulary.decode([1, *ids, 0, 2, 5]) == "SPäzE  Ded."
+    assert refusal("", vocabulary).key == "error.empty"
+    source = Vocabulary(("P", *vocabulary.words), tokenizer=tokenizer)  # its padding alone is special
+    assert source.encode("ad") == [i - 2 for i in vocabulary.encode("ad")]
+    assert Vocabulary(vocabulary.tokens, folds=True, tokenizer=tokenizer).decode(vocabulary.encode("ad")) == "ad"
+
+
+def test_a_tokenizers_id_without_a_word_is_refused() -> None:
+    with pytest.raises(ValueError, match="the tokenizer gives id 12, but the vocabulary has 3 words"):
+        Vocabulary.of_pieces("abc", Characters()).encode("t")
+    assert refusal("xa", Vocabulary.of_pieces("abc", Letters())).values["unknown"].shown == ("“x”",)
+
+
 # Refusals
 
 
@@ -123,7 +196,7 @@ def test_an_invisible_character_is_named_by_its_code(char: str) -> None:
 def test_long_and_many_words_are_shortened() -> None:
     unknown = refusal(" ".join(f"{i}{'x' * 1000}" for i in range(50))).values["unknown"]
     assert (len(unknown.shown), unknown.rest) == (3, 47)
-    known = refusal("?", Vocabulary(("P", *(f"wort{i}" for i in range(1000))))).values["known"]
+    known = refusal("?", Vocabulary(("P", *(f"wort{i}" for i in range(1000))), folds=True)).values["known"]
     assert (known.shown[0], len(known.shown), known.rest) == ("wort0", 20, 980)
 
 

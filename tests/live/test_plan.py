@@ -90,7 +90,7 @@ def test_the_defaults_become_a_complete_job_that_survives_json(corpus: str, tied
     assert found.training == DEFAULTS[corpus]["training"]
     assert found.model.items() >= {**asked, "num_encoder_layers": layers, "num_decoder_layers": layers}.items()
     assert (found.name, found.corpus, found.seconds) == (f"Bert {'x' * 35}", corpus, LIMITS.seconds)
-    source, target = Vocabulary(found.source_words), Vocabulary(found.target_words)
+    source, target = (Vocabulary(words, folds=True) for words in (found.source_words, found.target_words))
     batch = encode_pairs((*found.pairs, *found.held_out), source, target, found.source_length)
     assert batch.src.size(1) == found.source_length >= len(source.encode(found.watch))
     assert set(found.reference.split()) <= target.ids.keys()

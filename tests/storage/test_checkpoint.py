@@ -6,8 +6,10 @@ import pickle
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -49,12 +51,12 @@ def edit_json(file: Path, edit: Edit) -> None:
     file.write_text(json.dumps(content))
 
 
-def sign_config(folder: Path) -> None:
-    """Make an edited config.json the one that the weights were saved with."""
+def sign(folder: Path, name: str = CONFIG) -> None:
+    """Make an edited JSON file the one that the weights were saved with."""
     with safe_open(folder / WEIGHTS, framework="pt") as stored:
         digests = json.loads(stored.metadata()["digests"])
-    content = json.dumps(json.loads((folder / CONFIG).read_text()), sort_keys=True)
-    digests[CONFIG] = hashlib.sha256(content.encode()).hexdigest()
+    content = json.dumps(json.loads((folder / name).read_text()), sort_keys=True)
+    digests[name] = hashlib.sha256(content.encode()).hexdigest()
     save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, metadata={"digests": json.dumps(digests)})
 
 
@@ -63,7 +65,13 @@ def sign_config(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"tie_weights": True, "tgt_vocab_size": 11}, {"final_norm": "both"}, {"positional_encoding": False}],
+    [
+        {},
+        {"tie_weights": True, "tgt_vocab_size": 11},
+        {"final_norm": "both"},
+        {"positional_encoding": False},
+        {"activation": "silu"},
+    ],
 )
 def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
@@ -85,9 +93,22 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Pat
 
 def test_a_checkpoint_that_is_older_than_a_field_has_its_default(tmp_path: Path) -> None:
     save_checkpoint(small(), tmp_path, card="")
-    edit_json(tmp_path / CONFIG, lambda c: c["model"].pop("positional_encoding"))
-    sign_config(tmp_path)
-    assert load_checkpoint(tmp_path).model.config.positional_encoding
+    edit_json(tmp_path / CONFIG, lambda c: [c["model"].pop(name) for name in ("positional_encoding", "activation")])
+    sign(tmp_path)
+    edit_json(tmp_path / VOCABULARIES, lambda v: v.pop("folds"))
+    sign(tmp_path, VOCABULARIES)
+    older = load_checkpoint(tmp_path)
+    assert (older.model.config.positional_encoding, older.model.config.activation) == (True, "relu")
+    assert older.src_vocab.folds
+    assert older.tgt_vocab.folds
+
+
+def test_a_vocabulary_that_does_not_fold_comes_back_and_one_with_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    bare = Vocabulary(small().src_vocab.tokens)
+    save_checkpoint(replace(small(), src_vocab=bare), tmp_path, card="")
+    assert (load_checkpoint(tmp_path).src_vocab, load_checkpoint(tmp_path).tgt_vocab.folds) == (bare, True)
+    with pytest.raises(ValueError, match="the source vocabulary has a tokenizer"):
+        save_checkpoint(replace(small(), src_vocab=replace(bare, tokenizer=Mock())), tmp_path, card="")
 
 
 @pytest.mark.parametrize("pad_source", [True, False])
@@ -96,7 +117,7 @@ def test_source_padding_is_saved_and_older_checkpoints_have_it(tmp_path: Path, p
     assert load_checkpoint(tmp_path).pad_source is pad_source
     edit_json(tmp_path / CONFIG, lambda c: c.pop("pad_source"))
     assert CONFIG in refusal(tmp_path)  # it was changed
-    sign_config(tmp_path)
+    sign(tmp_path)
     assert load_checkpoint(tmp_path).pad_source is True
 
 
@@ -155,6 +176,7 @@ CONFIGS: list[tuple[Edit, str]] = [
     (lambda c: c["model"].update(colour="red"), "colour"),
     (lambda c: c["model"].update(d_model="16"), "d_model ('16')"),
     (lambda c: c["model"].update(n_heads=5), "n_heads (5)"),
+    (lambda c: c["model"].update(activation="tanh"), "activation ('tanh')"),
     (lambda c: c["model"].update(n_heads=2), ""),
     (lambda c: c["model"].update(d_ff=64), ""),
     (lambda c: c["model"].update(dropout=float("nan")), "dropout (nan)"),
@@ -197,6 +219,9 @@ def test_an_invalid_or_changed_configuration_is_refused(saved: Path, edit: Edit,
         lambda v: v.update(source="P"),
         lambda v: v.update(target=5),
         lambda v: v.pop("target"),
+        lambda v: v.update(folds=[True, True]),
+        lambda v: v.update(folds={"source": 1, "target": True}),
+        lambda v: v.update(folds={"source": False, "target": True}),
     ],
 )
 def test_invalid_or_changed_vocabularies_are_refused(saved: Path, edit: Edit) -> None:

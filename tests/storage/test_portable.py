@@ -6,6 +6,7 @@ import json
 import pickle
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def same_weights(one: PortableModel, two: PortableModel) -> bool:
     [
         {},
         {"tie_weights": True, "tgt_vocab_size": 11},
-        {"norm_first": True, "final_norm": "both", "pad_source": False},
+        {"norm_first": True, "final_norm": "both", "pad_source": False, "activation": "gelu"},
         {"positional_encoding": False, "bias": False, "qkv_bias": False},
     ],
 )
@@ -139,6 +140,13 @@ def test_everything_comes_back_bit_for_bit_and_translates_the_same(fields: dict[
     for kind in ("encoder", "decoder", "cross"):
         for ours, theirs in zip(one.attention.of(kind), two.attention.of(kind), strict=True):
             assert (ours.weights == theirs.weights).all()
+
+
+def test_a_vocabulary_that_the_file_cannot_hold_is_refused(other: Path) -> None:
+    model = packed()
+    bare = replace(model.checkpoint, tgt_vocab=replace(model.checkpoint.tgt_vocab, folds=False))
+    with pytest.raises(ValueError, match="vocabularies that fold and have no tokenizer"):
+        save_portable(replace(model, checkpoint=bare), other)
 
 
 def test_the_same_model_gives_the_same_bytes_and_shows_its_seed_to_any_reader(saved: Path, other: Path) -> None:
@@ -317,7 +325,7 @@ def test_the_signature_of_these_tests_is_right(saved: Path, other: Path) -> None
         assert load_portable(rewritten(saved, other, about=lambda a, name=name: a.update(name=name))).name == name  # type: ignore[misc]
     words = ["P", "<script>", "=1+1", "../x", "{name}", "%s", "猫", "“q”", "'", '"']
     rewritten(saved, other, about=lambda a: a["source_words"].__setitem__(slice(0, 10), words))
-    assert load_portable(other).checkpoint.src_vocab == Vocabulary((*words, "wort9"))
+    assert load_portable(other).checkpoint.src_vocab == Vocabulary((*words, "wort9"), folds=True)
 
 
 MODELS: list[tuple[dict[str, Any], str]] = [
@@ -327,6 +335,7 @@ MODELS: list[tuple[dict[str, Any], str]] = [
     ({"dropout": float("nan")}, "dropout (nan)"),
     ({"pad_id": 1}, "pad_id (1)"),
     ({"final_norm": []}, "final_norm"),
+    ({"activation": "tanh"}, "activation"),
     ({"bias": 1}, "bias (1)"),
     ({"num_encoder_layers": 65}, "too deep"),
     ({"num_decoder_layers": 10**4000}, "too deep"),

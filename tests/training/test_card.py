@@ -58,7 +58,7 @@ def test_the_shipped_card_has_its_training_and_scores(fact: str) -> None:
 def test_a_card_has_the_whole_configuration(toy: Translator) -> None:
     bare = Transformer(replace(toy.checkpoint.model.config, positional_encoding=False))
     card = write_card(replace(toy.checkpoint, model=bare), TOY, "made in a test", {})
-    assert card.endswith(", positional_encoding False.\n")
+    assert card.endswith(", positional_encoding False, activation relu.\n")
 
 
 def test_some_head_attends_to_the_deciding_word(figures: MapFigures) -> None:

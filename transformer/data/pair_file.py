@@ -66,7 +66,7 @@ class PairFile:
                 longest[side] = max(longest[side], len(words))
         if not size:
             raise PairFileError(f"{path}: there is no sentence pair in it")
-        src_vocab, tgt_vocab = (Vocabulary(tuple(side)) for side in sides)
+        src_vocab, tgt_vocab = (Vocabulary(tuple(side), folds=True) for side in sides)
         return cls(path, size, src_vocab, tgt_vocab, longest[0], longest[1] + 1, digest.hexdigest())
 
     def batches(self, batch_size: int, generator: torch.Generator) -> Iterator[list[Pair]]:

@@ -20,8 +20,8 @@ TOY = Corpus(
     source_length=5,  # one more than the words, so that attention maps show a padding column
     load=lambda: (
         tuple((pair.source, pair.target) for pair in _PAIRS.values()),
-        Vocabulary(("P", "ich", "mochte", "ein", "bier", "cola")),
-        Vocabulary(("P", "i", "want", "a", "beer", "coke", "S", "E", ".")),
+        Vocabulary(("P", "ich", "mochte", "ein", "bier", "cola"), folds=True),
+        Vocabulary(("P", "i", "want", "a", "beer", "coke", "S", "E", "."), folds=True),
     ),
     examples=(Example("", "Ich möchte ein Bier", "bier"), Example("", "Ich möchte ein Cola", "cola")),
     words={"all": (("ich", "i"), ("möchte", "want"), ("ein", "a"), ("Bier", "beer"), ("Cola", "coke"))},

@@ -250,14 +250,15 @@ def uploaded_corpus(pairs: Sequence[Pair], name: str = "own", shared_vocabulary:
     """
     if not pairs:
         raise ValueError("there is no sentence pair")
-    bare = Vocabulary((PAD,))  # knows no word, so it strips the punctuation off every one
+    bare = Vocabulary((PAD,), folds=True)  # knows no word, so it strips the punctuation off every one
     targets = [_target_tokens(target) for _, target in pairs]
     source_words = dict.fromkeys(word for source, _ in pairs for word in bare.split(source))
     target_words = dict.fromkeys(word for target in targets for word in target)
     if shared_vocabulary:
-        src_vocab = tgt_vocab = Vocabulary((PAD, START, END, *(source_words | target_words)))
+        src_vocab = tgt_vocab = Vocabulary((PAD, START, END, *(source_words | target_words)), folds=True)
     else:
-        src_vocab, tgt_vocab = Vocabulary((PAD, *source_words)), Vocabulary((PAD, START, END, *target_words))
+        src_vocab = Vocabulary((PAD, *source_words), folds=True)
+        tgt_vocab = Vocabulary((PAD, START, END, *target_words), folds=True)
     # A shared vocabulary knows the targets' punctuation, and keeps it in sources where it stands alone.
     sources = [src_vocab.split(source) for source, _ in pairs]
     tokenised = [(" ".join(source), " ".join(target)) for source, target in zip(sources, targets, strict=True)]

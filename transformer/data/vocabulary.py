@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Any, Protocol
 
 from ..messages import MessageError, Words
 
-PAD, START, END = "P", "S", "E"  # upper case: folded text never collides with them
+PAD, START, END = "P", "S", "E"
 SPECIAL = frozenset({PAD, START, END})
+_QUOTED = {token: f"“{token}”" for token in SPECIAL}  # a tokenizer's pieces of the same names
+_UNQUOTED = {quoted: token for token, quoted in _QUOTED.items()}
 
 _PUNCTUATION = ".,;:!?…¿¡\"'„“”‚‘’«»‹›()–—-。，、！？；：「」『』《》（）؟،؛"
 _UNSPACED = re.compile(r"\s*([\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])\s*")  # Han, kana
@@ -51,27 +54,52 @@ def has_word(text: str) -> bool:
     return any(map(strip_punctuation, fold(text).split()))
 
 
+class Tokenizer(Protocol):
+    """Cuts a text into pieces, as their ids or as strings, and joins them: sentencepiece, tiktoken, tokenizers, …
+
+    It adds no special tokens. `encode` returns a sequence, or an object that has it as `ids`.
+    """
+
+    def encode(self, text: str, /) -> Any: ...
+
+    def decode(self, pieces: list[Any], /) -> str: ...
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The tokens of one side in the order of their ids; padding is id 0.
 
     Args:
         tokens: every word once, after `P`; a target vocabulary also has `S` and `E`.
+        folds: whether a sentence is folded (see `fold`), and its unknown words lose the punctuation at their edges.
+        tokenizer: cuts a sentence into words; its id i is the i-th of `words`. Without one spaces separate words.
 
     Raises:
         ValueError: `P` is not first, or a token is repeated or not a word.
     """
 
     tokens: tuple[str, ...]
+    folds: bool = False
+    tokenizer: Tokenizer | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.folds, bool):
+            raise ValueError(f"folds ({self.folds!r}) is not true or false")
         if not self.tokens or self.tokens[0] != PAD:
             raise ValueError(f"a vocabulary starts with {PAD!r} (padding, id 0), not {self.tokens[:1]}")
         for token in self.tokens:
-            if not isinstance(token, str) or not token or token.split() != [token]:
+            if not isinstance(token, str) or not token or (self.tokenizer is None and token.split() != [token]):
                 raise ValueError(f"{token!r} is not a word")
         if len(self.ids) != len(self.tokens):
             raise ValueError(f"a vocabulary of {len(self.tokens)} tokens has only {len(self.ids)} distinct ones")
+
+    @classmethod
+    def of_pieces(cls, pieces: Iterable[str], tokenizer: Tokenizer) -> "Vocabulary":
+        """P, S, E, and then a tokenizer's pieces in the order of its ids, for either side.
+
+        A piece that is called P, S or E stands in quotes.
+        """
+        return cls((PAD, START, END, *(_QUOTED.get(piece, piece) for piece in pieces)), tokenizer=tokenizer)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -81,43 +109,83 @@ class Vocabulary:
         """Token -> id."""
         return {token: i for i, token in enumerate(self.tokens)}
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """All tokens but P, S and E."""
         return tuple(token for token in self.tokens if token not in SPECIAL)
 
     def split(self, text: str) -> list[str]:
-        """Folded words; an unknown word loses the punctuation at its edges."""
-        words = []
-        for word in fold(text).split():
-            if word in self.ids or (word := strip_punctuation(word)):
-                words.append(word)
-        return words
+        """The words of a sentence, known or not.
+
+        Raises:
+            ValueError: the tokenizer gives an id that has no word.
+        """
+        text = fold(text) if self.folds else text
+        if self.tokenizer is not None:
+            return [self._word(piece) for piece in self._pieces(text)]
+        words = text.split()
+        if self.folds:
+            words = [word if word in self.ids else strip_punctuation(word) for word in words]
+        return [word for word in words if word]
 
     def encode(self, text: str) -> list[int]:
         """Ids of the words of a sentence; no padding, no S, no E.
 
         Raises:
-            SentenceError: it is empty, or has an invisible character or an unknown word.
+            SentenceError: it is empty, or has an unknown word or, without a tokenizer, an invisible character.
+            ValueError: the tokenizer gives an id that has no word.
         """
-        check_visible(text)
+        if self.tokenizer is None:
+            check_visible(text)
         words = self.split(text)
         if not words:
             raise SentenceError("error.empty", known=self.some_words())
-        unknown = list(dict.fromkeys(word for word in words if word not in self.ids))
+        unknown = list(dict.fromkeys(word for word in words if word not in self.ids or word in SPECIAL))
         if unknown:
             raise self._unknown(unknown)
         return [self.ids[word] for word in words]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The sentence behind ids, up to E, without special tokens."""
+        """The sentence behind ids, up to E, without special tokens.
+
+        Raises:
+            ValueError: an id is not in the vocabulary.
+        """
         words: list[str] = []
         for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(f"id {i} is not in a vocabulary of {len(self)} tokens")
             if self.tokens[i] == END:
                 break
             if self.tokens[i] not in SPECIAL:
                 words.append(self.tokens[i])
-        return " ".join(words)
+        if self.tokenizer is None:
+            return " ".join(words)
+        if self._tokenizer_gives_strings:
+            return self.tokenizer.decode([_UNQUOTED.get(word, word) for word in words])
+        return self.tokenizer.decode([self._places[word] for word in words])
+
+    def _pieces(self, text: str) -> Sequence[Any]:
+        assert self.tokenizer is not None
+        encoded = self.tokenizer.encode(text)
+        return getattr(encoded, "ids", encoded)
+
+    def _word(self, piece: Any) -> str:
+        if isinstance(piece, str):
+            return _QUOTED.get(piece, piece)
+        if not 0 <= piece < len(self.words):
+            raise ValueError(f"the tokenizer gives id {piece}, but the vocabulary has {len(self.words)} words")
+        return self.words[piece]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """Word -> the tokenizer's id."""
+        return {word: i for i, word in enumerate(self.words)}
+
+    @cached_property
+    def _tokenizer_gives_strings(self) -> bool:
+        pieces = (piece for word in self.words for piece in self._pieces(word))
+        return isinstance(next(pieces, None), str)
 
     def _unknown(self, words: Sequence[str]) -> SentenceError:
         """The error suggests known words: all where they are few, else those nearest to the unknown ones."""

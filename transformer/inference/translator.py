@@ -344,10 +344,10 @@ class Translator:
         words = sum(i != vocab.ids[PAD] for i in source)
         for change in interventions.changes:
             if isinstance(change, SwapWord):
-                word = fold(change.word)
+                word = fold(change.word) if vocab.folds else change.word
                 if change.position >= words:
                     raise ValueError(f"The positions of this sentence are 0 to {words - 1}.")
-                if word not in vocab.ids:
+                if word not in vocab.words:
                     raise ValueError(f"{change.word!r} is not a word that this model knows.")
                 source[change.position] = vocab.ids[word]
         return source

@@ -45,7 +45,7 @@ def live(
         device: where to train; None for the one that `pick_device` picks.
     """
     torch.set_num_threads(job.threads)
-    src_vocab, tgt_vocab = Vocabulary(job.source_words), Vocabulary(job.target_words)
+    src_vocab, tgt_vocab = (Vocabulary(words, folds=True) for words in (job.source_words, job.target_words))
     training, config = TrainingConfig(**job.training), TransformerConfig(**job.model)
     model = seeded_model(config, training.seed).to(device or pick_device())
     parameters = count_parameters(config)

@@ -3,7 +3,7 @@
 checkpoints/NAME/
     model.safetensors    weights, and in its header the digests of themselves and of the files below
     config.json          the network's configuration, and how long its sentences are
-    vocabularies.json    source and target tokens in the order of their ids
+    vocabularies.json    source and target tokens in the order of their ids, and whether they fold
     card.md              for people: how it was made and what it scores
 """
 
@@ -90,7 +90,11 @@ def available_checkpoints() -> list[str]:
 
 
 def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> None:
-    """Write all four files, each of them atomically."""
+    """Write all four files, each of them atomically.
+
+    Raises:
+        ValueError: a vocabulary has a tokenizer, which a checkpoint cannot hold.
+    """
     folder = Path(folder)
     config = {
         "model": asdict(checkpoint.model.config),
@@ -98,7 +102,12 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> No
         "output_limit": checkpoint.output_limit,
         "pad_source": checkpoint.pad_source,
     }
-    vocabularies = {"source": list(checkpoint.src_vocab.tokens), "target": list(checkpoint.tgt_vocab.tokens)}
+    sides = {"source": checkpoint.src_vocab, "target": checkpoint.tgt_vocab}
+    for side, vocab in sides.items():
+        if vocab.tokenizer:
+            raise ValueError(f"the {side} vocabulary has a tokenizer, which a checkpoint cannot hold")
+    vocabularies: dict[str, Any] = {side: list(vocab.tokens) for side, vocab in sides.items()}
+    vocabularies["folds"] = {side: vocab.folds for side, vocab in sides.items()}
     weights = {name: value.detach().cpu().contiguous() for name, value in checkpoint.model.named_parameters()}
     folder.mkdir(parents=True, exist_ok=True)
     digests = {
@@ -133,7 +142,9 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         if not isinstance(pad_source, bool):
             raise ValueError(f"pad_source ({pad_source!r}) is not true or false")
     with reading(folder / VOCABULARIES):
-        src_vocab, tgt_vocab = (Vocabulary(tuple(vocabularies[side])) for side in ("source", "target"))
+        sides = ("source", "target")
+        folds = vocabularies.get("folds", dict.fromkeys(sides, True))  # as all did before they could choose
+        src_vocab, tgt_vocab = (Vocabulary(tuple(vocabularies[side]), folds[side]) for side in sides)
         check_vocabularies(shape, src_vocab, tgt_vocab)
     with reading(folder / CARD):
         card = (folder / CARD).read_bytes()

@@ -102,8 +102,15 @@ class _About(BaseModel):
 
 
 def save_portable(portable: PortableModel, file: Path) -> None:
-    """Write the one file."""
+    """Write the one file.
+
+    Raises:
+        ValueError: a vocabulary does not fold, or it has a tokenizer, which the file cannot hold.
+    """
     checkpoint = portable.checkpoint
+    for vocab in (checkpoint.src_vocab, checkpoint.tgt_vocab):
+        if not vocab.folds or vocab.tokenizer:
+            raise ValueError("a model file holds vocabularies that fold and have no tokenizer")
     weights = {name: value.detach().cpu().contiguous() for name, value in checkpoint.model.named_parameters()}
     about = {
         "name": portable.name,
@@ -179,7 +186,7 @@ def _read(
     for weight_name in stored.keys():  # noqa: SIM118 - it is not a dict
         if (dtype := stored.get_slice(weight_name).get_dtype()) != "F32":
             raise ValueError(f"{weight_name} is {dtype}, not F32")
-    src_vocab, tgt_vocab = Vocabulary(about.source_words), Vocabulary(about.target_words)
+    src_vocab, tgt_vocab = (Vocabulary(words, folds=True) for words in (about.source_words, about.target_words))
     check_vocabularies(config, src_vocab, tgt_vocab)
     with rng_lock:
         model = Transformer(config)

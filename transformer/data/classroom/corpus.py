@@ -88,7 +88,7 @@ def _load(size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
     pairs = tuple((sentence.source, sentence.target) for sentence in sample("", size))
     german = sorted({word for source, _ in pairs for word in source.split()})
     english = sorted({word for _, target in pairs for word in target.split()})
-    return pairs, Vocabulary((PAD, *german)), Vocabulary((PAD, START, END, *english))
+    return pairs, Vocabulary((PAD, *german), folds=True), Vocabulary((PAD, START, END, *english), folds=True)
 
 
 EXAMPLES = (
