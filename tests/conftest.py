@@ -1,6 +1,10 @@
 """Fixtures that many tests share."""
 
+import os
+
 import pytest
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, here and in the processes of tests: networks are tiny
 import torch
 from hypothesis import settings
 
@@ -9,8 +13,6 @@ from transformer.data import TOY, Batch
 
 from .models import babbling
 from .networks import network
-
-torch.set_num_threads(1)  # the networks are tiny: threads would only wait for each other
 
 # The same examples on every run, so that a red build is red for everybody.
 settings.register_profile("tests", deadline=None, max_examples=30, derandomize=True)
