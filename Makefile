@@ -15,12 +15,13 @@
 #   make live       the cost of watching a training, and of trainings to visitors (2 minutes)
 #   make modified   the wait for a run with interventions, and the cost of ablating every head (1 minute)
 #   make load       a class of thirty for 5 minutes, then three hundred visitors at once (13 minutes)
+#   make attack     what one hostile visitor does to the others, 16 attacks (30 minutes)
 
 PYTHON ?= python3
 BIN := .venv/bin
 NODE := $(BIN)/node .venv/js/node_modules
 
-.PHONY: demo check lint unit test format toy classroom evaluate tried sample bench live modified load
+.PHONY: demo check lint unit test format toy classroom evaluate tried sample bench live modified load attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -76,6 +77,9 @@ bench: .venv/bench
 
 load: .venv/measure
 	$(BIN)/python -m tests.benchmarks.load $(if $(MINUTES),--minutes $(MINUTES))
+
+attack: .venv/measure
+	$(BIN)/python -m tests.benchmarks.attack $(ROWS)
 
 sample: .venv/demo
 	$(BIN)/python -m transformer.data.classroom

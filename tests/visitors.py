@@ -86,13 +86,16 @@ class Question:
 
 
 class Connection:
-    """One connection, kept as a browser keeps its own. There are no timeouts."""
+    """One connection, kept as a browser keeps its own. There are no timeouts.
 
-    def __init__(self, port: int) -> None:
+    Args:
+        address: the visitor's own, of this machine.
+    """
+
+    def __init__(self, port: int, address: str = "127.0.0.1") -> None:
         kept = httpx.Limits(keepalive_expiry=3)  # below the server's 5 s
-        self._client = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}/", timeout=None, limits=kept, trust_env=False, verify=False
-        )
+        transport = httpx.AsyncHTTPTransport(local_address=address, limits=kept, trust_env=False, verify=False)
+        self._client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/", timeout=None, transport=transport)
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,0 +1,429 @@
+"""`make attack`: one visitor against all others, an attack at a time, each against a server of its own on 127.0.0.1.
+
+The attacker has the address 127.0.0.1, the honest visitor 127.0.0.2: a translation with the toy and `GET /health` every
+100 ms, alone at first and then during the attack. A late answer also counts for the requests that could not be sent
+meanwhile. Afterwards the attacker leaves, and the server has a minute to free its memory.
+
+Prints a table; the exit status is 1 if a bound is broken. Nothing here is a test.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import math
+import multiprocessing
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
+from functools import cache
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import orjson
+
+from tests.benchmarks.load import processes, used
+from tests.browser.conftest import ROOT, Server
+from tests.models import small
+from tests.visitors import Connection, Page, Question, Visitor, model_file, program, sentences, train, train_mistake
+from transformer.storage.portable import PortableModel, save_portable
+from transformer.web.api import runs, training
+
+HONEST = "127.0.0.2"
+INTERVAL = 0.1  # s between two requests of the honest visitor
+PATIENCE = 60.0  # s for an answer
+TRANSLATION, HEALTH = 150, 50  # ms: bounds of the 95th percentiles
+GROWTH = 50  # MB: bound of what stays
+WRITTEN = 2**20  # bytes: bound of the log, and of Gradio's files
+PAUSE = 0.1  # s between two requests of the attacker: an attack with little traffic
+JSON = {"Content-Type": "application/json"}
+HUNDRED_WORDS = " ".join(f"w{i % 10}" for i in range(100))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server under attack. `own` is the key of a model of the attacker's, `answers` counts answers by status."""
+
+    port: int
+    page: Page
+    client: httpx.AsyncClient
+    answers: Any
+    own: str = ""
+
+    async def ask(self, verb: str, path: str, **sent: Any) -> None:
+        try:
+            self.answers[(await self.client.request(verb, path, **sent)).status_code] += 1
+        except httpx.HTTPError:
+            self.answers[0] += 1
+
+    async def call(self, name: str, *values: Any, wait: bool = True, session: str = "unread") -> None:
+        """An action; without waiting its answer is left to the server."""
+        body = {"data": values, "session_hash": session}
+        await self.ask("POST", f"gradio_api/{'run' if wait else 'call'}/{name}", json=body)
+
+    async def raw(self, head: str, body: bytes = b"", drip: float | None = None) -> None:
+        """A connection that sends these, and then a byte every `drip` seconds; renewed when the server closes it."""
+        while True:
+            with contextlib.suppress(OSError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                writer.write(head.encode() + body)
+                reading = asyncio.create_task(reader.read(12))
+                while drip is not None and not reading.done():
+                    writer.write(b" ")
+                    await writer.drain()
+                    await asyncio.sleep(drip)
+                status = (await reading)[9:]
+                self.answers[int(status) if status.isdigit() else 0] += 1
+                await reader.read()  # of a stream
+                writer.close()
+            await asyncio.sleep(1)
+
+
+Attack = Callable[[Target], Coroutine[Any, Any, None]]
+Besides = Callable[[Connection], Awaitable[None]]
+
+
+async def repeat(ask: Callable[[], Awaitable[None]]) -> None:
+    """On two connections."""
+
+    async def one() -> None:
+        while True:
+            await ask()
+            await asyncio.sleep(PAUSE)
+
+    await asyncio.gather(one(), one())
+
+
+async def in_turn(target: Target, calls: list[tuple[str, ...]]) -> None:
+    """Calls on two connections whose answers are never read."""
+    left = iter(calls)
+
+    async def one() -> None:
+        for call in left:
+            await target.call(*call, wait=False)
+
+    await asyncio.gather(one(), one())
+
+
+def post(path: str, length: int) -> str:
+    headers = f"Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}"
+    return f"POST /{path} HTTP/1.1\r\n{headers}\r\n\r\n"
+
+
+# ---- the attacks, in the order of the table ----
+
+
+async def icons(target: Target) -> None:
+    await repeat(lambda: target.ask("GET", "pwa_icon/15000"))
+
+
+async def unread_answers(target: Target) -> None:
+    await in_turn(target, [("translate", each, "classroom") for each in drawn()[:2100]])
+
+
+async def unread_answers_of_an_own_model(target: Target) -> None:
+    await asyncio.gather(*(target.call("translate", HUNDRED_WORDS, target.own, wait=False) for _ in range(20)))
+
+
+async def shuffled_sentences(target: Target) -> None:
+    rng = random.Random(0)
+    words = itertools.cycle(each.split() for each in drawn() if len(each.split()) == 12)
+    shuffled = [" ".join(rng.sample(each, 12)) for each in itertools.islice(words, 120)]
+    await asyncio.gather(*(target.call("teacher_forcing", each, "classroom") for each in shuffled))
+
+
+async def mistakes(target: Target) -> None:
+    calls = [("output_in_forward", "")] * 40 + [("padding_rows", each) for each in drawn()[:400]]
+    await in_turn(target, [("spot_the_bug", *each, "classroom") for each in calls])
+
+
+async def foreign_pages(target: Target) -> None:
+    evil = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    body = {"data": ["ein Bier", "toy"]}
+    await repeat(lambda: target.ask("POST", "gradio_api/run/translate", json=body, headers=evil))
+
+
+async def trainings(target: Target) -> None:
+    async def one(number: int) -> None:
+        asked = train(f"attacker{number}", 1500).body
+        while True:
+            await target.ask("POST", "train", json=asked)
+            await asyncio.sleep(1)
+
+    await asyncio.gather(*map(one, range(40)))
+
+
+async def what_ifs(target: Target) -> None:
+    async def one(number: int) -> None:
+        change = {"do": "temperature", "kind": "all", "temperature": 1 + number / 500}  # each a run of its own
+        await target.call("what_if", HUNDRED_WORDS, [change], target.own)
+
+    await asyncio.gather(*map(one, range(500)))
+
+
+async def full_store(target: Target) -> None:
+    for number in range(5):
+        await target.ask("POST", f"models?visit=attacker{number}", content=big_file())
+
+
+async def slow_bodies(target: Target) -> None:
+    head, body = post("train", 8 * 2**20), b" " * (8 * 10**6)
+    await asyncio.gather(*(target.raw(head, body, drip=0 if number < 2 else 1) for number in range(120)))
+
+
+async def nested_lists(target: Target) -> None:
+    lists = b"[" + b",".join([b"[]"] * (8 * 2**20 // 3 - 100)) + b"]"
+    asked = target.page.call("pairs", training.pairs, "lists", {}).body
+    call = orjson.dumps(asked).replace(b"{}", lists)
+    bodies = itertools.cycle([("gradio_api/component_server/", call), ("train", b'{"visit":"a","pairs":%b}' % lists)])
+
+    async def one() -> None:
+        path, body = next(bodies)
+        await target.ask("POST", path, content=body, headers=JSON)
+
+    await repeat(one)
+
+
+async def deep_links(target: Target) -> None:
+    await target.call("translate", drawn()[0], "classroom", session="links")
+
+    async def one() -> None:
+        await target.call("translate", "ein Bier", "toy", session="links")
+        await target.ask("GET", "gradio_api/deep_link", params={"session_hash": "links"})
+
+    await repeat(one)
+
+
+async def trickling_uploads(target: Target) -> None:
+    await asyncio.gather(*(target.raw(post(f"models?visit=attacker{number}", 10**8), drip=1) for number in range(2)))
+
+
+async def reload_streams(target: Target) -> None:
+    head = "GET /gradio_api/dev/reload HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    await asyncio.gather(*(target.raw(head) for _ in range(2000)))
+
+
+async def idle_connections(target: Target) -> None:
+    await asyncio.gather(*(target.raw("") for _ in range(300)))
+
+
+async def files_as_values(target: Target) -> None:
+    file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+    await repeat(lambda: target.call("translate", file, "toy"))
+
+
+# ---- what else an honest visitor does during an attack; an error is a problem ----
+
+
+def upload() -> Question:
+    return Question("upload", "models?visit=honest", model_file())
+
+
+async def trains(honest: Connection) -> None:
+    async for _ in honest.stream(train_mistake("honest")):
+        return  # it is not refused
+
+
+async def keeps_its_model(honest: Connection) -> None:
+    events = [orjson.loads(line)["event"] async for line in honest.stream(train("honest", 20))]
+    assert "trained" in events, f"a training ended with {events[-1]}"
+
+
+async def uploads(honest: Connection) -> None:
+    (await honest.ask(upload())).raise_for_status()
+
+
+async def uses_own_model(honest: Connection) -> None:
+    key = (await honest.ask(upload())).raise_for_status().json()["model"]["checkpoint"]
+    (await honest.ask(program(runs.translate, drawn()[0], key))).raise_for_status()
+
+
+# ---- a row ----
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        besides: what else has to work meanwhile.
+        own: the attacker has a large model.
+        descriptors: bound of the server's.
+        refused: the server may not answer the attack with status 200.
+    """
+
+    number: str
+    attack: Attack
+    besides: Besides | None = None
+    own: bool = False
+    descriptors: int = 0
+    refused: bool = False
+
+
+ROWS = (
+    Row("1", icons, refused=True),
+    Row("2a", unread_answers),
+    Row("2b", unread_answers_of_an_own_model, own=True),
+    Row("3", shuffled_sentences),
+    Row("4a", mistakes, trains),
+    Row("4b", foreign_pages, refused=True),
+    Row("5", trainings, trains),
+    Row("6", what_ifs, uses_own_model, own=True),
+    Row("7", full_store, keeps_its_model),
+    Row("8", slow_bodies),
+    Row("9", nested_lists),
+    Row("10", deep_links),
+    Row("11", trickling_uploads, uploads),
+    Row("12", reload_streams, refused=True),
+    Row("13", idle_connections, descriptors=256),
+    Row("small", files_as_values),
+)
+
+
+@cache
+def drawn() -> tuple[str, ...]:
+    """Sentences of the classroom, all different."""
+    return sentences(4000)
+
+
+@cache
+def big_file() -> bytes:
+    """A model of the paper's size that takes 100 words."""
+    sizes = {"d_model": 512, "n_heads": 8, "d_ff": 2048, "num_encoder_layers": 6, "num_decoder_layers": 6}
+    model = small("w", **sizes, max_len=100)
+    checkpoint = replace(model, source_length=100, output_limit=100)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model"
+        save_portable(PortableModel(checkpoint, "big", "own", (("w1", "w2"),), {}, ""), file)
+        return file.read_bytes()
+
+
+def started(attack: Attack, server: Server, page: Page, own: str) -> tuple[ForkProcess, Any]:
+    """An attack in a process of its own, and the number of its answers by status."""
+    answers = multiprocessing.Array("i", 600)
+
+    async def work() -> None:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=server.url, timeout=None, limits=limits, trust_env=False) as client:
+            await attack(Target(server.port, page, client, answers, own))
+            await asyncio.Event().wait()  # the attacker stays
+
+    process = multiprocessing.get_context("fork").Process(target=lambda: asyncio.run(work()))
+    process.start()
+    return process, answers
+
+
+async def asked(port: int, question: Callable[[], Question], seconds: float) -> float:
+    """The 95th percentile in ms of an honest visitor's requests; infinite where they are refused or not answered."""
+    took, due = list[float](), time.monotonic()
+    end = due + seconds
+    async with Connection(port, HONEST) as connection:
+        while due < end:
+            await asyncio.sleep(due - time.monotonic())
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    held = (await connection.ask(question())).status_code == 200
+            except (httpx.HTTPError, TimeoutError):
+                held = False
+            answered = time.monotonic()
+            while due <= answered:
+                took.append(answered - due if held else math.inf)
+                due += INTERVAL
+    return float(np.percentile(took, 95, method="higher")) * 1000
+
+
+async def honest(
+    server: Server, page: Page, seconds: float, besides: Besides | None = None
+) -> tuple[float, float, str]:
+    """p95 of translations and of /health, and a problem."""
+    visitor = Visitor(page, 1, ("",))
+    health = Question("health", "health")
+
+    async def beside() -> str:
+        if besides:
+            await asyncio.sleep(seconds / 4)  # until the attack has its effect
+            try:
+                async with asyncio.timeout(3 * PATIENCE), Connection(server.port, HONEST) as connection:
+                    await besides(connection)
+            except (httpx.HTTPError, AssertionError, TimeoutError) as error:
+                return f"{besides.__name__}: {str(error).partition(' for url')[0] or repr(error)}"
+        return ""
+
+    translations = asked(server.port, visitor.translate, seconds)
+    return await asyncio.gather(translations, asked(server.port, lambda: health, seconds), beside())
+
+
+def memory(server: Server) -> float:
+    """MB of the server and its workers."""
+    return sum(used(pid)[0] for pid in processes(server.process.pid))
+
+
+def measured(row: Row, app: Path, seconds: float, rest: float) -> bool:
+    """Run a row, print it, and return whether it holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        log, files = Path(folder) / "log", Path(folder) / "gradio"
+        server = Server(app, log, GRADIO_TEMP_DIR=str(files))
+        try:
+            server.wait()
+            page, own = Page.load(server.port), ""
+            if row.own:
+                uploaded = httpx.post(f"{server.url}models?visit=attacker", content=big_file(), timeout=None)
+                own = uploaded.json()["model"]["checkpoint"]
+            if row.descriptors:
+                resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (row.descriptors, row.descriptors))
+            asyncio.run(honest(server, page, 3))  # a warm-up
+            alone = asyncio.run(honest(server, page, seconds / 2))
+            before = memory(server)
+            attack, answers = started(row.attack, server, page, own)
+            during = asyncio.run(honest(server, page, seconds, row.besides))
+            if attack.exitcode is not None:
+                raise RuntimeError(f"the attack {row.number} ended by itself")
+            most = memory(server)
+            attack.kill()
+            attack.join()
+            time.sleep(rest)
+            after = memory(server)
+        finally:
+            server.end()
+        written = sum(file.stat().st_size for file in (log, *files.rglob("*")))
+    problems = [during[2]] if during[2] else []
+    if row.refused and answers[200]:
+        problems.append("answered")
+    if written > WRITTEN:
+        problems.append(f"{written >> 20} MB written")
+    held = during[0] < TRANSLATION and during[1] < HEALTH and after - before < GROWTH and not problems
+    got = ", ".join(f"{count} × {status or 'no answer'}" for status, count in enumerate(answers) if count)
+    print(
+        f"| {row.number} | {row.attack.__name__.replace('_', ' ')} | {got} | {alone[0]:.0f} → {during[0]:.0f}"
+        f" | {alone[1]:.0f} → {during[1]:.0f} | {before:.0f}, {most:.0f}, {after:.0f} | {'; '.join(problems)}"
+        f" | {'yes' if held else '**no**'} |",
+        flush=True,
+    )
+    return held
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rows", nargs="*", help="all, if none is named")
+    parser.add_argument("--seconds", type=float, default=12, help="of an attack")
+    parser.add_argument("--rest", type=float, default=60, help="seconds until memory is measured")
+    parser.add_argument("--app", type=Path, default=ROOT, help="the folder of another version")
+    given = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    print("| row | attack | its answers | translation, ms | health, ms | memory, MB | besides | holds |")
+    print("| --- " * 8 + "|", flush=True)
+    drawn()  # before the attacks
+    rows = [row for row in ROWS if row.number in given.rows or not given.rows]
+    held = [measured(row, given.app.resolve(), given.seconds, given.rest) for row in rows]
+    sys.exit(not all(held))
+
+
+if __name__ == "__main__":
+    main()
