@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "transformer"
 LEVELS = ("network", "data", "storage", "inference", "training", "analysis", "mistakes", "live", "web")
-BELOW_ALL = {"messages", "settings"}
+BELOW_ALL = {"files", "messages", "settings"}
 
 
 def imported_modules(file: Path, at_import: bool = False) -> set[str]:

@@ -1,9 +1,12 @@
 """The documents are true: their code runs, their links lead somewhere, their figures and settings are today's."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from tests.benchmarks.bench import README as BENCHMARKS
 from tests.benchmarks.bench import put, read, written
@@ -14,7 +17,7 @@ from transformer.web.server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith("."))
-REQUIREMENTS = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text().split())
+REQUIREMENTS = {each.name: each for each in map(Requirement, (ROOT / "requirements.txt").read_text().split())}
 
 
 def code(document: Path) -> list[str]:
@@ -48,7 +51,18 @@ def test_the_two_readmes_have_the_same_code_and_structure() -> None:
 
 def test_a_space_runs_the_pinned_gradio() -> None:
     front = (ROOT / "README.md").read_text().split("---")[1]
-    assert f"sdk_version: {REQUIREMENTS['gradio']}\n" in front
+    assert f"sdk_version: {str(REQUIREMENTS['gradio'].specifier).strip('=')}\n" in front
+
+
+def test_the_package_takes_what_the_space_runs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {
+        each.name: each for each in map(Requirement, project["dependencies"] + project["optional-dependencies"]["page"])
+    }
+    for name, pinned in REQUIREMENTS.items():
+        ends = [Version(each.version) for each in pinned.specifier]
+        assert all(end in asked[name].specifier for end in ends), name
+    assert asked["gradio"].specifier == REQUIREMENTS["gradio"].specifier  # its internals are relied on
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:

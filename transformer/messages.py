@@ -5,17 +5,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from .files import shipped
 
 # ICU MessageFormat's plural, "{pairs, plural, one {# pair} other {# pairs}}"; assets/js/core/message-format.js reads it
 # in every language.
 _FORM = r"(\w+) \{((?:[^{}]|\{\w+\})*)\}"
 _PLURAL = re.compile(rf"\{{(\w+), plural, ((?:{_FORM} ?)+)\}}")
 
-CATALOGUE = Path(__file__).resolve().parents[1] / "assets" / "locales" / "en.json"
+CATALOGUE = shipped("assets") / "locales" / "en.json"
 
 
 @cache

@@ -22,11 +22,12 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ..data.vocabulary import PAD, Vocabulary, check_target
+from ..files import shipped
 from ..network.config import TransformerConfig
 from ..network.model import Transformer, to_column_major
 from ..network.rng import rng_lock
 
-FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
+FOLDER = shipped("checkpoints")
 WEIGHTS, CONFIG, VOCABULARIES, CARD = "model.safetensors", "config.json", "vocabularies.json", "card.md"
 
 # Reading invalid content raises one of these.

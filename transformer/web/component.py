@@ -3,14 +3,14 @@
 import posixpath
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from ..files import shipped
 from .server.access_log import logged
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
+ASSETS = shipped("assets")
 
 # The template is empty and stays so: Gradio would run what a visitor typed if it ever stood in a template. The module
 # gets the value as data and writes it as text.
