@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer import AttentionMap
+from transformer import AttentionMap, Translator
+from transformer.inference.attention_maps import KINDS, Kind
 
 TOKENS = ("a", "b", "c", "d")
 
@@ -79,3 +81,33 @@ def test_distance_is_the_weighted_mean_over_the_keys(counts: list[list[list[int]
     for h, head in enumerate(weights):
         for q, row in enumerate(head):
             assert distance[h, q] == pytest.approx(sum(w * abs(q - k) for k, w in enumerate(row)), abs=1e-6)
+
+
+# Other libraries
+
+
+def test_bertviz_gets_a_tensor_per_layer_and_the_tokens_of_its_axes(classroom: Translator) -> None:
+    run = classroom.translate("Wir kaufen kein altes Auto")
+    view = run.attention.to_bertviz()
+    assert view.pop("encoder_tokens") == list(run.source)
+    assert view.pop("decoder_tokens") == list(run.decoder_input)
+    assert view.keys() == {"encoder_attention", "decoder_attention", "cross_attention"}  # as head_view calls them
+    for kind in KINDS:
+        layers = view[f"{kind}_attention"]
+        assert isinstance(layers, tuple)
+        for weights, m in zip(layers, run.attention.of(kind), strict=True):
+            assert weights.dtype == torch.float32
+            assert np.array_equal(weights.numpy(), m.weights[None])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_xarray_gets_named_axes_with_their_tokens(classroom: Translator, kind: Kind) -> None:
+    run = classroom.translate("Wir kaufen kein altes Auto")
+    weights = run.attention.to_xarray(kind)
+    assert (weights.dims, weights.name) == (("layer", "head", "query", "key"), kind)
+    assert [weights[axis].values.tolist() for axis in weights.dims] == [[*range(size)] for size in weights.shape]
+    for m in run.attention.of(kind):
+        assert np.array_equal(weights.sel(layer=m.layer), m.weights)
+        assert tuple(weights.query_token.values) == m.query_tokens
+        assert tuple(weights.key_token.values) == m.key_tokens
+    assert weights.sum("key").values == pytest.approx(1, abs=1e-5)

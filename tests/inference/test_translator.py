@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -192,6 +192,69 @@ def test_a_run_shows_the_inputs_that_a_probe_changed(toy: Translator) -> None:
     for part in (run.source_input, run.target_input):
         assert (part.positions == 0).all()
         assert np.array_equal(part.embedding, part.input)
+
+
+# Many at a time
+
+
+def close(one: Translation, two: Translation) -> bool:
+    """The same words, and the same numbers up to the rounding of another batch."""
+    names = ("sentence", "text", "source", "decoder_input", "output", "checkpoint", "device", "interventions")
+    return (
+        all(getattr(one, name) == getattr(two, name) for name in names)
+        and all(
+            a.shape == b.shape and np.allclose(a, b, atol=1e-5) for a, b in zip(arrays(one), arrays(two), strict=True)
+        )
+        and all(
+            np.allclose(a.candidates.probabilities, b.candidates.probabilities, atol=1e-5)  # type: ignore[attr-defined]
+            and a.token == b.token
+            and math.isclose(a.probability, b.probability, abs_tol=1e-5)
+            for a, b in zip(one.steps, two.steps, strict=True)
+        )
+    )
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 32])
+@pytest.mark.parametrize("name", ["toy", "classroom", "babbler"])
+def test_many_sentences_equal_one_at_a_time(name: str, batch_size: int, request: pytest.FixtureRequest) -> None:
+    translator = request.getfixturevalue(name)
+    sentences = {
+        "toy": [BEER[0], COLA[0], "bier", BEER[0]],
+        "classroom": ["Wir kaufen kein altes Auto", "Die Frau weiß, dass der Hund die Suppe essen will", "bier",
+                      "Den Hund sieht der Lehrer", "Heute habe ich ein kaltes Bier getrunken"],
+        "babbler": ["wort3 wort1 wort4 wort1", "wort2", "wort5 wort6"],
+    }[name]  # fmt: skip
+    runs = translator.translate_many(sentences, batch_size=batch_size)
+    assert len({len(run.output) for run in runs}) > 1 or name != "classroom"
+    for run, sentence in zip(runs, sentences, strict=True):
+        assert close(run, translator.translate(sentence))
+
+
+@settings(max_examples=10)
+@given(st.lists(st.lists(st.integers(1, 10), min_size=1, max_size=6), max_size=5), st.integers(1, 4))
+def test_any_lengths_in_one_batch_equal_one_at_a_time(
+    babbler: Translator, rows: list[list[int]], batch_size: int
+) -> None:
+    bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare")
+    sentences = [" ".join(f"wort{i}" for i in row) for row in rows]
+    for run, sentence in zip(bare.translate_many(sentences, batch_size), sentences, strict=True):
+        assert close(run, bare.translate(sentence))
+
+
+def test_of_many_sentences_the_refused_one_is_named_before_any_is_translated(
+    toy: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transformer.inference.translator.greedy_batch", None)
+    with pytest.raises(SentenceError, match=r"^sentences\[1\]: .*“wein”") as error:
+        toy.translate_many([BEER[0], "ich mochte ein wein", ""])
+    assert error.value.message.key == "error.unknown"
+    with pytest.raises(TypeError, match=r"^sentences\[0\]: a sentence is a str, not a int"):
+        toy.translate_many([3])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="sentences is a str"):
+        toy.translate_many(BEER[0])
+    with pytest.raises(ValueError, match=r"batch_size \(0\) is below 1"):
+        toy.translate_many([BEER[0]], batch_size=0)
+    assert toy.translate_many([]) == []
 
 
 # Forced words

@@ -35,7 +35,7 @@ class SublayerValues:
         allowed: bool, True = may attend.
         weights, head_output: softmax over the allowed scores, and the values weighted by it.
         output: the concatenated heads after W_O.
-        ff_hidden: after the ReLU (§3.3).
+        ff_hidden: after the activation (§3.3).
         layer_output: the input of the next layer, or of what follows the stack.
     """
 

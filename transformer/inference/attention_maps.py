@@ -1,13 +1,17 @@
-"""Attention weights with the tokens of their axes, as plain data: no torch.
+"""Attention weights with the tokens of their axes, as plain data that other libraries can draw.
 
 L layers, H heads, Q queries, K keys.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
@@ -127,3 +131,26 @@ class AttentionMaps:
                 zip(m.entropy().mean(axis=-1).tolist(), m.distance().mean(axis=-1).tolist(), strict=True)
             )
         ]
+
+    def to_bertviz(self) -> dict[str, Any]:
+        """The arguments of BertViz's `head_view` and `model_view`: weights as L tensors (1, H, Q, K), and tokens."""
+        weights = {f"{kind}_attention": tuple(torch.tensor(m.weights)[None] for m in self.of(kind)) for kind in KINDS}
+        source, target = self.encoder[0].key_tokens, self.decoder[0].key_tokens
+        return weights | {"encoder_tokens": list(source), "decoder_tokens": list(target)}
+
+    def to_xarray(self, kind: Kind) -> "xr.DataArray":
+        """The weights of one kind, (L, H, Q, K), as an array with the dimensions layer, head, query and key.
+
+        All count from 0. The coordinates `query_token` and `key_token` have the tokens, which may occur more than once.
+
+        Raises:
+            ImportError: xarray is not installed.
+        """
+        import xarray as xr  # not a requirement: only this needs it
+
+        weights, first = np.stack([m.weights for m in self.of(kind)]), self.of(kind)[0]
+        dims = ("layer", "head", "query", "key")
+        coords: dict[str, Any] = {dim: np.arange(size) for dim, size in zip(dims, weights.shape, strict=True)}
+        coords["query_token"] = "query", list(first.query_tokens)
+        coords["key_token"] = "key", list(first.key_tokens)
+        return xr.DataArray(weights, coords, dims, name=kind)
