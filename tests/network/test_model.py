@@ -112,7 +112,8 @@ def _altered(change: str) -> nn.Transformer:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ("theirs.encoder = nn.GRU(1, 1)", "the encoder has no layers"),
+        ("theirs.encoder = nn.GRU(1, 1)", "encoder is a GRU, not a torch.nn.TransformerEncoder"),
+        ("theirs.encoder.layers = nn.ModuleList()", "the encoder has no layers"),
         (
             "theirs.decoder.layers[1] = nn.TransformerEncoderLayer(16, 4)",
             "decoder.layers.1 is a TransformerEncoderLayer",

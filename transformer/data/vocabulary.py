@@ -184,8 +184,14 @@ class Vocabulary:
 
     @cached_property
     def _tokenizer_gives_strings(self) -> bool:
-        pieces = (piece for word in self.words for piece in self._pieces(word))
-        return isinstance(next(pieces, None), str)
+        for word in self.words:
+            try:
+                pieces = self._pieces(_UNQUOTED.get(word, word))
+            except Exception:  # a tokenizer may refuse a lone piece in any way
+                continue
+            if len(pieces):
+                return isinstance(pieces[0], str)
+        return False
 
     def _unknown(self, words: Sequence[str]) -> SentenceError:
         """The error suggests known words: all where they are few, else those nearest to the unknown ones."""

@@ -39,13 +39,16 @@ def our_fields(theirs: nn.Transformer) -> dict[str, Any]:
     if not isinstance(theirs, nn.Transformer):
         raise TypeError(f"from_torch takes a torch.nn.Transformer, not a {type(theirs).__name__}")
     found = {}
-    for name, layer_kind in (("encoder", nn.TransformerEncoderLayer), ("decoder", nn.TransformerDecoderLayer)):
-        layers = getattr(getattr(theirs, name), "layers", ())
-        if not len(layers):
+    _check_kind("encoder", theirs.encoder, nn.TransformerEncoder)
+    _check_kind("decoder", theirs.decoder, nn.TransformerDecoder)
+    for name, stack, kind in (
+        ("encoder", theirs.encoder, nn.TransformerEncoderLayer),
+        ("decoder", theirs.decoder, nn.TransformerDecoderLayer),
+    ):
+        if not len(stack.layers):
             raise ValueError(f"the {name} has no layers")
-        for i, layer in enumerate(layers):
-            if type(layer) is not layer_kind:
-                raise ValueError(f"{name}.layers.{i} is a {type(layer).__name__}, not a torch.nn.{layer_kind.__name__}")
+        for i, layer in enumerate(stack.layers):
+            _check_kind(f"{name}.layers.{i}", layer, kind)
             found[f"{name}.layers.{i}"] = _layer_fields(layer)
     (first, fields), *others = found.items()
     for other, values in others:
@@ -62,6 +65,11 @@ def our_fields(theirs: nn.Transformer) -> dict[str, Any]:
         raise ValueError("only the decoder has a final norm; final_norm is none, encoder or both")
     depths = {"num_encoder_layers": len(theirs.encoder.layers), "num_decoder_layers": len(theirs.decoder.layers)}
     return {**fields, **depths, "final_norm": _FINAL_NORM[norms]}
+
+
+def _check_kind(name: str, module: nn.Module, kind: type[nn.Module]) -> None:
+    if type(module) is not kind:  # a subclass may compute something else
+        raise ValueError(f"{name} is a {type(module).__name__}, not a torch.nn.{kind.__name__}")
 
 
 def _layer_fields(layer: Any) -> dict[str, Any]:
