@@ -5,6 +5,7 @@ A worker dies, a checkpoint is cut off, a client vanishes: it says so, goes on, 
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -123,6 +124,10 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
     for tab in ("attention", "positions", "inside", "train", "break", "lesson"):
         frame.locator(f"[role=tab][data-tab-id={tab}]").click()
         expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()
+    frame.locator("#share").click()
+    expect(frame.locator(".share input")).to_have_value(
+        re.compile("^https://someone-attention-bitte.hf.space/.*tab=lesson")
+    )
     page.close()
     site.shutdown()
     assert faults == []

@@ -3,7 +3,7 @@
 import "./page.js";
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { formatAddress, parseAddress } from "../../assets/js/core/address.js";
+import { formatAddress, parseAddress, sharedAddress } from "../../assets/js/core/address.js";
 import { schema } from "../../assets/js/core/schema.js";
 import { state } from "../../assets/js/core/state.js";
 import { setShippedModels } from "../../assets/js/net/models.js";
@@ -20,6 +20,12 @@ beforeEach(() => {
   const example = { sentence: "Ich möchte ein Bier", name: "", watch: "" };
   const model = { sentences: 2, examples: [example], words: {}, surprise: false };
   setShippedModels({ toy: { checkpoint: "toy", ...model }, classroom: { checkpoint: "classroom", ...model } });
+});
+
+test("a Space in the hub's frame shares its own address, without what the hub added for this visitor", () => {
+  const framed = "http://127.0.0.1:7860/?__theme=dark&__sign=secret&tab=break&sentence=ich";
+  assert.equal(sharedAddress(framed, "a-b.hf.space"), "https://a-b.hf.space/?tab=break&sentence=ich");
+  assert.equal(sharedAddress(framed, null), framed);
 });
 
 test("what an address says comes back from it", () => {

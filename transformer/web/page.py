@@ -5,6 +5,7 @@ server/request_queue.py), also those that come through Gradio's.
 """
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,11 @@ def build() -> gr.Blocks:
     with Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         component(
             "shell/header",
-            {"device": str(toy.device), "why": toy.why_device().for_page()},
+            {
+                "device": str(toy.device),
+                "why": toy.why_device().for_page(),
+                "space_host": os.environ.get("SPACE_HOST"),
+            },
             server=(checks, *INSIDE, provenance, weights_csv, notebook),
             models=models,
         )

@@ -38,6 +38,18 @@ export function formatAddress(href, presenting, run) {
   return url.href;
 }
 
+/**
+ * The address to share: a visitor in the hub's frame does not see that of the Space. What the hub adds for this visitor,
+ * who may be signed in, is left out.
+ * @param {string} href @param {string | null} spaceHost where the page is in a frame of a Space
+ */
+export function sharedAddress(href, spaceHost) {
+  const url = new URL(href);
+  if (!spaceHost) return href;
+  for (const name of ["__sign", "__theme"]) url.searchParams.delete(name);
+  return new URL(`${url.pathname}${url.search}`, `https://${spaceHost}`).href;
+}
+
 /** Of a parameter: its name, and the one that old links give it. @param {string} name @param {Parameter} parameter */
 const namesOf = (name, { old_name }) => (old_name ? [name, old_name] : [name]);
 

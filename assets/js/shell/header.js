@@ -1,7 +1,7 @@
 // The title line: which model, which device and why, which language, light or dark.
 
 import { mapPaint } from "../charts/attention-map.js";
-import { isPresenting, pageAddress } from "../core/address.js";
+import { isPresenting, pageAddress, sharedAddress } from "../core/address.js";
 import { h } from "../core/dom.js";
 import { chooseLanguage, formatMessage, LANGUAGES, language, t } from "../core/i18n.js";
 import { button, option } from "../core/parts.js";
@@ -32,7 +32,7 @@ export function mount({ element, props, server, signal }) {
     languageChoice(),
     themeButton(),
     downloadMenu(server),
-    shareButton(signal),
+    shareButton(props.value.space_host, signal),
   ];
   element.replaceChildren(mapPaint(), h("header", {}, title, controls));
   nameGradioParts();
@@ -104,13 +104,13 @@ function deviceBadge({ device, why }) {
 
 /**
  * Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need.
- * @param {AbortSignal} signal
+ * @param {string | null} spaceHost @param {AbortSignal} signal
  */
-function shareButton(signal) {
+function shareButton(spaceHost, signal) {
   const link = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => link.select() });
   const status = h("p", { role: "status" });
   const copy = async (/** @type {boolean} */ presenting) => {
-    link.value = pageAddress(presenting);
+    link.value = sharedAddress(pageAddress(presenting), window.parent === window ? null : spaceHost);
     popover.hidden = false;
     try {
       await navigator.clipboard.writeText(link.value);
