@@ -4,6 +4,7 @@ mistakes/test_mistakes.py."""
 import copy
 import json
 import math
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,8 @@ from transformer.network.layers import sinusoidal_positions
 from transformer.network.probe import Probe
 from transformer.training import TrainingConfig, train
 
-ENGLISH = json.loads((Path(__file__).parents[1] / "assets/locales/en.json").read_text("utf-8"))
+ROOT = Path(__file__).parents[1]
+ENGLISH = json.loads((ROOT / "assets/locales/en.json").read_text("utf-8"))
 COLD_BEER = "Heute habe ich ein kaltes Bier getrunken"
 DOG, TEACHER = "Den Hund sieht der Lehrer", "Der Hund sieht den Lehrer"
 
@@ -306,6 +308,19 @@ def test_no_head_can_find_both_links_of_a_word_that_has_two() -> None:
     best = 1 - (len(sure) + drawn) / (drawn + sum(map(len, sure)))  # one link a word, each of them right
     assert round(best, 4) == 0.0096
     assert "can only be half found" in ENGLISH["heads.about"]
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh.md"])
+def test_the_readme_s_figures_of_the_deciding_step(readme: str) -> None:
+    run = Translator.load("toy", device="cpu").translate("Ich möchte ein Bier")
+    rows = np.concatenate([m.weights[:, run.output.index("beer")] for m in run.attention.cross])  # (48, S)
+    on_bier, largest = rows[:, run.source.index("bier")], rows.max(axis=-1)
+    figures = [on_bier.max(), np.median(on_bier), 1 / 4, np.median(largest)]
+    texts = [f"{figure:.2f}" for figure in figures] + ["0.40"]
+    text = (ROOT / readme).read_text("utf-8").split("*beer*")[1]
+    assert re.findall(r"0\.\d\d", text)[:5] == texts
+    assert len(rows) == 48
+    assert re.search(rf"\b{(largest < 0.4).sum()}\b", text.split("0.40")[0])
 
 
 def test_an_example_says_what_its_words_become() -> None:
