@@ -25,7 +25,7 @@ from .component import ASSETS, component, preloads
 from .schema import MAX_POSITIONS, page_schema
 from .server import mcp_tools
 from .server.access_log import logged
-from .server.gradio_internals import EXCEPTION_HANDLERS, MIDDLEWARE, Blocks, event_payload
+from .server.gradio_internals import EXCEPTION_HANDLERS, Blocks, event_payload, middleware
 from .server.routes import ROUTES
 from .server.settings import settings
 
@@ -51,7 +51,6 @@ LAUNCH: dict[str, Any] = {
     "run_history": False,  # it would write every run to the visitor's disk
     "enable_monitoring": False,
     "ssr_mode": False,
-    "state_session_capacity": 128,  # no handler keeps anything there; each takes 0.4 MB, and 2 ms when it is made
     "footer_links": [],
     "favicon_path": ASSETS / "favicon.png",
     "mcp_server": False,  # it would offer every action: see server/mcp_tools.py
@@ -110,13 +109,14 @@ def launch() -> dict[str, Any]:
     """
     opening = preloads("core/mount", "shell/header", "shell/run-bar", "tabs/translate")
     mcp = mcp_tools.endpoint()
+    routes = [*mcp["routes"], *ROUTES]
     return LAUNCH | {
         "head": f'<script type="application/json" id="schema">{SCHEMA}</script>\n{opening}',
         "app_kwargs": {
-            "middleware": MIDDLEWARE,
+            "middleware": middleware(routes),
             "exception_handlers": EXCEPTION_HANDLERS,
             **mcp,
-            "routes": [*mcp["routes"], *ROUTES],
+            "routes": routes,
         },
     }
 

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -14,8 +15,17 @@ from starlette.testclient import TestClient
 
 from transformer.web.server import request_queue
 from transformer.web.server.access_log import LOG, logged
-from transformer.web.server.gradio_internals import EXCEPTION_HANDLERS, MIDDLEWARE, Blocks, max_body
-from transformer.web.server.request_limits import MAX_BODY, MAX_CALL
+from transformer.web.server.gradio_internals import (
+    EXCEPTION_HANDLERS,
+    MAX_UNHEARD,
+    REACHABLE,
+    Blocks,
+    EventQueue,
+    body_limit,
+    middleware,
+    without_excess,
+)
+from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
 from transformer.web.server.request_queue import RequestQueue, release_turn
 
 SECRET = "geheim"
@@ -55,7 +65,8 @@ def client() -> Iterator[TestClient]:
         api(logged(train), api_name="train", queue=False)
         api(logged(action), api_name="queued")
     page.queue()
-    app = App.create_app(page, app_kwargs={"middleware": MIDDLEWARE, "exception_handlers": EXCEPTION_HANDLERS})
+    app = App.create_app(page, app_kwargs={"middleware": middleware(()), "exception_handlers": EXCEPTION_HANDLERS})
+    without_excess(app)
     with pytest.MonkeyPatch.context() as patch, TestClient(app) as client:
         patch.setattr(request_queue, "_queues", lambda: queues)
         assert client.get("/gradio_api/startup-events").json()  # as `launch` does; it starts Gradio's queue
@@ -79,8 +90,7 @@ def test_every_road_waits_in_the_queue_of_its_checkpoint(client: TestClient, che
     asked = {"checkpoint": checkpoint, "sentence": OWN}
     event = {"data": [], "event_data": asked, "fn_index": 0, "trigger_id": component(client), "session_hash": "s"}
     assert call(client, "run/predict", **event).json()["data"] == [f"{queue} {checkpoint}"]
-    for path in ("run/action", "run/action/", "api/action"):
-        assert call(client, path, data=[OWN, checkpoint]).json()["data"] == [queue]
+    assert call(client, "run/action", data=[OWN, checkpoint]).json()["data"] == [queue]
     by_index = call(client, "run/train", data=[OWN, checkpoint], fn_index=1)  # the body wins over the path
     assert by_index.json()["data"] == [queue]
     body = {"data": asked, "fn_name": "function", "component_id": component(client), "session_hash": "s"}
@@ -156,12 +166,162 @@ def test_what_gradio_cannot_read_or_find_is_refused(client: TestClient, capfd: p
 
 
 def test_bodies_are_bounded_at_gradios_addresses(client: TestClient) -> None:
-    """`max_body` knows these paths; Gradio keeps what comes to its queue."""
-    assert [max_body(path) for path in ("/models", "/train", "/gradio_api/component_server/", "/gradio_api/run/x")] == [
-        None,
-        MAX_BODY,
-        MAX_BODY,
-        MAX_CALL,
-    ]
+    """`body_limit` knows these paths; Gradio keeps what comes to its queue."""
+    assert body_limit("/models") is None
+    assert body_limit("/train") == body_limit("/gradio_api/component_server/") == TABLE
+    assert body_limit("/gradio_api/run/x") == CALL
     for path in ("queue/join", "run/action"):
         assert client.post(f"/gradio_api/{path}", content=b"0" * (MAX_CALL + 1)).status_code == 413
+
+
+REFUSED = [
+    "/call/v2/{api_name}",
+    "/call/v2/{api_name}/{event_id}",
+    "/app_id",
+    "/custom_component/{id}/{environment}/{type}/{file_name}",
+    "/api/{api_name}",
+    "/config",
+    "/deep_link",
+    "/dev/reload",
+    "/file/{path:path}",
+    "/heartbeat/{session_hash}",
+    "/login",
+    "/login_check",
+    "/logout",
+    "/manifest.json",
+    "/monitoring",
+    "/monitoring/summary",
+    "/monitoring/{key}",
+    "/openapi.json",
+    "/process_recording",
+    "/proxy={url_path:path}",
+    "/pwa_icon",
+    "/pwa_icon/{size}",
+    "/queue/status",
+    "/run/{api_name}",
+    "/call/{api_name}",
+    "/reset",
+    "/runs",
+    "/info",
+    "/run-history/buckets",
+    "/run-history/connect",
+    "/run-history/records",
+    "/run-history/records/{endpoint}/{record_id}/assets/{asset_id}",
+    "/stream/{event_id}",
+    "/stream/{event_id}/close",
+    "/stream/{session_hash}/{run}/{component_id}/playlist-file",
+    "/stream/{session_hash}/{run}/{component_id}/playlist.m3u8",
+    "/stream/{session_hash}/{run}/{component_id}/{segment_id}.{ext}",
+    "/svelte/{path:path}",
+    "/theme.css",
+    "/token",
+    "/undo-vibe-edit",
+    "/upload",
+    "/upload_progress",
+    "/user",
+    "/vibe-code",
+    "/vibe-edit",
+    "/vibe-starter-queries",
+]  # without /gradio_api, and with or without a slash at the end
+
+
+def test_every_route_of_gradio_is_reachable_or_refused(client: TestClient) -> None:
+    """After an upgrade, decide about each route that is new."""
+    there = set[str]()
+    for route in client.app.routes:  # type: ignore[attr-defined]
+        router = getattr(route, "original_router", None)
+        there |= {each.path for each in router.routes} if router else {route.path}
+    assert len(there) > 70
+    for path in sorted(there - REACHABLE.keys()):
+        assert path.removeprefix("/gradio_api").rstrip("/") in REFUSED, path
+    assert REACHABLE.keys() <= there
+
+
+@pytest.mark.parametrize("path", ["/pwa_icon/16", "/gradio_api/deep_link", "/gradio_api/dev/reload", "/manifest.json"])
+def test_what_is_refused_is_not_there(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code == 404
+    assert client.post("/config").status_code == 405
+
+
+def test_another_sites_page_can_neither_act_nor_read(client: TestClient) -> None:
+    elsewhere = {"Origin": "https://evil.example"}
+    answer = client.get("/config", headers=elsewhere)
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+    asking = {**elsewhere, "Access-Control-Request-Method": "POST"}
+    answer = client.options("/gradio_api/run/action", headers=asking)
+    assert answer.status_code == 405
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+    for headers, status in [
+        (elsewhere, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "http://testserver"}, 200),
+        ({}, 200),
+    ]:
+        answer = client.post("/gradio_api/run/action", json={"data": ["x", TOY]}, headers=headers)
+        assert answer.status_code == status
+
+
+def test_a_value_that_names_a_file_is_refused(client: TestClient) -> None:
+    file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+    for value in (file, [file], {"x": file}, {"path": "x", "meta": 5}):
+        answer = call(client, "run/action", data=[value, TOY])
+        assert (answer.status_code, answer.text) == (422, "No files are taken here.")
+    event_id = call(client, "call/queued", data=[file, TOY]).json()["event_id"]
+    assert "No files are taken here." in client.get(f"/gradio_api/call/queued/{event_id}").text
+
+
+def test_nothing_of_a_call_is_kept_for_its_session(client: TestClient) -> None:
+    before = json.dumps(client.app.state_holder["s"].config_values, default=str)  # type: ignore[attr-defined]
+    assert call(client, "run/action", data=[SECRET * 2, TOY], session_hash="s").status_code == 200
+    kept = client.app.state_holder  # type: ignore[attr-defined]
+    assert json.dumps(kept["s"].config_values, default=str) == before
+    assert kept["other"] is kept["s"]
+
+
+# Calls through Gradio's own queue
+
+
+@pytest.fixture
+def events(client: TestClient) -> EventQueue:
+    queue = client.app.get_blocks()._queue  # type: ignore[attr-defined]
+    assert isinstance(queue, EventQueue)
+    return queue
+
+
+def test_a_call_waits_until_somebody_listens(client: TestClient, events: EventQueue) -> None:
+    event_id = call(client, "call/queued", data=["x", TOY]).json()["event_id"]
+    for _ in range(5):
+        client.get("/robots.txt")  # the loop turns
+    assert [event._id for event in events._waiting()] == [event_id]
+    assert not events.pending_messages_per_session[event_id].qsize()
+    assert "event: complete" in client.get(f"/gradio_api/call/queued/{event_id}").text
+    assert events._waiting() == []
+
+
+def test_calls_that_nobody_listens_to_are_bounded_and_forgotten(client: TestClient, events: EventQueue) -> None:
+    statuses = [call(client, "call/queued", data=["x", TOY], session_hash="t").status_code for _ in range(60)]
+    assert (statuses.count(200), statuses.count(503)) == (MAX_UNHEARD, 60 - MAX_UNHEARD)
+    events._forget("t")
+    assert not events._waiting()
+    assert "t" not in events.pending_messages_per_session
+    assert "t" not in events.pending_event_ids_session
+    assert not events.event_ids_to_events
+
+
+def test_addresses_and_their_sessions_take_turns(events: EventQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    def event(host: str, session: str, time: int) -> Any:
+        request = SimpleNamespace(client=SimpleNamespace(host=host))
+        return SimpleNamespace(request=request, session_hash=session, enqueue_time=time, concurrency_id="all", _id=time)
+
+    waiting = [*(event("a", "a1", time) for time in range(6)), event("a", "a2", 6), event("b", "b1", 7)]
+    queue = SimpleNamespace(queue=waiting, concurrency_limit=None, current_concurrency=0)
+    messages = {session: SimpleNamespace(qsize=lambda: 0) for session in ("a1", "a2", "b1")}
+    monkeypatch.setattr(events, "event_queue_per_concurrency_id", {"all": queue})
+    monkeypatch.setattr(events, "pending_messages_per_session", messages)
+    monkeypatch.setattr(events, "_listeners", {"a1": 1, "a2": 1, "b1": 1})
+    monkeypatch.setattr(events, "active_jobs", [])
+    began: list[Any] = []
+    while job := events.get_events():
+        events.active_jobs.append(job[0])
+        began.append(job[0][0]._id)
+    assert began == [0, 7, 6, 1, 2]  # and no more of one address at a time

@@ -1,19 +1,30 @@
-"""Bodies are bounded at every address; a fault is answered, and logged without what was sent."""
+"""Bodies are bounded at every address, in bytes, seconds and values; a fault is answered, and logged without what was
+sent."""
 
+import asyncio
+import json
 import logging
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from transformer.web.server.request_limits import RequestLimits
+from transformer.web.server import request_limits as module
+from transformer.web.server.request_limits import MAX_DEPTH, TABLE, BodyLimit, RequestLimits, check_json, foreign
 
-LIMIT = 10_000
+from ..loop import async_test, until
+
+LIMIT = BodyLimit(10_000, 100)
+PATHS = dict.fromkeys(("/size", "/unbounded", "/broken"), ("POST",)) | {"/file={path:path}": ("GET",)}
 
 
 async def size(request: Request) -> Response:
@@ -24,11 +35,16 @@ async def broken(request: Request) -> Response:
     raise RuntimeError((await request.body()).decode())
 
 
+def limited(app: Any) -> RequestLimits:
+    return RequestLimits(app, PATHS, lambda path: LIMIT if path != "/unbounded" else None)
+
+
 @pytest.fixture
 def client() -> TestClient:
-    routes = [Route(path, size, methods=["POST"]) for path in ("/size", "/unbounded")]
-    limits = Middleware(RequestLimits, max_body=lambda path: LIMIT if path != "/unbounded" else None)
-    return TestClient(Starlette(routes=[*routes, Route("/broken", broken, methods=["POST"])], middleware=[limits]))
+    routes = [Route(path, size, methods=["POST"]) for path in ("/size", "/unbounded", "/hidden")]
+    return TestClient(
+        Starlette(routes=[*routes, Route("/broken", broken, methods=["POST"])], middleware=[Middleware(limited)])
+    )
 
 
 def pieces(size: int) -> Iterator[bytes]:
@@ -40,23 +56,25 @@ def pieces(size: int) -> Iterator[bytes]:
 
 def test_bodies_are_bounded_whether_they_say_their_length_or_not(client: TestClient) -> None:
     for path, length, status in [
-        ("/size", LIMIT, 200),
-        ("/size", LIMIT + 1, 413),
-        ("/unbounded", LIMIT + 1, 200),
-        ("/nowhere", LIMIT + 1, 413),
+        ("/size", LIMIT.size, 200),
+        ("/size", LIMIT.size + 1, 413),
+        ("/unbounded", LIMIT.size + 1, 200),
     ]:
         assert client.post(path, content=b"0" * length).status_code == status
-        if path != "/nowhere":  # where nothing reads
-            answer = client.post(path, content=pieces(length))
-            assert (answer.status_code, answer.text) == (status, str(length) if status == 200 else "That is too much.")
+        answer = client.post(path, content=pieces(length))
+        assert (answer.status_code, answer.text) == (status, str(length) if status == 200 else "That is too much.")
+
+
+def test_only_what_is_reachable_is_there(client: TestClient) -> None:
+    assert client.post("/hidden").status_code == client.get("/nowhere").status_code == 404
+    assert client.get("/size").status_code == client.options("/size").status_code == 405
 
 
 def test_no_form_with_files_is_read_and_nothing_is_fetched_from_elsewhere(client: TestClient) -> None:
     for kind in ("multipart/form-data; boundary=x", "Multipart/Mixed", " multipart/form-data"):
         assert client.post("/size", content=b"--x--", headers={"Content-Type": kind}).status_code == 415
-    for path in ("/gradio_api/file=https://a.b/c", "/proxy=http://a.b", "/gradio_api/file/http:%2F%2Fa"):
-        answer = client.get(path)
-        assert (answer.status_code, answer.text) == (404, "Only files of this page are here.")
+    for path in ("/file=https://a.b/c", "/proxy=http://a.b", "/file=http:%2F%2Fa"):
+        assert client.get(path).status_code == 404
 
 
 def test_a_fault_is_answered_and_its_message_kept(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
@@ -66,3 +84,132 @@ def test_a_fault_is_answered_and_its_message_kept(client: TestClient, caplog: py
     assert "geheim" not in answer.text + caplog.text
     assert "RuntimeError" in caplog.text
     assert f"{__name__.rsplit('.')[-1]}.py" in caplog.text  # where
+
+
+@pytest.mark.parametrize(
+    ("headers", "refused"),
+    [
+        ({}, False),  # a program
+        ({"sec-fetch-site": "same-origin"}, False),
+        ({"sec-fetch-site": "none"}, False),
+        ({"sec-fetch-site": "cross-site"}, True),
+        ({"sec-fetch-site": "same-site"}, True),  # another port of this machine
+        ({"sec-fetch-site": "cross-site", "origin": "http://here:7860"}, True),
+        ({"origin": "http://here:7860"}, False),
+        ({"origin": "https://HERE:7860"}, False),
+        ({"origin": "http://here"}, True),
+        ({"origin": "http://evil.example"}, True),
+        ({"origin": "null"}, True),
+        ({"origin": "https://there", "x-forwarded-host": "there, inner"}, False),
+        ({"origin": "https://evil", "x-forwarded-host": "there"}, True),
+    ],
+)
+def test_a_page_of_another_origin_is_foreign(headers: dict[str, str], refused: bool) -> None:
+    assert foreign(Headers({"host": "here:7860"} | headers)) == refused
+
+
+# JSON
+
+
+def too_much(body: bytes, most: int = 100) -> bool:
+    try:
+        check_json(body, most)
+    except HTTPException as error:
+        return error.status_code == 413
+    return False
+
+
+def test_json_is_refused_by_its_depth_and_its_values() -> None:
+    assert not too_much(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
+    assert too_much(b"[" * (MAX_DEPTH + 1))
+    assert too_much(b'{"a":' * (MAX_DEPTH + 1))
+    assert not too_much(json.dumps(list(range(100))).encode())
+    assert too_much(json.dumps(list(range(101))).encode())
+    assert not too_much(json.dumps({"sentence": '[{,"\\' * 1000}).encode())  # signs in a string are none
+    for nothing in (b"", b"\xff", b'"', b'"\\', b"]]]", b"}"):
+        assert not too_much(nothing)
+
+
+@pytest.mark.parametrize("unit", [b"[],", b'"', b'\\"', b'"\\', b'["a', b"a"])
+def test_json_is_checked_in_linear_time(unit: bytes) -> None:
+    body = unit * (TABLE.size // len(unit))
+    began = time.process_time()
+    too_much(body, TABLE.values)
+    assert time.process_time() - began < 5  # s: on a busy machine; what goes back takes hours
+
+
+def test_a_table_of_many_pairs_is_taken() -> None:
+    pairs = [[f'Ich möchte, "bitte", {n} Bier.', f"I want, please, {n} beer."] for n in range(2000)]
+    assert not too_much(json.dumps({"session": "x", "pairs": pairs}).encode(), TABLE.values)
+
+
+# Slow and many clients
+
+
+class Body:
+    """A client that sends pieces of a body, and then nothing."""
+
+    def __init__(self, *pieces: bytes, address: str = "1.2.3.4") -> None:
+        self.scope = {"type": "http", "method": "POST", "path": "/size", "headers": [], "client": (address, 1)}
+        self.pieces = list(pieces)
+        self.answer: list[Any] = []
+
+    async def receive(self) -> Any:
+        if self.pieces:
+            return {"type": "http.request", "body": self.pieces.pop(0), "more_body": True}
+        await asyncio.Event().wait()
+
+    async def send(self, message: Any) -> None:
+        self.answer.append(message)
+
+
+async def nothing(*_: Any) -> None:
+    raise AssertionError("a body that has not arrived is passed on")
+
+
+@async_test
+async def test_a_body_that_does_not_arrive_is_given_up() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BODY_SECONDS", 0.01)
+        limits, slow = limited(nothing), Body(b"{")
+        await limits(slow.scope, slow.receive, slow.send)
+    assert slow.answer[0]["status"] == 408
+    assert not limits._held
+
+
+@async_test
+async def test_bodies_take_a_bounded_amount_of_memory_of_which_each_address_has_a_share() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "HELD_BYTES", 1000)
+        patch.setattr(module, "HELD_BYTES_OF_ADDRESS", 400)
+        limits = limited(nothing)
+        tasks = []
+        for address in "abc":
+            held = Body(b"0" * 200, b"0" * 100, address=address)
+            tasks.append(asyncio.create_task(limits(held.scope, held.receive, held.send)))
+            await until(lambda held=held: not held.pieces)  # type: ignore[misc]
+        await asyncio.sleep(0.01)
+        assert limits._held == {"a": 300, "b": 300, "c": 300}
+        for address, size, status in [("a", 101, 503), ("d", 101, 503)]:
+            more = Body(b"0" * size, address=address)
+            await limits(more.scope, more.receive, more.send)
+            assert more.answer[0]["status"] == status
+            assert (b"retry-after", b"2") in more.answer[0]["headers"]
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    assert not limits._held
+
+
+def test_a_body_is_let_go_when_the_answer_begins() -> None:
+    held = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        body = await Request(scope, receive).body()
+        held.append(limits._held.total())
+        await Response(body)(scope, receive, send)
+        held.append(limits._held.total())
+
+    limits = limited(app)
+    assert TestClient(limits).post("/size", content=b"123").content == b"123"
+    assert held == [3, 0]

@@ -176,43 +176,6 @@ async def test_a_full_queue_refuses_and_a_client_that_leaves_makes_room(
     assert (queues[0].working, queues[0].waiting) == (0, 0)
 
 
-@async_test
-async def test_a_body_that_does_not_arrive_is_given_up(
-    queues: tuple[RequestQueue, RequestQueue], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def app(*_: Any) -> None:
-        raise AssertionError
-
-    gone = Client(b"{", complete=False)
-    gone.gone.set()
-    await gone.post(app)
-    assert gone.sent == []
-    monkeypatch.setattr(module, "READ_SECONDS", 0.01)
-    slow = Client(b"{", complete=False)
-    await slow.post(app)
-    assert slow.sent[0]["status"] == 408
-    assert queues[0].working == 0
-
-
-def test_bodies_take_a_bounded_amount_of_memory(
-    queues: tuple[RequestQueue, RequestQueue], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MAX_BODIES", 10)
-    monkeypatch.setattr(module, "MAX_CALL", 3)
-
-    async def answer(request: Request) -> Response:
-        return Response(await request.body())
-
-    middleware = queueing(Starlette(routes=[Route(PATH, answer, methods=["POST"])]))
-    client = TestClient(middleware)
-    assert client.post(PATH, content=b"0123456789").content == b"0123456789"
-    assert client.post(PATH, content=b"0123456789a").status_code == 503
-    middleware._bodies += 10  # as if others were here
-    assert client.post(PATH, content=b"0123").status_code == 503
-    assert client.post(PATH, content=b"012").content == b"012"
-    assert middleware._bodies == 10
-
-
 def test_a_long_session_hash_is_refused_because_gradio_keeps_it(queues: tuple[RequestQueue, RequestQueue]) -> None:
     async def answer(_: Request) -> Response:
         return Response()

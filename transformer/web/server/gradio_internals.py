@@ -3,33 +3,76 @@
 The rest of the package uses what Gradio documents.
 """
 
+import asyncio
 import inspect
 import json
+import re
 import traceback
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from fastapi.exceptions import RequestValidationError
-from gradio.route_utils import FnIndexInferError
+from gradio import http_server, queueing
+from gradio.route_utils import CustomCORSMiddleware, FnIndexInferError
+from gradio.routes import App
+from gradio.server_messages import EventMessage
+from gradio.state_holder import SessionState, StateHolder
 from pydantic import ValidationError
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Scope
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .access_log import SERVER_FAULT, fault
-from .request_limits import MAX_BODY, MAX_CALL, RequestLimits
+from .connections import bound_connections
+from .request_limits import CALL, FULL, TABLE, BodyLimit, RequestLimits
 from .request_queue import QueueFullError, QueueMiddleware, queued
 
 API = "/gradio_api/"
-CALLS = (f"{API}run/", f"{API}api/")  # events and actions
+CALLS = (f"{API}run/",)  # events and actions
 SERVER_FUNCTIONS = f"{API}component_server"
 UPLOAD = "/models"  # our own: routes.py bounds it by what a model can have
 UNREADABLE = "The server could not read this request."
 UNKNOWN = "This server does not have this action."
+NO_FILES = "No files are taken here."
 PACKAGE = Path(__file__).resolve().parents[2]
+
+# Of Gradio's routes, those that the page, gradio_client and the documented calls use, and their methods. All others
+# are 404. After an upgrade that adds a route, a test fails until the route is here or among those refused there.
+REACHABLE: dict[str, tuple[str, ...]] = {
+    "/": ("GET", "HEAD"),
+    "/config": ("GET",),
+    "/theme.css": ("GET",),
+    "/favicon.ico": ("GET",),
+    "/robots.txt": ("GET",),
+    "/assets/{path:path}": ("GET",),
+    "/static/{path:path}": ("GET",),
+    f"{API}file={{path_or_url:path}}": ("GET", "HEAD"),
+    f"{API}startup-events": ("GET",),  # which `launch` asks
+    f"{API}info": ("GET",),
+    f"{API}component_server": ("POST",),
+    f"{API}component_server/": ("POST",),  # as the page asks
+    f"{API}run/{{api_name}}": ("POST",),
+    f"{API}call/{{api_name}}": ("POST",),
+    f"{API}call/{{api_name}}/{{event_id}}": ("GET",),
+    f"{API}queue/join": ("POST",),
+    f"{API}queue/data": ("GET",),
+    f"{API}cancel": ("POST",),
+    f"{API}reset": ("POST",),
+}
+
+# Of an address, in Gradio's own queue, which only programs use:
+MAX_UNHEARD = 50  # calls that wait for somebody to listen to their answers
+MAX_RUNNING = 4  # calls that are worked on, or wait in our queue
+UNHEARD_SECONDS = 60  # for somebody to listen to a call's answer
+LEFT_SECONDS = 5  # for somebody to listen again
+MAX_UNREAD = 8  # messages that a session has not read; until it reads, it gets no further answers
 
 
 class Blocks(gr.Blocks):
@@ -40,13 +83,19 @@ class Blocks(gr.Blocks):
 
     def queue(self, *args: Any, **options: Any) -> "Blocks":
         super().queue(*args, **options)
-        self._queue.sleep_when_free = 0.01  # s; at Gradio's 0.001 an empty queue takes 5% of a processor
+        self._queue = EventQueue(self._queue)
         return self
 
+    def launch(self, **options: Any) -> Any:  # type: ignore[override]
+        http_server.Server = Server  # type: ignore[misc]
+        return super().launch(**options)
+
     def validate_inputs(self, block_fn: Any, inputs: list[Any]) -> None:
-        """Gradio's own message quotes the values."""
+        """Gradio's own message quotes the values, and it would look for files that a value names."""
         if len(inputs) < len(block_fn.inputs):
             raise gr.Error(f"This action takes {len(block_fn.inputs)} values, and {len(inputs)} came.")
+        if _has_file(inputs):
+            raise gr.Error(NO_FILES)
 
     async def process_api(self, block_fn: Any, inputs: Any, *args: Any, **options: Any) -> Any:
         options["root_path"] = None  # else Gradio walks through every answer to prefix the addresses of files
@@ -61,6 +110,154 @@ class Blocks(gr.Blocks):
         except Exception as error:
             fault(block_fn.name, error)
             raise SERVER_FAULT from None
+
+
+class EventQueue(queueing.Queue):
+    """Gradio's own queue, which only programs use.
+
+    Gradio would compute at once and keep the answers until somebody reads them. Here a call waits until somebody
+    listens, and is forgotten if nobody does. Addresses, and sessions within an address, take turns.
+    """
+
+    def __init__(self, made: queueing.Queue) -> None:
+        super().__init__(made.live_updates, made.max_thread_count, made.update_intervals, made.max_size, made.blocks)
+        self.sleep_when_free = 0.01  # s; at Gradio's 0.001 an empty queue takes 5% of a processor
+        self._listeners: Counter[str] = Counter()  # by session
+
+    async def push(self, body: Any, request: Any, username: str | None) -> Any:
+        address = _address(request)
+        waiting = [event for event in self._waiting() if _address(event.request) == address]
+        unheard = [event for event in waiting if not self._listeners[event.session_hash]]
+        if len(unheard) >= MAX_UNHEARD or (self.max_size and len(waiting) >= self.max_size // 2):
+            return False, FULL, "queue_full"
+        success, event_id, state = await super().push(body, request, username)
+        if success:
+            asyncio.get_running_loop().call_later(UNHEARD_SECONDS, self._forget, body.session_hash)
+        return success, event_id, state
+
+    def get_events(self) -> tuple[list[queueing.Event], bool, str] | None:
+        running = [event for job in self.active_jobs if job for event in job]
+        of_address = Counter(_address(event.request) for event in running)
+        of_session = Counter(event.session_hash for event in running)
+        ready = [
+            event
+            for event in self._waiting()
+            if self._listeners[event.session_hash]
+            and self.pending_messages_per_session[event.session_hash].qsize() < MAX_UNREAD
+            and of_address[_address(event.request)] < MAX_RUNNING
+            and _has_room(self.event_queue_per_concurrency_id[event.concurrency_id])
+        ]
+        if not ready:
+            return None
+        first = min(
+            ready,
+            key=lambda event: (of_address[_address(event.request)], of_session[event.session_hash], event.enqueue_time),
+        )
+        self.event_queue_per_concurrency_id[first.concurrency_id].queue.remove(first)
+        return [first], False, first.concurrency_id
+
+    def send_message(self, event: queueing.Event, event_message: EventMessage) -> None:
+        """Estimates are for those who listen."""
+        unread = self.pending_messages_per_session.get(event.session_hash)
+        estimate = event_message.msg == "estimation"
+        if estimate and (not self._listeners[event.session_hash] or (unread and unread.qsize() >= MAX_UNREAD)):
+            return
+        super().send_message(event, event_message)
+
+    @asynccontextmanager
+    async def listening(self, event_id: str | None, session: str) -> AsyncIterator[None]:
+        """While a client reads the messages of a session, or of the session of an event."""
+        event = self.event_ids_to_events.get(event_id or "")
+        session = event.session_hash if event else session
+        self._listeners[session] += 1
+        try:
+            yield
+        finally:
+            self._listeners[session] -= 1
+            if not self._listeners[session]:
+                del self._listeners[session]
+                asyncio.get_running_loop().call_later(LEFT_SECONDS, self._forget, session)
+
+    def _waiting(self) -> list[queueing.Event]:
+        return [event for queue in self.event_queue_per_concurrency_id.values() for event in queue.queue]
+
+    def _forget(self, session: str) -> None:
+        """All that is kept of a session that nobody listens to."""
+        if self._listeners[session]:
+            return
+        for event in self._waiting():
+            if event.session_hash == session:
+                self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
+                self.event_ids_to_events.pop(event._id, None)
+        for job in self.active_jobs:
+            for event in job or ():
+                event.alive = event.alive and event.session_hash != session
+        self.pending_messages_per_session.pop(session, None)
+        self.pending_event_ids_session.pop(session, None)
+
+
+def _has_room(queue: queueing.EventQueue) -> bool:
+    return queue.concurrency_limit is None or queue.current_concurrency < queue.concurrency_limit
+
+
+def _address(request: Any) -> str:
+    return request.client.host if request and request.client else ""
+
+
+class Listening:
+    """Tells Gradio's own queue who listens to answers."""
+
+    PATHS = re.compile(rf"{API}queue/data|{API}call/[^/]+/(?P<event>[^/]+)")
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked = self.PATHS.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        if not asked:
+            return await self.app(scope, receive, send)
+        event = asked["event"]
+        session = event or Request(scope).query_params.get("session_hash", "")
+        async with scope["app"].get_blocks()._queue.listening(event, session):
+            await self.app(scope, receive, send)
+
+
+class EmptyState(SessionState):
+    """Keeps nothing. Gradio would keep every answer of every session, for links that this page does not have."""
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        pass
+
+    def _update_value_in_config(self, key: int, value: Any) -> None:
+        pass
+
+
+class OneState(StateHolder):
+    """One empty state for all sessions, in which no handler keeps anything; Gradio's take 0.4 MB and 2 ms each."""
+
+    def __init__(self, blocks: gr.Blocks) -> None:
+        super().__init__()
+        self.set_blocks(blocks)
+        self._state = EmptyState(blocks)
+
+    def __getitem__(self, session_id: str) -> SessionState:
+        return self._state
+
+
+def without_excess(app: App) -> App:
+    """The same without what would let other sites read answers, and without what keeps them."""
+    app.user_middleware = [each for each in app.user_middleware if each.cls != CustomCORSMiddleware]  # type: ignore[comparison-overlap]
+    app.state_holder = OneState(app.get_blocks())
+    return app
+
+
+class Server(http_server.Server):
+    """As Gradio starts it, with bounds."""
+
+    def __init__(self, config: Any, *args: Any, **options: Any) -> None:
+        without_excess(config.app)
+        bound_connections(config)
+        super().__init__(config, *args, **options)
 
 
 def event_payload(event: gr.EventData | None) -> Any:
@@ -78,8 +275,14 @@ def _checkpoint(block_fn: Any, inputs: object, event: object) -> object:
 
 
 def requested_checkpoint(scope: Scope, body: dict[str, Any]) -> object:
-    """The same from a request, before Gradio reads it."""
+    """The same from a request, before Gradio reads it.
+
+    Raises:
+        HTTPException: what Gradio would take for a file is in it.
+    """
     data, path, index = body.get("data"), scope["path"], body.get("fn_index")
+    if _has_file(data):
+        raise HTTPException(422, NO_FILES)
     if path.startswith(SERVER_FUNCTIONS):
         return data.get("checkpoint") if isinstance(data, dict) else None
     functions = scope["app"].get_blocks().fns
@@ -91,17 +294,29 @@ def requested_checkpoint(scope: Scope, body: dict[str, Any]) -> object:
     return _checkpoint(block_fn, data, body.get("event_data"))
 
 
-def max_body(path: str) -> int | None:
-    """The most bytes of a body; Gradio keeps those of calls as long as a session."""
+def _has_file(value: Any) -> bool:
+    """Whether Gradio would take some of it for a file."""
+    if isinstance(value, dict):
+        return {"path", "meta"} <= value.keys() or any(map(_has_file, value.values()))
+    return isinstance(value, list) and any(map(_has_file, value))
+
+
+def body_limit(path: str) -> BodyLimit | None:
     if path == UPLOAD:
         return None
-    return MAX_CALL if path.startswith(API) and not path.startswith(SERVER_FUNCTIONS) else MAX_BODY
+    return CALL if path.startswith(API) and not path.startswith(SERVER_FUNCTIONS) else TABLE
 
 
-MIDDLEWARE = [
-    Middleware(RequestLimits, max_body=max_body),
-    Middleware(QueueMiddleware, paths=(*CALLS, SERVER_FUNCTIONS), checkpoint_of=requested_checkpoint),
-]
+def middleware(own: Sequence[Route]) -> list[Middleware]:
+    """For an app that has these routes beside Gradio's."""
+    reachable = dict(REACHABLE)
+    for route in own:
+        reachable[route.path] = (*reachable.get(route.path, ()), *(route.methods or ("GET", "POST", "DELETE")))
+    return [
+        Middleware(RequestLimits, reachable=reachable, limit=body_limit),
+        Middleware(Listening),
+        Middleware(QueueMiddleware, paths=(*CALLS, SERVER_FUNCTIONS), checkpoint_of=requested_checkpoint),
+    ]
 
 
 def _refusal(why: str, status: int) -> Callable[[Request, Exception], Awaitable[Response]]:

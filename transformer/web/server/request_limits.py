@@ -1,42 +1,75 @@
-"""The outermost middleware: bounds bodies at every address, Gradio's included, and logs uncaught errors."""
+"""The first middleware of ours: refuses what no page and no program of ours asks, and bounds what a request may hold.
 
-from collections.abc import Callable
+A body is read here, whole, before anything else sees it: all that wait or arrive are bounded together and by address,
+and JSON is refused by its size, the number of its values and their depth before it is parsed.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import access_log
+
+BODY_SECONDS = 60  # for a body to arrive
+HELD_BYTES = 64 * 2**20  # of all bodies that arrive or wait
+HELD_BYTES_OF_ADDRESS = 16 * 2**20
+RETRY_AFTER_SECONDS = 2
+MAX_DEPTH = 32  # of JSON in JSON
+INLINE_BYTES = 16 * 2**10  # of JSON that is checked without a thread of its own
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")  # which change nothing
+TOO_MUCH = "That is too much."
+FULL = "Too many are asking right now. Try again in a few seconds."
+# A whole string, which may lack its end, an opening or closing bracket, or a comma. It never goes back.
+TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]|,', re.DOTALL)
+
 
 MAX_BODY = 8 * 2**20  # bytes: a table of 2,000 pairs of the longest sentences
 MAX_CALL = 256 * 2**10  # bytes: a sentence and its changes
 
 
+@dataclass(frozen=True)
+class BodyLimit:
+    """Of one body: its bytes, and the values in its JSON."""
+
+    size: int
+    values: int
+
+
+TABLE = BodyLimit(MAX_BODY, 50_000)  # which take 30 ms to parse
+CALL = BodyLimit(MAX_CALL, 10_000)
+
+
 class RequestLimits:
-    """Refuses bodies that are larger than any valid request (413), multipart forms (415), which Gradio would store on
-    disk, and paths with an address of another server (404), from which Gradio would fetch.
+    """Refuses paths that are not reachable (404), forms (415), which Gradio would store on disk, other sites' pages
+    (403), and bodies that are larger than any valid request (413), slower (408), or one too many (503).
 
     Args:
-        max_body: the most bytes of a body by its path; None where the handler bounds it.
+        reachable: the methods of each path, which is written as in a route.
+        limit: of a body by its path; None where the handler reads and bounds it.
     """
 
-    def __init__(self, app: ASGIApp, max_body: Callable[[str], int | None]) -> None:
-        self.app, self._max_body = app, max_body
+    def __init__(
+        self, app: ASGIApp, reachable: Mapping[str, Collection[str]], limit: Callable[[str], BodyLimit | None]
+    ) -> None:
+        self.app, self._limit = app, limit
+        self._reachable = [(compile_path(path)[0], methods) for path, methods in reachable.items()]
+        self._held: Counter[str] = Counter()  # bytes by address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        headers, most = Headers(scope=scope), self._max_body(scope["path"])
-        received, started = 0, False
-
-        async def bounded() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if most is not None and received > most:
-                raise HTTPException(413, "That is too much.")
-            return message
+        started = False
 
         async def write(message: Message) -> None:
             nonlocal started
@@ -44,17 +77,118 @@ class RequestLimits:
             await send(message)
 
         try:
-            if headers.get("content-type", "").lower().lstrip().startswith("multipart/"):
-                raise HTTPException(415, "No files are taken here.")
-            if "://" in scope["path"]:
-                raise HTTPException(404, "Only files of this page are here.")
-            if most is not None and int(headers.get("content-length", 0)) > most:  # uvicorn accepts digits only
-                raise HTTPException(413, "That is too much.")
-            await self.app(scope, bounded, write)
+            self._check(scope)
+            limit = self._limit(scope["path"])
+            if limit is None or scope["method"] in SAFE_METHODS:
+                await self.app(scope, receive, write)
+            else:
+                await self._read_and_pass_on(limit, scope, receive, write)
+        except ClientDisconnect:
+            pass
         except HTTPException as error:
             if not started:
-                await PlainTextResponse(error.detail, error.status_code)(scope, receive, send)
+                await PlainTextResponse(error.detail, error.status_code, error.headers)(scope, receive, send)
         except Exception as error:
             access_log.fault("request", error)
             if not started:
                 await PlainTextResponse("The server made a mistake.", 500)(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        path, method, headers = scope["path"], scope["method"], Headers(scope=scope)
+        methods = [methods for pattern, methods in self._reachable if pattern.match(path)]
+        if not methods or "://" in path:  # an address of another server, from which Gradio would fetch
+            raise HTTPException(404, "This server does not have that.")
+        if not any(method in some for some in methods):
+            raise HTTPException(405, "This server does not do that.")
+        if headers.get("content-type", "").lower().lstrip().startswith("multipart/"):
+            raise HTTPException(415, "No files are taken here.")
+        if method not in SAFE_METHODS and foreign(headers):
+            raise HTTPException(403, "Another site's page may not ask this.")
+
+    async def _read_and_pass_on(self, limit: BodyLimit, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._holding(scope) as hold:
+            body = await _read(Request(scope, receive), limit, hold)
+            if len(body) <= INLINE_BYTES:
+                check_json(body, limit.values)
+            else:
+                await asyncio.to_thread(check_json, body, limit.values)
+            unread: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+            del body
+
+            async def replay() -> Message:
+                return unread.pop() if unread else await receive()
+
+            async def release_and_send(message: Message) -> None:
+                hold(None)
+                await send(message)
+
+            await self.app(scope, replay, release_and_send)
+
+    @contextmanager
+    def _holding(self, scope: Scope) -> Iterator[Callable[[int | None], None]]:
+        """Yields a function that counts bytes of this request's body, or with None gives them all back."""
+        address, held = (scope.get("client") or ("",))[0], 0
+
+        def hold(size: int | None) -> None:
+            nonlocal held
+            if size is None:
+                self._held[address] -= held
+                held = 0
+                if not self._held[address]:
+                    del self._held[address]
+            elif self._held[address] + size > HELD_BYTES_OF_ADDRESS or self._held.total() + size > HELD_BYTES:
+                raise HTTPException(503, FULL, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+            else:
+                self._held[address] += size
+                held += size
+
+        try:
+            yield hold
+        finally:
+            hold(None)
+
+
+async def _read(request: Request, limit: BodyLimit, hold: Callable[[int], None]) -> bytearray:
+    if int(request.headers.get("content-length", 0)) > limit.size:  # uvicorn accepts digits only
+        raise HTTPException(413, TOO_MUCH)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for piece in request.stream():
+                hold(len(piece))
+                body += piece
+                if len(body) > limit.size:
+                    raise HTTPException(413, TOO_MUCH)
+    except TimeoutError:
+        raise HTTPException(408, "The question did not arrive in time. Ask it again.") from None
+    return body
+
+
+def check_json(body: bytes | bytearray, most: int) -> None:
+    """Refuse JSON that would be slow to parse, without parsing it. What is not JSON at all is left to the parser.
+
+    Raises:
+        HTTPException: it has more than `most` values, or is deeper than MAX_DEPTH.
+    """
+    values = depth = 0
+    for token in TOKEN.finditer(body):
+        sign = body[token.start()]
+        values += sign in b"[{,"
+        depth += (sign in b"[{") - (sign in b"]}")
+        if values > most or depth > MAX_DEPTH:
+            raise HTTPException(413, TOO_MUCH)
+
+
+def foreign(headers: Headers) -> bool:
+    """Whether a page of another origin asks, through the browser of a visitor, who may use a private server.
+
+    Browsers say so by Sec-Fetch-Site, and where this page has no HTTPS, by Origin alone. No other program sends either.
+    A page cannot set X-Forwarded-Host, which a proxy may, without asking first, and nothing here permits it.
+    """
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    if origin is None:
+        return False
+    hosts = headers.getlist("host") + headers.get("x-forwarded-host", "").replace(" ", "").split(",")
+    return urlsplit(origin).netloc.lower() not in [host.lower() for host in hosts if host]

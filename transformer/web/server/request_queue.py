@@ -20,15 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..sessions.model_store import is_own_model
 from . import access_log
-from .request_limits import MAX_CALL
+from .request_limits import FULL, RETRY_AFTER_SECONDS
 from .settings import settings
 
-RETRY_AFTER_SECONDS = 2
-READ_SECONDS = 60  # for a body to arrive
-MAX_BODIES = 64 * 2**20  # bytes of bodies that arrive or wait; above it only short ones (MAX_CALL) are accepted
 MAX_SESSION_HASH = 64  # characters: Gradio keeps it as long as the session
-FULL = "Too many are asking right now. Try again in a few seconds."
-SLOW = "The question did not arrive in time. Ask it again."
 LONG_SESSION = "The session_hash is too long."
 
 
@@ -137,7 +132,6 @@ class QueueMiddleware:
         self, app: ASGIApp, paths: tuple[str, ...], checkpoint_of: Callable[[Scope, dict[str, Any]], object]
     ) -> None:
         self.app, self._paths, self._checkpoint_of = app, paths, checkpoint_of
-        self._bodies = 0  # bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith(self._paths):
@@ -149,7 +143,7 @@ class QueueMiddleware:
 
         with ExitStack() as turn:
             try:
-                body = await self._read_body(scope, receive, turn)
+                body = await Request(scope, receive).body()  # which RequestLimits has bounded
                 asked = _parse(body)
                 if len(str(asked.get("session_hash"))) > MAX_SESSION_HASH:
                     return await refuse(LONG_SESSION, 400)
@@ -157,8 +151,6 @@ class QueueMiddleware:
                     return
             except ClientDisconnect:
                 return
-            except TimeoutError:
-                return await refuse(SLOW, 408)
             except QueueFullError:
                 access_log.action("wait", started, "full", status=503)
                 return await refuse(FULL, 503, **{"Retry-After": str(RETRY_AFTER_SECONDS)})
@@ -173,21 +165,6 @@ class QueueMiddleware:
 
             _turn.set(turn)
             await self.app(scope, replay, release_and_send)
-
-    async def _read_body(self, scope: Scope, receive: Receive, turn: ExitStack) -> bytes:
-        body = bytearray()
-
-        def forget() -> None:
-            self._bodies -= len(body)
-
-        turn.callback(forget)
-        async with asyncio.timeout(READ_SECONDS):
-            async for piece in Request(scope, receive).stream():
-                body += piece
-                self._bodies += len(piece)
-                if len(body) > MAX_CALL and self._bodies > MAX_BODIES:
-                    raise QueueFullError
-        return bytes(body)
 
 
 async def _acquire(queue: RequestQueue, receive: Receive, turn: ExitStack) -> bool:

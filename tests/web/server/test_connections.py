@@ -1,0 +1,137 @@
+"""Connections have bounds in number, bytes and seconds, over real sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+
+from transformer.web.server import connections as module
+from transformer.web.server.connections import KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, bound_connections
+
+from ..loop import async_test, until
+
+ASK = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@asynccontextmanager
+async def served(size: int = 2) -> AsyncIterator[tuple[int, uvicorn.Server]]:
+    """The port of a server whose answers have `size` bytes."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        while scope["path"] == "/wait":
+            if (await receive())["type"] == "http.disconnect":
+                return
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
+        await send({"type": "http.response.body", "body": b"0" * size})
+
+    config = uvicorn.Config(app, "127.0.0.1", 0, log_level="error", lifespan="off")
+    bound_connections(config)
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server._serve())
+    await until(lambda: server.started)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1], server
+    finally:
+        server.should_exit = server.force_exit = True
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
+        await task
+
+
+async def connect(port: int, ask: bytes = b"", address: str = "127.0.0.1") -> Any:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+    writer.write(ask)
+    reader.writer = writer  # type: ignore[attr-defined]  # which would close when nobody holds it
+    return reader
+
+
+async def ended(reader: Any) -> bool:
+    """Whether the server ends a connection within a second."""
+    try:
+        async with asyncio.timeout(1):
+            await reader.read(2**30)
+        return True
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_uvicorns_own_limits_are_set() -> None:
+    config = uvicorn.Config("nothing")
+    bound_connections(config)
+    assert config.limit_concurrency
+    assert config.limit_concurrency <= 2 * MAX_CONNECTIONS
+    assert config.backlog < config.limit_concurrency
+    assert config.timeout_keep_alive == KEEP_ALIVE_SECONDS
+    assert config.h11_max_incomplete_event_size == module.HEADER_BYTES
+    assert not config.proxy_headers
+
+
+@async_test
+async def test_headers_have_a_time_limit() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "HEADER_SECONDS", 0.05)
+        async with served() as (port, _):
+            for ask in (b"", b"GET / HT", ASK[:-2], ASK + ASK[:-2]):
+                assert await ended(await connect(port, ask)), ask
+            assert not await ended(await connect(port, ASK.replace(b"/ ", b"/wait ")))  # nothing is missing there
+
+
+@async_test
+async def test_a_client_that_does_not_read_its_answer_is_disconnected() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "READ_SECONDS", 0.05)
+        async with served(50 * 2**20) as (port, server):
+            reader = await connect(port, ASK)
+            await until(lambda: server.server_state.connections)
+            await until(lambda: not server.server_state.connections)
+            assert reader
+
+
+@async_test
+async def test_unread_answers_take_a_bounded_amount_of_memory() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "UNREAD_BYTES", 60 * 2**20)
+        async with served(25 * 2**20) as (port, server):
+            readers = [await connect(port, ASK) for _ in range(6)]
+            await until(lambda: server.server_state.total_requests == 6)
+            await asyncio.sleep(0.05)
+            left = [each.transport.get_write_buffer_size() for each in server.server_state.connections]
+            assert sum(left) <= 60 * 2**20
+            assert len(left) < len(readers)
+
+
+@async_test
+async def test_the_address_with_most_connections_makes_room() -> None:
+    """First with what asks nothing, then with what has not asked fully, and then it gets no further ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        async with served() as (port, server):
+            here = server.server_state.connections
+
+            async def count(number: int) -> None:
+                await until(lambda: len(here) == number)
+
+            def closed(reader: Any) -> bool:
+                return reader.at_eof() or reader.exception() is not None
+
+            wait = ASK.replace(b"/ ", b"/wait ")
+            patch.setattr(server.config.http, "max_connections", 4)
+            quiet = await connect(port, wait, "127.0.0.2")
+            idle = await connect(port)
+            posting = await connect(port, b"POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1")
+            asking = await connect(port, wait)
+            await count(4)
+            for loser in (idle, posting):
+                late = await connect(port, wait)
+                await until(lambda loser=loser: closed(loser))  # type: ignore[misc]
+                await count(4)
+            refused = await connect(port)
+            await until(lambda: closed(refused))
+            other = await connect(port, wait, "127.0.0.2")  # from where there are fewer
+            await until(lambda: closed(late))
+            assert not any(map(closed, (quiet, asking, other)))

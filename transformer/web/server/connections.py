@@ -1,0 +1,123 @@
+"""Bounds on connections: how many there are, how long one may take to ask, and how slowly it may read.
+
+uvicorn bounds idle ones between two requests, and the size of headers. It does not bound the time for headers to
+arrive, nor for an answer to be read, and its limit on all connections lets one address have them all.
+"""
+
+import asyncio
+import resource
+from collections import Counter
+from typing import Any, cast
+
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_CONNECTIONS = 1000
+FILES = 4096  # that the server asks the system for; connections are at most half of them
+HEADER_SECONDS = 10  # from a connection, or from an answer on it, to the last header of the next request
+KEEP_ALIVE_SECONDS = 5  # without any byte of it
+HEADER_BYTES = 32 * 2**10  # of a request's line and headers: a link can have a sentence and its changes
+READ_SECONDS, READ_BYTES = 20, 64 * 2**10  # a client that reads less of its answer in this time is disconnected
+UNREAD_BYTES = 256 * 2**20  # of all answers that are being read
+
+
+def bound_connections(config: Config) -> None:
+    """Set uvicorn's limits, and ours."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    most = min(MAX_CONNECTIONS, max(soft, files) // 2)
+
+    class Connection(BoundedConnection):
+        max_connections = most
+
+    config.http = Connection
+    config.backlog = most // 2  # accepted at a time, before any of them can be closed
+    config.limit_concurrency = 2 * most  # beyond what is closed here
+    config.timeout_keep_alive = KEEP_ALIVE_SECONDS
+    config.h11_max_incomplete_event_size = HEADER_BYTES
+    config.proxy_headers = False  # anybody can write them
+
+
+class BoundedConnection(H11Protocol):
+    """A connection, which is closed when it takes too long, or when there are too many.
+
+    Then the address with the most connections loses one: its oldest that asks nothing, else its oldest whose request
+    has not fully arrived, else its newest.
+    """
+
+    max_connections = MAX_CONNECTIONS
+    _deadline: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._began = self.loop.time()
+        self._expect_headers()
+        if len(self._all) > self.max_connections:
+            self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._deadline, self._reading):
+            if timer:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        self._expect_headers()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_reading()
+        unread = {each: each.transport.get_write_buffer_size() for each in self._all}
+        if sum(unread.values()) > UNREAD_BYTES:
+            max(unread, key=unread.__getitem__).transport.abort()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reading:
+            self._reading.cancel()
+            self._reading = None
+
+    def _expect_headers(self) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(HEADER_SECONDS, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        if self._idle:
+            self.transport.abort()
+
+    def _expect_reading(self) -> None:
+        before = self.transport.get_write_buffer_size()
+
+        def check() -> None:
+            if self.transport.get_write_buffer_size() > before - READ_BYTES:
+                self.transport.abort()
+            else:
+                self._expect_reading()
+
+        self._reading = self.loop.call_later(READ_SECONDS, check)
+
+    @property
+    def _all(self) -> "set[BoundedConnection]":
+        return cast(Any, self.connections)
+
+    @property
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
+
+    def _make_room(self) -> None:
+        """Close one, of the address that has most."""
+        there = [each for each in self._all if not each.transport.is_closing()]
+        ((busiest, _),) = Counter(each._address for each in there).most_common(1)
+        its = sorted((each for each in there if each._address == busiest), key=lambda each: each._began)
+        idle = [each for each in its if each._idle and each is not self]
+        arriving = [each for each in its if not each._idle and each.cycle.more_body]
+        (idle or arriving or its[::-1])[0].transport.abort()
