@@ -2,14 +2,13 @@
 
 The attacker has the address 127.0.0.1, the honest visitor 127.0.0.2: a translation with the toy and `GET /health` every
 100 ms, alone at first and then during the attack. A late answer also counts for the requests that could not be sent
-meanwhile. Afterwards the attacker leaves, and the server has a minute to free its memory.
+meanwhile. Afterwards the attacker leaves, and the server has a minute to free its memory; models are kept as long.
 
 Prints a table; the exit status is 1 if a bound is broken. Nothing here is a test.
 """
 
 import argparse
 import asyncio
-import contextlib
 import itertools
 import math
 import multiprocessing
@@ -18,10 +17,10 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ class Target:
     async def raw(self, head: str, body: bytes = b"", drip: float | None = None) -> None:
         """A connection that sends these, and then a byte every `drip` seconds; renewed when the server closes it."""
         while True:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
                 writer.write(head.encode() + body)
                 reading = asyncio.create_task(reader.read(12))
@@ -305,19 +304,29 @@ def big_file() -> bytes:
         return file.read_bytes()
 
 
-def started(attack: Attack, server: Server, page: Page, own: str) -> tuple[ForkProcess, Any]:
-    """An attack in a process of its own, and the number of its answers by status."""
+@contextmanager
+def under_attack(row: Row, server: Server, page: Page) -> Iterator[Any]:
+    """A server while a process of its own attacks it; yields the number of the attack's answers by status."""
+    own = ""
+    if row.own:
+        uploaded = httpx.post(f"{server.url}models?visit=attacker", content=big_file(), timeout=None)
+        own = uploaded.json()["model"]["checkpoint"]
     answers = multiprocessing.Array("i", 600)
 
-    async def work() -> None:
+    async def attack() -> None:
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(base_url=server.url, timeout=None, limits=limits, trust_env=False) as client:
-            await attack(Target(server.port, page, client, answers, own))
+            await row.attack(Target(server.port, page, client, answers, own))
             await asyncio.Event().wait()  # the attacker stays
 
-    process = multiprocessing.get_context("fork").Process(target=lambda: asyncio.run(work()))
+    process = multiprocessing.get_context("fork").Process(target=lambda: asyncio.run(attack()))
     process.start()
-    return process, answers
+    try:
+        yield answers
+        assert process.exitcode is None, f"the attack {row.number} ended by itself"
+    finally:
+        process.kill()
+        process.join()
 
 
 async def asked(port: int, question: Callable[[], Question], seconds: float) -> float:
@@ -369,26 +378,20 @@ def measured(row: Row, app: Path, seconds: float, rest: float) -> bool:
     """Run a row, print it, and return whether it holds."""
     with tempfile.TemporaryDirectory() as folder:
         log, files = Path(folder) / "log", Path(folder) / "gradio"
-        server = Server(app, log, GRADIO_TEMP_DIR=str(files))
+        server = Server(app, log, GRADIO_TEMP_DIR=str(files), TRANSFORMER_MODELS_MINUTES="1")
         try:
             server.wait()
-            page, own = Page.load(server.port), ""
-            if row.own:
-                uploaded = httpx.post(f"{server.url}models?visit=attacker", content=big_file(), timeout=None)
-                own = uploaded.json()["model"]["checkpoint"]
             if row.descriptors:
                 resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (row.descriptors, row.descriptors))
+            page = Page.load(server.port)
             asyncio.run(honest(server, page, 3))  # a warm-up
             alone = asyncio.run(honest(server, page, seconds / 2))
             before = memory(server)
-            attack, answers = started(row.attack, server, page, own)
-            during = asyncio.run(honest(server, page, seconds, row.besides))
-            if attack.exitcode is not None:
-                raise RuntimeError(f"the attack {row.number} ended by itself")
-            most = memory(server)
-            attack.kill()
-            attack.join()
+            with under_attack(row, server, page) as answers:
+                during = asyncio.run(honest(server, page, seconds, row.besides))
+                most = memory(server)
             time.sleep(rest)
+            httpx.get(f"{server.url}models/own-")  # the store looks which models are too old
             after = memory(server)
         finally:
             server.end()
@@ -400,12 +403,10 @@ def measured(row: Row, app: Path, seconds: float, rest: float) -> bool:
         problems.append(f"{written >> 20} MB written")
     held = during[0] < TRANSLATION and during[1] < HEALTH and after - before < GROWTH and not problems
     got = ", ".join(f"{count} × {status or 'no answer'}" for status, count in enumerate(answers) if count)
-    print(
-        f"| {row.number} | {row.attack.__name__.replace('_', ' ')} | {got} | {alone[0]:.0f} → {during[0]:.0f}"
-        f" | {alone[1]:.0f} → {during[1]:.0f} | {before:.0f}, {most:.0f}, {after:.0f} | {'; '.join(problems)}"
-        f" | {'yes' if held else '**no**'} |",
-        flush=True,
-    )
+    cells = [row.number, row.attack.__name__.replace("_", " "), got]
+    cells += [f"{one:.0f} → {other:.0f}" for one, other in zip(alone[:2], during[:2], strict=True)]
+    cells += [f"{before:.0f}, {most:.0f}, {after:.0f}", "; ".join(problems), "yes" if held else "**no**"]
+    print(f"| {' | '.join(cells)} |", flush=True)
     return held
 
 

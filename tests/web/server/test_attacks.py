@@ -1,0 +1,57 @@
+"""An honest visitor is served while a stranger attacks: `make attack` in short, without its times."""
+
+import asyncio
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from tests.benchmarks.attack import HONEST, ROWS, WRITTEN, Row, drawn, honest, shuffled_sentences, under_attack
+from tests.browser.conftest import Server
+from tests.visitors import Connection, Page, Visitor
+
+pytestmark = pytest.mark.slow
+SECONDS = 1.5
+SHORT = [row for row in ROWS if not row.own and row.number not in ("7", "13")]  # the others take minutes, or a server
+SHUFFLED = next(row for row in ROWS if row.attack is shuffled_sentences)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    server = Server(log=folder / "log", GRADIO_TEMP_DIR=str(folder / "gradio"))
+    drawn()
+    try:
+        server.wait()
+        yield server
+        written = sum(file.stat().st_size for file in folder.rglob("*"))
+        assert written < WRITTEN  # log and files of all attacks
+    finally:
+        server.end()
+
+
+@pytest.mark.parametrize("row", SHORT, ids=lambda row: row.attack.__name__)
+def test_an_honest_visitor_is_served_during_an_attack(row: Row, server: Server) -> None:
+    page = Page.load(server.port)
+    with under_attack(row, server, page) as answers:
+        translation, health, problem = asyncio.run(honest(server, page, SECONDS, row.besides))
+    assert max(translation, health) < math.inf  # none is refused
+    assert not problem
+    assert not row.refused or not answers[200]
+
+
+def test_a_visitor_waits_for_one_request_of_a_stranger_and_not_for_the_backlog(server: Server) -> None:
+    page = Page.load(server.port)
+    visitor = Visitor(page, 1, ("",))
+
+    async def overtaken() -> int:
+        """The answers that the stranger gets while an honest request waits."""
+        while answers[200] < 3:
+            await asyncio.sleep(0.05)
+        async with Connection(server.port, HONEST) as connection:
+            before = answers[200]
+            (await connection.ask(visitor.translate())).raise_for_status()
+            return answers[200] - before
+
+    with under_attack(SHUFFLED, server, page) as answers:
+        assert asyncio.run(overtaken()) <= 3  # the one that is being worked on, and what was answered but not counted
