@@ -67,7 +67,7 @@ class ShownBeamSearch(BeamSearch):
 
 
 @server_function
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def beam(request: BeamRequest) -> ShownBeamSearch:
     """The tree of a beam search beside greedy decoding, without most of what was dropped."""
     whole = _search(request)
@@ -88,7 +88,7 @@ def beam(request: BeamRequest) -> ShownBeamSearch:
     return {**whole, "branches": branches, "best": best, "hypotheses": hypotheses, "left_out": left_out}
 
 
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def _search(request: BeamRequest) -> BeamSearch:
     model = translator(request.checkpoint)
     tree, greedy = model.beam(request.sentence, request.width, request.alpha), run(request.checkpoint, request.sentence)
@@ -178,7 +178,7 @@ def sampled(request: SampleRequest) -> Sample:
     return _sample(request)
 
 
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def _sample(request: SampleRequest) -> Sample:
     settings = request.model_dump(exclude=set(RunRequest.model_fields))
     sampling = Sampling(**settings)
@@ -258,7 +258,7 @@ def forced(request: ForcedRequest) -> TeacherForcing:
     return _forced(request)
 
 
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def _forced(request: ForcedRequest) -> TeacherForcing:
     model, own, slip = translator(request.checkpoint), run(request.checkpoint, request.sentence), request.slip
     pair = reference(request.checkpoint, own)

@@ -34,7 +34,7 @@ def heads(request: RunRequest) -> Heads:
     }
 
 
-@cached_per_checkpoint(64, own=16)
+@cached_per_checkpoint(16, own=16)
 def _held_out(checkpoint: str) -> HeldOutScores | None:
     pairs = readable(checkpoint)
     if not pairs:
@@ -42,6 +42,6 @@ def _held_out(checkpoint: str) -> HeldOutScores | None:
     return {"sentences": len(pairs), "error_rates": alignment_scores(translator(checkpoint).checkpoint, pairs).heads}
 
 
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def _without_each(checkpoint: str, sentence: str) -> list[HeadAblation]:
     return ablate_cross_attention(translator(checkpoint), run(checkpoint, sentence))

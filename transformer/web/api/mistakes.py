@@ -45,7 +45,7 @@ def opening() -> list[MistakeCode]:
 
 
 @server_function
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def mistake(request: MistakeRequest) -> DecodingSymptom:
     """A mistake of decoding in a run, or where the run's model shows too little of it, in one that shows it."""
     symptom, checkpoint = _shown(request)

@@ -55,7 +55,7 @@ def positional_encoding(request: EncodingRequest) -> Encoding:
 
 
 @server_function
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def input_sum(request: InputRequest) -> InputFigure:
     """Embedding + position = input of a stack of a run, as a figure."""
     translation = run_of(request)

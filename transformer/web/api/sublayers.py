@@ -56,7 +56,7 @@ class Shapes(TypedDict):
 
 
 @server_function
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def inside(request: SublayerRequest) -> Sublayer:
     """Every number of one attention sublayer."""
     seen = inspect_sublayer(translator(request.checkpoint), run_of(request), request.kind, request.layer)
@@ -75,7 +75,7 @@ def inside(request: SublayerRequest) -> Sublayer:
 
 
 @server_function
-@cached_per_checkpoint(64)
+@cached_per_checkpoint(16)
 def stack(request: ChangedRunRequest) -> dict[Stack, FloatArray]:
     """Every token's vector before the first layer and after each, (L + 1, tokens, d_model), of both stacks."""
     found = residual_stream(translator(request.checkpoint), run_of(request))

@@ -34,7 +34,7 @@ def sweep(request: SweepRequest) -> Sweep:
     return _sweep(request.checkpoint, None if request.on == "held_out" else request.sentence)
 
 
-@cached_per_checkpoint(64, own=16)
+@cached_per_checkpoint(16, own=16)
 def _sweep(checkpoint: str, sentence: str | None) -> Sweep:
     pairs = _held_out(checkpoint) if sentence is None else [_pair(checkpoint, sentence)]
     found = ablate_every_head(translator(checkpoint).checkpoint, pairs)
