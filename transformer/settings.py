@@ -25,7 +25,7 @@ class Variable:
     old_names: tuple[str, ...]
 
     def read(self, environment: Mapping[str, str]) -> int | bool | str:
-        """The setting: a whole number from 1, text, or a switch, which is off if it is empty or 0.
+        """The setting: text; a whole number from 1, or from 0 if that is the default; a switch, off if empty or 0.
 
         Raises:
             ValueError: a number is not one.
@@ -38,9 +38,10 @@ class Variable:
             return value not in ("", "0")
         if isinstance(self.default, str):
             return value
-        if value.strip().isdecimal() and int(value) >= 1:
+        least = min(1, self.default)
+        if value.strip().isdecimal() and int(value) >= least:
             return int(value)
-        raise ValueError(f"{name}={value!r} is not a whole number above 0")
+        raise ValueError(f"{name}={value!r} is not a whole number from {least}")
 
 
 def setting(name: str, default: Any, meaning: str, *old_names: str) -> Any:

@@ -25,6 +25,7 @@ from transformer.web.api import models
 from transformer.web.api.downloads import notebook, provenance, weights_csv
 from transformer.web.api.models import translator
 from transformer.web.api.runs import run
+from transformer.web.server.fair_queue import Client
 from transformer.web.sessions.model_store import model_store
 
 from .endpoints import SENTENCES, Answer, Function
@@ -86,7 +87,7 @@ def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Pat
     assert job
     file = tmp_path / "mine.safetensors"
     list(live(job, file))
-    key = model_store().put(load_portable(file), "v", file)
+    key = model_store().put(load_portable(file), Client("", "v"), file)
     sent = json.loads(json.dumps(provenance({"checkpoint": key})))
     assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("mine", None, 5)
     assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (2, 2)

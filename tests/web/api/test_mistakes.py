@@ -20,6 +20,7 @@ from transformer.mistakes import MISTAKES, DecodingMistake, Side
 from transformer.storage.portable import load_portable
 from transformer.web.api import mistakes
 from transformer.web.api.models import RefusedCheckpointError
+from transformer.web.server.fair_queue import Client
 from transformer.web.sessions.model_store import model_store
 from transformer.web.sessions.training_queue import BusyError, Event
 
@@ -72,7 +73,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     job = plan({"name": "small", "corpus": "own", "pairs": pairs, "watch": "", "held_out": 0, **settings}, Limits()).job
     assert job
     list(live(job, file))
-    key = model_store().put(load_portable(file), "v", file)
+    key = model_store().put(load_portable(file), Client("", "v"), file)
     yield key
     model_store().delete(key)
 

@@ -18,6 +18,7 @@ from transformer.live.stream import live
 from transformer.network.cost import count_parameters
 from transformer.storage.portable import load_portable
 from transformer.web.api import decoding, downloads, events, mistakes, models, what_if
+from transformer.web.server.fair_queue import Client
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 
 from ...live.test_stream import job
@@ -70,7 +71,7 @@ def shelved(store: ModelStore, file: Path, visit: str = "me") -> str:
     """Its key."""
     copy = store.folder / f"{visit}.safetensors"
     copy.write_bytes(file.read_bytes())
-    return store.put(load_portable(copy), visit, copy)
+    return store.put(load_portable(copy), Client("", visit), copy)
 
 
 @pytest.fixture
@@ -252,7 +253,7 @@ def test_a_model_that_says_a_false_corpus_only_offers_what_it_cannot_take(
     for corpus in ("toy", "classroom"):
         file = store.folder / corpus
         file.write_bytes(b"")
-        key = store.put(type(portable)(**(vars(portable) | {"corpus": corpus})), corpus, file)
+        key = store.put(type(portable)(**(vars(portable) | {"corpus": corpus})), Client("", corpus), file)
         models.about(key)
         assert shown(key)["output"]
         for handler in OWN:

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from transformer.web.server import request_queue
 from transformer.web.server.access_log import LOG, logged
+from transformer.web.server.fair_queue import FairQueue, release_turn
 from transformer.web.server.gradio_internals import (
     EXCEPTION_HANDLERS,
     MAX_UNHEARD,
@@ -26,7 +27,6 @@ from transformer.web.server.gradio_internals import (
     without_excess,
 )
 from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
-from transformer.web.server.request_queue import RequestQueue, release_turn
 
 SECRET = "geheim"
 TOY, OWN = "toy", "own-abc"
@@ -35,7 +35,7 @@ TOY, OWN = "toy", "own-abc"
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
     """A page with an event, actions and a server function. Each answers which queue it works in."""
-    queues = RequestQueue(1, 5), RequestQueue(1, 5)
+    queues = FairQueue(1, 5), FairQueue(1, 5)
 
     def turn() -> str:
         return {(1, 0): "shared", (0, 1): "own", (0, 0): "none"}[queues[0].working, queues[1].working]
@@ -310,7 +310,7 @@ def test_calls_that_nobody_listens_to_are_bounded_and_forgotten(client: TestClie
 
 def test_addresses_and_their_sessions_take_turns(events: EventQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     def event(host: str, session: str, time: int) -> Any:
-        request = SimpleNamespace(client=SimpleNamespace(host=host))
+        request = SimpleNamespace(scope={"type": "http", "client": (host, 1), "headers": []})
         return SimpleNamespace(request=request, session_hash=session, enqueue_time=time, concurrency_id="all", _id=time)
 
     waiting = [*(event("a", "a1", time) for time in range(6)), event("a", "a2", 6), event("b", "b1", 7)]

@@ -1,8 +1,7 @@
-"""A few requests are worked on at a time; the others wait in FIFO order; a client that leaves makes room."""
+"""A few requests are worked on at a time; the others wait; what a client asked that has left is ended."""
 
 import asyncio
 import json
-import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,50 +13,18 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from transformer.web.server import request_queue as module
-from transformer.web.server.request_queue import QueueFullError, QueueMiddleware, RequestQueue, queued, release_turn
+from transformer.web.server.fair_queue import Client, FairQueue, QueueFullError, release_turn
+from transformer.web.server.request_queue import QueueMiddleware, queued
 
 from ..loop import async_test, until
 
 PATH = "/calls/translate"
 
 
-@async_test
-async def test_requests_work_in_the_order_they_came_whoever_leaves() -> None:
-    rng, queue, began = random.Random(0), RequestQueue(concurrency=3, size=10), list[int]()
-
-    async def work(number: int, done: asyncio.Event) -> None:
-        await queue.acquire()
-        began.append(number)
-        try:
-            await done.wait()
-        finally:
-            queue.release()
-
-    here: list[tuple[int, asyncio.Task[None], asyncio.Event]] = []
-    for number in range(500):
-        if here and (len(here) == 13 or rng.random() < 0.5):
-            left, task, done = here.pop(rng.randrange(len(here)))
-            task.cancel() if left not in began or rng.random() < 0.5 else done.set()
-        else:
-            done = asyncio.Event()
-            here.append((number, asyncio.create_task(work(number, done)), done))
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert (queue.working, queue.waiting) == (min(3, len(here)), max(0, len(here) - 3))
-        assert queue.full == (len(here) == 13)
-        assert [each[0] in began for each in here] == [True] * queue.working + [False] * queue.waiting
-        if queue.full:
-            with pytest.raises(QueueFullError):
-                await queue.acquire()
-    assert began == sorted(began)
-    for _, task, _ in here:
-        task.cancel()
-
-
 @pytest.fixture
-def queues(monkeypatch: pytest.MonkeyPatch) -> tuple[RequestQueue, RequestQueue]:
+def queues(monkeypatch: pytest.MonkeyPatch) -> tuple[FairQueue, FairQueue]:
     """The two queues of a server, shared and for own models, where one works and one may wait."""
-    queues = RequestQueue(1, 1), RequestQueue(1, 1)
+    queues = FairQueue(1, 1), FairQueue(1, 1)
     monkeypatch.setattr(module, "_queues", lambda: queues)
     return queues
 
@@ -71,9 +38,9 @@ def served(endpoint: Callable[[Request], Awaitable[Response]]) -> TestClient:
     return TestClient(queueing(app))
 
 
-def test_a_request_has_one_turn_in_the_queue_of_its_checkpoint(queues: tuple[RequestQueue, RequestQueue]) -> None:
+def test_a_request_has_one_turn_in_the_queue_of_its_checkpoint(queues: tuple[FairQueue, FairQueue]) -> None:
     async def answer(request: Request) -> Response:
-        async with queued("own-x"):  # inside a turn there is no other
+        async with queued("own-x", Client()):  # inside a turn there is no other
             return Response(" ".join(str(queue.working) for queue in queues))
 
     client = served(answer)
@@ -90,11 +57,11 @@ def test_a_request_has_one_turn_in_the_queue_of_its_checkpoint(queues: tuple[Req
     assert {(queue.working, queue.waiting) for queue in queues} == {(0, 0)}
 
 
-def test_a_turn_can_end_early(queues: tuple[RequestQueue, RequestQueue]) -> None:
+def test_a_turn_can_end_early(queues: tuple[FairQueue, FairQueue]) -> None:
     async def answer(_: Request) -> Response:
         release_turn()
         release_turn()
-        async with queued("toy"):
+        async with queued("toy", Client()):
             return Response(str(queues[0].working))
 
     assert served(answer).post(PATH).text == "0"
@@ -102,33 +69,34 @@ def test_a_turn_can_end_early(queues: tuple[RequestQueue, RequestQueue]) -> None
 
 
 @async_test
-async def test_work_that_comes_past_the_middleware_waits_too(queues: tuple[RequestQueue, RequestQueue]) -> None:
+async def test_work_that_comes_past_the_middleware_waits_too(queues: tuple[FairQueue, FairQueue]) -> None:
     done: list[int] = []
 
     async def work(number: int) -> None:
-        async with queued("toy"):
+        async with queued("toy", Client()):
             done.append(number)
 
     shared = queues[0]
-    await shared.acquire()
+    works = await shared.acquire(Client())
     waits = asyncio.create_task(work(1))
     await until(lambda: shared.waiting)
     with pytest.raises(QueueFullError, match="Too many are asking"):
         await work(2)
-    async with queued("own-x"):
+    async with queued("own-x", Client()):
         assert (queues[1].working, done) == (1, [])
     waits.cancel()
     await asyncio.wait([waits])
     assert (shared.working, shared.waiting) == (1, 0)
-    shared.release()
+    shared.leave(works)
     await work(3)
     assert (shared.working, shared.waiting, done) == (0, 0, [3])
 
 
-class Client:
+class Caller:
     """Sends pieces of a body, and then what a test wants: its end, a disconnection, or nothing."""
 
-    def __init__(self, *pieces: bytes, complete: bool = True) -> None:
+    def __init__(self, *pieces: bytes, complete: bool = True, address: str = "1.2.3.4") -> None:
+        self._scope = {"type": "http", "method": "POST", "path": PATH, "headers": [], "client": (address, 5)}
         self._messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
         self._messages[-1]["more_body"] = not complete
         self.gone = asyncio.Event()
@@ -144,12 +112,12 @@ class Client:
         self.sent.append(message)
 
     async def post(self, app: Any) -> None:
-        await queueing(app)({"type": "http", "method": "POST", "path": PATH, "headers": []}, self.receive, self.send)
+        await queueing(app)(self._scope, self.receive, self.send)
 
 
 @async_test
 async def test_a_full_queue_refuses_and_a_client_that_leaves_makes_room(
-    queues: tuple[RequestQueue, RequestQueue],
+    queues: tuple[FairQueue, FairQueue],
 ) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         assert (await receive())["body"] == b"{}"
@@ -157,8 +125,8 @@ async def test_a_full_queue_refuses_and_a_client_that_leaves_makes_room(
         await send({"type": "http.response.start", "status": 200, "headers": []})
         assert queues[0].working == 0  # a client that reads slowly delays nobody
 
-    await queues[0].acquire()
-    leaves, refused, stays = Client(b"{}"), Client(b"{}"), Client(b"{}")
+    works = await queues[0].acquire(Client())
+    leaves, refused, stays = Caller(b"{}"), Caller(b"{}"), Caller(b"{}")
     first = asyncio.create_task(leaves.post(app))
     await until(lambda: queues[0].waiting)
     await refused.post(app)
@@ -170,13 +138,54 @@ async def test_a_full_queue_refuses_and_a_client_that_leaves_makes_room(
     assert (leaves.sent, queues[0].waiting) == ([], 0)
     second = asyncio.create_task(stays.post(app))
     await until(lambda: queues[0].waiting)
-    queues[0].release()
+    queues[0].leave(works)
     await second
     assert stays.sent[0]["status"] == 200
     assert (queues[0].working, queues[0].waiting) == (0, 0)
 
 
-def test_a_long_session_hash_is_refused_because_gradio_keeps_it(queues: tuple[RequestQueue, RequestQueue]) -> None:
+@async_test
+async def test_what_a_client_asked_that_has_left_is_cancelled(queues: tuple[FairQueue, FairQueue]) -> None:
+    ended = asyncio.Event()
+
+    async def app(*_: Any) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    caller = Caller(b"{}")
+    task = asyncio.create_task(caller.post(app))
+    await until(lambda: queues[0].working)
+    caller.gone.set()
+    await task
+    assert ended.is_set()
+    assert (caller.sent, queues[0].working) == ([], 0)
+
+
+@async_test
+async def test_an_address_that_fills_the_queue_is_refused_behind_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = FairQueue(1, 3)
+    monkeypatch.setattr(module, "_queues", lambda: (queue, FairQueue(1, 3)))
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    works = await queue.acquire(Client())
+    noisy = [Caller(b"{}", address="9.9.9.9") for _ in range(3)]
+    tasks = []
+    for caller in noisy:
+        tasks.append(asyncio.create_task(caller.post(app)))
+        await until(lambda: queue.waiting == len(tasks))
+    other = Caller(b"{}", address="8.8.8.8")
+    tasks.append(asyncio.create_task(other.post(app)))
+    await until(lambda: noisy[2].sent)
+    queue.leave(works)
+    await asyncio.gather(*tasks)
+    assert [caller.sent[0]["status"] for caller in (*noisy, other)] == [200, 200, 503, 200]
+
+
+def test_a_long_session_hash_is_refused_because_gradio_keeps_it(queues: tuple[FairQueue, FairQueue]) -> None:
     async def answer(_: Request) -> Response:
         return Response()
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -22,7 +23,8 @@ from transformer.web.api.events import show
 from transformer.web.schema import MAX_SESSION_ID
 from transformer.web.server import routes
 from transformer.web.server.access_log import LOG
-from transformer.web.server.routes import MAX_UPLOADS, ROUTES
+from transformer.web.server.fair_queue import Client, FairQueue
+from transformer.web.server.routes import ROUTES, UPLOADS_PER_ADDRESS
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 from transformer.web.sessions.training_queue import BusyError, Event, Events, TrainingQueue
 
@@ -58,6 +60,7 @@ def client(queue: TrainingQueue) -> Iterator[TestClient]:
 
 def limit(queue: TrainingQueue, **limits: int) -> None:
     queue.limits = queue._store.limits = Limits(**limits)
+    queue._queue = FairQueue(queue.limits.concurrency, queue.limits.queue_size)
 
 
 def tiny(**changes: Any) -> dict[str, Any]:
@@ -133,11 +136,11 @@ class IdleQueue(TrainingQueue):
         self.stopped: list[str] = []
         self.busy: BusyError | None = None
 
-    def train(self, job: Job, session: str) -> Events:
-        return self._record(job.name, session)
+    def train(self, job: Job, client: Client) -> Events:
+        return self._record(job.name, client.session)
 
-    def train_mistake(self, mistake: str, session: str) -> Events:
-        return self._record(mistake, session)
+    def train_mistake(self, mistake: str, client: Client) -> Events:
+        return self._record(mistake, client.session)
 
     async def _record(self, name: str, session: str) -> Events:
         if self.busy:
@@ -363,26 +366,37 @@ async def test_an_upload_is_bounded_in_size_and_time_and_may_break_off(
 
 
 @async_test
-async def test_a_few_uploads_come_at_a_time(queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others wait with nothing read, and are refused if that takes long."""
-    monkeypatch.setattr(routes, "_uploads", asyncio.Semaphore(MAX_UPLOADS))  # of this test's loop
-    slow = [upload(file[:100]) for _ in range(MAX_UPLOADS)]
+async def test_uploads_have_places_for_each_address(
+    queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others of that address wait with nothing read, and are refused if that takes long."""
+    slow = [upload(file[:100]) for _ in range(UPLOADS_PER_ADDRESS)]
     tasks = [asyncio.create_task(caller.call()) for caller in slow]
-    await until(lambda: len(on_disk(queue)) == MAX_UPLOADS)
+    await until(lambda: len(on_disk(queue)) == UPLOADS_PER_ADDRESS)
     third = upload(file)
     with monkeypatch.context() as patch:
         patch.setattr(routes, "UPLOAD_WAIT_SECONDS", 0.01)
         await third.call()
     assert (third.refused(), len(third.pieces)) == ((429, "file.busy"), 1)
+    other = upload(file, complete=True)
+    other.scope["client"] = ("9.9.9.9", 1)
+    assert (await other.call()).answer[0]["status"] == 200
     waits = asyncio.create_task(upload(file, complete=True).call())
-    await asyncio.sleep(0.01)
-    assert not waits.done()
+    await until(lambda: routes._uploads()[0].waiting)
     slow[0].gone.set()
     assert (await waits).answer[0]["status"] == 200
     slow[1].gone.set()
     await asyncio.gather(*tasks)
-    for _ in range(2 * MAX_UPLOADS):  # no place is lost, however an upload ended
+    for _ in range(2 * UPLOADS_PER_ADDRESS):  # no place is lost, however an upload ended
         assert (await upload(b"nothing", complete=True).call()).refused()[0] == 400
+
+
+@async_test
+async def test_an_upload_that_trickles_is_ended(
+    queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "RATE_SECONDS", 0.01)
+    assert (await upload(file[:100]).call()).refused() == (400, "file.not_taken")
 
 
 @pytest.mark.parametrize("spec", ["2.3", "2.4"])  # which report in two ways that a client has disconnected
@@ -424,12 +438,11 @@ def test_a_client_that_disconnects_ends_its_training(
 
 
 def test_health_counts_trainings_and_requests(client: TestClient, queue: TrainingQueue) -> None:
-    limit(queue, concurrency=2)
     answer = client.get("/health").json()
     assert (answer["status"], answer["checkpoints"]) == ("ok", ["classroom", "toy"])
     assert answer["line"] == {"working": 0, "waiting": 0}
     assert answer["training"] == {"running": 0, "waiting": 0}
-    queue._tickets = [object()] * 5  # type: ignore[list-item]
+    queue._queue = SimpleNamespace(working=2, waiting=3)  # type: ignore[assignment]
     assert client.get("/health").json()["training"] == {"running": 2, "waiting": 3}
 
 

@@ -11,6 +11,7 @@ import pytest
 from transformer.data import CORPORA
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, save_portable
+from transformer.web.server.fair_queue import Client
 from transformer.web.sessions.model_store import (
     OWN_MODEL_PREFIX,
     SAFE_SECONDS,
@@ -47,7 +48,13 @@ def store(clock: Clock) -> Iterator[ModelStore]:
     store.close()
 
 
-def put(store: ModelStore, session: str = "me", portable: PortableModel = PORTABLE, megabytes: int = 0) -> str:
+def put(
+    store: ModelStore,
+    session: str = "me",
+    portable: PortableModel = PORTABLE,
+    megabytes: int = 0,
+    address: str = "1.2.3.4",
+) -> str:
     """Keep a model; one that counts as so many megabytes has a file of that much text."""
     file = store.folder / f"{next(NUMBERS)}.safetensors"
     if megabytes:
@@ -58,7 +65,7 @@ def put(store: ModelStore, session: str = "me", portable: PortableModel = PORTAB
     else:
         save_portable(portable, file)
     try:
-        return store.put(portable, session, file)
+        return store.put(portable, Client(address, session), file)
     except ModelStoreFullError:
         file.unlink()
         raise
@@ -150,6 +157,50 @@ def test_a_sessions_own_oldest_makes_room_first_and_none_goes_in_vain(store: Mod
     assert kept(store, idle, *keys) == [True, False, True, True]
 
 
+def test_the_address_that_holds_most_gives_way_first(store: ModelStore, clock: Clock) -> None:
+    """And there the session that holds most, with what it used longest ago, even if that was just now."""
+    store.limits = Limits(models=4, megabytes=8)
+    idle = put(store, "i", megabytes=1, address="8.8.8.8")
+    clock.now += SAFE_SECONDS + 1
+    small = put(store, "small", megabytes=1)
+    keys = [put(store, "large", megabytes=2) for _ in range(3)]
+    assert kept(store, idle, small, *keys) == [True] * 5
+    more = put(store, "small", megabytes=2)  # of one address
+    assert kept(store, idle, small, *keys, more) == [True, True, False, True, True, True]
+    other = put(store, "x", megabytes=2, address="9.9.9.9")
+    assert kept(store, idle, small, *keys[1:], more, other) == [True, True, False, True, True, True]
+    with pytest.raises(ModelStoreFullError):  # it would hold more than the others
+        put(store, "x", megabytes=4, address="9.9.9.9")
+    assert kept(store, idle, small, keys[2], more, other) == [True] * 5
+
+
+def test_one_address_pushes_out_idle_models_of_others_up_to_its_share(store: ModelStore, clock: Clock) -> None:
+    store.limits = Limits(megabytes=4)
+    keys = [put(store, str(n), megabytes=1, address=f"8.8.8.{n}") for n in range(4)]
+    clock.now += SAFE_SECONDS + 1
+    fresh = [put(store, session, megabytes=1) for session in "ab"]
+    with pytest.raises(ModelStoreFullError):
+        put(store, "c", megabytes=1)
+    assert kept(store, *keys, *fresh) == [False, False, True, True, True, True]
+
+
+def test_room_is_kept_for_a_model_that_is_being_made(store: ModelStore) -> None:
+    store.limits = Limits(megabytes=2, models=1)
+    mine = put(store, megabytes=1)
+    with store.reserved(Client("1.2.3.4", "me"), 2 * 2**20) as room:  # its own model will make room
+        assert kept(store, mine) == [True]
+        with pytest.raises(ModelStoreFullError):
+            put(store, "other")
+        new = next(NUMBERS)
+        file = store.folder / f"{new}.safetensors"
+        save_portable(PORTABLE, file)
+        key = store.put(PORTABLE, room.client, file, room)
+    assert kept(store, mine, key, put(store, "other", megabytes=1)) == [False, True, True]
+    with store.reserved(Client("1.2.3.4", "me"), 2**20):
+        pass
+    assert store._rooms == []
+
+
 def test_texts_take_room_too(store: ModelStore) -> None:
     """A tiny network may come with a great many pairs."""
     few, many = (of_pairs(*((f"a{i}", f"b{i}") for i in range(count))) for count in (10, 3000))
@@ -223,8 +274,8 @@ def test_many_threads_lose_nothing_and_leave_nothing(store: ModelStore) -> None:
             for i in range(15):
                 file = store.folder / f"{session}-{i}"
                 file.write_bytes(b"x")
-                key = store.put(PORTABLE, session, file)
-                assert find(store, key).session == session
+                key = store.put(PORTABLE, Client("1.2.3.4", session), file)
+                assert find(store, key).client.session == session
                 if i % 3 == 0:
                     store.delete(key)
         except BaseException as error:
@@ -237,4 +288,4 @@ def test_many_threads_lose_nothing_and_leave_nothing(store: ModelStore) -> None:
         thread.join(60)
     assert errors == []
     assert kept(store) == []
-    assert sorted(model.session for model in store._models.values()) == sorted("01234567" * 2)
+    assert sorted(model.client.session for model in store._models.values()) == sorted("01234567" * 2)

@@ -13,8 +13,9 @@ import pytest
 from transformer.live.job import Job
 from transformer.live.limits import Limits
 from transformer.web.api import models
+from transformer.web.server.fair_queue import Client
 from transformer.web.sessions import training_queue as module
-from transformer.web.sessions.model_store import ModelStore, ModelStoreFullError, is_own_model
+from transformer.web.sessions.model_store import ModelStore, ModelStoreFullError, is_own_model, size_of
 from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, Event, Events, TrainingQueue, Worker
 
 from ...live.test_stream import job
@@ -39,6 +40,10 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelStore]:
 
 def queue_of(store: ModelStore, **limits: int) -> TrainingQueue:
     return TrainingQueue(Limits(**({"concurrency": 1, "queue_size": 5} | limits)), store)
+
+
+def of(session: str, address: str = "1.2.3.4") -> Client:
+    return Client(address, session)
 
 
 class Listener:
@@ -82,7 +87,7 @@ async def test_the_lines_of_the_process_are_passed_on_and_its_model_is_kept(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     queue = queue_of(store)
-    client = Listener(queue.train(JOB, "me"))
+    client = Listener(queue.train(JOB, of("me")))
     worker = await at_work(workers)
     assert (worker.received, worker.seconds) == ([JOB.name], queue.limits.seconds + GRACE_SECONDS)
     worker.write({"event": "ready"}, {"event": "started", "steps": 3})
@@ -95,7 +100,7 @@ async def test_the_lines_of_the_process_are_passed_on_and_its_model_is_kept(
     assert trained == {"event": "trained", "step": 3, "why": "steps", "model": models.about(key), "kept": [key]}
     model = store.find(key)
     assert model
-    assert (model.session, model.file) == ("me", worker.file)
+    assert (model.client, model.file) == (of("me"), worker.file)
     assert worker.ended
     assert queue.counts() == {"running": 0, "waiting": 0}
 
@@ -136,7 +141,7 @@ async def test_every_failure_is_an_error_and_leaves_nothing(
             (fills_the_store, "shelf.full"),
         ]
     ):
-        client = Listener(queue.train(JOB, "me"))
+        client = Listener(queue.train(JOB, of("me")))
         fail(await at_work(workers, number))
         await client.task
         assert [event["message"]["key"] for event in client.events if event["event"] == "error"] == [key]
@@ -148,14 +153,14 @@ async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     queue = queue_of(store, concurrency=2, queue_size=3)
-    clients = [Listener(queue.train(JOB, session)) for session in "abcde"]
+    clients = [Listener(queue.train(JOB, of(session))) for session in "abcde"]
     for client, first in zip(clients, ["run", "run", 1, 2, 3], strict=True):
         await client.hears(first)
     await at_work(workers, 1)
     assert queue.counts() == {"running": 2, "waiting": 3}
     for session, key in (("a", "train.already"), ("e", "train.already"), ("f", "train.crowded")):
         with pytest.raises(BusyError) as error:
-            await anext(queue.train_mistake("rank_collapse", session))
+            await anext(queue.train_mistake("rank_collapse", of(session)))
         assert error.value.message.key == key
     workers[1].write(None)
     await clients[2].hears(1, "run")
@@ -171,9 +176,51 @@ async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
 
 
 @async_test
+async def test_an_address_that_fills_the_queue_waits_behind_itself(
+    store: ModelStore, workers: list[FakeWorker]
+) -> None:
+    """However many sessions it says it has."""
+    queue = queue_of(store, queue_size=3)
+    noisy = [Listener(queue.train_mistake("rank_collapse", of(session))) for session in ("s", "t", "", "u")]
+    await noisy[3].hears(3)
+    with pytest.raises(BusyError):
+        await anext(queue.train(JOB, of("v")))
+    other = Listener(queue.train(JOB, of("a", "8.8.8.8")))
+    await other.hears(1)
+    assert (await noisy[3].hears(3, "error"))["message"]["key"] == "train.crowded"
+    await noisy[1].hears(1, 2)
+    await noisy[0].leaves()
+    await other.hears(1, "run")
+    for client in (*noisy, other):
+        await client.leaves()
+    assert_nothing_left(queue, store, workers)
+
+
+@async_test
+async def test_room_for_the_model_is_there_before_its_training_begins(
+    store: ModelStore, workers: list[FakeWorker]
+) -> None:
+    store.limits = Limits(megabytes=8)
+    queue, other = queue_of(store), of("b", "8.8.8.8")
+    with store.reserved(other, 8 * 2**20):
+        refused = Listener(queue.train(JOB, of("a")))
+        assert (await refused.hears("run", "error"))["message"]["key"] == "shelf.full"
+        assert workers == []
+    client = Listener(queue.train(JOB, of("a")))
+    (await at_work(workers)).write({"event": "started"})
+    with pytest.raises(ModelStoreFullError), store.reserved(other, 8 * 2**20):
+        pass
+    with store.reserved(other, 8 * 2**20 - size_of(JOB)):
+        workers[0].finish()
+        await client.hears("run", "started", "trained")
+        await client.task
+    assert store._rooms == []
+
+
+@async_test
 async def test_a_client_that_is_slow_to_ask_misses_no_move(store: ModelStore, workers: list[FakeWorker]) -> None:
     queue = queue_of(store)
-    one, two, three = (queue.train(JOB, session) for session in "abc")
+    one, two, three = (queue.train(JOB, of(session)) for session in "abc")
     assert [await anext(events) for events in (one, two, three)][1:] == [
         {"event": "waiting", "place": 1},
         {"event": "waiting", "place": 2},
@@ -193,7 +240,7 @@ async def test_waiting_has_a_heartbeat(
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.001)
     queue = queue_of(store)
-    clients = [Listener(queue.train(JOB, session)) for session in "ab"]
+    clients = [Listener(queue.train(JOB, of(session))) for session in "ab"]
     await until(lambda: len(clients[1].events) > 3)
     assert {event["place"] for event in clients[1].events} == {1}
     for client in clients:
@@ -205,7 +252,7 @@ async def test_a_client_that_leaves_ends_its_process_and_makes_room(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     queue = queue_of(store)
-    one, two = (Listener(queue.train(JOB, session)) for session in "ab")
+    one, two = (Listener(queue.train(JOB, of(session))) for session in "ab")
     await at_work(workers)
     assert workers[0].file.exists()
     await one.leaves()
@@ -225,7 +272,7 @@ async def test_a_process_that_comes_too_late_is_ended(store: ModelStore, workers
         return start()
 
     queue._take_spare_or_start = slowly  # type: ignore[method-assign]
-    client = Listener(queue.train(JOB, "me"))
+    client = Listener(queue.train(JOB, of("me")))
     await client.hears("run")
     await client.leaves()
     go.set()
@@ -247,7 +294,7 @@ async def test_a_client_that_leaves_while_its_model_is_read_leaves_no_file(
 
     monkeypatch.setattr(store, "put", slowly)
     queue = queue_of(store)
-    client = Listener(queue.train(JOB, "me"))
+    client = Listener(queue.train(JOB, of("me")))
     (await at_work(workers)).finish()
     await until(reading.is_set)
     await client.leaves()
@@ -268,7 +315,7 @@ async def test_a_stop_reaches_the_process_of_its_run_alone_after_its_job(
 
     monkeypatch.setattr(FakeWorker, "train", slowly)
     queue = queue_of(store, concurrency=2)
-    clients = [Listener(queue.train(JOB, session)) for session in "ab"]
+    clients = [Listener(queue.train(JOB, of(session))) for session in "ab"]
     runs = [(await client.hears("run"))["run"] for client in clients]
     await until(lambda: len(workers) == 2)
     for run in ("", "x", "None", runs[0][:-1], runs[0] + "x", runs[0]):
@@ -298,12 +345,12 @@ async def test_one_process_is_prepared_and_taken_first_if_it_lives(
     for thread in threads:
         thread.join(TIMEOUT)
     assert len(workers) == 1
-    client = Listener(queue.train(JOB, "me"))
+    client = Listener(queue.train(JOB, of("me")))
     await at_work(workers, 0)
     await client.leaves()
     queue.prepare()
     workers[1].ended = True  # something killed it
-    client = Listener(queue.train(JOB, "me"))
+    client = Listener(queue.train(JOB, of("me")))
     await at_work(workers, 2)
     await client.leaves()
     queue.prepare()
@@ -318,7 +365,7 @@ async def test_a_mistake_trains_in_the_same_queue_and_leaves_nothing(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     queue = queue_of(store)
-    one, two = (Listener(queue.train_mistake("rank_collapse", session)) for session in "ab")
+    one, two = (Listener(queue.train_mistake("rank_collapse", of(session))) for session in "ab")
     worker = await at_work(workers)
     assert worker.received == ["rank_collapse"]
     worker.write({"event": "ready"}, {"event": "progress", "side": "wrong"}, {"event": "symptom", "head": 0}, None)
@@ -366,17 +413,17 @@ async def test_a_process_that_is_killed_or_too_slow_makes_room(
     store: ModelStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = queue_of(store, seconds=1)
-    client = Listener(queue.train(JOB, "me"))
+    client = Listener(queue.train(JOB, of("me")))
     await until(lambda: len(client.events) == 2 or client.task.done())  # the echo of its job has no event
-    worker = queue._tickets[0].worker
+    worker = queue._trainings[0].worker
     assert worker
     worker.process.kill()
     worker.process.wait()
-    queue.stop(queue._tickets[0].run)
+    queue.stop(queue._trainings[0].run)
     await client.task
     assert client.events[-1]["message"]["key"] == "train.died"
     monkeypatch.setattr(module, "GRACE_SECONDS", -0.9)
-    client = Listener(queue.train(JOB, "me"))
+    client = Listener(queue.train(JOB, of("me")))
     await client.task
     assert client.events[-1]["message"]["key"] == "train.died"
     assert queue.counts() == {"running": 0, "waiting": 0}
@@ -389,7 +436,7 @@ def test_a_real_training_is_stopped_and_its_model_kept(store: ModelStore) -> Non
         queue.prepare()
         spare = queue._spare
         events: list[Any] = []
-        async for event in queue.train(job(steps=10_000), "me"):
+        async for event in queue.train(job(steps=10_000), of("me")):
             events.append(json.loads(event) if isinstance(event, str) else event)
             if events[-1]["event"] == "started":
                 queue.stop(events[0]["run"])

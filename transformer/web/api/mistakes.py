@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import secrets
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from ...live.mistake_training import for_page
 from ...messages import MessageError
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
 from ..schema import AnyMistakeRequest, MistakeRequest
-from ..server.request_queue import release_turn
+from ..server.fair_queue import Client, release_turn
 from ..sessions.training_queue import training_queue
 from .endpoints import action, server_function
 from .models import cached_per_checkpoint, title, translator
@@ -92,13 +91,13 @@ async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkp
     if isinstance(mistake, DecodingMistake):
         symptom, shown_on = await asyncio.to_thread(_shown, request)
         return {**about, "checkpoint": shown_on, **_sides(dict(for_page(symptom)), {})}
-    release_turn()  # a training waits in the training queue
-    return {**about, "checkpoint": None, **await _trained(name)}
+    client = release_turn()  # a training waits in the training queue
+    return {**about, "checkpoint": None, **await _trained(name, client)}
 
 
-async def _trained(name: str) -> dict[str, Any]:
+async def _trained(name: str, client: Client) -> dict[str, Any]:
     losses: dict[str, list[float]] = {}
-    async with aclosing(training_queue().train_mistake(name, secrets.token_hex(16))) as events:
+    async with aclosing(training_queue().train_mistake(name, client)) as events:
         async for line in events:
             event = json.loads(line) if isinstance(line, str) else line
             if event["event"] == "progress":

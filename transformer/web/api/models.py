@@ -14,6 +14,7 @@ from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
 from ..schema import CheckpointRequest
 from ..server import access_log as log
+from ..server.fair_queue import pause_at_each_layer
 from ..sessions.model_store import OWN_MODEL_PREFIX, model_store
 
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
@@ -85,7 +86,9 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
     if checkpoint not in available_checkpoints():
         raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(available_checkpoints())))
     try:
-        return Translator.load(checkpoint), (FOLDER / checkpoint / CARD).read_text("utf-8")
+        loaded = Translator.load(checkpoint)
+        pause_at_each_layer(loaded.checkpoint.model)
+        return loaded, (FOLDER / checkpoint / CARD).read_text("utf-8")
     except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
         log.fault("checkpoint", error)
         raise RefusedCheckpointError("error.model_broken", name=checkpoint) from error

@@ -31,8 +31,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .access_log import SERVER_FAULT, fault
 from .connections import bound_connections
-from .request_limits import CALL, FULL, TABLE, BodyLimit, RequestLimits
-from .request_queue import QueueFullError, QueueMiddleware, queued
+from .fair_queue import FULL, Client, ClientLeftError, QueueFullError, client_of
+from .request_limits import CALL, TABLE, BodyLimit, RequestLimits
+from .request_queue import QueueMiddleware, queued
 
 API = "/gradio_api/"
 CALLS = (f"{API}run/",)  # events and actions
@@ -100,9 +101,10 @@ class Blocks(gr.Blocks):
     async def process_api(self, block_fn: Any, inputs: Any, *args: Any, **options: Any) -> Any:
         options["root_path"] = None  # else Gradio walks through every answer to prefix the addresses of files
         try:
-            async with queued(_checkpoint(block_fn, inputs, event_payload(options.get("event_data")))):
+            checkpoint = _checkpoint(block_fn, inputs, event_payload(options.get("event_data")))
+            async with queued(checkpoint, _client(options.get("request"))):
                 return await super().process_api(block_fn, inputs, *args, **options)
-        except QueueFullError as error:
+        except (QueueFullError, ClientLeftError) as error:
             raise gr.Error(str(error), print_exception=False) from None
         except gr.Error as error:
             error.print_exception = False  # its message may quote the visitor
@@ -201,7 +203,7 @@ def _has_room(queue: queueing.EventQueue) -> bool:
 
 
 def _address(request: Any) -> str:
-    return request.client.host if request and request.client else ""
+    return client_of(request.scope).address if request else ""
 
 
 class Listening:
@@ -263,6 +265,11 @@ class Server(http_server.Server):
 def event_payload(event: gr.EventData | None) -> Any:
     """What an event carries, which anybody may have written."""
     return getattr(event, "_data", None)
+
+
+def _client(request: gr.Request | None) -> Client:
+    asked = getattr(request, "request", None)
+    return client_of(asked.scope, str(getattr(request, "session_hash", ""))) if asked else Client()
 
 
 def _checkpoint(block_fn: Any, inputs: object, event: object) -> object:

@@ -16,7 +16,8 @@ from starlette.routing import Route
 from ..api import runs
 from ..api.positions import positions
 from . import access_log
-from .request_queue import QueueFullError, queued
+from .fair_queue import Client, QueueFullError, client_of
+from .request_queue import queued
 from .settings import settings
 
 PATH = "/gradio_api/mcp"
@@ -64,7 +65,8 @@ def endpoint() -> dict[str, Any]:
         @wraps(function)
         async def call(**arguments: Any) -> dict[str, Any]:
             try:
-                async with queued(arguments.get("checkpoint")):
+                asked = server.get_context().request_context.request
+                async with queued(arguments.get("checkpoint"), client_of(asked.scope) if asked else Client()):
                     return await run_in_threadpool(logged, **arguments)
             except QueueFullError as error:
                 raise ToolError(str(error)) from None

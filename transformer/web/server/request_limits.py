@@ -20,6 +20,7 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import access_log
+from .fair_queue import FULL, client_of
 
 BODY_SECONDS = 60  # for a body to arrive
 HELD_BYTES = 64 * 2**20  # of all bodies that arrive or wait
@@ -29,7 +30,6 @@ MAX_DEPTH = 32  # of JSON in JSON
 INLINE_BYTES = 16 * 2**10  # of JSON that is checked without a thread of its own
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")  # which change nothing
 TOO_MUCH = "That is too much."
-FULL = "Too many are asking right now. Try again in a few seconds."
 # A whole string, which may lack its end, an opening or closing bracket, or a comma. It never goes back.
 TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]|,', re.DOTALL)
 
@@ -127,7 +127,7 @@ class RequestLimits:
     @contextmanager
     def _holding(self, scope: Scope) -> Iterator[Callable[[int | None], None]]:
         """Yields a function that counts bytes of this request's body, or with None gives them all back."""
-        address, held = (scope.get("client") or ("",))[0], 0
+        address, held = client_of(scope).address, 0
 
         def hold(size: int | None) -> None:
             nonlocal held

@@ -17,6 +17,8 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ConfigDict, ValidationError
@@ -37,14 +39,22 @@ from ..api.models import about, translator
 from ..sessions.model_store import ModelStoreFullError, file_name, model_store
 from ..sessions.training_queue import BusyError, Event, training_queue
 from . import access_log, request_queue
+from .fair_queue import FairQueue, QueueFullError, client_of
 
-MAX_UPLOADS = 2  # at a time: each is up to 208 MB on the disk, and then in memory
+MAX_UPLOADS, UPLOADS_PER_ADDRESS = 6, 2  # at a time: each is up to 208 MB on the disk
+MAX_WAITING_UPLOADS = 60  # with nothing read
 UPLOAD_SECONDS = 300  # for a file to arrive
-UPLOAD_WAIT_SECONDS = 30  # for one of the places, with nothing read
+UPLOAD_WAIT_SECONDS = 30  # for one of the places
+UPLOAD_RATE, RATE_SECONDS = 64 * 2**10, 10  # bytes a second, at least; the mean of so many seconds
 UNREADABLE = Message("error.request")
 
 R = TypeVar("R", bound=schema.Request)
-_uploads = asyncio.Semaphore(MAX_UPLOADS)
+
+
+@cache
+def _uploads() -> tuple[FairQueue, FairQueue]:
+    """For files to arrive, and for one at a time to be read into memory."""
+    return FairQueue(MAX_UPLOADS, MAX_WAITING_UPLOADS, UPLOADS_PER_ADDRESS), FairQueue(1, MAX_UPLOADS)
 
 
 class TrainRequest(schema.Request):
@@ -62,12 +72,14 @@ async def train(request: Request) -> Response:
     if planned.job is None:
         return _Refusal(planned.problems[0].message)
     job = replace(planned.job, hub_token=request.headers.get("x-ip-token", ""))
-    return await _events(training_queue().train(job, asked.session))
+    return await _events(training_queue().train(job, client_of(request.scope, asked.session)))
 
 
 async def mistake(request: Request) -> Response:
     asked = await _read(request, schema.MistakeTrainingRequest)
-    return await _events(training_queue().train_mistake(asked.name, asked.session)) if asked else _Refusal(UNREADABLE)
+    if not asked:
+        return _Refusal(UNREADABLE)
+    return await _events(training_queue().train_mistake(asked.name, client_of(request.scope, asked.session)))
 
 
 async def stop(request: Request) -> Response:
@@ -81,32 +93,19 @@ async def upload(request: Request) -> Response:
     session = query.get("session", query.get("visit", ""))
     if _cross_site(request) or not 1 <= len(session) <= schema.MAX_SESSION_ID:
         return _Refusal(UNREADABLE)
-    try:
-        async with asyncio.timeout(UPLOAD_WAIT_SECONDS):
-            await _uploads.acquire()
-    except TimeoutError:
-        return _Refusal(Message("file.busy"), 429)
-    try:
-        return await _store(request, session)
-    finally:
-        _uploads.release()
-
-
-async def _store(request: Request, session: str) -> Response:
-    """Writes the file piece by piece, and no more of it than a model can have."""
-    parameters, file = training_queue().limits.parameters, model_store().folder / f"{secrets.token_hex(16)}.safetensors"
+    (arriving, reading), client = _uploads(), client_of(request.scope, session)
+    file = model_store().folder / f"{secrets.token_hex(16)}.safetensors"
     kept = False
     try:
-        with file.open("wb") as written:
-            async with asyncio.timeout(UPLOAD_SECONDS):  # whose error is an OSError
-                async for piece in request.stream():
-                    if written.tell() + len(piece) > max_file_bytes(parameters):
-                        raise PortableError("file.too_big", most=parameters)
-                    await asyncio.to_thread(written.write, piece)
-        portable = await asyncio.to_thread(load_portable, file, parameters, pick_device())
-        key = await asyncio.to_thread(model_store().put, portable, session, file)
+        async with arriving.turn(client, UPLOAD_WAIT_SECONDS):
+            await _write(request, file)
+        async with reading.turn(client, UPLOAD_SECONDS):
+            portable = await asyncio.to_thread(load_portable, file, training_queue().limits.parameters, pick_device())
+            key = await asyncio.to_thread(model_store().put, portable, client, file)
         kept = True
         return JSONResponse({"model": about(key), "kept": model_store().keys_of(session)})
+    except QueueFullError:
+        return _Refusal(Message("file.busy"), 429)
     except (PortableError, ModelStoreFullError) as error:
         return _Refusal(error.message)
     except (OSError, ClientDisconnect) as error:
@@ -115,6 +114,29 @@ async def _store(request: Request, session: str) -> Response:
     finally:
         if not kept:
             file.unlink(missing_ok=True)
+
+
+async def _write(request: Request, file: Path) -> None:
+    """The body, piece by piece, and no more of it than a model can have.
+
+    Raises:
+        PortableError: it is more.
+        OSError: the disk is full, or the client too slow.
+    """
+    parameters = training_queue().limits.parameters
+    loop, counted = asyncio.get_running_loop(), 0
+    with file.open("wb") as written:
+        async with (
+            asyncio.timeout(UPLOAD_SECONDS),
+            asyncio.timeout(RATE_SECONDS) as slowest,
+        ):  # their error is an OSError
+            async for piece in request.stream():
+                if written.tell() + len(piece) > max_file_bytes(parameters):
+                    raise PortableError("file.too_big", most=parameters)
+                await asyncio.to_thread(written.write, piece)
+                if written.tell() - counted >= UPLOAD_RATE * RATE_SECONDS:
+                    counted = written.tell()
+                    slowest.reschedule(loop.time() + RATE_SECONDS)
 
 
 async def download(request: Request) -> Response:

@@ -22,6 +22,11 @@ class Settings:
         "requests that may wait in each queue; further ones are refused with status 503",
         "TRANSFORMER_LINE",
     )
+    proxies: int = setting(
+        "TRANSFORMER_PROXIES",
+        0,
+        "proxies before the server, whose `X-Forwarded-For` is believed: a visitor's address is counted from its end",
+    )
     log: str = setting(
         "TRANSFORMER_LOG", "", "`json` for a line of JSON for every action; unset, only faults are logged"
     )

@@ -1,6 +1,7 @@
 """The models of sessions: trained or uploaded here, for one session only, bounded in number, size and age.
 
-Anyone with a model's key can use it, and only the session that the model belongs to learns the key.
+Anyone with a model's key can use it, and only the session that the model belongs to learns the key. Where room is
+short, the address that holds most gives way first, and there the session that holds most.
 """
 
 import atexit
@@ -10,7 +11,9 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,13 +21,18 @@ from typing import TypeGuard
 
 from ...data import CORPORA, Corpus, uploaded_corpus
 from ...inference.translator import Translator
+from ...live.job import Job
 from ...live.limits import Limits
 from ...messages import MessageError
+from ...network.config import TransformerConfig
+from ...network.cost import count_parameters
 from ...settings import from_environment
-from ...storage.portable import PortableModel
+from ...storage.portable import MAX_CARD_LENGTH, PortableModel
+from ..server.fair_queue import Client, pause_at_each_layer
 
 OWN_MODEL_PREFIX = "own-"  # of every key; no shipped checkpoint has such a name
 SAFE_SECONDS = 300  # after its last use, in which another session's model does not push a model out
+IDLE_SHARE = 0.5  # of the store, up to which one address may push out models of others that nobody uses
 TEXT_BYTES = 12  # of memory per byte of a file's texts: measured with short pairs, which take most
 
 
@@ -44,10 +52,18 @@ class StoredModel:
     translator: Translator
     corpus: Corpus
     portable: PortableModel
-    session: str
+    client: Client
     file: Path
     size: int
     used: float
+
+
+@dataclass(eq=False)
+class Room:
+    """Bytes that are kept for a client's model."""
+
+    client: Client
+    size: int
 
 
 class ModelStore:
@@ -58,22 +74,42 @@ class ModelStore:
         self._clock = clock
         self._lock = threading.Lock()
         self._models: dict[str, StoredModel] = {}  # by key, in the order of their last use
+        self._rooms: list[Room] = []
         self.folder = Path(tempfile.mkdtemp(prefix="attention-bitte-"))
 
-    def put(self, portable: PortableModel, session: str, file: Path) -> str:
-        """Keep a model and its file; returns its key.
+    @contextmanager
+    def reserved(self, client: Client, size: int) -> Iterator[Room]:
+        """Room for a model that is still to be made.
 
         Raises:
-            ModelStoreFullError: other sessions' models take the room.
+            ModelStoreFullError: other models take it.
+        """
+        room = Room(client, size)
+        with self._lock:
+            self._make_room(client, size)
+            self._rooms.append(room)
+        try:
+            yield room
+        finally:
+            with self._lock:
+                self._rooms = [each for each in self._rooms if each is not room]
+
+    def put(self, portable: PortableModel, client: Client, file: Path, room: Room | None = None) -> str:
+        """Keep a model and its file, in the `room` that was reserved for it; returns its key.
+
+        Raises:
+            ModelStoreFullError: other models take the room.
         """
         key = OWN_MODEL_PREFIX + secrets.token_urlsafe(24)
         model = portable.checkpoint.model
         weights = sum(values.nbytes for values in model.parameters())
         size = weights + model.positions.nbytes + TEXT_BYTES * max(0, file.stat().st_size - weights)
         translator = Translator(portable.checkpoint, key)
-        stored = StoredModel(translator, _corpus(portable), portable, session, file, size, self._clock())
+        pause_at_each_layer(model)
+        stored = StoredModel(translator, _corpus(portable), portable, client, file, size, self._clock())
         with self._lock:
-            self._make_room(session, size)
+            self._rooms = [each for each in self._rooms if each is not room]
+            self._delete(*self._make_room(client, size))
             self._models[key] = stored
         return key
 
@@ -88,7 +124,7 @@ class ModelStore:
 
     def keys_of(self, session: str) -> list[str]:
         with self._lock:
-            return [key for key, model in self._models.items() if model.session == session]
+            return [key for key, model in self._models.items() if model.client.session == session]
 
     def delete(self, key: str) -> None:
         with self._lock:
@@ -97,20 +133,41 @@ class ModelStore:
     def close(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _make_room(self, session: str, size: int) -> None:
-        """For one more model, or leave everything as it is."""
+    def _make_room(self, client: Client, size: int) -> list[str]:
+        """For one more model, or leave everything as it is. Returns the session's own that it replaces, still there."""
         self._delete(*self._expired())
-        own = [key for key, model in self._models.items() if model.session == session]
-        out = own[: max(0, len(own) + 1 - self.limits.models)]
-        room = self.limits.megabytes * 2**20 - size
-        room -= sum(model.size for key, model in self._models.items() if key not in out)
-        for key, model in self._models.items():
-            if room < 0 and key not in out and self._clock() - model.used > SAFE_SECONDS:
-                out.append(key)
-                room += model.size
-        if room < 0:
+        own = [key for key, model in self._models.items() if model.client.session == client.session]
+        replaced = own[: max(0, len(own) + 1 - self.limits.models)]
+        left = {key: model for key, model in self._models.items() if key not in replaced}
+        out: list[str] = []
+        while True:
+            held = Counter({client: size})
+            holders: list[StoredModel | Room] = [*left.values(), *self._rooms]
+            for each in holders:
+                held[each.client] += each.size
+            if held.total() <= self.limits.megabytes * 2**20:
+                self._delete(*out)
+                return replaced
+            out.append(self._largest_holders(client, held, left))
+            del left[out[-1]]
+
+    def _largest_holders(self, client: Client, held: Counter[Client], left: dict[str, StoredModel]) -> str:
+        """The key of the model that gives way: of the largest holder that may, the one that was used longest ago."""
+        by_address, idle = Counter[str](), self._clock() - SAFE_SECONDS
+        for holder, size in held.items():
+            by_address[holder.address] += size
+        small = by_address[client.address] <= IDLE_SHARE * self.limits.megabytes * 2**20
+
+        def gives_way(model: StoredModel) -> bool:
+            holder = model.client
+            if holder.address == client.address:
+                return model.used < idle or held[holder] > held[client]
+            return (model.used < idle and small) or by_address[holder.address] > by_address[client.address]
+
+        able = [key for key, model in left.items() if gives_way(model)]
+        if not able:
             raise ModelStoreFullError("shelf.full")
-        self._delete(*out)
+        return max(able, key=lambda key: (by_address[left[key].client.address], held[left[key].client]))
 
     def _expired(self) -> list[str]:
         oldest = self._clock() - self.limits.minutes * 60
@@ -119,6 +176,13 @@ class ModelStore:
     def _delete(self, *keys: str) -> None:
         for key in keys:
             self._models.pop(key).file.unlink(missing_ok=True)
+
+
+def size_of(job: Job) -> int:
+    """The most bytes that its model takes, in memory."""
+    config = TransformerConfig(**job.model)
+    texts = 2 * len(job.to_json()) + MAX_CARD_LENGTH  # the file quotes its texts twice
+    return 4 * (count_parameters(config) + config.max_len * config.d_model) + TEXT_BYTES * texts
 
 
 def is_own_model(checkpoint: object) -> TypeGuard[str]:

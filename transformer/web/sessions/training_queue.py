@@ -1,4 +1,4 @@
-"""The trainings of this server: each runs in a process of its own, a few at a time; the others wait in a queue."""
+"""The trainings of this server: each runs in a process of its own, a few at a time; the others wait in a fair queue."""
 
 import asyncio
 import json
@@ -27,7 +27,8 @@ from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ...storage.portable import PortableError, load_portable
 from ..api.models import Model, about
-from .model_store import ModelStore, ModelStoreFullError, model_store
+from ..server.fair_queue import Client, FairQueue, QueueFullError, Ticket
+from .model_store import ModelStore, ModelStoreFullError, Room, model_store, size_of
 
 ROOT = Path(__file__).resolve().parents[3]
 ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
@@ -124,10 +125,10 @@ class Worker:
 
 
 @dataclass(eq=False)
-class _Ticket:
-    """A training that waits or runs."""
+class _Training:
+    """One that waits or runs."""
 
-    session: str
+    ticket: Ticket
     run: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     worker: Worker | None = None  # as soon as it has its job
     stopped: bool = False
@@ -140,7 +141,8 @@ class TrainingQueue:
     def __init__(self, limits: Limits, models: ModelStore) -> None:
         self.limits = limits
         self._store = models
-        self._tickets: list[_Ticket] = []  # those that run, then those that wait
+        self._queue = FairQueue(limits.concurrency, limits.queue_size)
+        self._trainings: list[_Training] = []
         self._spare: Worker | None = None
         self._lock = threading.Lock()
 
@@ -157,87 +159,100 @@ class TrainingQueue:
                 self._spare = None
 
     def counts(self) -> dict[str, int]:
-        running = min(len(self._tickets), self.limits.concurrency)
-        return {"running": running, "waiting": len(self._tickets) - running}
+        return {"running": self._queue.working, "waiting": self._queue.waiting}
 
     def stop(self, run: str) -> None:
         """End a training after its present step, and keep its model."""
-        for ticket in self._tickets:
-            if ticket.run == run:
-                ticket.stopped = True
-                if ticket.worker:
-                    ticket.worker.stop()
+        for training in self._trainings:
+            if training.run == run:
+                training.stopped = True
+                if training.worker:
+                    training.worker.stop()
 
-    def train(self, job: Job, session: str) -> Events:
+    def train(self, job: Job, client: Client) -> Events:
         """Wait, train, and keep the model. Closing the generator ends the training.
 
         Raises:
             BusyError: the session trains already, or too many trainings wait.
         """
-        return self._queued(session, lambda ticket: self._train(ticket, job))
+        return self._queued(client, lambda training: self._train(training, job))
 
-    def train_mistake(self, mistake: str, session: str) -> Events:
+    def train_mistake(self, mistake: str, client: Client) -> Events:
         """Wait, and train small models with a mistake and without it; see `train`."""
-        return self._queued(session, lambda ticket: self._work(ticket, lambda worker: worker.train_mistake(mistake)))
+        return self._queued(client, lambda training: self._work(training, lambda worker: worker.train_mistake(mistake)))
 
-    async def _queued(self, session: str, work: Callable[[_Ticket], Events]) -> Events:
-        if any(ticket.session == session for ticket in self._tickets):
+    async def _queued(self, client: Client, work: Callable[[_Training], Events]) -> Events:
+        session = client.session  # none for programs, whose trainings wait for each other
+        if session and any(each.ticket.client.session == session for each in self._trainings):
             raise BusyError("train.already")
-        if len(self._tickets) >= self.limits.concurrency + self.limits.queue_size:
-            raise BusyError("train.crowded")
-        ticket = _Ticket(session)
-        self._tickets.append(ticket)
         try:
-            async for place in self._wait(ticket):
+            training = _Training(self._queue.join(client))
+        except QueueFullError:
+            raise BusyError("train.crowded") from None
+        self._trainings.append(training)
+        self._tell_places()
+        try:
+            async for place in self._wait(training):
                 yield {"event": "waiting", "place": place}
-            yield {"event": "run", "run": ticket.run}
-            async with aclosing(work(ticket)) as events:
+            yield {"event": "run", "run": training.run}
+            async with aclosing(work(training)) as events:
                 async for event in events:
                     yield event
+        except QueueFullError:  # another address needed the place
+            yield {"event": "error", "message": Message("train.crowded").for_page()}
         finally:
-            self._tickets.remove(ticket)
-            for other in self._tickets:
-                other.moved.set()
+            self._trainings.remove(training)
+            self._queue.leave(training.ticket)
+            self._tell_places()
 
-    async def _wait(self, ticket: _Ticket) -> AsyncGenerator[int]:
-        """A ticket's place in the queue, from 1, when it changes and as a heartbeat, until its turn."""
+    def _tell_places(self) -> None:
+        for training in self._trainings:
+            training.moved.set()
+
+    async def _wait(self, training: _Training) -> AsyncGenerator[int]:
+        """A training's place in the queue, from 1, when it changes and as a heartbeat, until its turn."""
         announced = 0
         while True:
-            ticket.moved.clear()  # before reading the place, so that a move during the yield is not missed
-            place = self._tickets.index(ticket) + 1 - self.limits.concurrency
-            if place <= 0:
+            training.moved.clear()  # before reading the place, so that a move during the yield is not missed
+            place = self._queue.place(training.ticket)
+            if not place:
+                training.ticket.turn.result()  # raises where another address needed the place
                 return
             if place != announced:
                 yield (announced := place)
             try:
-                await asyncio.wait_for(ticket.moved.wait(), HEARTBEAT_SECONDS)
+                async with asyncio.timeout(HEARTBEAT_SECONDS):  # wait_for of Python 3.11 may swallow a cancellation
+                    await training.moved.wait()
             except TimeoutError:
                 announced = 0
 
-    async def _train(self, ticket: _Ticket, job: Job) -> Events:
-        file = self._store.folder / f"{secrets.token_hex(16)}.safetensors"
+    async def _train(self, training: _Training, job: Job) -> Events:
+        client, file = training.ticket.client, self._store.folder / f"{secrets.token_hex(16)}.safetensors"
         kept = False
         try:
-            async with aclosing(self._lines(ticket, job, file)) as lines:
-                async for line in lines:
-                    if isinstance(line, str) and line.startswith('{"event": "trained"'):
-                        event = await self._keep(json.loads(line), file, ticket.session)
-                        kept = "model" in event
-                        yield event
-                    else:
-                        yield line
+            with self._store.reserved(client, size_of(job)) as room:
+                async with aclosing(self._lines(training, job, file)) as lines:
+                    async for line in lines:
+                        if isinstance(line, str) and line.startswith('{"event": "trained"'):
+                            event = await self._keep(json.loads(line), file, room)
+                            kept = "model" in event
+                            yield event
+                        else:
+                            yield line
+        except ModelStoreFullError as error:
+            yield {"event": "error", "message": error.message.for_page()}
         finally:
             if not kept:
                 file.unlink(missing_ok=True)
 
-    async def _lines(self, ticket: _Ticket, job: Job, file: Path) -> Events:
+    async def _lines(self, training: _Training, job: Job, file: Path) -> Events:
         """Of a process with a GPU, if one is worth while and can be had; else of one on the processor."""
 
         def begin(worker: Worker) -> None:
             worker.train(job, file)
 
         if on_zero_gpu() and count_parameters(TransformerConfig(**job.model)) >= THREADS_FROM:
-            async with aclosing(self._work(ticket, begin, ON_GPU)) as lines:
+            async with aclosing(self._work(training, begin, ON_GPU)) as lines:
                 with suppress(TimeoutError):
                     first = await asyncio.wait_for(anext(lines), GPU_SECONDS)
                     if isinstance(first, str):  # else the process has ended
@@ -245,18 +260,18 @@ class TrainingQueue:
                         async for line in lines:
                             yield line
                         return
-        async with aclosing(self._work(ticket, begin)) as lines:
+        async with aclosing(self._work(training, begin)) as lines:
             async for line in lines:
                 yield line
 
-    async def _work(self, ticket: _Ticket, begin: Callable[[Worker], None], module: str = ON_CPU) -> Events:
+    async def _work(self, training: _Training, begin: Callable[[Worker], None], module: str = ON_CPU) -> Events:
         """The lines of a process of its own; an error if it ends without a result."""
         worker = await self._start_worker(module)
         finished = False
         try:
             await asyncio.to_thread(begin, worker)  # blocks while the process loads
-            ticket.worker = worker
-            if ticket.stopped:
+            training.worker = worker
+            if training.stopped:
                 worker.stop()
             async with aclosing(worker.lines(self.limits.seconds + GRACE_SECONDS)) as lines:
                 async for line in lines:
@@ -268,16 +283,16 @@ class TrainingQueue:
         if not finished:
             yield {"event": "error", "message": Message("train.died").for_page()}
 
-    async def _keep(self, trained: Event, file: Path, session: str) -> Event:
+    async def _keep(self, trained: Event, file: Path, room: Room) -> Event:
         try:
             portable = await asyncio.to_thread(load_portable, file, self.limits.parameters, pick_device())
-            key = await asyncio.to_thread(self._store.put, portable, session, file)
+            key = await asyncio.to_thread(self._store.put, portable, room.client, file, room)
         except (PortableError, ModelStoreFullError) as error:
             return {"event": "error", "message": error.message.for_page()}
         except OSError:  # the file has been removed
             return {"event": "error", "message": NO_ROOM.for_page()}
         del trained["file"]
-        return {**trained, "model": about(key), "kept": self._store.keys_of(session)}
+        return {**trained, "model": about(key), "kept": self._store.keys_of(room.client.session)}
 
     async def _start_worker(self, module: str) -> Worker:
         start = self._take_spare_or_start if module == ON_CPU else lambda: Worker(module)

@@ -1,0 +1,287 @@
+"""Places for work, shared fairly: turns go round by address, and for each address round by session.
+
+Requests, trainings and uploads wait in queues of this one kind. A client that asks for much waits behind itself: a full
+queue drops what came last from the address that has most waiting, so that another address always finds room.
+"""
+
+import asyncio
+import ipaddress
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from ...network.model import Transformer
+from .settings import settings
+
+SLICE_SECONDS = 0.03  # of work, after which others have their turn
+MAX_STARTED = 4  # works of one address that rest between two slices: each keeps what it has computed
+MAX_NAME = 64  # characters of an address that is none
+FULL = "Too many are asking right now. Try again in a few seconds."
+
+Lines = dict[str, deque["Ticket"]]  # those of one address who wait, by session
+
+
+class QueueFullError(Exception):
+    """Too many requests wait already; the message is for visitors."""
+
+    def __init__(self) -> None:
+        super().__init__(FULL)
+
+
+class ClientLeftError(Exception):
+    """The client has disconnected, so nobody waits for the answer."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """A visitor or a program: where it comes from, and which of the sessions there it is."""
+
+    address: str = ""
+    session: str = ""
+
+
+def client_of(scope: Scope, session: str = "") -> Client:
+    """The client of a request: the peer, or behind proxies ($TRANSFORMER_PROXIES) the one that the first of them heard.
+
+    Of an IPv6 address only the network counts, because one computer has 2^64 addresses there.
+    """
+    peer = (scope.get("client") or ("",))[0]
+    forwarded = ",".join(Headers(scope=scope).getlist("x-forwarded-for")).split(",")
+    trusted = [name.strip() for name in forwarded if name.strip()][-settings().proxies :] if settings().proxies else []
+    name = trusted[0] if trusted else peer
+    try:
+        ip = ipaddress.ip_address(name)
+    except ValueError:
+        return Client(name[:MAX_NAME], session)
+    if isinstance(ip, ipaddress.IPv6Address):
+        ip = ip.ipv4_mapped or ipaddress.ip_network((ip.packed, 64), strict=False).network_address
+    return Client(str(ip), session)
+
+
+@dataclass(eq=False)
+class Ticket:
+    """A place in the queue; `turn` is done when its turn has come, or with a QueueFullError if it was dropped."""
+
+    client: Client
+    resumed: bool = False
+    turn: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class FairQueue:
+    """Places for `concurrency` works at a time, which clients take in turns. It belongs to one event loop.
+
+    Args:
+        size: clients that may wait.
+        per_address: works of one address at a time; the others of that address wait even where places are free.
+    """
+
+    def __init__(self, concurrency: int, size: int, per_address: int | None = None) -> None:
+        self._concurrency, self._size = concurrency, size
+        self._per_address = per_address or concurrency
+        self._waiting: dict[str, Lines] = {}  # by address, the next one first
+        self._working: list[Ticket] = []
+        self.waiting = 0
+
+    @property
+    def working(self) -> int:
+        return len(self._working)
+
+    def join(self, client: Client, resumed: bool = False) -> Ticket:
+        """Wait for a turn; `leave` ends the waiting or the turn.
+
+        Args:
+            resumed: the client goes on with what it has begun, before what its session asked later.
+
+        Raises:
+            QueueFullError: the queue is full, and no other address has more waiting.
+        """
+        ticket = Ticket(client, resumed)
+        line = self._waiting.setdefault(client.address, {}).setdefault(client.session, deque())
+        line.insert(0 if resumed else len(line), ticket)
+        self.waiting += 1
+        for each in self._working:  # their addresses come behind this one
+            self._to_the_end(each.client)
+        self._fill()
+        if self.waiting > self._size and self._drop(client) is ticket:
+            raise QueueFullError
+        return ticket
+
+    def leave(self, ticket: Ticket) -> None:
+        """End the waiting, or the turn; of a ticket that has ended, nothing."""
+        if ticket in self._working:
+            self._working.remove(ticket)
+            self._fill()
+        elif not ticket.turn.done():
+            ticket.turn.cancel()
+            self._remove(ticket)
+
+    async def acquire(self, client: Client, instead: Ticket | None = None) -> Ticket:
+        """Wait for a turn, which `leave` ends.
+
+        Args:
+            instead: a turn that ends now, of work that goes on when the next one comes.
+
+        Raises:
+            QueueFullError: the queue is full, or another address needed the place.
+        """
+        ticket = self.join(client, resumed=instead is not None)
+        if instead:
+            self.leave(instead)
+        try:
+            await asyncio.shield(ticket.turn)
+        except asyncio.CancelledError:
+            self.leave(ticket)
+            raise
+        return ticket
+
+    @asynccontextmanager
+    async def turn(self, client: Client, wait_seconds: float) -> AsyncIterator[None]:
+        """A turn around the work inside.
+
+        Raises:
+            QueueFullError: the queue is full, or no turn came in time.
+        """
+        try:
+            async with asyncio.timeout(wait_seconds):
+                ticket = await self.acquire(client)
+        except TimeoutError:
+            raise QueueFullError from None
+        try:
+            yield
+        finally:
+            self.leave(ticket)
+
+    def place(self, ticket: Ticket) -> int:
+        """Of a ticket that waits, from 1; 0 if its turn has come."""
+        if ticket.turn.done():
+            return 0
+        address, session = ticket.client.address, ticket.client.session
+        lines = self._waiting[address]
+        before = _ahead([*map(len, lines.values())], list(lines).index(session), lines[session].index(ticket))
+        return 1 + _ahead([*map(_count, self._waiting.values())], list(self._waiting).index(address), before)
+
+    def _fill(self) -> None:
+        """Give the free places away."""
+        while len(self._working) < self._concurrency:
+            held = Counter(ticket.client.address for ticket in self._working)
+            address = next((name for name in self._waiting if held[name] < self._per_address), None)
+            if address is None:
+                return
+            lines = [*self._waiting[address].values()]
+            started = [line for line in lines if line[0].resumed]
+            ticket = (started if len(started) >= MAX_STARTED else lines)[0][0]
+            self._remove(ticket)
+            self._to_the_end(ticket.client)
+            self._working.append(ticket)
+            ticket.turn.set_result(None)
+
+    def _drop(self, newcomer: Client) -> Ticket:
+        """Of the address with most waiting, of its session with most, the last; if several have, of the newcomer's."""
+        own = newcomer.address
+        address = max(reversed(self._waiting), key=lambda name: (_count(self._waiting[name]), name == own))
+        lines = self._waiting[address]
+        session = max(reversed(lines), key=lambda name: (len(lines[name]), name == newcomer.session))
+        ticket = lines[session][-1]
+        self._remove(ticket)
+        ticket.turn.set_exception(QueueFullError())
+        ticket.turn.exception()  # asyncio would log it where nobody awaits it any more
+        return ticket
+
+    def _remove(self, ticket: Ticket) -> None:
+        address, session = ticket.client.address, ticket.client.session
+        lines = self._waiting[address]
+        lines[session].remove(ticket)
+        self.waiting -= 1
+        if not lines[session]:
+            del lines[session]
+        if not lines:
+            del self._waiting[address]
+
+    def _to_the_end(self, client: Client) -> None:
+        if lines := self._waiting.pop(client.address, None):
+            self._waiting[client.address] = lines
+            if line := lines.pop(client.session, None):
+                lines[client.session] = line
+
+
+def _count(lines: Lines) -> int:
+    return sum(map(len, lines.values()))
+
+
+def _ahead(lengths: Sequence[int], own: int, rank: int) -> int:
+    """How many have their turn before the one of this rank in its own line, where lines take turns."""
+    return rank + sum(min(length, rank + (i < own)) for i, length in enumerate(lengths) if i != own)
+
+
+# ---- turns of requests ----
+
+
+class Turn:
+    """The turn of a request, which it gives up after each slice of its work where others wait."""
+
+    def __init__(self, queue: FairQueue, client: Client) -> None:
+        self.client = client
+        self._queue = queue
+        self._loop = asyncio.get_running_loop()
+        self._ticket: Ticket | None = None
+        self._began = 0.0
+        self.left = False
+
+    async def begin(self) -> None:
+        """Wait for it, or for the next one.
+
+        Raises:
+            QueueFullError: the queue is full.
+        """
+        self._ticket = await self._queue.acquire(self.client, instead=self._ticket)
+        self._began = time.perf_counter()
+
+    def end(self) -> None:
+        if self._ticket:
+            self._queue.leave(self._ticket)
+            self._ticket = None
+
+    def pause(self) -> None:
+        """In the thread that works: let others have their turn, and wait for the next one.
+
+        Raises:
+            ClientLeftError: nobody waits for the answer.
+            QueueFullError: another address needed the place.
+        """
+        if self.left:
+            raise ClientLeftError
+        if self._ticket and self._queue.waiting and time.perf_counter() - self._began > SLICE_SECONDS:
+            asyncio.run_coroutine_threadsafe(self.begin(), self._loop).result()
+
+
+current_turn: ContextVar[Turn | None] = ContextVar("current_turn", default=None)  # of the request at work
+
+
+def release_turn() -> Client:
+    """End this request's turn early, before work that waits in another queue.
+
+    Returns:
+        The client, without its session: what programs ask waits for each other.
+    """
+    turn = current_turn.get()
+    if turn is None:
+        return Client()
+    turn.end()
+    return Client(turn.client.address)
+
+
+def pause_at_each_layer(model: Transformer) -> None:
+    """Let requests that use this model give up their turn between two of its layers."""
+
+    def pause(*_: object) -> None:
+        if turn := current_turn.get():
+            turn.pause()
+
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        layer.register_forward_pre_hook(pause)
