@@ -47,8 +47,8 @@ export function ownModelList(signal) {
 /** Send the file of a model to the server. Returns what was wrong with it. @param {File} file */
 async function uploadModel(file) {
   try {
-    const address = at(`models?session=${encodeURIComponent(sessionId())}`);
-    const answer = await (await fetch(address, { method: "POST", body: file })).json();
+    const headers = { Session: sessionId() }; // proxies log addresses
+    const answer = await (await fetch(at("models"), { method: "POST", headers, body: file })).json();
     if (!answer.model) return formatMessage(answer.error);
     addModel(answer);
     return "";

@@ -109,7 +109,7 @@ def test_a_model_is_trained_downloaded_and_uploaded_and_translates_alike(
     file = client.get(f"/models/{model['checkpoint']}")
     assert file.headers["content-type"] == "application/octet-stream"
     assert file.headers["content-disposition"] == 'attachment; filename="Bert.safetensors"'
-    uploaded = client.post("/models?session=other", content=file.content).json()
+    uploaded = client.post("/models", content=file.content, headers={"Session": "other"}).json()
     again = uploaded["model"]
     assert uploaded["kept"] == [again["checkpoint"]] != [model["checkpoint"]]
     assert again | {"checkpoint": ""} == model | {"checkpoint": ""}
@@ -193,6 +193,7 @@ def test_what_is_no_request_of_a_session_of_this_page_is_refused(client: TestCli
     for path, body in (("/train", tiny()), ("/mistake", MISTAKE), ("/models?visit=me", {})):
         assert refusal(client.post(path, json=body, headers=elsewhere)) == "error.request"
     client.post("/train/stop", json={"run": "x"}, headers=elsewhere)
+    assert refusal(client.post("/models", content=b"", headers={"Session": LONG + "x"})) == "error.request"
     for address in ("/models", "/models?visit=", f"/models?visit={LONG}x", "/models?visits=me"):
         assert refusal(client.post(address, content=b"")) == "error.request"
     assert (idle.asked, idle.stopped, on_disk(idle)) == ([], [], [])

@@ -3,7 +3,8 @@
 POST train          a training (see live.plan) with the id of its `session`; answers events, one line of JSON each
 POST train/stop     {"run"}: the training ends, and its model is kept
 POST mistake        {"name", "session"}: trainings that show a mistake, as events (see live.mistake_training)
-POST models?session=  a file; answers {"model", "kept": the keys of all the session's models} or {"error"}
+POST models         a file, and a header `Session`; answers {"model", "kept": the keys of all the session's models} or
+                    {"error"}
 GET models/KEY      the file
 DELETE models/KEY   delete the model
 GET health          {"status": "ok", "device", "checkpoints", "training": {"running", "waiting"},
@@ -90,7 +91,7 @@ async def stop(request: Request) -> Response:
 
 async def upload(request: Request) -> Response:
     query = request.query_params
-    session = query.get("session", query.get("visit", ""))
+    session = request.headers.get("session", query.get("session", query.get("visit", "")))
     if _cross_site(request) or not 1 <= len(session) <= schema.MAX_SESSION_ID:
         return _Refusal(UNREADABLE)
     (arriving, reading), client = _uploads(), client_of(request.scope, session)
