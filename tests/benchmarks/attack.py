@@ -135,7 +135,7 @@ async def shuffled_sentences(target: Target) -> None:
     rng = random.Random(0)
     words = itertools.cycle(each.split() for each in drawn() if len(each.split()) == 12)
     shuffled = [" ".join(rng.sample(each, 12)) for each in itertools.islice(words, 120)]
-    await asyncio.gather(*(target.call("teacher_forcing", each, "classroom") for each in shuffled))
+    await asyncio.gather(*(target.call("teacher_forcing", each, "classroom", None, "") for each in shuffled))
 
 
 async def mistakes(target: Target) -> None:

@@ -46,8 +46,9 @@ def test_a_visitor_waits_for_one_request_of_a_stranger_and_not_for_the_backlog(s
 
     async def overtaken() -> int:
         """The answers that the stranger gets while an honest request waits."""
-        while answers[200] < 3:
-            await asyncio.sleep(0.05)
+        async with asyncio.timeout(60):
+            while answers[200] < 3:
+                await asyncio.sleep(0.05)
         async with Connection(server.port, HONEST) as connection:
             before = answers[200]
             (await connection.ask(visitor.translate())).raise_for_status()
