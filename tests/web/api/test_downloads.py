@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from transformer.storage import checkpoint as checkpoint_module
 from transformer.storage.checkpoint import FOLDER
 from transformer.storage.portable import load_portable
 from transformer.web.api import models
-from transformer.web.api.downloads import notebook, provenance, weights_csv
+from transformer.web.api.downloads import FORMULA, notebook, provenance, weights_csv
 from transformer.web.api.models import translator
 from transformer.web.api.runs import run
 from transformer.web.server.fair_queue import Client
@@ -53,6 +54,12 @@ def test_the_table_of_weights_is_the_runs(checkpoint: str) -> None:
         at = int(row["head"]), int(row["query"]), int(row["key"])
         assert np.float32(row["weight"]) == m.weights[at]
         assert (row["query_token"], row["key_token"]) == (m.query_tokens[at[1]], m.key_tokens[at[2]])
+
+
+@pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@x", "＝1+1", "＋1", "－1", "＠x", "\t=1", "\r=1"])
+def test_a_word_that_begins_a_formula_is_quoted(word: str) -> None:
+    assert re.match(FORMULA, word)
+    assert not re.match(FORMULA, f"'{word}")
 
 
 def test_the_notebook_is_the_runs(checkpoint: str) -> None:

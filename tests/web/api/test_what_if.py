@@ -6,14 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from transformer import Translator
 from transformer.analysis import ablate_every_head, compare
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import CHANGES, Interventions
+from transformer.storage.checkpoint import Checkpoint
 from transformer.web.api import what_if
 from transformer.web.api.events import show
 from transformer.web.api.models import corpus_of, translator
 
+from ...models import small
 from .endpoints import BEER, SENTENCES
 from .test_endpoints import refused
 
@@ -131,3 +135,15 @@ def test_what_if_answers_with_both_runs_and_their_difference() -> None:
     assert answer["steps"][0]["word"] == whole.output[0]
     difference = modified.attention.encoder[1].weights - whole.attention.encoder[1].weights
     np.testing.assert_allclose(answer["difference"]["encoder"][1], difference)
+
+
+def test_heads_are_ablated_where_the_output_is_as_long_as_the_decoder_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = Checkpoint(**(vars(small(max_len=7)) | {"output_limit": 7}))
+    with torch.no_grad():
+        checkpoint.model.output_projection.bias[2] = -1e9  # it never ends
+    model = Translator(checkpoint, "endless")
+    monkeypatch.setattr(what_if, "translator", lambda name: model)
+    monkeypatch.setattr(what_if, "run", lambda name, sentence: model.translate(sentence))
+    monkeypatch.setattr(what_if, "reference", lambda name, run: None)
+    assert len(model.translate("wort1").output) == 7
+    assert ablate_every_head(checkpoint, [what_if._pair("endless", "wort1")]).sentences == 1

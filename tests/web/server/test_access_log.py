@@ -12,7 +12,7 @@ from transformer.web.api.events import ask
 from transformer.web.api.runs import translate
 from transformer.web.api.sublayers import shapes
 from transformer.web.server import access_log
-from transformer.web.server.access_log import LOG, logged
+from transformer.web.server.access_log import LOG, RateLimit, logged
 from transformer.web.server.settings import Settings
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
@@ -44,6 +44,8 @@ def test_lines_are_json_or_not_written(
     log: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = LOG.handlers, LOG.level, LOG.propagate
+    monkeypatch.setattr(access_log, "LIBRARIES", ())
+    monkeypatch.setattr(LOG, "filters", [])
     monkeypatch.setattr(access_log, "settings", lambda: Settings(log=log))
     try:
         access_log.start()
@@ -97,3 +99,17 @@ def test_a_fault_has_its_type_and_where_but_not_its_message(lines: Lines, caplog
     assert lines.last["error"] == "KeyError"
     assert lines.last["where"][0].startswith("test_access_log.py:")
     assert SECRET not in caplog.text
+
+
+def test_a_second_has_a_bounded_number_of_lines() -> None:
+    now = 0.0
+    limit = RateLimit(logging.INFO, 3, clock=lambda: now)
+
+    def passed(level: int = logging.INFO) -> bool | str:
+        record = logging.LogRecord("x", level, "", 0, "line", (), None)
+        return limit.filter(record) and record.msg
+
+    assert [passed() for _ in range(10)] == ["line"] * 3 + [False] * 7
+    assert passed(logging.DEBUG) == "line"
+    now = 1.0
+    assert [passed() for _ in range(4)] == ["line (7 lines before it were left out)", "line", "line", False]

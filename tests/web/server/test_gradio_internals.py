@@ -313,7 +313,11 @@ def test_addresses_and_their_sessions_take_turns(events: EventQueue, monkeypatch
         request = SimpleNamespace(scope={"type": "http", "client": (host, 1), "headers": []})
         return SimpleNamespace(request=request, session_hash=session, enqueue_time=time, concurrency_id="all", _id=time)
 
-    waiting = [*(event("a", "a1", time) for time in range(6)), event("a", "a2", 6), event("b", "b1", 7)]
+    waiting = [
+        *(event("10.0.0.1", "a1", time) for time in range(6)),
+        event("10.0.0.1", "a2", 6),
+        event("10.0.0.2", "b1", 7),
+    ]
     queue = SimpleNamespace(queue=waiting, concurrency_limit=None, current_concurrency=0)
     messages = {session: SimpleNamespace(qsize=lambda: 0) for session in ("a1", "a2", "b1")}
     monkeypatch.setattr(events, "event_queue_per_concurrency_id", {"all": queue})

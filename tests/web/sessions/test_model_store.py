@@ -1,10 +1,14 @@
 """Models are kept for their session, for a while, and as room allows; a deleted one leaves nothing."""
 
 import itertools
+import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +16,7 @@ from transformer.data import CORPORA
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.server.fair_queue import Client
+from transformer.web.sessions import own_folder
 from transformer.web.sessions.model_store import (
     OWN_MODEL_PREFIX,
     SAFE_SECONDS,
@@ -289,3 +294,27 @@ def test_many_threads_lose_nothing_and_leave_nothing(store: ModelStore) -> None:
     assert errors == []
     assert kept(store) == []
     assert sorted(model.client.session for model in store._models.values()) == sorted("01234567" * 2)
+
+
+def test_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    start = "from transformer.web.sessions import own_folder; print(own_folder.make(), flush=True); input()"
+    command = [sys.executable, "-c", start]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    folders = [Path(process.stdout.readline().strip()) for process in processes if process.stdout]
+    (folders[0] / "model").write_bytes(b"x")
+    processes[0].kill()
+    processes[0].wait()
+    mine = own_folder.make()
+    assert not folders[0].exists()
+    assert folders[1].exists()
+    assert mine.exists()
+    processes[1].kill()
+    processes[1].communicate()
+    for folder in (mine, folders[1]):
+        own_folder.remove(folder)
+    assert list(tmp_path.iterdir()) == []

@@ -17,6 +17,7 @@ from .models import card, title, translator
 from .runs import run_of
 
 TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")
+FORMULA = r"[=+\-@＝＋－＠\t\r]"  # how one begins, also in the full width of Chinese and Japanese keyboards
 PACKAGES = ("torch", "gradio", "plotly", "pandas", "numpy")
 
 
@@ -52,7 +53,7 @@ def weights_csv(request: ChangedRunRequest) -> Download:
     """Every attention weight as a table."""
     table = run_of(request).table()
     for column in ("query_token", "key_token"):  # a word of a stranger's vocabulary must not be a spreadsheet's formula
-        table[column] = table[column].where(~table[column].str.match(r"[=+\-@]"), "'" + table[column])
+        table[column] = table[column].where(~table[column].str.match(FORMULA), "'" + table[column])
     return {"name": f"{title(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}
 
 

@@ -47,10 +47,11 @@ def _sweep(checkpoint: str, sentence: str | None) -> Sweep:
 
 
 def _pair(checkpoint: str, sentence: str) -> tuple[str, str]:
-    """With the corpus's own translation; where it has none, with the model's."""
+    """With the corpus's own translation; where it has none, with the model's, as much as the decoder can read."""
     own = run(checkpoint, sentence)
     pair = reference(checkpoint, own)
-    return sentence, pair.target if pair else own.text
+    words = own.text.split()[: translator(checkpoint).checkpoint.model.config.max_len - 1]  # after the start token
+    return sentence, pair.target if pair else " ".join(words)
 
 
 def _held_out(checkpoint: str) -> list[tuple[str, str]]:

@@ -11,6 +11,9 @@ text. A line has `time` (UTC), `level` and `action`; that of an action also has
 
 and that of a request to our own routes `status`, `received` and `sent` (bytes) instead of the first two. A fault has
 `error`, the type, and `where`, the code that led to it: its message could quote a visitor.
+
+A second has at most LINES_A_SECOND lines of actions, and MESSAGES_A_SECOND of faults and of each library; then a line
+says how many were left out.
 """
 
 import inspect
@@ -32,6 +35,9 @@ from ..sessions.model_store import is_own_model
 from .settings import settings
 
 LOG = logging.getLogger("transformer.actions")
+LINES_A_SECOND = 200  # a class of thirty writes 30, three hundred at once 150
+MESSAGES_A_SECOND = 10
+LIBRARIES = ("asyncio", "uvicorn.error")  # which would write a line for every broken connection
 SERVER_FAULT = gr.Error("The server made a mistake. It is in the server's log.", print_exception=False)
 
 
@@ -41,8 +47,33 @@ class JsonLines(logging.Formatter):
         return json.dumps({"time": when, "level": record.levelname.lower(), **record.__dict__.get("logged", {})})
 
 
+class RateLimit(logging.Filter):
+    """Lets a number of lines pass in each second, and says in the next how many it did not."""
+
+    def __init__(self, least: int, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._level, self._most, self._clock = least, most, clock
+        self._second, self._lines = -1, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < self._level:
+            return True
+        second, left_out = int(self._clock()), self._lines - self._most
+        if second != self._second:
+            self._second, self._lines = second, 0
+            if left_out > 0:
+                record.msg = f"{record.msg} ({left_out} lines before it were left out)"
+                record.__dict__.get("logged", {})["left_out"] = left_out
+        self._lines += 1
+        return self._lines <= self._most
+
+
 def start() -> None:
-    """Log what the settings ask for."""
+    """Log what the settings ask for, and no more than can be read."""
+    LOG.addFilter(RateLimit(logging.INFO, LINES_A_SECOND))
+    LOG.addFilter(RateLimit(logging.ERROR, MESSAGES_A_SECOND))
+    for library in LIBRARIES:
+        logging.getLogger(library).addFilter(RateLimit(logging.NOTSET, MESSAGES_A_SECOND))
     if settings().log == "json":
         handler = logging.StreamHandler()
         handler.setFormatter(JsonLines())

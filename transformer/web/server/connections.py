@@ -5,7 +5,6 @@ arrive, nor for an answer to be read, and its limit on all connections lets one 
 """
 
 import asyncio
-import resource
 from collections import Counter
 from typing import Any, cast
 
@@ -13,7 +12,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS = 1000
-FILES = 4096  # that the server asks the system for; connections are at most half of them
+FILES = 4096  # that the server asks the system for; connections are at most half of what it gets
 HEADER_SECONDS = 10  # from a connection, or from an answer on it, to the last header of the next request
 KEEP_ALIVE_SECONDS = 5  # without any byte of it
 HEADER_BYTES = 32 * 2**10  # of a request's line and headers: a link can have a sentence and its changes
@@ -23,11 +22,7 @@ UNREAD_BYTES = 256 * 2**20  # of all answers that are being read
 
 def bound_connections(config: Config) -> None:
     """Set uvicorn's limits, and ours."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
-    if soft < files:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    most = min(MAX_CONNECTIONS, max(soft, files) // 2)
+    most = min(MAX_CONNECTIONS, _files() // 2)
 
     class Connection(BoundedConnection):
         max_connections = most
@@ -38,6 +33,19 @@ def bound_connections(config: Config) -> None:
     config.timeout_keep_alive = KEEP_ALIVE_SECONDS
     config.h11_max_incomplete_event_size = HEADER_BYTES
     config.proxy_headers = False  # anybody can write them
+
+
+def _files() -> int:
+    """How many the process may have open, after asking for more."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return files
 
 
 class BoundedConnection(H11Protocol):

@@ -7,8 +7,6 @@ short, the address that holds most gives way first, and there the session that h
 import atexit
 import re
 import secrets
-import shutil
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -29,6 +27,7 @@ from ...network.cost import count_parameters
 from ...settings import from_environment
 from ...storage.portable import MAX_CARD_LENGTH, PortableModel
 from ..server.fair_queue import Client, pause_at_each_layer
+from . import own_folder
 
 OWN_MODEL_PREFIX = "own-"  # of every key; no shipped checkpoint has such a name
 SAFE_SECONDS = 300  # after its last use, in which another session's model does not push a model out
@@ -75,7 +74,7 @@ class ModelStore:
         self._lock = threading.Lock()
         self._models: dict[str, StoredModel] = {}  # by key, in the order of their last use
         self._rooms: list[Room] = []
-        self.folder = Path(tempfile.mkdtemp(prefix="attention-bitte-"))
+        self.folder = own_folder.make()
 
     @contextmanager
     def reserved(self, client: Client, size: int) -> Iterator[Room]:
@@ -131,7 +130,7 @@ class ModelStore:
             self._delete(*{key} & self._models.keys())
 
     def close(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        own_folder.remove(self.folder)
 
     def _make_room(self, client: Client, size: int) -> list[str]:
         """For one more model, or leave everything as it is. Returns the session's own that it replaces, still there."""
