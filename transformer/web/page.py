@@ -18,6 +18,7 @@ from ..inference.translator import available_checkpoints
 from .api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
 from .api.checks import checks
 from .api.downloads import notebook, provenance, weights_csv
+from .api.endpoints import encoded
 from .api.events import Shown
 from .api.heads import heads
 from .api.models import about, translator
@@ -181,6 +182,6 @@ def build() -> gr.Blocks:
             )
         for action in ACTIONS:
             gr.api(  # type: ignore[attr-defined]
-                logged(action), api_name=action.__name__, queue=False, concurrency_limit=None
+                encoded(logged(action)), api_name=action.__name__, queue=False, concurrency_limit=None
             )
     return page.queue(max_size=settings().queue_size)  # only programs use Gradio's queue

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+import orjson
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,8 @@ from pydantic import TypeAdapter
 from transformer.inference.interventions import Interventions
 from transformer.messages import Message, english
 from transformer.web.api import events
-from transformer.web.api.endpoints import FUNCTIONS
+from transformer.web.api.endpoints import FUNCTIONS, encoded
+from transformer.web.api.what_if import what_if
 from transformer.web.page import ACTIONS as PAGE_ACTIONS
 from transformer.web.page import EVENTS as PAGE_EVENTS
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
@@ -215,3 +217,10 @@ def test_the_same_request_is_answered_once() -> None:
     assert (
         events.show("toy", BEER)["run"] is events.show("toy", BEER, Interventions.parse(CHANGED["changes"]))["baseline"]
     )
+
+
+def test_an_encoded_action_answers_the_same_json() -> None:
+    changes = [{"do": "ablate", "kind": "cross", "layer": 1, "head": 2}]
+    plain, pieces = what_if(BEER, changes), encoded(what_if)(BEER, changes)
+    assert orjson.dumps(pieces) == orjson.dumps(plain)
+    assert type(pieces["difference"]["cross"][0][0]) is orjson.Fragment

@@ -13,6 +13,7 @@ from gradio.events import api
 from gradio.routes import App
 from starlette.testclient import TestClient
 
+from transformer.web.api.endpoints import encoded
 from transformer.web.server import request_queue
 from transformer.web.server.access_log import LOG, logged
 from transformer.web.server.fair_queue import FairQueue, release_turn
@@ -329,3 +330,22 @@ def test_addresses_and_their_sessions_take_turns(events: EventQueue, monkeypatch
         events.active_jobs.append(job[0])
         began.append(job[0][0]._id)
     assert began == [0, 7, 6, 1, 2]  # and no more of one address at a time
+
+
+def test_both_ways_to_call_send_what_is_json_already() -> None:
+    """`routes.json` is what Gradio writes the answers of its own queue with."""
+
+    def numbers() -> dict[str, Any]:
+        return {"a": [[1.5, 2]]}
+
+    with Blocks() as page:
+        api(encoded(numbers), api_name="numbers", queue=False)
+    page.queue()
+    app = App.create_app(page, app_kwargs={"middleware": middleware([]), "exception_handlers": EXCEPTION_HANDLERS})
+    with TestClient(without_excess(app)) as client:
+        client.get("/gradio_api/startup-events")
+        assert call(client, "run/numbers", data=[]).json()["data"] == [{"a": [[1.5, 2]]}]
+        event = call(client, "call/numbers", data=[]).json()["event_id"]
+        with client.stream("GET", f"/gradio_api/call/numbers/{event}") as stream:
+            (answer,) = (line[5:] for line in stream.iter_lines() if line.startswith("data:"))
+        assert json.loads(answer) == [{"a": [[1.5, 2]]}]

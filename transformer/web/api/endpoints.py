@@ -7,6 +7,7 @@ from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 import gradio as gr
+import orjson
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -16,6 +17,9 @@ from ...messages import Message, MessageJSON, Words
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+PIECES_DEPTH = 4  # of a layer's maps in the answer of what_if
 
 
 class Refusal(TypedDict):
@@ -73,14 +77,41 @@ def action(answer: Callable[P, T]) -> Callable[P, T]:
     @wraps(answer)
     def ask(*args: P.args, **named: P.kwargs) -> T:
         with refusing():
-            return to_jsonable_python(answer(*args, **named))
+            return _in_pieces(answer(*args, **named), to_jsonable_python)
 
     @wraps(answer)
     async def ask_and_wait(*args: P.args, **named: P.kwargs) -> Any:
         with refusing():
-            return to_jsonable_python(await cast(Awaitable[Any], answer(*args, **named)))
+            return _in_pieces(await cast(Awaitable[Any], answer(*args, **named)), to_jsonable_python)
 
     return cast(Callable[P, T], ask_and_wait) if inspect.iscoroutinefunction(answer) else ask
+
+
+def encoded(action: Callable[P, Any]) -> Callable[P, Any]:
+    """The same action, whose long lists are JSON text already.
+
+    The answer about a large model has 80 MB: Gradio would look for files in every number, and encode it on the event
+    loop.
+    """
+
+    @wraps(action)
+    def ask(*args: P.args, **named: P.kwargs) -> Any:
+        return _in_pieces(action(*args, **named), _encode)
+
+    return action if inspect.iscoroutinefunction(action) else ask  # which answers little
+
+
+def _encode(value: Any) -> Any:
+    return orjson.Fragment(orjson.dumps(value)) if isinstance(value, list) else value
+
+
+def _in_pieces(value: Any, convert: Callable[[Any], Any], depth: int = PIECES_DEPTH) -> Any:
+    """Convert the parts of a JSON value, each in a call of its own: no other thread gets on during one."""
+    if depth and isinstance(value, dict):
+        return {name: _in_pieces(part, convert, depth - 1) for name, part in value.items()}
+    if depth and isinstance(value, list):
+        return [_in_pieces(part, convert, depth - 1) for part in value]
+    return convert(value)
 
 
 FIELD_REFUSALS = {  # pydantic's type of an error -> the message, and the name of its bound

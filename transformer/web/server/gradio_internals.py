@@ -12,11 +12,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
+import orjson
 from fastapi.exceptions import RequestValidationError
-from gradio import http_server, queueing
+from gradio import http_server, queueing, routes
 from gradio.route_utils import CustomCORSMiddleware, FnIndexInferError
 from gradio.routes import App
 from gradio.server_messages import EventMessage
@@ -260,6 +262,17 @@ class Server(http_server.Server):
         without_excess(config.app)
         bound_connections(config)
         super().__init__(config, *args, **options)
+
+
+def _dumps(value: Any, **options: Any) -> str:
+    """Also of answers that are JSON text already: see `endpoints.encoded`."""
+    try:
+        return json.dumps(value, **options)
+    except TypeError:
+        return orjson.dumps(value).decode()
+
+
+routes.json = SimpleNamespace(**(vars(json) | {"dumps": _dumps}))  # type: ignore[attr-defined]
 
 
 def event_payload(event: gr.EventData | None) -> Any:
