@@ -18,6 +18,7 @@ from transformer.training.evaluation import (
     AlignmentScores,
     Scores,
     alignment_scores,
+    count_near,
     score,
     scores_table,
     sentence_alignment,
@@ -207,9 +208,16 @@ def test_wrong_translations_score_less(toy: Translator) -> None:
 # The table
 
 
+def test_near_is_one_word_replaced() -> None:
+    training = ["der hund schlaft", "die katze schlaft im park", "ich warte"]
+    assert count_near(["der hund wartet", "die kuh schlaft im park"], training) == 2
+    assert count_near(["hund der schlaft", "der hund", "der hund schlaft heute", "ich"], training) == 0
+    assert count_near(["der hund wartet"], []) == 0
+
+
 def made_up(heads: list[list[float]], layers: list[float], all_heads: float, **fields: float) -> Scores:
     return Scores(
-        **({"sentences": 1000, "seconds": 4.0, "exact_match": 0.875, "bleu": 98.76} | fields),  # type: ignore[arg-type]
+        **({"sentences": 1000, "seconds": 4.0, "exact_match": 0.875, "bleu": 98.76, "near": 250} | fields),  # type: ignore[arg-type]
         alignment=AlignmentScores(heads, layers, all_heads),
     )
 
@@ -232,6 +240,7 @@ def test_the_table_has_rows_for_heads_layers_and_all() -> None:
         "": ["one set", "another"],
         "---": ["---", "---"],
         "sentences": ["1,000", "2,000"],
+        "one word from a training sentence": ["250", "250"],
         "exact match, free-running": ["87.5%", "50.0%"],
         "BLEU, free-running": ["98.8", "50.0"],
         "AER, layer 1 head 1": ["0.100", "0.500"],

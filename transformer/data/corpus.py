@@ -69,6 +69,7 @@ class Corpus:
         words: by kind of word, (German, English).
         find: folded source words -> the pair with its gold alignment, or None where the corpus lacks the sentence.
         held_out: name -> the pairs of a set that training never sees, made when first called.
+        about_held_out: how those sets differ from training, as Markdown for the card.
         deciding_words: target word -> the source word that decides it, where one does.
     """
 
@@ -81,6 +82,7 @@ class Corpus:
     words: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     find: Callable[[str], AlignedPair | None] = lambda source: None
     held_out: Mapping[str, Callable[[], tuple[AlignedPair, ...]]] = field(default_factory=dict)
+    about_held_out: str = ""
     deciding_words: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property

@@ -94,9 +94,12 @@ def write_card(
     ]
     if scores:
         lines += [
-            "On held-out sentences. AER is the alignment error rate of cross-attention under teacher forcing: each",
-            "target word is aligned to the source word with the highest weight; 0 is perfect.",
-            "`make evaluate` prints this table.",
+            "On sentences that training never saw:",
+            "",
+            corpus.about_held_out,
+            "",
+            "AER is the alignment error rate of cross-attention under teacher forcing: each target word is aligned to",
+            "the source word with the highest weight; 0 is perfect. `make evaluate` prints this table.",
             "",
             scores_table(scores),
             "",

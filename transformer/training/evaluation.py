@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..data import CORPORA, encode_pairs, padded
+from ..data import CORPORA, Pair, encode_pairs, padded
 from ..data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
 from ..data.vocabulary import END, START
 from ..inference.decoding import evaluating, greedy_batch
@@ -49,6 +49,7 @@ class Scores:
         exact_match: share of sentences that free-running greedy decoding translates exactly.
         bleu: of the same decoding, 0 to 100 (sacrebleu, untokenised).
         alignment: measured with teacher forcing on the references, which the gold links belong to.
+        near: how many of the sentences become a training sentence by replacing one word.
     """
 
     sentences: int
@@ -56,10 +57,14 @@ class Scores:
     exact_match: float
     bleu: float
     alignment: AlignmentScores
+    near: int
 
 
-def score(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Scores:
+def score(checkpoint: Checkpoint, pairs: Sequence[AlignedPair], training: Sequence[Pair] = ()) -> Scores:
     """Decode and align a set of sentences, in padded batches.
+
+    Args:
+        training: the pairs that the checkpoint was trained on.
 
     Raises:
         SentenceError: a sentence has an unknown word.
@@ -77,7 +82,20 @@ def score(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Scores:
         exact_match=sum(map(str.__eq__, output, references)) / len(pairs),
         bleu=corpus_bleu(output, [references], tokenize="none", force=True).score,
         alignment=alignment_scores(checkpoint, pairs),
+        near=count_near([pair.source for pair in pairs], [source for source, _ in training]),
     )
+
+
+def count_near(sources: Sequence[str], training: Sequence[str]) -> int:
+    """How many of the sources become a training source by replacing one word."""
+    seen = {gap for source in training for gap in _with_a_gap(source)}
+    return sum(any(gap in seen for gap in _with_a_gap(source)) for source in sources)
+
+
+def _with_a_gap(source: str) -> Iterator[tuple[str | None, ...]]:
+    words = source.split()
+    for i in range(len(words)):
+        yield (*words[:i], None, *words[i + 1 :])
 
 
 def translate_all(checkpoint: Checkpoint, sources: Sequence[str]) -> list[str]:
@@ -144,6 +162,7 @@ def scores_table(scores: dict[str, Scores]) -> str:
     each, aligned = list(scores.values()), [s.alignment for s in scores.values()]
     lines = [row("", list(scores)), row("---", ["---"] * len(each))]
     lines.append(row("sentences", [f"{s.sentences:,}" for s in each]))
+    lines.append(row("one word from a training sentence", [f"{s.near:,}" for s in each]))
     lines.append(row("exact match, free-running", [f"{s.exact_match:.1%}" for s in each]))
     lines.append(row("BLEU, free-running", [f"{s.bleu:.1f}" for s in each]))
     for n, layer in enumerate(aligned[0].heads):
@@ -165,7 +184,8 @@ def speed(scores: dict[str, Scores]) -> str:
 
 def score_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, Scores]:
     """The scores on every held-out set of a corpus, by name."""
-    return {name: score(checkpoint, pairs()) for name, pairs in CORPORA[corpus].held_out.items()}
+    training = CORPORA[corpus].pairs
+    return {name: score(checkpoint, pairs(), training) for name, pairs in CORPORA[corpus].held_out.items()}
 
 
 def main(arguments: list[str]) -> None:

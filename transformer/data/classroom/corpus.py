@@ -19,6 +19,10 @@ from .grammar import MAX_SOURCE_WORDS, Sentence, generate, parse
 HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS = "held-out sentences", "unseen combinations"
 TRAINING_SIZE = 30_000
 HELD_OUT_SIZE = 1_000  # of each of the two sets
+ABOUT_HELD_OUT = f"""\
+- *{HELD_OUT_SENTENCES}*: training has none of them, but many that are close.
+- *{UNSEEN_COMBINATIONS}*: a noun, its adjective and its verb (*kaltes Bier trinken*) that never stand in one training
+  sentence; any two of them may."""
 
 
 def split_of(sentence: Sentence) -> str | None:
@@ -81,6 +85,7 @@ def classroom_corpus(size: int = TRAINING_SIZE) -> Corpus:
         words=_word_list(),
         find=find,
         held_out={split: partial(held_out, split) for split in (HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS)},
+        about_held_out=ABOUT_HELD_OUT,
     )
 
 
