@@ -1,5 +1,6 @@
 """What this project relies on in Gradio beyond its documentation, a test for each, so that an upgrade fails here."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 from gradio import processing_utils
 from gradio.events import api
 from gradio.routes import App
+from gradio.state_holder import SessionState
 from starlette.testclient import TestClient
 
 from transformer.web.api.endpoints import encoded
@@ -28,6 +30,8 @@ from transformer.web.server.gradio_internals import (
     without_excess,
 )
 from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
+
+from ..loop import async_test
 
 SECRET = "geheim"
 TOY, OWN = "toy", "own-abc"
@@ -349,3 +353,18 @@ def test_both_ways_to_call_send_what_is_json_already() -> None:
         with client.stream("GET", f"/gradio_api/call/numbers/{event}") as stream:
             (answer,) = (line[5:] for line in stream.iter_lines() if line.startswith("data:"))
         assert json.loads(answer) == [{"a": [[1.5, 2]]}]
+
+
+@async_test
+async def test_a_call_that_is_cancelled_prints_nothing() -> None:
+    """Gradio prints every error that is not its own."""
+
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    with Blocks() as page:
+        api(cancelled, api_name="cancelled", queue=False)
+    (function,) = page.fns.values()
+    with pytest.raises(gr.Error) as error:
+        await page.process_api(function, [], SessionState(page))
+    assert not error.value.print_exception

@@ -106,7 +106,7 @@ class Blocks(gr.Blocks):
             checkpoint = _checkpoint(block_fn, inputs, event_payload(options.get("event_data")))
             async with queued(checkpoint, _client(options.get("request"))):
                 return await super().process_api(block_fn, inputs, *args, **options)
-        except (QueueFullError, ClientLeftError) as error:
+        except (QueueFullError, ClientLeftError, asyncio.CancelledError) as error:  # Gradio would print the last one
             raise gr.Error(str(error), print_exception=False) from None
         except gr.Error as error:
             error.print_exception = False  # its message may quote the visitor
