@@ -357,7 +357,7 @@ async def honest(
 
     async def beside() -> str:
         if besides:
-            await asyncio.sleep(seconds / 4)  # until the attack has its effect
+            await asyncio.sleep(seconds / 2)  # until the attack has its effect
             try:
                 async with asyncio.timeout(3 * PATIENCE), Connection(server.port, HONEST) as connection:
                     await besides(connection)
