@@ -69,7 +69,7 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     document = (ROOT / "transformer/web/README.md").read_text()
     for settings in (Settings, Limits):
         for each in variables(settings).values():
-            default = str(each.default or "")
+            default = "" if each.default is False else str(each.default)
             old = " ".join(f"`{name}`" for name in each.old_names)
             cells = [f"`{each.name}`", default, each.meaning, old]
             assert "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|" in document
