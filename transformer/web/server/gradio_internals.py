@@ -272,7 +272,7 @@ def _dumps(value: Any, **options: Any) -> str:
         return orjson.dumps(value).decode()
 
 
-routes.json = SimpleNamespace(**(vars(json) | {"dumps": _dumps}))  # type: ignore[attr-defined]
+routes.json = SimpleNamespace(**(vars(json) | {"dumps": _dumps}))  # type: ignore[attr-defined, assignment]
 
 
 def event_payload(event: gr.EventData | None) -> Any:
