@@ -22,13 +22,14 @@ UNREAD_BYTES = 256 * 2**20  # of all answers that are being read
 
 def bound_connections(config: Config) -> None:
     """Set uvicorn's limits, and ours."""
-    most = min(MAX_CONNECTIONS, _files() // 2)
+    files = _files()
+    most = min(MAX_CONNECTIONS, files // 2)
 
     class Connection(BoundedConnection):
         max_connections = most
 
     config.http = Connection
-    config.backlog = most // 2  # accepted at a time, before any of them can be closed
+    config.backlog = (files - most) // 8  # accepted at a time; some turns of the loop later some of them are closed
     config.limit_concurrency = 2 * most  # beyond what is closed here
     config.timeout_keep_alive = KEEP_ALIVE_SECONDS
     config.h11_max_incomplete_event_size = HEADER_BYTES
