@@ -27,7 +27,7 @@ from transformer.web.server.gradio_internals import (
     EventQueue,
     body_limit,
     middleware,
-    without_excess,
+    without_cors_and_state,
 )
 from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
 
@@ -71,7 +71,7 @@ def client() -> Iterator[TestClient]:
         api(logged(action), api_name="queued")
     page.queue()
     app = App.create_app(page, app_kwargs={"middleware": middleware(()), "exception_handlers": EXCEPTION_HANDLERS})
-    without_excess(app)
+    without_cors_and_state(app)
     with pytest.MonkeyPatch.context() as patch, TestClient(app) as client:
         patch.setattr(request_queue, "_queues", lambda: queues)
         assert client.get("/gradio_api/startup-events").json()  # as `launch` does; it starts Gradio's queue
@@ -141,7 +141,7 @@ def test_errors_say_nothing_of_the_visitor(
     with caplog.at_level(logging.ERROR, LOG.name):
         for sentence, status, error in [
             ([SECRET, TOY], 500, SECRET),
-            (["fault", TOY], 500, "The server made a mistake. It is in the server's log."),
+            (["fault", TOY], 500, "Internal error. It is in the server's log."),
             ([SECRET], 500, "This action takes 2 values, and 1 came."),
         ]:
             answer = call(client, "run/action", data=sentence)
@@ -270,9 +270,9 @@ def test_a_value_that_names_a_file_is_refused(client: TestClient) -> None:
     file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
     for value in (file, [file], {"x": file}, {"path": "x", "meta": 5}):
         answer = call(client, "run/action", data=[value, TOY])
-        assert (answer.status_code, answer.text) == (422, "No files are taken here.")
+        assert (answer.status_code, answer.text) == (422, "This server accepts no files here.")
     event_id = call(client, "call/queued", data=[file, TOY]).json()["event_id"]
-    assert "No files are taken here." in client.get(f"/gradio_api/call/queued/{event_id}").text
+    assert "This server accepts no files here." in client.get(f"/gradio_api/call/queued/{event_id}").text
 
 
 def test_nothing_of_a_call_is_kept_for_its_session(client: TestClient) -> None:
@@ -346,7 +346,7 @@ def test_both_ways_to_call_send_what_is_json_already() -> None:
         api(encoded(numbers), api_name="numbers", queue=False)
     page.queue()
     app = App.create_app(page, app_kwargs={"middleware": middleware([]), "exception_handlers": EXCEPTION_HANDLERS})
-    with TestClient(without_excess(app)) as client:
+    with TestClient(without_cors_and_state(app)) as client:
         client.get("/gradio_api/startup-events")
         assert call(client, "run/numbers", data=[]).json()["data"] == [{"a": [[1.5, 2]]}]
         event = call(client, "call/numbers", data=[]).json()["event_id"]

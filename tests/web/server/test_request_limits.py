@@ -62,7 +62,10 @@ def test_bodies_are_bounded_whether_they_say_their_length_or_not(client: TestCli
     ]:
         assert client.post(path, content=b"0" * length).status_code == status
         answer = client.post(path, content=pieces(length))
-        assert (answer.status_code, answer.text) == (status, str(length) if status == 200 else "That is too much.")
+        assert (answer.status_code, answer.text) == (
+            status,
+            str(length) if status == 200 else "The request is too large.",
+        )
 
 
 def test_only_what_is_reachable_is_there(client: TestClient) -> None:

@@ -38,7 +38,7 @@ LOG = logging.getLogger("transformer.actions")
 LINES_A_SECOND = 200  # a class of thirty writes 30, three hundred at once 150
 MESSAGES_A_SECOND = 10
 LIBRARIES = ("asyncio", "uvicorn.error")  # which would write a line for every broken connection
-SERVER_FAULT = gr.Error("The server made a mistake. It is in the server's log.", print_exception=False)
+SERVER_FAULT = gr.Error("Internal error. It is in the server's log.", print_exception=False)
 
 
 class JsonLines(logging.Formatter):

@@ -43,7 +43,7 @@ SERVER_FUNCTIONS = f"{API}component_server"
 UPLOAD = "/models"  # our own: routes.py bounds it by what a model can have
 UNREADABLE = "The server could not read this request."
 UNKNOWN = "This server does not have this action."
-NO_FILES = "No files are taken here."
+NO_FILES = "This server accepts no files here."
 PACKAGE = Path(__file__).resolve().parents[2]
 
 # Of Gradio's routes, those that the page, gradio_client and the documented calls use, and their methods. All others
@@ -236,7 +236,7 @@ class EmptyState(SessionState):
         pass
 
 
-class OneState(StateHolder):
+class EmptyStateHolder(StateHolder):
     """One empty state for all sessions, in which no handler keeps anything; Gradio's take 0.4 MB and 2 ms each."""
 
     def __init__(self, blocks: gr.Blocks) -> None:
@@ -248,10 +248,10 @@ class OneState(StateHolder):
         return self._state
 
 
-def without_excess(app: App) -> App:
-    """The same without what would let other sites read answers, and without what keeps them."""
+def without_cors_and_state(app: App) -> App:
+    """Remove the CORS headers, which would let other sites read answers, and the state that keeps them."""
     app.user_middleware = [each for each in app.user_middleware if each.cls != CustomCORSMiddleware]  # type: ignore[comparison-overlap]
-    app.state_holder = OneState(app.get_blocks())
+    app.state_holder = EmptyStateHolder(app.get_blocks())
     return app
 
 
@@ -259,7 +259,7 @@ class Server(http_server.Server):
     """As Gradio starts it, with bounds."""
 
     def __init__(self, config: Any, *args: Any, **options: Any) -> None:
-        without_excess(config.app)
+        without_cors_and_state(config.app)
         bound_connections(config)
         super().__init__(config, *args, **options)
 

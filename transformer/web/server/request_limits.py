@@ -1,4 +1,4 @@
-"""The first middleware of ours: refuses what no page and no program of ours asks, and bounds what a request may hold.
+"""The first middleware of ours: refuses requests that neither the page nor the documented API sends, and bounds bodies.
 
 A body is read here, whole, before anything else sees it: all that wait or arrive are bounded together and by address,
 and JSON is refused by its size, the number of its values and their depth before it is parsed.
@@ -29,7 +29,7 @@ RETRY_AFTER_SECONDS = 2
 MAX_DEPTH = 32  # of JSON in JSON
 INLINE_BYTES = 16 * 2**10  # of JSON that is checked without a thread of its own
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")  # which change nothing
-TOO_MUCH = "That is too much."
+TOO_LARGE = "The request is too large."
 # A whole string, which may lack its end, an opening or closing bracket, or a comma. It never goes back.
 TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]|,', re.DOTALL)
 
@@ -91,17 +91,17 @@ class RequestLimits:
         except Exception as error:
             access_log.fault("request", error)
             if not started:
-                await PlainTextResponse("The server made a mistake.", 500)(scope, receive, send)
+                await PlainTextResponse("Internal error. It is in the server's log.", 500)(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
         path, method, headers = scope["path"], scope["method"], Headers(scope=scope)
         methods = [methods for pattern, methods in self._reachable if pattern.match(path)]
         if not methods or "://" in path:  # an address of another server, from which Gradio would fetch
-            raise HTTPException(404, "This server does not have that.")
+            raise HTTPException(404, "Not found.")
         if not any(method in some for some in methods):
-            raise HTTPException(405, "This server does not do that.")
+            raise HTTPException(405, "Method not allowed.")
         if headers.get("content-type", "").lower().lstrip().startswith("multipart/"):
-            raise HTTPException(415, "No files are taken here.")
+            raise HTTPException(415, "This server accepts no files here.")
         if method not in SAFE_METHODS and foreign(headers):
             raise HTTPException(403, "Another site's page may not ask this.")
 
@@ -150,7 +150,7 @@ class RequestLimits:
 
 async def _read(request: Request, limit: BodyLimit, hold: Callable[[int], None]) -> bytearray:
     if int(request.headers.get("content-length", 0)) > limit.size:  # uvicorn accepts digits only
-        raise HTTPException(413, TOO_MUCH)
+        raise HTTPException(413, TOO_LARGE)
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -158,9 +158,9 @@ async def _read(request: Request, limit: BodyLimit, hold: Callable[[int], None])
                 hold(len(piece))
                 body += piece
                 if len(body) > limit.size:
-                    raise HTTPException(413, TOO_MUCH)
+                    raise HTTPException(413, TOO_LARGE)
     except TimeoutError:
-        raise HTTPException(408, "The question did not arrive in time. Ask it again.") from None
+        raise HTTPException(408, "The request took too long to arrive.") from None
     return body
 
 
@@ -176,7 +176,7 @@ def check_json(body: bytes | bytearray, most: int) -> None:
         values += sign in b"[{,"
         depth += (sign in b"[{") - (sign in b"]}")
         if values > most or depth > MAX_DEPTH:
-            raise HTTPException(413, TOO_MUCH)
+            raise HTTPException(413, TOO_LARGE)
 
 
 def foreign(headers: Headers) -> bool:
