@@ -22,8 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from pydantic import ConfigDict, ValidationError
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -58,6 +58,9 @@ def _uploads() -> tuple[FairQueue, FairQueue]:
     return FairQueue(MAX_UPLOADS, MAX_WAITING_UPLOADS, UPLOADS_PER_ADDRESS), FairQueue(1, MAX_UPLOADS)
 
 
+_planning = CapacityLimiter(1)  # the first plan about a corpus generates its pairs, which takes a second
+
+
 class TrainRequest(schema.Request):
     """A session's training, which `plan` reads."""
 
@@ -69,7 +72,8 @@ async def train(request: Request) -> Response:
     asked = await _read(request, TrainRequest)
     if not asked:
         return _Refusal(UNREADABLE)
-    planned = await run_in_threadpool(plan, asked.model_extra or {}, training_queue().limits)
+    form, limits = asked.model_extra or {}, training_queue().limits
+    planned = await to_thread.run_sync(plan, form, limits, limiter=_planning)
     if planned.job is None:
         return _Refusal(planned.problems[0].message)
     job = replace(planned.job, hub_token=request.headers.get("x-ip-token", ""))
