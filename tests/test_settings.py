@@ -7,7 +7,7 @@ import pytest
 
 from transformer.live.limits import Limits, variable
 from transformer.settings import Variable, from_environment, variables
-from transformer.web.server.settings import Settings
+from transformer.web.server.settings import Settings, settings
 
 VARIABLES = [(cls, field, each) for cls in (Settings, Limits) for field, each in variables(cls).items()]
 OLD_NAMES = {
@@ -54,6 +54,14 @@ def test_switches_and_log_formats() -> None:
     ]
     with pytest.raises(ValueError, match="TRANSFORMER_LOG='xml' is not a log format"):
         from_environment(Settings, {"TRANSFORMER_LOG": "xml"})
+
+
+def test_a_space_has_one_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings.__wrapped__().proxies == 0
+    monkeypatch.setenv("SPACE_ID", "someone/space")
+    assert settings.__wrapped__().proxies == 1
+    monkeypatch.setenv("TRANSFORMER_PROXIES", "2")
+    assert settings.__wrapped__().proxies == 2
 
 
 def test_a_limit_knows_its_variable() -> None:

@@ -85,6 +85,19 @@ async def test_a_full_queue_drops_the_last_of_the_largest_holder() -> None:
 
 
 @async_test
+async def test_sessions_with_one_request_each_do_not_keep_a_visitor_of_their_address_out() -> None:
+    queue = FairQueue(1, 20)
+    joined(queue, *(f"a{n}" for n in range(21)))
+    refused = 0
+    for n in range(100):
+        try:
+            queue.join(client(f"ahonest{n}"))
+        except QueueFullError:
+            refused += 1
+    assert refused < 40  # one of 21 is
+
+
+@async_test
 async def test_an_address_has_so_many_turns_at_a_time() -> None:
     queue = FairQueue(3, 10, per_address=2)
     tickets = joined(queue, "a1", "a2", "a3", "b1")
@@ -201,6 +214,10 @@ async def test_the_work_of_a_client_that_left_ends() -> None:
         (1, ["2001:db8:1:2::9"], "2001:db8:1:2::"),
         (1, ["x" * 1000], "x" * 64),
         (1, [" , "], "1.2.3.4"),
+        (1, ["9.9.9.9:5678"], "9.9.9.9"),
+        (1, ["[2001:db8:1:2::9]:80"], "2001:db8:1:2::"),
+        (1, ["[2001:db8:1:2::9]"], "2001:db8:1:2::"),
+        (1, ["::1"], "::"),
     ],
 )
 def test_the_address_is_the_peers_or_counted_from_the_end_of_the_forwarded_ones(

@@ -1,6 +1,7 @@
 """Trainings share a server: a few at a time, the others in a queue; none leaves a process or a file behind."""
 
 import asyncio
+import itertools
 import json
 import threading
 from collections.abc import AsyncGenerator, Iterator
@@ -150,8 +151,9 @@ async def test_every_failure_is_an_error_and_leaves_nothing(
 
 @async_test
 async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
-    store: ModelStore, workers: list[FakeWorker]
+    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("random.random", itertools.count().__next__)  # of several sessions, the last one gives way
     queue = queue_of(store, concurrency=2, queue_size=3)
     clients = [Listener(queue.train(JOB, of(session))) for session in "abcde"]
     for client, first in zip(clients, ["run", "run", 1, 2, 3], strict=True):
@@ -177,9 +179,10 @@ async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
 
 @async_test
 async def test_an_address_that_fills_the_queue_waits_behind_itself(
-    store: ModelStore, workers: list[FakeWorker]
+    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many sessions it says it has."""
+    monkeypatch.setattr("random.random", itertools.count().__next__)  # of several sessions, the last one gives way
     queue = queue_of(store, queue_size=3)
     noisy = [Listener(queue.train_mistake("rank_collapse", of(session))) for session in ("s", "t", "", "u")]
     await noisy[3].hears(3)

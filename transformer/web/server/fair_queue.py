@@ -6,6 +6,8 @@ queue drops what came last from the address that has most waiting, so that anoth
 
 import asyncio
 import ipaddress
+import random
+import re
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
@@ -22,6 +24,7 @@ from .settings import settings
 SLICE_SECONDS = 0.03  # of work, after which others have their turn
 MAX_STARTED = 4  # works of one address that rest between two slices: each keeps what it has computed
 MAX_NAME = 64  # characters of an address that is none
+PORT = re.compile(r"^\[(.*)\](?::\d+)?$|^([^:]*):\d+$")  # behind an address: 1.2.3.4:80, [::1]:80
 FULL = "Too many are asking right now. Try again in a few seconds."
 
 Lines = dict[str, deque["Ticket"]]  # those of one address who wait, by session
@@ -54,7 +57,7 @@ def client_of(scope: Scope, session: str = "") -> Client:
     peer = (scope.get("client") or ("",))[0]
     forwarded = ",".join(Headers(scope=scope).getlist("x-forwarded-for")).split(",")
     trusted = [name.strip() for name in forwarded if name.strip()][-settings().proxies :] if settings().proxies else []
-    name = trusted[0] if trusted else peer
+    name = PORT.sub(r"\1\2", trusted[0] if trusted else peer)
     try:
         ip = ipaddress.ip_address(name)
     except ValueError:
@@ -182,11 +185,15 @@ class FairQueue:
             ticket.turn.set_result(None)
 
     def _drop(self, newcomer: Client) -> Ticket:
-        """Of the address with most waiting, of its session with most, the last; if several have, of the newcomer's."""
+        """Of the address with most waiting, of its session with most, the last.
+
+        If several addresses have, of the newcomer's. If several sessions have, of any: a client can name as many as it
+        likes, and they must not keep another visitor of its address out.
+        """
         own = newcomer.address
         address = max(reversed(self._waiting), key=lambda name: (_count(self._waiting[name]), name == own))
         lines = self._waiting[address]
-        session = max(reversed(lines), key=lambda name: (len(lines[name]), name == newcomer.session))
+        session = max(lines, key=lambda name: (len(lines[name]), not lines[name][-1].resumed, random.random()))
         ticket = lines[session][-1]
         self._remove(ticket)
         ticket.turn.set_exception(QueueFullError())

@@ -1,5 +1,6 @@
 """Settings of the web server, read from the environment once. Those of trainings are in live/limits.py."""
 
+import os
 from dataclasses import dataclass
 from functools import cache
 
@@ -39,5 +40,6 @@ class Settings:
 
 @cache
 def settings() -> Settings:
-    """This server's."""
-    return from_environment(Settings)
+    """This server's. A Space has one proxy before it."""
+    default = {"TRANSFORMER_PROXIES": "1"} if os.environ.get("SPACE_ID") else {}
+    return from_environment(Settings, default | os.environ)
