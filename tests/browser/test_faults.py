@@ -197,7 +197,7 @@ def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Space
     for file in server.models():
         file.unlink()
     answer = httpx.get(address, trust_env=False)
-    assert (answer.status_code, answer.text) == (404, "This model is here no more.")
+    assert (answer.status_code, answer.text) == (404, "This model is no longer here.")
     assert server.call("translate", "wort1 wort2", key).status_code == 200  # it is in memory
 
 

@@ -140,7 +140,9 @@ def test_an_own_model_stays_on_its_replica(replicas: Replicas, tmp_path: Path) -
 def test_health_is_one_cheap_answer(replicas: Replicas) -> None:
     for server in replicas.servers:
         health = get(f"{server.url}health").json()
-        assert set(health.pop("line")) == {"working", "waiting"}  # a page may still be asking
+        assert (
+            set(health.pop("queue")) == set(health.pop("line")) == {"working", "waiting"}
+        )  # a page may still be asking
         assert health == {
             "status": "ok",
             "device": "cpu",

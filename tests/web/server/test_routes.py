@@ -444,7 +444,7 @@ def test_a_client_that_disconnects_ends_its_training(
 def test_health_counts_trainings_and_requests(client: TestClient, queue: TrainingQueue) -> None:
     answer = client.get("/health").json()
     assert (answer["status"], answer["checkpoints"]) == ("ok", ["classroom", "toy"])
-    assert answer["line"] == {"working": 0, "waiting": 0}
+    assert answer["queue"] == answer["line"] == {"working": 0, "waiting": 0}
     assert answer["training"] == {"running": 0, "waiting": 0}
     queue._queue = SimpleNamespace(working=2, waiting=3)  # type: ignore[assignment]
     assert client.get("/health").json()["training"] == {"running": 2, "waiting": 3}

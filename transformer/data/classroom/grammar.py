@@ -43,7 +43,7 @@ def generate(rng: random.Random) -> Sentence:
 
 
 def parse(source: str) -> Sentence | None:
-    """The sentence with these folded words, or None where the grammar has none, or hides it behind MAX_STEPS."""
+    """The sentence of these folded words; None where the grammar has none or needs more than MAX_STEPS to find it."""
     return next(parses(source), None)
 
 

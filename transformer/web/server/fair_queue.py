@@ -22,12 +22,12 @@ from ...network.model import Transformer
 from .settings import settings
 
 SLICE_SECONDS = 0.03  # of work, after which others have their turn
-MAX_STARTED = 4  # works of one address that rest between two slices: each keeps what it has computed
-MAX_NAME = 64  # characters of an address that is none
+MAX_STARTED = 4  # tasks of one address that may pause between two slices: each keeps what it has computed
+MAX_NAME = 64  # characters of a name that is not an IP address
 PORT = re.compile(r"^\[(.*)\](?::\d+)?$|^([^:]*):\d+$")  # behind an address: 1.2.3.4:80, [::1]:80
 FULL = "Too many are asking right now. Try again in a few seconds."
 
-Lines = dict[str, deque["Ticket"]]  # those of one address who wait, by session
+Sessions = dict[str, deque["Ticket"]]  # the waiting tickets of one address, by session
 
 
 class QueueFullError(Exception):
@@ -77,17 +77,17 @@ class Ticket:
 
 
 class FairQueue:
-    """Places for `concurrency` works at a time, which clients take in turns. It belongs to one event loop.
+    """Places for `concurrency` tasks at a time, which clients take in turns. It belongs to one event loop.
 
     Args:
         size: clients that may wait.
-        per_address: works of one address at a time; the others of that address wait even where places are free.
+        per_address: tasks of one address at a time; the others of that address wait even where places are free.
     """
 
     def __init__(self, concurrency: int, size: int, per_address: int | None = None) -> None:
         self._concurrency, self._size = concurrency, size
         self._per_address = per_address or concurrency
-        self._waiting: dict[str, Lines] = {}  # by address, the next one first
+        self._waiting: dict[str, Sessions] = {}  # by address, the next one first
         self._working: list[Ticket] = []
         self.waiting = 0
 
@@ -105,8 +105,8 @@ class FairQueue:
             QueueFullError: the queue is full, and no other address has more waiting.
         """
         ticket = Ticket(client, resumed)
-        line = self._waiting.setdefault(client.address, {}).setdefault(client.session, deque())
-        line.insert(0 if resumed else len(line), ticket)
+        queue = self._waiting.setdefault(client.address, {}).setdefault(client.session, deque())
+        queue.insert(0 if resumed else len(queue), ticket)
         self.waiting += 1
         for each in self._working:  # their addresses come behind this one
             self._to_the_end(each.client)
@@ -165,8 +165,8 @@ class FairQueue:
         if ticket.turn.done():
             return 0
         address, session = ticket.client.address, ticket.client.session
-        lines = self._waiting[address]
-        before = _ahead([*map(len, lines.values())], list(lines).index(session), lines[session].index(ticket))
+        sessions = self._waiting[address]
+        before = _ahead([*map(len, sessions.values())], list(sessions).index(session), sessions[session].index(ticket))
         return 1 + _ahead([*map(_count, self._waiting.values())], list(self._waiting).index(address), before)
 
     def _fill(self) -> None:
@@ -176,9 +176,9 @@ class FairQueue:
             address = next((name for name in self._waiting if held[name] < self._per_address), None)
             if address is None:
                 return
-            lines = [*self._waiting[address].values()]
-            started = [line for line in lines if line[0].resumed]
-            ticket = (started if len(started) >= MAX_STARTED else lines)[0][0]
+            firsts = [queue[0] for queue in self._waiting[address].values()]
+            started = [ticket for ticket in firsts if ticket.resumed]
+            ticket = (started if len(started) >= MAX_STARTED else firsts)[0]
             self._remove(ticket)
             self._to_the_end(ticket.client)
             self._working.append(ticket)
@@ -192,9 +192,8 @@ class FairQueue:
         """
         own = newcomer.address
         address = max(reversed(self._waiting), key=lambda name: (_count(self._waiting[name]), name == own))
-        lines = self._waiting[address]
-        session = max(lines, key=lambda name: (len(lines[name]), not lines[name][-1].resumed, random.random()))
-        ticket = lines[session][-1]
+        queues = self._waiting[address].values()
+        ticket = max(queues, key=lambda queue: (len(queue), not queue[-1].resumed, random.random()))[-1]
         self._remove(ticket)
         ticket.turn.set_exception(QueueFullError())
         ticket.turn.exception()  # asyncio would log it where nobody awaits it any more
@@ -202,27 +201,27 @@ class FairQueue:
 
     def _remove(self, ticket: Ticket) -> None:
         address, session = ticket.client.address, ticket.client.session
-        lines = self._waiting[address]
-        lines[session].remove(ticket)
+        sessions = self._waiting[address]
+        sessions[session].remove(ticket)
         self.waiting -= 1
-        if not lines[session]:
-            del lines[session]
-        if not lines:
+        if not sessions[session]:
+            del sessions[session]
+        if not sessions:
             del self._waiting[address]
 
     def _to_the_end(self, client: Client) -> None:
-        if lines := self._waiting.pop(client.address, None):
-            self._waiting[client.address] = lines
-            if line := lines.pop(client.session, None):
-                lines[client.session] = line
+        if sessions := self._waiting.pop(client.address, None):
+            self._waiting[client.address] = sessions
+            if queue := sessions.pop(client.session, None):
+                sessions[client.session] = queue
 
 
-def _count(lines: Lines) -> int:
-    return sum(map(len, lines.values()))
+def _count(sessions: Sessions) -> int:
+    return sum(map(len, sessions.values()))
 
 
 def _ahead(lengths: Sequence[int], own: int, rank: int) -> int:
-    """How many have their turn before the one of this rank in its own line, where lines take turns."""
+    """How many have their turn before the one of this rank in its own queue, where queues take turns."""
     return rank + sum(min(length, rank + (i < own)) for i, length in enumerate(lengths) if i != own)
 
 

@@ -68,7 +68,7 @@ async def queued(checkpoint: object, client: Client) -> AsyncIterator[None]:
 
 class QueueMiddleware:
     """Makes requests wait. A turn begins when the body is there and ends before the answer is sent, so that a slow
-    client delays nobody. What a client asked that has disconnected is ended.
+    client delays nobody. The work of a client that has disconnected is ended.
 
     Args:
         paths: beginnings of the paths that wait.

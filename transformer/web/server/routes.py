@@ -8,7 +8,8 @@ POST models         a file, and a header `Session`; answers {"model", "kept": th
 GET models/KEY      the file
 DELETE models/KEY   delete the model
 GET health          {"status": "ok", "device", "checkpoints", "training": {"running", "waiting"},
-                    "line": {"working", "waiting"}, the requests that compute something}
+                    "queue": {"working", "waiting"}, the requests that compute something,
+                    "line": the same, under its old name}
 """
 
 import asyncio
@@ -147,7 +148,7 @@ async def _write(request: Request, file: Path) -> None:
 async def download(request: Request) -> Response:
     model = model_store().find(request.path_params["key"])
     if model is None or not model.file.exists():  # the machine may have tidied its temporary files
-        return PlainTextResponse("This model is here no more.", 404)
+        return PlainTextResponse("This model is no longer here.", 404)
     return FileResponse(model.file, media_type="application/octet-stream", filename=file_name(model.portable.name))
 
 
@@ -158,13 +159,15 @@ async def delete(request: Request) -> Response:
 
 async def health(_: Request) -> Response:
     """Cheap enough for a load balancer that asks every second."""
+    counts = request_queue.counts()
     return JSONResponse(
         {
             "status": "ok",
             "device": str(translator("toy").device),  # which was loaded with the page
             "checkpoints": available_checkpoints(),
             "training": training_queue().counts(),
-            "line": request_queue.counts(),
+            "queue": counts,
+            "line": counts,  # its old name
         }
     )
 
