@@ -129,11 +129,39 @@ def test_json_is_refused_by_its_depth_and_its_values() -> None:
     assert not too_much(json.dumps(list(range(100))).encode())
     assert too_much(json.dumps(list(range(101))).encode())
     assert not too_much(json.dumps({"sentence": '[{,"\\' * 1000}).encode())  # signs in a string are none
+    assert not too_much(json.dumps({"sentence": "\n\\a" * 10_000}).encode())
+    assert not too_much(json.dumps([{"a": "b"}] * 50, indent=9, separators=(" , ", " : ")).encode())
+    assert too_much(b'""' * 10_000)  # not JSON
     for nothing in (b"", b"\xff", b'"', b'"\\', b"]]]", b"}"):
         assert not too_much(nothing)
 
 
-@pytest.mark.parametrize("unit", [b"[],", b'"', b'\\"', b'"\\', b'["a', b"a"])
+def test_json_in_utf_16_is_refused() -> None:
+    """Its bytes would not be what is checked: U+2230 has a quote in it."""
+    for encoding in ("utf-16", "utf-16-be", "utf-32"):
+        with pytest.raises(HTTPException) as error:
+            check_json(json.dumps(["\u2230", [[]] * 1000], ensure_ascii=False).encode(encoding), 100)
+        assert error.value.status_code == 400
+
+
+@pytest.mark.parametrize("unit", [b" ", b"a", b'"a', b"\\a"])
+def test_others_run_while_json_is_checked(unit: bytes) -> None:
+    body = b'"' * (unit[:1] == b"\\") + unit * (TABLE.size // len(unit))
+    longest = 0.0
+
+    async def check() -> None:
+        nonlocal longest
+        checking = asyncio.create_task(asyncio.to_thread(too_much, body, TABLE.values))
+        while not checking.done():
+            began = time.perf_counter()
+            await asyncio.sleep(0)
+            longest = max(longest, time.perf_counter() - began)
+
+    asyncio.run(check())
+    assert longest < 0.5  # s: on a busy machine
+
+
+@pytest.mark.parametrize("unit", [b"[],", b'"', b'\\"', b'"\\', b'["a', b"a", b" "])
 def test_json_is_checked_in_linear_time(unit: bytes) -> None:
     body = unit * (TABLE.size // len(unit))
     began = time.process_time()

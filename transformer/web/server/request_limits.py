@@ -6,6 +6,7 @@ and JSON is refused by its size, the number of its values and their depth before
 
 import asyncio
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,9 +31,12 @@ MAX_DEPTH = 32  # of JSON in JSON
 INLINE_BYTES = 16 * 2**10  # of JSON that is checked without a thread of its own
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")  # which change nothing
 TOO_LARGE = "The request is too large."
-# A whole string, which may lack its end, an opening or closing bracket, or a comma. It never goes back.
-TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]|,', re.DOTALL)
-
+# Bounded in length, because a match holds the interpreter: a sign or what is between two, and a part of a string.
+OUTSIDE = re.compile(rb'[\[\]{},"]|[^\[\]{},"]{1,65536}+')
+INSIDE = re.compile(rb'(?:[^"\\]{1,1024}+|\\.){1,64}+', re.DOTALL)
+PAUSE_TOKENS = 20_000  # more than INLINE_BYTES have
+QUOTE = ord('"')
+TOKENS_PER_VALUE = 12  # at most: quotes and text of a key and of a value, a comma or two brackets, what is between
 
 MAX_BODY = 8 * 2**20  # bytes: a table of 2,000 pairs of the longest sentences
 MAX_CALL = 256 * 2**10  # bytes: a sentence and its changes
@@ -168,14 +172,23 @@ def check_json(body: bytes | bytearray, most: int) -> None:
     """Refuse JSON that would be slow to parse, without parsing it. What is not JSON at all is left to the parser.
 
     Raises:
-        HTTPException: it has more than `most` values, or is deeper than MAX_DEPTH.
+        HTTPException: it has more than `most` values, is deeper than MAX_DEPTH, or in UTF-16 or UTF-32 (with zeros).
     """
-    values = depth = 0
-    for token in TOKEN.finditer(body):
-        sign = body[token.start()]
+    if b"\0" in body:
+        raise HTTPException(400, "JSON has to be UTF-8.")
+    values = depth = tokens = position = 0
+    inside = False
+    while position < len(body):
+        token = (INSIDE if inside else OUTSIDE).match(body, position)
+        sign = 0 if inside and token else body[position]
+        position = token.end() if token else position + 1
+        inside ^= sign == QUOTE
         values += sign in b"[{,"
         depth += (sign in b"[{") - (sign in b"]}")
-        if values > most or depth > MAX_DEPTH:
+        tokens += 1
+        if tokens % PAUSE_TOKENS == 0:
+            time.sleep(0.001)  # of the thread: others need the interpreter
+        if values > most or depth > MAX_DEPTH or tokens > TOKENS_PER_VALUE * most + len(body) // 64:
             raise HTTPException(413, TOO_LARGE)
 
 

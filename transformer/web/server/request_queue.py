@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..sessions.model_store import is_own_model
 from . import access_log
 from .fair_queue import Client, ClientLeftError, FairQueue, QueueFullError, Turn, client_of, current_turn
-from .request_limits import RETRY_AFTER_SECONDS
+from .request_limits import INLINE_BYTES, RETRY_AFTER_SECONDS
 from .settings import settings
 
 MAX_SESSION_HASH = 64  # characters: Gradio keeps it as long as the session
@@ -93,7 +93,7 @@ class QueueMiddleware:
                 body = await Request(scope, receive).body()  # which RequestLimits has bounded
             except ClientDisconnect:
                 return
-            asked = _parse(body)
+            asked = _parse(body) if len(body) <= INLINE_BYTES else await asyncio.to_thread(_parse, body)
             session = str(asked.get("session_hash", ""))
             if len(session) > MAX_SESSION_HASH:
                 return await refuse(LONG_SESSION, 400)

@@ -175,7 +175,9 @@ async def health(_: Request) -> Response:
 async def _read(request: Request, model: type[R]) -> R | None:
     """The body; None if it is something else, or another site's page sent it."""
     try:
-        return None if _cross_site(request) else model.model_validate_json(await request.body())
+        return (
+            None if _cross_site(request) else await run_in_threadpool(model.model_validate_json, await request.body())
+        )
     except (ValidationError, ClientDisconnect):
         return None
 
