@@ -135,10 +135,10 @@ class Busy:
 
     def __init__(self, *events: Event | str | BusyError) -> None:
         self.events = events
-        self.asked: list[tuple[str, str]] = []
+        self.asked: list[tuple[str, Client]] = []
 
-    async def train_mistake(self, mistake: str, visit: str) -> AsyncGenerator[Event | str]:
-        self.asked.append((mistake, visit))
+    async def train_mistake(self, mistake: str, client: Client) -> AsyncGenerator[Event | str]:
+        self.asked.append((mistake, client))
         for event in self.events:
             if isinstance(event, BusyError):
                 raise event
@@ -153,17 +153,15 @@ def progress(side: str, *points: tuple[int, float]) -> str:
     return json.dumps({"event": "progress", "side": side, "steps": 2, "points": points}) + "\n"
 
 
-def test_a_mistake_of_training_is_shown_in_the_workshop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_of_training_is_trained_in_the_queue_of_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [progress("wrong", (1, 3.0)), progress("wrong", (2, 2.5)), progress("right", (1, 2.0))]
     shop = Busy({"event": "waiting", "place": 1}, {"event": "run", "run": "x"}, *told, json.dumps(SYMPTOM) + "\n")
     monkeypatch.setattr(mistakes, "training_queue", lambda: shop)
     answer = called(mistakes.spot_the_bug("causal_mask"))
     assert (answer["kind"], answer["checkpoint"], answer["sentence"]) == ("training", None, "s")
     assert (answer["wrong"]["losses"], answer["right"]["losses"]) == ([3.0, 2.5], [2.0])
-    called(mistakes.spot_the_bug("causal_mask"))
-    (one, two) = shop.asked
-    assert one[0] == two[0] == "causal_mask"
-    assert one[1] != two[1]  # no call waits for another because it takes it for its own
+    ((name, client),) = shop.asked
+    assert (name, client.session) == ("causal_mask", "")  # no call is refused because another trains
 
 
 DIED = {"event": "error", "message": Message("train.died").for_page()}
