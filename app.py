@@ -1,9 +1,11 @@
 """Attention, bitte: the original Transformer, live. `python app.py` serves the page."""
 
 import ctypes
+import errno
 import gc
 import os
 import signal
+import socket
 import sys
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -13,6 +15,13 @@ if os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true"):
     import spaces  # noqa: F401  # a Space on ZeroGPU: before torch, which it changes
 
 from transformer.inference.device import on_zero_gpu
+
+try:
+    import gradio  # noqa: F401
+    import plotly  # noqa: F401
+except ImportError as error:
+    sys.exit(f"The page needs {error.name}: install it with pip install '.[page]'")
+
 from transformer.web.page import build, launch
 from transformer.web.server import access_log
 
@@ -31,22 +40,44 @@ def return_freed_memory() -> None:
             mallopt(option, value)
 
 
+def server_port() -> int | None:
+    """The port to serve on, which Gradio would take for the first of a hundred to try; None for any free one.
+
+    Raises:
+        ValueError: it is not a port.
+    """
+    port = os.environ.get("GRADIO_SERVER_PORT", "")
+    if port and not (port.isdecimal() and 1 <= int(port) <= 65535):
+        raise ValueError(f"GRADIO_SERVER_PORT={port!r} is not a port: use a number from 1 to 65535")
+    return int(port) if port else None
+
+
+def why_not(port: int) -> str | None:
+    """What keeps this port from being served on, which Gradio does not tell; None if nothing does."""
+    name = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
+    try:
+        socket.create_server((name, port), family=socket.AF_INET6 if ":" in name else socket.AF_INET).close()
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        return "another program has that port" if taken else error.strerror
+    return None
+
+
 def main() -> None:
     return_freed_memory()
     try:
+        port = server_port()
         access_log.start()
         page, options = build(), launch()
-    except ValueError as error:  # a device or a log format that does not exist, a corrupt checkpoint
+    except ValueError as error:  # a port, a device or a log format that does not exist, a corrupt checkpoint
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that atexit removes the sessions' files
     gc.freeze()  # what is here stays: collecting it would take a quarter of a second each time
-    port = os.environ.get("GRADIO_SERVER_PORT")  # which Gradio would take for the first of a hundred to try
     try:
-        page.launch(**options, server_port=int(port) if port else None)
+        page.launch(**options, server_port=port)
     except OSError as error:
-        sys.exit(
-            f"GRADIO_SERVER_PORT={port} cannot be used: another program may have that port" if port else str(error)
-        )
+        reason = why_not(port) if port else None
+        sys.exit(f"GRADIO_SERVER_PORT={port} cannot be used: {reason}" if reason else str(error))
 
 
 if __name__ == "__main__":

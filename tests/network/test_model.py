@@ -126,6 +126,9 @@ def _altered(change: str) -> nn.Transformer:
         ("theirs.decoder.layers[0].norm3.eps = 1e-6", "decoder.layers.0.norm3 is LayerNorm"),
         ("theirs.encoder.layers[0].activation = nn.GELU('tanh')", "is not one of relu, gelu, silu"),
         ("theirs.encoder.layers[0].self_attn = nn.MultiheadAttention(16, 4, add_bias_kv=True)", "add_bias_kv"),
+        ("theirs.decoder.layers[1].multihead_attn.dropout = 0.7", "the dropout of multihead_attn is 0.7"),
+        ("theirs.encoder.layers[0].self_attn.dropout = 0.7", "the dropout of self_attn is 0.7"),
+        ("theirs.encoder.layers[0].dropout2.p = 0.7", "the dropout of dropout2 is 0.7"),
         ("nn.utils.parametrizations.weight_norm(theirs.encoder.layers[1].linear2)", "linear2.parametrizations"),
     ],
 )

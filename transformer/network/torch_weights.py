@@ -77,6 +77,13 @@ def _layer_fields(layer: Any) -> dict[str, Any]:
     for each in (attention, getattr(layer, "multihead_attn", attention)):
         if each.in_proj_weight is None or each.bias_k is not None or each.add_zero_attn:
             raise ValueError("an attention has kdim, vdim, add_bias_kv or add_zero_attn, which the paper's has not")
+    for name, module in layer.named_modules():
+        p = {nn.Dropout: "p", nn.MultiheadAttention: "dropout"}.get(type(module))
+        if p and getattr(module, p) != layer.dropout1.p:
+            raise ValueError(
+                f"the dropout of {name} is {getattr(module, p)}, but that of dropout1 is {layer.dropout1.p}; "
+                "all dropouts of a layer are alike here"
+            )
     return {
         "d_model": attention.embed_dim,
         "n_heads": attention.num_heads,

@@ -1,0 +1,40 @@
+"""What `python app.py` says where it cannot start."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import app
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_a_port_is_a_number_or_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRADIO_SERVER_PORT", raising=False)
+    assert app.server_port() is None
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "7861")
+    assert app.server_port() == 7861
+    for bad in ("abc", "0", "65536", "-1", "7861.5", "²"):
+        monkeypatch.setenv("GRADIO_SERVER_PORT", bad)
+        with pytest.raises(SystemExit, match=f"GRADIO_SERVER_PORT='{bad}' is not a port"):
+            app.main()
+
+
+def test_only_a_taken_port_is_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert app.why_not(port) == "another program has that port"
+    assert app.why_not(port) is None
+    monkeypatch.setenv("GRADIO_SERVER_NAME", "192.0.2.1")  # an address of nobody's
+    assert "assign" in (app.why_not(port) or "")
+
+
+@pytest.mark.slow
+def test_without_the_page_packages_one_sentence_says_what_to_install() -> None:
+    code = "import sys; sys.modules['gradio'] = None; import app"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stderr) == (1, "The page needs gradio: install it with pip install '.[page]'\n")
