@@ -199,37 +199,56 @@ async def nothing(*_: Any) -> None:
 
 
 @async_test
-async def test_a_body_that_does_not_arrive_is_given_up() -> None:
+@pytest.mark.parametrize("limit", ["BODY_SECONDS", "RATE_SECONDS"])
+async def test_a_body_that_does_not_arrive_is_given_up(limit: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BODY_SECONDS", 0.01)
+        patch.setattr(module, limit, 0.01)
         limits, slow = limited(nothing), Body(b"{")
         await limits(slow.scope, slow.receive, slow.send)
     assert slow.answer[0]["status"] == 408
-    assert not limits._held
+    assert not limits._bodies
 
 
 @async_test
-async def test_bodies_take_a_bounded_amount_of_memory_of_which_each_address_has_a_share() -> None:
+async def test_where_there_is_no_room_the_largest_body_gives_way_that_has_not_arrived() -> None:
+    """Of the address, where its share is full, or of the one with most; a small one always has room."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "HELD_BYTES", 1000)
-        patch.setattr(module, "HELD_BYTES_OF_ADDRESS", 400)
+        for name, size in [("INLINE_BYTES", 10), ("MAX_CALL", 50), ("HELD_BYTES", 800), ("HELD_BYTES_OF_ADDRESS", 400)]:
+            patch.setattr(module, name, size)
         limits = limited(nothing)
         tasks = []
-        for address in "abc":
-            held = Body(b"0" * 200, b"0" * 100, address=address)
-            tasks.append(asyncio.create_task(limits(held.scope, held.receive, held.send)))
-            await until(lambda held=held: not held.pieces)  # type: ignore[misc]
-        await asyncio.sleep(0.01)
-        assert limits._held == {"a": 300, "b": 300, "c": 300}
-        for address, size, status in [("a", 101, 503), ("d", 101, 503)]:
-            more = Body(b"0" * size, address=address)
-            await limits(more.scope, more.receive, more.send)
-            assert more.answer[0]["status"] == status
-            assert (b"retry-after", b"2") in more.answer[0]["headers"]
+
+        async def post(address: str, *pieces: int) -> Body:
+            body = Body(*(b"0" * size for size in pieces), address=address)
+            tasks.append(asyncio.create_task(limits(body.scope, body.receive, body.send)))
+            await until(lambda: not body.pieces)
+            await asyncio.sleep(0.01)
+            return body
+
+        def sizes() -> list[tuple[str, int]]:
+            return [(each.address, each.size) for each in limits._bodies]
+
+        def statuses(*bodies: Body) -> list[int | None]:
+            return [body.answer[0]["status"] if body.answer else None for body in bodies]
+
+        slow = [await post("a", 90, 60), await post("a", 100, 100)]
+        calls = [await post("a", 5), await post("a", 40)]
+        assert sizes() == [("a", 150), ("a", 200), ("a", 5), ("a", 40)]
+        honest = await post("a", 60, 60)
+        assert statuses(*slow, *calls, honest) == [None, 503, None, None, None]
+        assert slow[1].answer[0]["headers"].count((b"retry-after", b"2"))
+        other = await post("b", 300)
+        assert sizes() == [("a", 150), ("a", 5), ("a", 40), ("a", 120), ("b", 300)]
+        await post("c", 200)
+        assert statuses(*slow, *calls, honest, other) == [None, 503, None, None, None, 503] or sizes()
+        for each in limits._bodies:
+            each.complete = True
+        full = await post("a", 290)
+        assert statuses(full, await post("a", 9)) == [503, None]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-    assert not limits._held
+    assert not limits._bodies
 
 
 def test_a_body_is_let_go_when_the_answer_begins() -> None:
@@ -237,9 +256,9 @@ def test_a_body_is_let_go_when_the_answer_begins() -> None:
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         body = await Request(scope, receive).body()
-        held.append(limits._held.total())
+        held.append(sum(each.size for each in limits._bodies))
         await Response(body)(scope, receive, send)
-        held.append(limits._held.total())
+        held.append(sum(each.size for each in limits._bodies))
 
     limits = limited(app)
     assert TestClient(limits).post("/size", content=b"123").content == b"123"

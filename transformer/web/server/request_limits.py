@@ -8,11 +8,11 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -25,7 +25,8 @@ from .fair_queue import FULL, client_of
 
 BODY_SECONDS = 60  # for a body to arrive
 HELD_BYTES = 64 * 2**20  # of all bodies that arrive or wait
-HELD_BYTES_OF_ADDRESS = 16 * 2**20
+HELD_BYTES_OF_ADDRESS = 16 * 2**20  # for calls, and as much for larger bodies
+UPLOAD_RATE, RATE_SECONDS = 64 * 2**10, 10  # bytes a second, at least; the mean of so many seconds
 RETRY_AFTER_SECONDS = 2
 MAX_DEPTH = 32  # of JSON in JSON
 INLINE_BYTES = 16 * 2**10  # of JSON that is checked without a thread of its own
@@ -68,7 +69,7 @@ class RequestLimits:
     ) -> None:
         self.app, self._limit = app, limit
         self._reachable = [(compile_path(path)[0], methods) for path, methods in reachable.items()]
-        self._held: Counter[str] = Counter()  # bytes by address
+        self._bodies: list[_Body] = []  # that arrive, or wait for their answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -110,8 +111,10 @@ class RequestLimits:
             raise HTTPException(403, "Another site's page may not ask this.")
 
     async def _read_and_pass_on(self, limit: BodyLimit, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._holding(scope) as hold:
-            body = await _read(Request(scope, receive), limit, hold)
+        held = _Body(client_of(scope).address)
+        self._bodies.append(held)
+        try:
+            body = await self._read(Request(scope, receive), limit, held)
             if len(body) <= INLINE_BYTES:
                 check_json(body, limit.values)
             else:
@@ -123,49 +126,77 @@ class RequestLimits:
                 return unread.pop() if unread else await receive()
 
             async def release_and_send(message: Message) -> None:
-                hold(None)
+                held.size = 0
                 await send(message)
 
             await self.app(scope, replay, release_and_send)
-
-    @contextmanager
-    def _holding(self, scope: Scope) -> Iterator[Callable[[int | None], None]]:
-        """Yields a function that counts bytes of this request's body, or with None gives them all back."""
-        address, held = client_of(scope).address, 0
-
-        def hold(size: int | None) -> None:
-            nonlocal held
-            if size is None:
-                self._held[address] -= held
-                held = 0
-                if not self._held[address]:
-                    del self._held[address]
-            elif self._held[address] + size > HELD_BYTES_OF_ADDRESS or self._held.total() + size > HELD_BYTES:
-                raise HTTPException(503, FULL, {"Retry-After": str(RETRY_AFTER_SECONDS)})
-            else:
-                self._held[address] += size
-                held += size
-
-        try:
-            yield hold
         finally:
-            hold(None)
+            self._bodies.remove(held)
 
-
-async def _read(request: Request, limit: BodyLimit, hold: Callable[[int], None]) -> bytearray:
-    if int(request.headers.get("content-length", 0)) > limit.size:  # uvicorn accepts digits only
-        raise HTTPException(413, TOO_LARGE)
-    body = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
+    async def _read(self, request: Request, limit: BodyLimit, held: "_Body") -> bytearray:
+        if int(request.headers.get("content-length", 0)) > limit.size:  # uvicorn accepts digits only
+            raise HTTPException(413, TOO_LARGE)
+        body, counted = bytearray(), 0
+        with anyio.move_on_after(BODY_SECONDS), anyio.move_on_after(RATE_SECONDS) as held.reading:
             async for piece in request.stream():
-                hold(len(piece))
                 body += piece
                 if len(body) > limit.size:
                     raise HTTPException(413, TOO_LARGE)
-    except TimeoutError:
-        raise HTTPException(408, "The request took too long to arrive.") from None
-    return body
+                held.size = len(body)
+                self._make_room(held)
+                if len(body) - counted >= UPLOAD_RATE * RATE_SECONDS:
+                    counted = len(body)
+                    held.reading.deadline = anyio.current_time() + RATE_SECONDS
+            held.complete = True
+            return body
+        if held.size == len(body):  # else `_make_room` has let it go
+            raise HTTPException(408, "The request took too long to arrive.")
+        raise _busy()
+
+    def _make_room(self, held: "_Body") -> None:
+        """After a body has grown: where the share of its address is full, or the total, the largest that has not fully
+        arrived gives way, of the address or of the one with most.
+
+        Bodies of up to INLINE_BYTES always have room, because connections are bounded; those of calls and larger ones
+        have a share each.
+
+        Raises:
+            HTTPException: there is none but those that have arrived.
+        """
+        while held.share:
+            counted = [each for each in self._bodies if each.share]
+            of_share = [each for each in counted if (each.address, each.share) == (held.address, held.share)]
+            if sum(each.size for each in of_share) <= HELD_BYTES_OF_ADDRESS:
+                if sum(each.size for each in counted) <= HELD_BYTES:
+                    return
+                sizes = Counter[str]()
+                for each in counted:
+                    sizes[each.address] += each.size
+                ((busiest, _),) = sizes.most_common(1)
+                of_share = [each for each in counted if each.address == busiest]
+            loser = max((each for each in of_share if not each.complete), key=lambda each: each.size, default=held)
+            loser.size = 0
+            loser.reading.cancel()
+            if loser is held:
+                raise _busy()
+
+
+@dataclass(eq=False)
+class _Body:
+    """A body that arrives, or waits for its answer: `size` is 0 once it has been let go."""
+
+    address: str
+    size: int = 0
+    complete: bool = False
+    reading: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+    @property
+    def share(self) -> int:
+        return (self.size > INLINE_BYTES) + (self.size > MAX_CALL)
+
+
+def _busy() -> HTTPException:
+    return HTTPException(503, FULL, {"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
 def check_json(body: bytes | bytearray, most: int) -> None:

@@ -42,12 +42,12 @@ from ..sessions.model_store import ModelStoreFullError, file_name, model_store
 from ..sessions.training_queue import BusyError, Event, training_queue
 from . import access_log, request_queue
 from .fair_queue import FairQueue, QueueFullError, client_of
+from .request_limits import RATE_SECONDS, UPLOAD_RATE
 
 MAX_UPLOADS, UPLOADS_PER_ADDRESS = 6, 2  # at a time: each is up to 208 MB on the disk
 MAX_WAITING_UPLOADS = 60  # with nothing read
 UPLOAD_SECONDS = 300  # for a file to arrive
 UPLOAD_WAIT_SECONDS = 30  # for one of the places
-UPLOAD_RATE, RATE_SECONDS = 64 * 2**10, 10  # bytes a second, at least; the mean of so many seconds
 UNREADABLE = Message("error.request")
 
 R = TypeVar("R", bound=schema.Request)
@@ -175,9 +175,8 @@ async def health(_: Request) -> Response:
 async def _read(request: Request, model: type[R]) -> R | None:
     """The body; None if it is something else, or another site's page sent it."""
     try:
-        return (
-            None if _cross_site(request) else await run_in_threadpool(model.model_validate_json, await request.body())
-        )
+        body = b"" if _cross_site(request) else await request.body()
+        return await asyncio.to_thread(model.model_validate_json, body)
     except (ValidationError, ClientDisconnect):
         return None
 
