@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from transformer.storage.portable import PortableModel, max_file_bytes, save_por
 from transformer.web.api import downloads, models
 from transformer.web.api.events import show
 from transformer.web.schema import MAX_SESSION_ID
-from transformer.web.server import routes
+from transformer.web.server import request_queue, routes
 from transformer.web.server.access_log import LOG
 from transformer.web.server.fair_queue import Client, FairQueue
 from transformer.web.server.routes import ROUTES, UPLOADS_PER_ADDRESS
@@ -398,6 +399,40 @@ async def test_an_upload_that_trickles_is_ended(
 ) -> None:
     monkeypatch.setattr(routes, "RATE_SECONDS", 0.01)
     assert (await upload(file[:100]).call()).refused() == (400, "file.not_taken")
+
+
+@async_test
+async def test_plans_take_turns_in_the_queue_and_none_is_made_for_a_session_that_trains(
+    queue: TrainingQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_workers(monkeypatch)
+    go, begun, plan = threading.Event(), list[str](), routes.plan
+
+    def slow(form: Any, limits: Limits) -> Any:
+        begun.append(form["name"])
+        go.wait(10)
+        return plan(form, limits)
+
+    monkeypatch.setattr(routes, "plan", slow)
+
+    def asking(session: str, address: str) -> Caller:
+        caller = Caller("/train", json.dumps(tiny(name=session) | {"session": session}).encode(), complete=True)
+        caller.scope["client"] = (address, 1)
+        return caller
+
+    callers = [asking(session, "1.1.1.1") for session in "abc"] + [asking("d", "2.2.2.2")]
+    tasks = [asyncio.create_task(caller.call()) for caller in callers]
+    waiting = request_queue.request_queue(OWN_MODEL_PREFIX)
+    await until(lambda: waiting.waiting == 3)
+    assert begun == ["a"]
+    go.set()
+    await until(lambda: all(caller.answer for caller in callers))
+    assert begun[:2] == ["a", "d"]  # another address is next
+    assert (await asking("a", "1.1.1.1").call()).refused() == (429, "train.already")
+    assert len(begun) == 4
+    for caller in callers:
+        caller.gone.set()
+    await asyncio.wait(tasks)
 
 
 @pytest.mark.parametrize("spec", ["2.3", "2.4"])  # which report in two ways that a client has disconnected

@@ -23,8 +23,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from pydantic import ConfigDict, ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -38,7 +38,7 @@ from ...messages import Message
 from ...storage.portable import PortableError, load_portable, max_file_bytes
 from .. import schema
 from ..api.models import about, translator
-from ..sessions.model_store import ModelStoreFullError, file_name, model_store
+from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_name, model_store
 from ..sessions.training_queue import BusyError, Event, training_queue
 from . import access_log, request_queue
 from .fair_queue import FairQueue, QueueFullError, client_of
@@ -59,9 +59,6 @@ def _uploads() -> tuple[FairQueue, FairQueue]:
     return FairQueue(MAX_UPLOADS, MAX_WAITING_UPLOADS, UPLOADS_PER_ADDRESS), FairQueue(1, MAX_UPLOADS)
 
 
-_planning = CapacityLimiter(1)  # the first plan about a corpus generates its pairs, which takes a second
-
-
 class TrainRequest(schema.Request):
     """A session's training, which `plan` reads."""
 
@@ -73,12 +70,19 @@ async def train(request: Request) -> Response:
     asked = await _read(request, TrainRequest)
     if not asked:
         return _Refusal(UNREADABLE)
-    form, limits = asked.model_extra or {}, training_queue().limits
-    planned = await to_thread.run_sync(plan, form, limits, limiter=_planning)
+    client, form = client_of(request.scope, asked.session), asked.model_extra or {}
+    try:
+        training_queue().check(client)
+        async with request_queue.queued(OWN_MODEL_PREFIX, client):  # where slow work waits: a plan can take a second
+            planned = await run_in_threadpool(plan, form, training_queue().limits)
+    except BusyError as error:
+        return _Refusal(error.message, 429)
+    except QueueFullError:
+        return _Refusal(Message("train.crowded"), 429)
     if planned.job is None:
         return _Refusal(planned.problems[0].message)
     job = replace(planned.job, hub_token=request.headers.get("x-ip-token", ""))
-    return await _events(training_queue().train(job, client_of(request.scope, asked.session)))
+    return await _events(training_queue().train(job, client))
 
 
 async def mistake(request: Request) -> Response:

@@ -169,6 +169,11 @@ class TrainingQueue:
                 if training.worker:
                     training.worker.stop()
 
+    def check(self, client: Client) -> None:
+        """Raises BusyError where the session trains already; programs have none, and wait for each other."""
+        if client.session and any(each.ticket.client.session == client.session for each in self._trainings):
+            raise BusyError("train.already")
+
     def train(self, job: Job, client: Client) -> Events:
         """Wait, train, and keep the model. Closing the generator ends the training.
 
@@ -182,9 +187,7 @@ class TrainingQueue:
         return self._queued(client, lambda training: self._work(training, lambda worker: worker.train_mistake(mistake)))
 
     async def _queued(self, client: Client, work: Callable[[_Training], Events]) -> Events:
-        session = client.session  # none for programs, whose trainings wait for each other
-        if session and any(each.ticket.client.session == session for each in self._trainings):
-            raise BusyError("train.already")
+        self.check(client)
         try:
             training = _Training(self._queue.join(client))
         except QueueFullError:
