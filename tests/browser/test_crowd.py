@@ -40,17 +40,17 @@ class Held(Server):
     def page(self) -> visitors.Page:
         return visitors.Page.load(self.port)
 
-    def occupy(self, count: int) -> None:
-        """By the requests of other visitors, until all of them are in the queue."""
+    def occupy(self, count: int, session: str = "other") -> None:
+        """By requests of a session, until all of them are in the queue; a full queue refuses what it asks next."""
         begun = sum(self.queue().values())
-        others = [threading.Thread(target=self._ask) for _ in range(count)]
+        others = [threading.Thread(target=self._ask, args=[session]) for _ in range(count)]
         for other in others:
             other.start()
         self._others += others
         until(lambda: sum(self.queue().values()) == begun + count)
 
-    def _ask(self) -> None:
-        asked = self.page.click("translate", "ask", "other", {"checkpoint": "toy", "sentence": BEER, "changes": []})
+    def _ask(self, session: str) -> None:
+        asked = self.page.click("translate", "ask", session, {"checkpoint": "toy", "sentence": BEER, "changes": []})
         answer = httpx.post(self.url + asked.path, json=asked.body, timeout=60, trust_env=False)
         self.statuses.append(answer.status_code)
 
@@ -97,7 +97,8 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, v
     page = visit.page
     word = page.locator("#translation button").nth(3)
     server.occupy(CONCURRENCY + 1)
-    ask(visit, COLA)
+    with page.expect_request(lambda request: request.url.endswith("/run/predict")) as asked:
+        ask(visit, COLA)
     expect(page.locator("#crowd")).to_have_text(t("line.waiting", waiting=2))
     expect(word).to_have_text("beer")  # what was there stays
     server.open()
@@ -107,7 +108,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, v
 
     visit.settle()  # the page's own requests about its run would take places, too
     server.gate.touch()
-    server.occupy(CONCURRENCY + QUEUE_SIZE)
+    server.occupy(CONCURRENCY + QUEUE_SIZE, asked.value.post_data_json["session_hash"])
     with page.expect_response(lambda answer: answer.status == 503):
         ask(visit, BEER)
     expect(page.locator("#crowd")).to_have_text(t("line.full"))
@@ -117,14 +118,10 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, v
 
 
 def test_a_program_is_refused_with_a_sentence_and_a_time(server: Held) -> None:
-    """Also one that comes through Gradio's queue, which ends in the same one."""
-    server.occupy(CONCURRENCY + QUEUE_SIZE)
+    server.occupy(CONCURRENCY + QUEUE_SIZE, session="")
     answer = httpx.post(f"{server.url}gradio_api/run/translate", json=TRANSLATE, trust_env=False)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert "Too many are asking" in answer.json()["error"]
-    calls = f"{server.url}gradio_api/call/translate"
-    event = httpx.post(calls, json=TRANSLATE, trust_env=False).json()["event_id"]
-    assert "Too many are asking" in httpx.get(f"{calls}/{event}", timeout=60, trust_env=False).text
     assert httpx.get(f"{server.url}health", trust_env=False).status_code == 200  # which never waits
 
 
