@@ -21,7 +21,7 @@ from transformer.web.server.access_log import LOG, logged
 from transformer.web.server.fair_queue import FairQueue, release_turn
 from transformer.web.server.gradio_internals import (
     EXCEPTION_HANDLERS,
-    MAX_UNHEARD,
+    MAX_CALLS_WITHOUT_READER,
     REACHABLE,
     Blocks,
     EventQueue,
@@ -30,6 +30,7 @@ from transformer.web.server.gradio_internals import (
     without_cors_and_state,
 )
 from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
+from transformer.web.server.request_queue import MAX_SESSION_HASH
 
 from ..loop import async_test
 
@@ -293,7 +294,7 @@ def events(client: TestClient) -> EventQueue:
     return queue
 
 
-def test_a_call_waits_until_somebody_listens(client: TestClient, events: EventQueue) -> None:
+def test_a_call_waits_until_a_client_reads_its_answer(client: TestClient, events: EventQueue) -> None:
     event_id = call(client, "call/queued", data=["x", TOY]).json()["event_id"]
     for _ in range(5):
         client.get("/robots.txt")  # the loop turns
@@ -303,14 +304,22 @@ def test_a_call_waits_until_somebody_listens(client: TestClient, events: EventQu
     assert events._waiting() == []
 
 
-def test_calls_that_nobody_listens_to_are_bounded_and_forgotten(client: TestClient, events: EventQueue) -> None:
-    statuses = [call(client, "call/queued", data=["x", TOY], session_hash="t").status_code for _ in range(60)]
-    assert (statuses.count(200), statuses.count(503)) == (MAX_UNHEARD, 60 - MAX_UNHEARD)
+def test_calls_without_a_reader_are_bounded_and_forgotten(client: TestClient, events: EventQueue) -> None:
+    """The oldest of the session with most gives way."""
+
+    def ask(session: str) -> str:
+        return str(call(client, "call/queued", data=["x", TOY], session_hash=session).json()["event_id"])
+
+    other, *noisy = ask("u"), *(ask("t") for _ in range(MAX_CALLS_WITHOUT_READER + 9))
+    assert [event._id for event in events._waiting()] == [other, *noisy[10:]]
+    for unknown in (f"call/queued/{noisy[0]}", "queue/data?session_hash=nobody", "queue/data"):
+        assert client.get(f"/gradio_api/{unknown}").status_code == 404, unknown
+    assert "event: complete" in client.get(f"/gradio_api/call/queued/{other}").text
     events._forget("t")
     assert not events._waiting()
     assert "t" not in events.pending_messages_per_session
     assert "t" not in events.pending_event_ids_session
-    assert not events.event_ids_to_events
+    assert events.event_ids_to_events.keys() <= {other}  # which Gradio forgets a little later
 
 
 def test_addresses_and_their_sessions_take_turns(events: EventQueue, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +336,7 @@ def test_addresses_and_their_sessions_take_turns(events: EventQueue, monkeypatch
     messages = {session: SimpleNamespace(qsize=lambda: 0) for session in ("a1", "a2", "b1")}
     monkeypatch.setattr(events, "event_queue_per_concurrency_id", {"all": queue})
     monkeypatch.setattr(events, "pending_messages_per_session", messages)
-    monkeypatch.setattr(events, "_listeners", {"a1": 1, "a2": 1, "b1": 1})
+    monkeypatch.setattr(events, "_readers", {"a1": 1, "a2": 1, "b1": 1})
     monkeypatch.setattr(events, "active_jobs", [])
     began: list[Any] = []
     while job := events.get_events():
@@ -368,3 +377,10 @@ async def test_a_call_that_is_cancelled_prints_nothing() -> None:
     with pytest.raises(gr.Error) as error:
         await page.process_api(function, [], SessionState(page))
     assert not error.value.print_exception
+
+
+def test_what_a_client_calls_its_session_is_bounded(client: TestClient, events: EventQueue) -> None:
+    long = "s" * (MAX_SESSION_HASH + 1)
+    for path, body in [("call/queued", {}), ("queue/join", {"fn_index": 3})]:
+        assert call(client, path, data=["x", TOY], session_hash=long, **body).status_code == 400
+    assert not events._waiting()

@@ -35,7 +35,7 @@ from .access_log import SERVER_FAULT, fault
 from .connections import bound_connections
 from .fair_queue import FULL, Client, ClientLeftError, QueueFullError, client_of
 from .request_limits import CALL, TABLE, BodyLimit, RequestLimits
-from .request_queue import QueueMiddleware, queued
+from .request_queue import LONG_SESSION, MAX_SESSION_HASH, QueueMiddleware, queued
 
 API = "/gradio_api/"
 CALLS = (f"{API}run/",)  # events and actions
@@ -43,6 +43,7 @@ SERVER_FUNCTIONS = f"{API}component_server"
 UPLOAD = "/models"  # our own: routes.py bounds it by what a model can have
 UNREADABLE = "The server could not read this request."
 UNKNOWN = "This server does not have this action."
+UNKNOWN_SESSION = "No answers wait for this session or call."
 NO_FILES = "This server accepts no files here."
 PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -71,10 +72,10 @@ REACHABLE: dict[str, tuple[str, ...]] = {
 }
 
 # Of an address, in Gradio's own queue, which only programs use:
-MAX_UNHEARD = 50  # calls that wait for somebody to listen to their answers
+MAX_CALLS_WITHOUT_READER = 50  # calls whose answers no client reads yet
 MAX_RUNNING = 4  # calls that are worked on, or wait in our queue
-UNHEARD_SECONDS = 60  # for somebody to listen to a call's answer
-LEFT_SECONDS = 5  # for somebody to listen again
+READER_SECONDS = 60  # for a client to begin to read a call's answer
+LEFT_SECONDS = 5  # for it to come back
 MAX_UNREAD = 8  # messages that a session has not read; until it reads, it gets no further answers
 
 
@@ -119,24 +120,29 @@ class Blocks(gr.Blocks):
 class EventQueue(queueing.Queue):
     """Gradio's own queue, which only programs use.
 
-    Gradio would compute at once and keep the answers until somebody reads them. Here a call waits until somebody
-    listens, and is forgotten if nobody does. Addresses, and sessions within an address, take turns.
+    Gradio would compute at once and keep the answers until somebody reads them. Here a call waits until a client
+    reads, and is forgotten if none does. Addresses, and sessions within an address, take turns.
     """
 
     def __init__(self, made: queueing.Queue) -> None:
         super().__init__(made.live_updates, made.max_thread_count, made.update_intervals, made.max_size, made.blocks)
         self.sleep_when_free = 0.01  # s; at Gradio's 0.001 an empty queue takes 5% of a processor
-        self._listeners: Counter[str] = Counter()  # by session
+        self._readers: Counter[str] = Counter()  # by session
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
         address = _address(request)
         waiting = [event for event in self._waiting() if _address(event.request) == address]
-        unheard = [event for event in waiting if not self._listeners[event.session_hash]]
-        if len(unheard) >= MAX_UNHEARD or (self.max_size and len(waiting) >= self.max_size // 2):
+        without_reader = [event for event in waiting if not self._readers[event.session_hash]]
+        if len(str(body.session_hash or "")) > MAX_SESSION_HASH:
+            return False, LONG_SESSION, "error"
+        if len(without_reader) >= MAX_CALLS_WITHOUT_READER:
+            ((most, _),) = Counter(event.session_hash for event in without_reader).most_common(1)
+            self._remove(next(event for event in without_reader if event.session_hash == most))
+        elif self.max_size and len(waiting) >= self.max_size // 2:
             return False, FULL, "queue_full"
         success, event_id, state = await super().push(body, request, username)
         if success:
-            asyncio.get_running_loop().call_later(UNHEARD_SECONDS, self._forget, body.session_hash)
+            asyncio.get_running_loop().call_later(READER_SECONDS, self._forget, body.session_hash)
         return success, event_id, state
 
     def get_events(self) -> tuple[list[queueing.Event], bool, str] | None:
@@ -146,7 +152,7 @@ class EventQueue(queueing.Queue):
         ready = [
             event
             for event in self._waiting()
-            if self._listeners[event.session_hash]
+            if self._readers[event.session_hash]
             and self.pending_messages_per_session[event.session_hash].qsize() < MAX_UNREAD
             and of_address[_address(event.request)] < MAX_RUNNING
             and _has_room(self.event_queue_per_concurrency_id[event.concurrency_id])
@@ -161,43 +167,56 @@ class EventQueue(queueing.Queue):
         return [first], False, first.concurrency_id
 
     def send_message(self, event: queueing.Event, event_message: EventMessage) -> None:
-        """Estimates are for those who listen."""
+        """Estimates are for sessions that a client reads."""
         unread = self.pending_messages_per_session.get(event.session_hash)
         estimate = event_message.msg == "estimation"
-        if estimate and (not self._listeners[event.session_hash] or (unread and unread.qsize() >= MAX_UNREAD)):
+        if estimate and (not self._readers[event.session_hash] or (unread and unread.qsize() >= MAX_UNREAD)):
             return
         super().send_message(event, event_message)
 
+    def session_of(self, event_id: str) -> str:
+        if event := self.event_ids_to_events.get(event_id):
+            return event.session_hash
+        of_session = self.pending_event_ids_session.items()
+        return next((session for session, ids in of_session if event_id in ids), event_id)
+
     @asynccontextmanager
-    async def listening(self, event_id: str | None, session: str) -> AsyncIterator[None]:
-        """While a client reads the messages of a session, or of the session of an event."""
-        event = self.event_ids_to_events.get(event_id or "")
-        session = event.session_hash if event else session
-        self._listeners[session] += 1
+    async def reading(self, session: str) -> AsyncIterator[None]:
+        """While a client reads the messages of a session."""
+        self._readers[session] += 1
         try:
             yield
         finally:
-            self._listeners[session] -= 1
-            if not self._listeners[session]:
-                del self._listeners[session]
+            self._readers[session] -= 1
+            if not self._readers[session]:
+                del self._readers[session]
                 asyncio.get_running_loop().call_later(LEFT_SECONDS, self._forget, session)
 
     def _waiting(self) -> list[queueing.Event]:
         return [event for queue in self.event_queue_per_concurrency_id.values() for event in queue.queue]
 
     def _forget(self, session: str) -> None:
-        """All that is kept of a session that nobody listens to."""
-        if self._listeners[session]:
+        """Remove all that is kept of a session that no client reads."""
+        if self._readers[session]:
             return
         for event in self._waiting():
             if event.session_hash == session:
-                self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
-                self.event_ids_to_events.pop(event._id, None)
+                self._remove(event)
         for job in self.active_jobs:
             for event in job or ():
                 event.alive = event.alive and event.session_hash != session
         self.pending_messages_per_session.pop(session, None)
         self.pending_event_ids_session.pop(session, None)
+
+    def _remove(self, event: queueing.Event) -> None:
+        """A call that waits."""
+        self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
+        self.event_ids_to_events.pop(event._id, None)
+        of_session = self.pending_event_ids_session.get(event.session_hash, set())
+        of_session.discard(event._id)
+        if not of_session:
+            self.pending_messages_per_session.pop(event.session_hash, None)
+            self.pending_event_ids_session.pop(event.session_hash, None)
 
 
 def _has_room(queue: queueing.EventQueue) -> bool:
@@ -208,8 +227,8 @@ def _address(request: Any) -> str:
     return client_of(request.scope).address if request else ""
 
 
-class Listening:
-    """Tells Gradio's own queue who listens to answers."""
+class ReaderMiddleware:
+    """Tells Gradio's own queue which sessions a client reads, and refuses to read those that have no messages."""
 
     PATHS = re.compile(rf"{API}queue/data|{API}call/[^/]+/(?P<event>[^/]+)")
 
@@ -220,9 +239,12 @@ class Listening:
         asked = self.PATHS.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if not asked:
             return await self.app(scope, receive, send)
+        queue = scope["app"].get_blocks()._queue
         event = asked["event"]
-        session = event or Request(scope).query_params.get("session_hash", "")
-        async with scope["app"].get_blocks()._queue.listening(event, session):
+        session = queue.session_of(event) if event else Request(scope).query_params.get("session_hash", "")
+        if scope["method"] == "GET" and session not in queue.pending_messages_per_session:
+            return await JSONResponse({"error": UNKNOWN_SESSION}, 404)(scope, receive, send)
+        async with queue.reading(session):
             await self.app(scope, receive, send)
 
 
@@ -334,7 +356,7 @@ def middleware(own: Sequence[Route]) -> list[Middleware]:
         reachable[route.path] = (*reachable.get(route.path, ()), *(route.methods or ("GET", "POST", "DELETE")))
     return [
         Middleware(RequestLimits, reachable=reachable, limit=body_limit),
-        Middleware(Listening),
+        Middleware(ReaderMiddleware),
         Middleware(QueueMiddleware, paths=(*CALLS, SERVER_FUNCTIONS), checkpoint_of=requested_checkpoint),
     ]
 
