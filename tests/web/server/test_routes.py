@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from transformer.live import plan
 from transformer.live.job import Job
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, max_file_bytes, save_portable
@@ -406,12 +407,12 @@ async def test_plans_take_turns_in_the_queue_and_none_is_made_for_a_session_that
     queue: TrainingQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_workers(monkeypatch)
-    go, begun, plan = threading.Event(), list[str](), routes.plan
+    go, begun, make = threading.Event(), list[str](), plan.plan
 
     def slow(form: Any, limits: Limits) -> Any:
         begun.append(form["name"])
         go.wait(10)
-        return plan(form, limits)
+        return make(form, limits)
 
     monkeypatch.setattr(routes, "plan", slow)
 
@@ -423,7 +424,7 @@ async def test_plans_take_turns_in_the_queue_and_none_is_made_for_a_session_that
     callers = [asking(session, "1.1.1.1") for session in "abc"] + [asking("d", "2.2.2.2")]
     tasks = [asyncio.create_task(caller.call()) for caller in callers]
     waiting = request_queue.request_queue(OWN_MODEL_PREFIX)
-    await until(lambda: waiting.waiting == 3)
+    await until(lambda: waiting.waiting == 3 and bool(begun))
     assert begun == ["a"]
     go.set()
     await until(lambda: all(caller.answer for caller in callers))
