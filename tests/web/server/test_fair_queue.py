@@ -109,6 +109,22 @@ async def test_an_address_has_so_many_turns_at_a_time() -> None:
 
 
 @async_test
+async def test_the_longest_turn_of_the_busiest_address_ends_first_where_that_helps() -> None:
+    queue = FairQueue(4, 10, per_address=2)
+    tickets = joined(queue, "c1", "a1", "b1")
+    assert queue.overdue() is None
+    tickets |= joined(queue, "a2")
+    assert queue.overdue() is None  # nobody waits
+    third = queue.join(client("a3"))
+    assert tickets[queue.overdue()] == "a1"  # type: ignore[index]  # no other's place would be theirs
+    queue.leave(third)
+    queue.join(client("d1"))
+    assert tickets[queue.overdue()] == "a1"  # type: ignore[index]
+    queue.leave([*tickets][1])
+    assert queue.overdue() is None
+
+
+@async_test
 async def test_whoever_leaves_no_place_is_lost() -> None:
     rng, queue = random.Random(0), FairQueue(3, 10)
     here: list[tuple[asyncio.Task[None], asyncio.Event]] = []

@@ -311,9 +311,12 @@ class Caller:
         self.pieces = list(pieces)
         self.complete = complete
         self.gone = asyncio.Event()
+        self.pace: asyncio.Event | None = None  # before the first piece
         self.answer: list[Any] = []
 
     async def receive(self) -> Any:
+        if self.pace:
+            await self.pace.wait()
         if self.pieces:
             body = self.pieces.pop(0)
             return {"type": "http.request", "body": body, "more_body": bool(self.pieces) or not self.complete}
@@ -392,6 +395,27 @@ async def test_uploads_have_places_for_each_address(
     await asyncio.gather(*tasks)
     for _ in range(2 * UPLOADS_PER_ADDRESS):  # no place is lost, however an upload ended
         assert (await upload(b"nothing", complete=True).call()).refused()[0] == 400
+
+
+@async_test
+async def test_the_longest_upload_makes_room_for_one_of_its_address_that_waits(
+    queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "CONTENDED_SECONDS", 0)
+    trickling = [upload(*[b"x"] * 2, file[:1]) for _ in range(UPLOADS_PER_ADDRESS)]
+    for caller in trickling:
+        caller.pace = asyncio.Event()
+    tasks = [asyncio.create_task(caller.call()) for caller in trickling]
+    await until(lambda: len(on_disk(queue)) == UPLOADS_PER_ADDRESS)
+    honest = asyncio.create_task(upload(file, complete=True).call())
+    await until(lambda: routes._uploads()[0].waiting)
+    for caller in trickling:
+        caller.pace.set()
+    assert (await honest).answer[0]["status"] == 200
+    assert (await tasks[0]).refused() == (400, "file.not_taken")
+    assert not tasks[1].done()
+    trickling[1].gone.set()
+    await tasks[1]
 
 
 @async_test

@@ -144,7 +144,7 @@ class FairQueue:
         return ticket
 
     @asynccontextmanager
-    async def turn(self, client: Client, wait_seconds: float) -> AsyncIterator[None]:
+    async def turn(self, client: Client, wait_seconds: float) -> AsyncIterator[Ticket]:
         """A turn around the work inside.
 
         Raises:
@@ -156,9 +156,17 @@ class FairQueue:
         except TimeoutError:
             raise QueueFullError from None
         try:
-            yield
+            yield ticket
         finally:
             self.leave(ticket)
+
+    def overdue(self) -> Ticket | None:
+        """The turn to end first where somebody waits: of the addresses whose end helps, the longest of the busiest."""
+        held = Counter(ticket.client.address for ticket in self._working)
+        full = len(self._working) >= self._concurrency
+        help_all = full and any(held[address] < self._per_address for address in self._waiting)
+        able = [ticket for ticket in self._working if help_all or ticket.client.address in self._waiting]
+        return max(able, key=lambda ticket: held[ticket.client.address], default=None)
 
     def place(self, ticket: Ticket) -> int:
         """Of a ticket that waits, from 1; 0 if its turn has come."""

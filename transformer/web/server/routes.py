@@ -44,10 +44,11 @@ from . import access_log, request_queue
 from .fair_queue import FairQueue, QueueFullError, client_of
 from .request_limits import RATE_SECONDS, UPLOAD_RATE
 
-MAX_UPLOADS, UPLOADS_PER_ADDRESS = 6, 2  # at a time: each is up to 208 MB on the disk
+MAX_UPLOADS, UPLOADS_PER_ADDRESS = 6, 2  # at a time, until the file is read: each is up to 208 MB on the disk
 MAX_WAITING_UPLOADS = 60  # with nothing read
 UPLOAD_SECONDS = 300  # for a file to arrive
-UPLOAD_WAIT_SECONDS = 30  # for one of the places
+CONTENDED_SECONDS = 30  # the same, for the longest of the address with most, while somebody waits for its place
+UPLOAD_WAIT_SECONDS = 60  # for one of the places
 UNREADABLE = Message("error.request")
 
 R = TypeVar("R", bound=schema.Request)
@@ -107,11 +108,12 @@ async def upload(request: Request) -> Response:
     file = model_store().folder / f"{secrets.token_hex(16)}.safetensors"
     kept = False
     try:
-        async with arriving.turn(client, UPLOAD_WAIT_SECONDS):
-            await _write(request, file)
-        async with reading.turn(client, UPLOAD_SECONDS):
-            portable = await asyncio.to_thread(load_portable, file, training_queue().limits.parameters, pick_device())
-            key = await asyncio.to_thread(model_store().put, portable, client, file)
+        async with arriving.turn(client, UPLOAD_WAIT_SECONDS) as ticket:
+            await _write(request, file, lambda: arriving.overdue() is ticket)
+            parameters = training_queue().limits.parameters
+            async with reading.turn(client, UPLOAD_SECONDS):
+                portable = await asyncio.to_thread(load_portable, file, parameters, pick_device())
+                key = await asyncio.to_thread(model_store().put, portable, client, file)
         kept = True
         return JSONResponse({"model": about(key), "kept": model_store().keys_of(session)})
     except QueueFullError:
@@ -126,8 +128,11 @@ async def upload(request: Request) -> Response:
             file.unlink(missing_ok=True)
 
 
-async def _write(request: Request, file: Path) -> None:
+async def _write(request: Request, file: Path, overdue: Callable[[], bool]) -> None:
     """The body, piece by piece, and no more of it than a model can have.
+
+    Args:
+        overdue: whether somebody else needs the place of this upload first.
 
     Raises:
         PortableError: it is more.
@@ -135,6 +140,7 @@ async def _write(request: Request, file: Path) -> None:
     """
     parameters = training_queue().limits.parameters
     loop, counted = asyncio.get_running_loop(), 0
+    began = loop.time()
     with file.open("wb") as written:
         async with (
             asyncio.timeout(UPLOAD_SECONDS),
@@ -143,6 +149,8 @@ async def _write(request: Request, file: Path) -> None:
             async for piece in request.stream():
                 if written.tell() + len(piece) > max_file_bytes(parameters):
                     raise PortableError("file.too_big", most=parameters)
+                if loop.time() - began > CONTENDED_SECONDS and overdue():
+                    raise TimeoutError
                 await asyncio.to_thread(written.write, piece)
                 if written.tell() - counted >= UPLOAD_RATE * RATE_SECONDS:
                     counted = written.tell()
