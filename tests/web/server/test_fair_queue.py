@@ -116,10 +116,10 @@ async def test_the_longest_turn_of_the_busiest_address_ends_first_where_that_hel
     tickets |= joined(queue, "a2")
     assert queue.overdue() is None  # nobody waits
     third = queue.join(client("a3"))
-    assert tickets[queue.overdue()] == "a1"  # type: ignore[index]  # no other's place would be theirs
+    assert tickets[queue.overdue()] == "a1"  # no other's place would be theirs
     queue.leave(third)
     queue.join(client("d1"))
-    assert tickets[queue.overdue()] == "a1"  # type: ignore[index]
+    assert tickets[queue.overdue()] == "a1"
     queue.leave([*tickets][1])
     assert queue.overdue() is None
 

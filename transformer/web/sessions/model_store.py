@@ -78,7 +78,7 @@ class ModelStore:
 
     @contextmanager
     def reserved(self, client: Client, size: int) -> Iterator[Room]:
-        """Room for a model that is still to be made.
+        """Room for a model that is still to be made. What it will replace stays, beyond the bound of the store.
 
         Raises:
             ModelStoreFullError: other models take it.
