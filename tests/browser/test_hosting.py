@@ -265,7 +265,7 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
     post(server.url, "gradio_api/mcp/", {SECRET: SECRET}, Accept="application/json, text/event-stream")
 
     log = replicas.log().replace(server.url.rstrip("/"), "")
-    assert len(replicas.lines()) > begun + 100
+    assert len(replicas.lines()) > begun + 60  # calls that nobody reads compute nothing, and have no line
     for part in (SECRET, SECRET.lower(), SECRET[:8], SECRET[-8:], "127.0.0.1:5", "Traceback", BEER):
         assert part not in log
     assert get(f"{server.url}health").json()["status"] == "ok"
