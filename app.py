@@ -11,6 +11,8 @@ import sys
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "100000")  # else pandas analyses the queue at every event
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the products are tiny: more threads would only wait for each other
+if os.environ.get("GRADIO_SERVER_PORT", "7860") not in map(str, range(1, 2**16)):  # Gradio reads it on import
+    sys.exit(f"GRADIO_SERVER_PORT={os.environ['GRADIO_SERVER_PORT']!r} is not a port: use a number from 1 to 65535")
 if os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true"):
     import spaces  # noqa: F401  # a Space on ZeroGPU: before torch, which it changes
 
@@ -40,18 +42,6 @@ def return_freed_memory() -> None:
             mallopt(option, value)
 
 
-def server_port() -> int | None:
-    """The port to serve on, which Gradio would take for the first of a hundred to try; None for any free one.
-
-    Raises:
-        ValueError: it is not a port.
-    """
-    port = os.environ.get("GRADIO_SERVER_PORT", "")
-    if port and not (port.isdecimal() and 1 <= int(port) <= 65535):
-        raise ValueError(f"GRADIO_SERVER_PORT={port!r} is not a port: use a number from 1 to 65535")
-    return int(port) if port else None
-
-
 def why_not(port: int) -> str | None:
     """What keeps this port from being served on, which Gradio does not tell; None if nothing does."""
     name = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
@@ -66,13 +56,14 @@ def why_not(port: int) -> str | None:
 def main() -> None:
     return_freed_memory()
     try:
-        port = server_port()
         access_log.start()
         page, options = build(), launch()
-    except ValueError as error:  # a port, a device or a log format that does not exist, a corrupt checkpoint
+    except ValueError as error:  # a device or a log format that does not exist, a corrupt checkpoint
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that atexit removes the sessions' files
     gc.freeze()  # what is here stays: collecting it would take a quarter of a second each time
+    named = os.environ.get("GRADIO_SERVER_PORT")  # which Gradio would take for the first of a hundred to try
+    port = int(named) if named else None
     try:
         page.launch(**options, server_port=port)
     except OSError as error:
