@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import uvicorn
 
 from transformer.web.server import connections as module
+from transformer.web.server import fair_queue
 from transformer.web.server.connections import KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, bound_connections
 
 from ..loop import async_test, until
@@ -25,8 +27,9 @@ async def served(size: int = 2) -> AsyncIterator[tuple[int, uvicorn.Server]]:
         while scope["path"] == "/wait":
             if (await receive())["type"] == "http.disconnect":
                 return
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
-        await send({"type": "http.response.body", "body": b"0" * size})
+        length = size * 5 // 4 if scope["path"] == "/large" else size
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % length)]})
+        await send({"type": "http.response.body", "body": b"0" * length})
 
     config = uvicorn.Config(app, "127.0.0.1", 0, log_level="error", lifespan="off")
     bound_connections(config)
@@ -104,6 +107,40 @@ async def test_unread_answers_take_a_bounded_amount_of_memory() -> None:
             left = [each.transport.get_write_buffer_size() for each in server.server_state.connections]
             assert sum(left) <= 60 * 2**20
             assert len(left) < len(readers)
+
+
+@async_test
+async def test_the_address_with_most_unread_loses_an_answer_not_the_one_with_the_largest() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "UNREAD_BYTES", 60 * 2**20)
+        async with served(25 * 2**20) as (port, server):
+            here = server.server_state.connections
+            noisy = [await connect(port, ASK) for _ in range(2)]
+            await until(lambda: sum(each.transport.get_write_buffer_size() > 0 for each in here) == 2)
+            other = await connect(port, ASK.replace(b"/ ", b"/large "), "127.0.0.2")
+            await until(lambda: server.server_state.total_requests == 3 and len(here) == 2)
+            assert {each._address for each in here} == {"127.0.0.1", "127.0.0.2"}
+            assert noisy
+            assert other
+
+
+@async_test
+async def test_behind_a_proxy_the_visitor_with_most_connections_makes_room() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fair_queue, "settings", lambda: SimpleNamespace(proxies=1))
+        async with served() as (port, server):
+            here = server.server_state.connections
+            patch.setattr(server.config.http, "max_connections", 4)
+            headers = b"Host: x\r\nX-Forwarded-For: %b\r\nContent-Length: 9\r\n\r\n1"
+            honest = await connect(port, b"POST /wait HTTP/1.1\r\n" + headers % b"1.1.1.1")
+            noisy = []
+            for number in range(6):
+                await until(lambda number=number: [each.cycle is None for each in here] == [False] * min(number + 1, 4))  # type: ignore[misc]
+                noisy.append(await connect(port, b"POST /wait HTTP/1.1\r\n" + headers % b"2.2.2.2"))
+            await until(lambda: sum(reader.at_eof() or reader.exception() is not None for reader in noisy) == 3)
+            await until(lambda: all(each.cycle for each in here))
+            assert sorted(each._address for each in here) == ["1.1.1.1", *["2.2.2.2"] * 3]
+            assert not honest.at_eof()
 
 
 @async_test

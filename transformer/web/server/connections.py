@@ -8,8 +8,11 @@ import asyncio
 from collections import Counter
 from typing import Any, cast
 
+from starlette.types import Scope
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from .fair_queue import client_of
 
 MAX_CONNECTIONS = 1000
 FILES = 4096  # that the server asks the system for; connections are at most half of what it gets
@@ -59,6 +62,7 @@ class BoundedConnection(H11Protocol):
     max_connections = MAX_CONNECTIONS
     _deadline: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
+    _address_of: tuple[Scope | None, str] | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -82,7 +86,11 @@ class BoundedConnection(H11Protocol):
         self._expect_reading()
         unread = {each: each.transport.get_write_buffer_size() for each in self._all}
         if sum(unread.values()) > UNREAD_BYTES:
-            max(unread, key=unread.__getitem__).transport.abort()
+            of_address = Counter[str]()
+            for each, size in unread.items():
+                of_address[each._address] += size
+            ((busiest, _),) = of_address.most_common(1)
+            max((each for each in unread if each._address == busiest), key=unread.__getitem__).transport.abort()
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -120,7 +128,12 @@ class BoundedConnection(H11Protocol):
 
     @property
     def _address(self) -> str:
-        return self.client[0] if self.client else ""
+        """The client's as its last request says it; behind a proxy, the proxy's until there is one."""
+        scope = cast(Scope | None, self.scope)
+        if not self._address_of or self._address_of[0] is not scope:
+            known = scope or {"type": "http", "client": self.client, "headers": []}
+            self._address_of = scope, client_of(known).address
+        return self._address_of[1]
 
     def _make_room(self) -> None:
         """Close one, of the address that has most."""
