@@ -86,7 +86,7 @@ class Target:
 
 
 Attack = Callable[[Target], Coroutine[Any, Any, None]]
-Besides = Callable[[Connection], Awaitable[None]]
+OtherWork = Callable[[Connection], Awaitable[None]]
 
 
 async def repeat(ask: Callable[[], Awaitable[None]]) -> None:
@@ -252,7 +252,7 @@ class Row:
     """A row of the table.
 
     Attributes:
-        besides: what else has to work meanwhile.
+        other_work: what else has to work meanwhile.
         own: the attacker has a large model.
         descriptors: bound of the server's.
         refused: the server may not answer the attack with status 200.
@@ -260,7 +260,7 @@ class Row:
 
     number: str
     attack: Attack
-    besides: Besides | None = None
+    other_work: OtherWork | None = None
     own: bool = False
     descriptors: int = 0
     refused: bool = False
@@ -349,20 +349,20 @@ async def asked(port: int, question: Callable[[], Question], seconds: float) -> 
 
 
 async def honest(
-    server: Server, page: Page, seconds: float, besides: Besides | None = None
+    server: Server, page: Page, seconds: float, other_work: OtherWork | None = None
 ) -> tuple[float, float, str]:
     """p95 of translations and of /health, and a problem."""
     visitor = Visitor(page, 1, ("",))
     health = Question("health", "health")
 
     async def beside() -> str:
-        if besides:
+        if other_work:
             await asyncio.sleep(seconds / 2)  # until the attack has its effect
             try:
                 async with asyncio.timeout(3 * PATIENCE), Connection(server.port, HONEST) as connection:
-                    await besides(connection)
+                    await other_work(connection)
             except (httpx.HTTPError, AssertionError, TimeoutError) as error:
-                return f"{besides.__name__}: {str(error).partition(' for url')[0] or repr(error)}"
+                return f"{other_work.__name__}: {str(error).partition(' for url')[0] or repr(error)}"
         return ""
 
     translations = asked(server.port, visitor.translate, seconds)
@@ -388,7 +388,7 @@ def measured(row: Row, app: Path, seconds: float, rest: float) -> bool:
             alone = asyncio.run(honest(server, page, seconds / 2))
             before = memory(server)
             with under_attack(row, server, page) as answers:
-                during = asyncio.run(honest(server, page, seconds, row.besides))
+                during = asyncio.run(honest(server, page, seconds, row.other_work))
                 most = memory(server)
             time.sleep(rest)
             httpx.get(f"{server.url}models/own-")  # the store looks which models are too old
@@ -418,7 +418,7 @@ def main() -> None:
     parser.add_argument("--app", type=Path, default=ROOT, help="the folder of another version")
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    print("| row | attack | its answers | translation, ms | health, ms | memory, MB | besides | holds |")
+    print("| row | attack | its answers | translation, ms | health, ms | memory, MB | other work | holds |")
     print("| --- " * 8 + "|", flush=True)
     drawn()  # before the attacks
     rows = [row for row in ROWS if row.number in given.rows or not given.rows]

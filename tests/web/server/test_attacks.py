@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_an_honest_visitor_is_served_during_an_attack(row: Row, server: Server) -> None:
     page = Page.load(server.port)
     with under_attack(row, server, page) as answers:
-        translation, health, problem = asyncio.run(honest(server, page, SECONDS, row.besides))
+        translation, health, problem = asyncio.run(honest(server, page, SECONDS, row.other_work))
     assert max(translation, health) < math.inf  # none is refused
     assert not problem
     assert not row.refused or not answers[200]
