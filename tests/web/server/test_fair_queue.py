@@ -148,6 +148,7 @@ async def test_whoever_leaves_no_place_is_lost() -> None:
     for task, _ in here:
         task.cancel()
     await asyncio.wait([task for task, _ in here])
+    await until(lambda: not queue.working)  # those that were told to end just before
     assert (queue.working, queue.waiting, queue._waiting) == (0, 0, {})
     with pytest.raises(QueueFullError):
         async with FairQueue(0, 1).turn(Client(), 0.001):
