@@ -77,9 +77,9 @@ async def at_work(worker_list: list[FakeWorker], number: int = 0) -> FakeWorker:
     return worker_list[number]
 
 
-def assert_nothing_left(queue: TrainingQueue, store: ModelStore, workers: list[FakeWorker]) -> None:
+async def assert_nothing_left(queue: TrainingQueue, store: ModelStore, workers: list[FakeWorker]) -> None:
     assert queue.counts() == {"running": 0, "waiting": 0}
-    assert all(worker.ended for worker in workers)
+    await until(lambda: all(worker.ended for worker in workers))  # one that was starting ends when it has started
     assert list(store.folder.iterdir()) == []
 
 
@@ -146,7 +146,7 @@ async def test_every_failure_is_an_error_and_leaves_nothing(
         fail(await at_work(workers, number))
         await client.task
         assert [event["message"]["key"] for event in client.events if event["event"] == "error"] == [key]
-        assert_nothing_left(queue, store, workers)
+        await assert_nothing_left(queue, store, workers)
 
 
 @async_test
@@ -174,7 +174,7 @@ async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
     await clients[4].hears(3, 2, 1, "run")
     for client in clients:
         await client.leaves()
-    assert_nothing_left(queue, store, workers)
+    await assert_nothing_left(queue, store, workers)
 
 
 @async_test
@@ -196,7 +196,7 @@ async def test_an_address_that_fills_the_queue_waits_behind_itself(
     await other.hears(1, "run")
     for client in (*noisy, other):
         await client.leaves()
-    assert_nothing_left(queue, store, workers)
+    await assert_nothing_left(queue, store, workers)
 
 
 @async_test
@@ -262,7 +262,7 @@ async def test_a_client_that_leaves_ends_its_process_and_makes_room(
     await two.hears(1, "run")
     await two.leaves()
     await until(lambda: len(workers) == 2 and workers[1].ended)
-    assert_nothing_left(queue, store, workers)
+    await assert_nothing_left(queue, store, workers)
 
 
 @async_test
@@ -281,7 +281,7 @@ async def test_a_process_that_comes_too_late_is_ended(store: ModelStore, workers
     go.set()
     await until(lambda: workers and workers[0].ended)
     assert workers[0].received == []
-    assert_nothing_left(queue, store, workers)
+    await assert_nothing_left(queue, store, workers)
 
 
 @async_test
@@ -302,7 +302,7 @@ async def test_a_client_that_leaves_while_its_model_is_read_leaves_no_file(
     await until(reading.is_set)
     await client.leaves()
     go.set()
-    assert_nothing_left(queue, store, workers)
+    await assert_nothing_left(queue, store, workers)
 
 
 @async_test
@@ -334,7 +334,7 @@ async def test_a_stop_reaches_the_process_of_its_run_alone_after_its_job(
     for client in clients:
         await client.leaves()
     queue.stop(runs[0])  # it has ended
-    assert_nothing_left(queue, store, workers)
+    await assert_nothing_left(queue, store, workers)
 
 
 @async_test
@@ -360,7 +360,7 @@ async def test_one_process_is_prepared_and_taken_first_if_it_lives(
     queue.close()
     queue.close()
     assert [len(worker.received) for worker in workers] == [1, 0, 1, 0]
-    assert_nothing_left(queue, store, workers)
+    await assert_nothing_left(queue, store, workers)
 
 
 @async_test
@@ -377,7 +377,7 @@ async def test_a_mistake_trains_in_the_same_queue_and_leaves_nothing(
     (await at_work(workers, 1)).write({"event": "progress", "side": "wrong"}, None)
     await two.task
     assert (await two.hears(1, "run", "progress", "error"))["message"]["key"] == "train.died"
-    assert_nothing_left(queue, store, workers)
+    await assert_nothing_left(queue, store, workers)
 
 
 # Processes that echo what they receive
