@@ -79,7 +79,7 @@ def share(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> fl
 
 
 def data_of(job: Job) -> tuple[Vocabulary, Vocabulary, Callable[..., Batch]]:
-    source, target = Vocabulary(job.source_words), Vocabulary(job.target_words)
+    source, target = (Vocabulary(words, folds=True) for words in (job.source_words, job.target_words))
     longest = job.source_length if job.pad_source else 0
     return source, target, lambda pairs: encode_pairs(pairs, source, target, longest)
 

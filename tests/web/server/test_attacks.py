@@ -9,6 +9,7 @@ import pytest
 from tests.benchmarks.attack import HONEST, ROWS, WRITTEN, Row, drawn, honest, shuffled_sentences, under_attack
 from tests.browser.conftest import Server
 from tests.visitors import Connection, Page, Visitor
+from tests.web.loop import in_a_loop
 
 pytestmark = pytest.mark.slow
 SECONDS = 1.5
@@ -34,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_an_honest_visitor_is_served_during_an_attack(row: Row, server: Server) -> None:
     page = Page.load(server.port)
     with under_attack(row, server, page) as answers:
-        translation, health, problem = asyncio.run(honest(server, page, SECONDS, row.other_work))
+        translation, health, problem = in_a_loop(honest(server, page, SECONDS, row.other_work))
     assert max(translation, health) < math.inf  # none is refused
     assert not problem
     assert not row.refused or not answers[200]
@@ -55,4 +56,4 @@ def test_a_visitor_waits_for_one_request_of_a_stranger_and_not_for_the_backlog(s
             return answers[200] - before
 
     with under_attack(SHUFFLED, server, page) as answers:
-        assert asyncio.run(overtaken()) <= 3  # the one that is being worked on, and what was answered but not counted
+        assert in_a_loop(overtaken()) <= 3  # the one that is being worked on, and what was answered but not counted
