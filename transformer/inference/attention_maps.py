@@ -3,12 +3,14 @@
 L layers, H heads, Q queries, K keys.
 """
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -96,8 +98,23 @@ class AttentionMap:
         return np.abs(self.weights - uniform).max(axis=(-2, -1))
 
 
-def stacked(layers: Sequence[AttentionMap]) -> dict[str, Any]:
-    """All layers of one kind in one array: `weights` is (L, H, Q, K)."""
+class StackedMaps(TypedDict):
+    """All maps of one kind as JSON: L layers of H heads, from Q queries to K keys."""
+
+    layers: int
+    heads: int
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    allowed: list[list[bool]]  # [query][key]
+    weights: str  # (L, H, Q, K), base64 of what the encoding makes of each number
+
+
+def stacked(layers: Sequence[AttentionMap], encode: Callable[[np.ndarray], np.ndarray]) -> StackedMaps:
+    """All layers of one kind in one array.
+
+    Args:
+        encode: turns the weights, (L, H, Q, K), into the type in which they travel.
+    """
     first = layers[0]
     return {
         "layers": len(layers),
@@ -105,7 +122,7 @@ def stacked(layers: Sequence[AttentionMap]) -> dict[str, Any]:
         "queries": first.query_tokens,
         "keys": first.key_tokens,
         "allowed": first.allowed.tolist(),
-        "weights": np.stack([layer.weights for layer in layers]),
+        "weights": base64.b64encode(encode(np.stack([layer.weights for layer in layers])).tobytes()).decode(),
     }
 
 

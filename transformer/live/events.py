@@ -4,6 +4,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from ..inference.attention_maps import StackedMaps
 from ..messages import MessageJSON
 
 
@@ -27,12 +28,12 @@ class Progress(TypedDict):
     left: float
 
 
-class Words(TypedDict):
+class DecodedWords(TypedDict):
     output: tuple[str, ...]
     probabilities: list[float]
 
 
-class CurrentTranslation(Words):
+class CurrentTranslation(DecodedWords):
     """Of the watched sentence."""
 
     event: Literal["says"]
@@ -46,31 +47,23 @@ class HeldOutLoss(TypedDict):
     accuracy: float
 
 
-class SnapshotMaps(TypedDict):
-    """`weights`, (L, H, Q, K), as base64 of little-endian 16-bit integers, 65535 = 1: exact to 0.00001."""
-
-    layers: int
-    heads: int
-    queries: tuple[str, ...]
-    keys: tuple[str, ...]
-    allowed: list[list[bool]]
-    weights: str
-
-
-class DecodedSnapshot(Words):
+class DecodedSnapshot(DecodedWords):
     text: str
     decoder_input: tuple[str, ...]
-    decoder: SnapshotMaps
-    cross: SnapshotMaps
+    decoder: StackedMaps
+    cross: StackedMaps
 
 
 class SnapshotTaken(TypedDict):
-    """See snapshots.Snapshot; both runs share the encoder's maps."""
+    """See snapshots.Snapshot; both runs share the encoder's maps.
+
+    Weights are little-endian 16-bit integers, 65535 = 1: exact to 0.00001.
+    """
 
     event: Literal["snapshot"]
     step: int
     source: tuple[str, ...]
-    encoder: SnapshotMaps
+    encoder: StackedMaps
     free: DecodedSnapshot
     forced: DecodedSnapshot | None
 

@@ -1,6 +1,5 @@
 """One training as a stream of events."""
 
-import base64
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from safetensors import SafetensorError
 
 from ..data import Pair, encode_pairs
 from ..data.vocabulary import END, START, Vocabulary
-from ..inference.attention_maps import AttentionMap, stacked
+from ..inference.attention_maps import AttentionMap, StackedMaps, stacked
 from ..inference.device import pick_device
 from ..inference.translator import Translation
 from ..messages import Message
@@ -23,7 +22,7 @@ from ..network.cost import count_parameters
 from ..storage.checkpoint import Checkpoint
 from ..storage.portable import PortableModel, save_portable
 from ..training import TrainingConfig, evaluate, measure, output_limit, seeded_model, train
-from .events import DecodedSnapshot, End, LiveEvent, Scores, SnapshotMaps, TrainedFile, Words
+from .events import DecodedSnapshot, DecodedWords, End, LiveEvent, Scores, TrainedFile
 from .job import Job
 from .snapshots import Snapshot, SnapshotRecorder
 
@@ -182,7 +181,7 @@ def _decoded(run: Translation) -> DecodedSnapshot:
     }
 
 
-def _words(run: Translation) -> Words:
+def _words(run: Translation) -> DecodedWords:
     return {"output": run.output, "probabilities": [round(step.probability, 4) for step in run.steps]}
 
 
@@ -195,10 +194,8 @@ def _diverged(step: int) -> LiveEvent:
     return {"event": "error", "message": Message("train.diverged", {"step": step}).for_page()}
 
 
-def _maps(layers: tuple[AttentionMap, ...]) -> SnapshotMaps:
-    maps = stacked(layers)
-    weights = np.rint(maps["weights"] * 65535).astype("<u2")
-    return SnapshotMaps(**{**maps, "weights": base64.b64encode(weights.tobytes()).decode()})  # type: ignore[typeddict-item]
+def _maps(layers: tuple[AttentionMap, ...]) -> StackedMaps:
+    return stacked(layers, lambda weights: np.rint(weights * 65535).astype("<u2"))
 
 
 def _card(job: Job, ended: End, scores: Mapping[Any, Scores | None]) -> str:

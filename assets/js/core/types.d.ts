@@ -18,7 +18,7 @@ export type Change = Wire.Run["changes"][number];
 export type ChangeOf<Name extends Change["do"]> = Extract<Change, { do: Name }>;
 
 /** All maps of one kind, whose weights were read once. */
-export interface AttentionMaps extends Omit<Wire.AttentionMaps, "weights"> {
+export interface AttentionMaps extends Omit<Wire.StackedMaps, "weights"> {
   /** Base64 of float32; null of maps that came otherwise. */
   weights?: string;
   /** (L, H, Q, K) in one row. */

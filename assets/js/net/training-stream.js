@@ -3,7 +3,7 @@
 import { sessionId } from "./models.js";
 
 /** @typedef {import("#schema").Wire["TrainingEvent"]} TrainingEvent */
-/** @import { DecodedSnapshot, SnapshotMaps, SnapshotTaken } from "#schema" */
+/** @import { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema" */
 /** @import { AttentionMaps, DrawnRun, Message } from "../core/types.d.ts" */
 
 /** What was measured at a step: [step, loss, accuracy]. @typedef {number[]} Point */
@@ -180,7 +180,7 @@ function insert(list, one, step) {
 
 /** A snapshot with runs that charts/attention-map.js can draw. @param {SnapshotTaken} data @returns {Snapshot} */
 function snapshotOf({ step, source, encoder, free, forced }) {
-  /** @param {SnapshotMaps} maps @returns {AttentionMaps} */
+  /** @param {StackedMaps} maps @returns {AttentionMaps} */
   const decoded = ({ weights, ...rest }) => ({ ...rest, values: decodeShares(weights) });
   const encoderMaps = decoded(encoder);
   const run = (/** @type {DecodedSnapshot} */ output) => ({

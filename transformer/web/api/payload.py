@@ -9,9 +9,9 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...data import AlignedPair
 from ...data.alignment import GoldAlignment
-from ...inference.attention_maps import Kind, stacked
+from ...inference.attention_maps import Kind, StackedMaps, stacked
 from ...inference.interventions import AnyChange
-from ...inference.translator import KINDS, AttentionMap, Candidate, Translation, TranslationStep
+from ...inference.translator import KINDS, Candidate, Translation, TranslationStep
 from ...storage.checkpoint import Checkpoint
 from ...training.evaluation import sentence_alignment
 
@@ -24,17 +24,6 @@ class Step(TypedDict):
     token: str
     probability: float
     candidates: list[Candidate]
-
-
-class AttentionMaps(TypedDict):
-    """All maps of one kind: L layers of H heads, from Q queries to K keys."""
-
-    layers: int
-    heads: int
-    queries: tuple[str, ...]
-    keys: tuple[str, ...]
-    allowed: list[list[bool]]  # [query][key]
-    weights: str  # (L, H, Q, K), base64 of float32
 
 
 class Reference(TypedDict):
@@ -90,7 +79,7 @@ class Run(TypedDict):
     steps: list[Step]
     ids: dict[Literal["source", "decoder_input"], list[int]]
     model: NetworkFacts
-    attention: dict[Kind, AttentionMaps]
+    attention: dict[Kind, StackedMaps]  # weights as little-endian 32-bit floats
     heads: HeadTable
     reference: Reference | None
     beside: NotRequired[list[BesideStep]]
@@ -134,7 +123,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "source_words": len(source),
             "target_words": len(target),
         },
-        "attention": {kind: _stacked(run.attention.of(kind)) for kind in KINDS},
+        "attention": {kind: stacked(run.attention.of(kind), _little_endian) for kind in KINDS},
         "heads": _heads(run),
         "reference": _reference(run, reference) if reference else None,
     }
@@ -182,11 +171,6 @@ def _heads(run: Translation) -> HeadTable:
     return {"columns": list(rows[0]), "data": [list(row.values()) for row in rows]}
 
 
-def _stacked(layers: tuple[AttentionMap, ...]) -> AttentionMaps:
-    maps = stacked(layers)
-    return AttentionMaps(**{**maps, "weights": floats(maps["weights"])})  # type: ignore[typeddict-item]
-
-
 def array(values: np.ndarray) -> FloatArray:
     """An array with its shape."""
     return {"shape": values.shape, "data": floats(values)}
@@ -194,4 +178,8 @@ def array(values: np.ndarray) -> FloatArray:
 
 def floats(values: np.ndarray) -> str:
     """Base64 of little-endian 32-bit floats; `decodeFloats` of assets/js/core/state.js reads it."""
-    return base64.b64encode(values.astype("<f4").tobytes()).decode()
+    return base64.b64encode(_little_endian(values).tobytes()).decode()
+
+
+def _little_endian(values: np.ndarray) -> np.ndarray:
+    return values.astype("<f4")
