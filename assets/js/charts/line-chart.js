@@ -14,12 +14,16 @@ import { drawPlot, onThemeChange, pageColours, themedLayout } from "./plotly.js"
  */
 /**
  * `yaxis` as Plotly has it; `level` is a value across the chart with its name; `label` is the text alternative.
- * @typedef {{ steps: number, yaxis: object, curves: Curve[], level?: { at: number, name: string }, label: string }} ChartData
+ * @typedef {{
+ *   steps: number, yaxis: object, curves: Curve[], level?: { at: number, name: string }, label: string
+ * }} ChartData
  */
 /**
  * The curve goes from 0 to `steps` and `top`; `marked` are steps that can be shown, `step` is the one that is, with its
  * value.
- * @typedef {{ points: Point[], marked: number[], steps: number, top: number, step: number, value: number | null }} SparklineData
+ * @typedef {{
+ *   points: Point[], marked: number[], steps: number, top: number, step: number, value: number | null
+ * }} SparklineData
  */
 
 const PAUSE_MS = 250; // Plotly takes tens of milliseconds, and a training measures more often

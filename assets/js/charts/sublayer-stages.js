@@ -47,7 +47,8 @@ const NORM_FIRST = {
   ffn: "ŷ = LayerNorm(y),  FFN(ŷ) = max(0, ŷ W_1 + b_1) W_2 + b_2",
   ffn_residual: "ŷ = LayerNorm(y),  y + FFN(ŷ)",
 };
-const CROSS_FIRST = { qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V" }; // X left the encoder
+// X is the output of the encoder.
+const CROSS_FIRST = { qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V" };
 
 /** Of a run in which the residual connection around a sublayer was dropped. @type {Partial<Record<Stage, string>>} */
 const DROPPED = { residual: "y = LayerNorm(o)", ffn_residual: "LayerNorm(FFN(y))" };

@@ -104,7 +104,10 @@ export function stopTraining() {
   else post("train/stop", { run: training.run }).catch(() => {}); // if it is not heard, the button stays
 }
 
-/** @param {string} path @param {unknown} question @param {AbortSignal} [signal] @param {Record<string, string>} [headers] */
+/**
+ * @param {string} path @param {unknown} question @param {AbortSignal} [signal]
+ * @param {Record<string, string>} [headers]
+ */
 const post = (path, question, signal, headers) =>
   fetch(new URL(path, document.baseURI), {
     method: "POST",

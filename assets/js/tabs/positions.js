@@ -73,7 +73,8 @@ function build(server, longest) {
     timer: /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined),
     asked: 0, // only the answer to the latest request for an encoding is drawn,
     askedSum: 0, // and to that for a sum
-    failed: /** @type {Set<Element>} */ (new Set()), // sentences that say so: each figure is tried again when it is next seen
+    // Sentences that report a failure: each figure is tried again when it is next in view.
+    failed: /** @type {Set<Element>} */ (new Set()),
     model: /** @type {object | null} */ (null), // whose width is offered
     summed: /** @type {unknown[]} */ ([]), // the run and the stack of the sum
   };
