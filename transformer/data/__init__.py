@@ -3,6 +3,7 @@
 from .alignment import AlignedPair
 from .classroom.corpus import classroom_corpus
 from .corpus import Batch, Corpus, Example, Pair, encode_pairs, padded, shuffled_batches
+from .nearest import nearest_pairs
 from .pair_file import PairFile, PairFileError
 from .toy import TOY
 from .uploaded_pairs import BadRow, Table, TableError, check_rows, hold_out, read_table, uploaded_corpus
@@ -26,6 +27,7 @@ __all__ = [
     "classroom_corpus",
     "encode_pairs",
     "hold_out",
+    "nearest_pairs",
     "padded",
     "read_table",
     "shuffled_batches",

@@ -1,0 +1,21 @@
+"""The nearest sentence shares words with what was typed, rare ones first, and is one that the corpus has."""
+
+from transformer.data import CORPORA, TOY, nearest_pairs, uploaded_corpus
+
+
+def test_the_nearest_pair_shares_the_words_that_few_pairs_have() -> None:
+    assert [pair.spelling for pair in nearest_pairs("Ich trinke ein Cola!", TOY, 1)] == ["Ich möchte ein Cola"]
+    assert nearest_pairs("wasser", TOY, 3) == []
+    own = uploaded_corpus([("Ein Hund bellt.", "A dog barks."), ("Ein Kind und ein Ball", "A child and a ball")])
+    assert [pair.target for pair in nearest_pairs("Wo ist ein Hund?", own, 5)] == [
+        "a dog barks .",
+        "a child and a ball",
+    ]
+
+
+def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
+    classroom = CORPORA["classroom"]
+    found = nearest_pairs("Der Hund fährt nach Berlin", classroom, 5)
+    assert len(found) == 5
+    assert all("Hund" in pair.spelling or "hund" in pair.spelling.casefold() for pair in found[:1])
+    assert all(classroom.find(pair.source) for pair in found)
