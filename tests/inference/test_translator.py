@@ -52,6 +52,12 @@ def same(one: Translation, two: Translation) -> bool:
     return one.steps == two.steps and all(map(np.array_equal, arrays(one), arrays(two)))
 
 
+def test_a_model_reads_what_it_knows_every_word_of(toy: Translator) -> None:
+    assert toy.reads("Ich möchte ein Bier.")
+    for refused in ("Ich möchte ein Bier und ein Cola", "bier " * 6, "", "bi\u200ber", "x" * 600):
+        assert not toy.reads(refused)
+
+
 # The contents of a translation
 
 

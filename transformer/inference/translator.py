@@ -365,6 +365,14 @@ class Translator:
             interventions=interventions,
         )
 
+    def reads(self, sentence: str) -> bool:
+        """Whether this model knows every word of a sentence, and takes one so long."""
+        try:
+            self._source_ids(sentence)
+        except SentenceError:
+            return False
+        return True
+
     def beam(self, sentence: str, width: int = 4, alpha: float = 0.6) -> BeamTree:
         """Translate by beam search; the defaults are the paper's (§6.1).
 
