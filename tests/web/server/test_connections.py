@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import h11
 import pytest
 import uvicorn
 
@@ -172,3 +173,48 @@ async def test_the_address_with_most_connections_makes_room() -> None:
             other = await connect(port, wait, "127.0.0.2")  # from where there are fewer
             await until(lambda: closed(late))
             assert not any(map(closed, (quiet, asking, other)))
+
+
+@async_test
+async def test_a_body_is_not_read_on_after_its_answer() -> None:
+    """A small rest is, so that the connection can be kept."""
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LEFT_SECONDS", 0.05)
+        async with served() as (port, server):
+            kept = await connect(port, head % 10_000)
+            assert (await kept.readuntil(b"\r\n\r\n00")).startswith(b"HTTP/1.1 200")
+            kept.writer.write(b"0" * 10_000 + ASK)
+            assert (await kept.readuntil(b"\r\n\r\n00")).startswith(b"HTTP/1.1 200")
+            refused = await connect(port, head % 10**9)
+            assert (await refused.readuntil(b"\r\n\r\n00")).startswith(b"HTTP/1.1 200")
+            (connection,) = (each for each in server.server_state.connections if each.conn.their_state is h11.SEND_BODY)
+            sizes = list[int]()
+            receive = connection.conn.receive_data
+            patch.setattr(connection.conn, "receive_data", lambda data: sizes.append(len(data)) or receive(data))
+            refused.writer.write(b"0" * 10**8)
+            assert await ended(refused)
+            assert sum(sizes) < 10**6
+
+
+@async_test
+async def test_bodies_of_an_address_have_a_rate_in_bytes_and_pieces() -> None:
+    head = b"POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BODY_BYTES_A_SECOND", 10**6)
+        async with served() as (port, server):
+            large, small = [await connect(port, head) for _ in range(2)]
+            await until(lambda: [each.cycle is not None for each in server.server_state.connections] == [True] * 2)
+            sizes = list[int]()
+            for each in server.server_state.connections:
+                receive = each.conn.receive_data
+                patch.setattr(each.conn, "receive_data", lambda data, r=receive: sizes.append(len(data)) or r(data))
+            large.writer.write(b"0" * 300_000)
+            began = asyncio.get_running_loop().time()
+            for _ in range(200):
+                small.writer.write(b"0")
+                await asyncio.sleep(0)
+            await until(lambda: sum(sizes) == 300_200)
+            assert asyncio.get_running_loop().time() - began > 0.15  # s: the last piece is read before its time is over
+            assert len(sizes) < 100
+            assert "127.0.0.1" in server.config.http.turns

@@ -6,10 +6,12 @@ arrive, nor for an answer to be read, and its limit on all connections lets one 
 
 import asyncio
 from collections import Counter
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
+import h11
 from starlette.types import Scope
 from uvicorn import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .fair_queue import client_of
@@ -19,6 +21,8 @@ FILES = 4096  # that the server asks the system for; connections are at most hal
 HEADER_SECONDS = 10  # from a connection, or from an answer on it, to the last header of the next request
 KEEP_ALIVE_SECONDS = 5  # without any byte of it
 HEADER_BYTES = 32 * 2**10  # of a request's line and headers: a link can have a sentence and its changes
+BODY_BYTES_A_SECOND, PIECES_A_SECOND = 4 * 2**20, 1000  # of all bodies of an address: what arrives faster waits
+LEFT_BYTES, LEFT_SECONDS = 64 * 2**10, 1  # of a body that are read after its answer; then to read that answer
 READ_SECONDS, READ_BYTES = 20, 64 * 2**10  # a client that reads less of its answer in this time is disconnected
 UNREAD_BYTES = 256 * 2**20  # of all answers that are being read
 
@@ -30,6 +34,7 @@ def bound_connections(config: Config) -> None:
 
     class Connection(BoundedConnection):
         max_connections = most
+        turns: ClassVar[dict[str, float]] = {}
 
     config.http = Connection
     config.backlog = (files - most) // 8  # accepted at a time; some turns of the loop later some of them are closed
@@ -52,6 +57,28 @@ def _files() -> int:
     return files
 
 
+class PacedReading(FlowControl):
+    """uvicorn's, which reads on no earlier than it may."""
+
+    _held = False
+
+    def hold_reading(self, seconds: float) -> None:
+        self._held = True
+        self._transport.pause_reading()
+        asyncio.get_running_loop().call_later(seconds, self._release)
+
+    def _release(self) -> None:
+        self._held = False
+        if not self.read_paused:
+            self._transport.resume_reading()
+
+    def resume_reading(self) -> None:
+        if self._held:
+            self.read_paused = False
+        else:
+            super().resume_reading()
+
+
 class BoundedConnection(H11Protocol):
     """A connection, which is closed when it takes too long, or when there are too many.
 
@@ -60,12 +87,16 @@ class BoundedConnection(H11Protocol):
     """
 
     max_connections = MAX_CONNECTIONS
+    turns: ClassVar[dict[str, float]] = {}  # by address, the time from which its next piece of a body is read
+    flow: "PacedReading"
     _deadline: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _address_of: tuple[Scope | None, str] | None = None
+    _left = LEFT_BYTES
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.flow = PacedReading(transport)
         self._began = self.loop.time()
         self._expect_headers()
         if len(self._all) > self.max_connections:
@@ -77,7 +108,26 @@ class BoundedConnection(H11Protocol):
                 timer.cancel()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Reads on when it is the turn of this address's bodies, and hardly at all after the answer."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.SEND_BODY or self.transport.is_closing():
+            return
+        if not self._idle:
+            now = self.loop.time()
+            seconds = max(len(data) / BODY_BYTES_A_SECOND, 1 / PIECES_A_SECOND)
+            turn = self.turns[self._address] = max(now, self.turns.get(self._address, 0)) + seconds
+            self.flow.hold_reading(turn - now)
+            if len(self.turns) > MAX_CONNECTIONS:
+                type(self).turns = {address: time for address, time in self.turns.items() if time > now}
+        elif self._left >= 0:
+            self._left -= len(data)
+            if self._left < 0:
+                self.flow.hold_reading(LEFT_SECONDS)
+                self.loop.call_later(LEFT_SECONDS, self.transport.abort)
+
     def on_response_complete(self) -> None:
+        self._left = LEFT_BYTES
         self._expect_headers()
         super().on_response_complete()
 

@@ -47,7 +47,7 @@ from .request_limits import RATE_SECONDS, UPLOAD_RATE
 MAX_UPLOADS, UPLOADS_PER_ADDRESS = 6, 2  # at a time, until the file is read: each is up to 208 MB on the disk
 MAX_WAITING_UPLOADS = 60  # with nothing read
 UPLOAD_SECONDS = 300  # for a file to arrive
-CONTENDED_SECONDS = 30  # the same, for the longest of the address with most, while somebody waits for its place
+CONTENDED_SECONDS = 60  # the same, for the longest of the address with most, while somebody waits for its place
 UPLOAD_WAIT_SECONDS = 60  # for one of the places
 UNREADABLE = Message("error.request")
 
