@@ -114,11 +114,11 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
 
     # The whole page uses the model.
     expect(page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
-    visit.ask("Ella come pan")
-    assert output(page) == "she eats bread . E"
+    visit.ask("Ella come pan.")
+    assert output(page) == "She eats bread . E"
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
     visit.tab("attention")
-    expect(page.locator("#attention .large")).to_contain_text("ella")
+    expect(page.locator("#attention .large")).to_contain_text("Ella")
     visit.tab("inside")
     expect(page.locator("#inside")).to_contain_text("bread")
 
@@ -136,8 +136,8 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
         expect(other.page.locator("#checkpoint")).not_to_contain_text("Spanish")
         other.page.locator("#bring-model").set_input_files(file)
         expect(other.page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
-        other.ask("Tú bebes leche")
-        assert output(other.page) == "you drink milk . E"
+        other.ask("tú bebes leche.")
+        assert output(other.page) == "You drink milk . E"
 
 
 def test_what_cannot_be_trained_is_refused_in_a_sentence(shared: Visit) -> None:

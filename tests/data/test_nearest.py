@@ -8,8 +8,8 @@ def test_the_nearest_pair_shares_the_words_that_few_pairs_have() -> None:
     assert nearest_pairs("wasser", TOY, 3) == []
     own = uploaded_corpus([("Ein Hund bellt.", "A dog barks."), ("Ein Kind und ein Ball", "A child and a ball")])
     assert [pair.target for pair in nearest_pairs("Wo ist ein Hund?", own, 5)] == [
-        "a dog barks .",
-        "a child and a ball",
+        "A dog barks .",
+        "A child and a ball",
     ]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from transformer.data import TOY, TableError, check_rows, classroom_corpus, hold_out, read_table, uploaded_corpus
 from transformer.data.uploaded_pairs import MAX_BYTES, MAX_CELL_CHARACTERS, MAX_PAIRS, MAX_WORDS, Table
-from transformer.data.vocabulary import SPECIAL, SentenceError, check_visible, fold, has_word
+from transformer.data.vocabulary import SPECIAL, SentenceError, check_visible, fold, has_word, words
 from transformer.inference.translator import MAX_CHARACTERS
 
 DELIMITERS = "\t;,"
@@ -286,28 +286,34 @@ def test_any_rows_are_pairs_or_refused(rows: Any) -> None:
 # The corpus
 
 
-def test_sources_lose_the_punctuation_that_targets_keep_as_tokens() -> None:
+def test_pairs_are_not_folded_and_keep_their_punctuation_as_tokens() -> None:
     corpus = uploaded_corpus(
         [("Was willst du?", "¿Qué quieres?"), ("Ich weiß's nicht.", 'I don\'t know "it"…'), ("Bier!", "Beer.")]
     )
     assert corpus.pairs == (
-        ("was willst du", "¿ qué quieres ?"),
-        ("ich weiss's nicht", 'i don\'t know " it " …'),
-        ("bier", "beer ."),
+        ("Was willst du ?", "¿ Qué quieres ?"),
+        ("Ich weiß's nicht .", 'I don\'t know " it " …'),
+        ("Bier !", "Beer ."),
     )
-    assert corpus.src_vocab.tokens == ("P", "was", "willst", "du", "ich", "weiss's", "nicht", "bier")
-    assert corpus.tgt_vocab.tokens[:8] == ("P", "S", "E", "¿", "qué", "quieres", "?", "i")
-    assert corpus.tgt_vocab.tokens[8:] == ("don't", "know", '"', "it", "…", "beer", ".")
-    assert (corpus.name, corpus.source_length, corpus.pad_source) == ("own", 3, True)
-    assert corpus.batch().src.tolist() == [[1, 2, 3], [4, 5, 6], [7, 0, 0]]
+    assert corpus.src_vocab.tokens == ("P", "Was", "willst", "du", "?", "Ich", "weiß's", "nicht", ".", "Bier", "!")
+    assert corpus.tgt_vocab.tokens[:8] == ("P", "S", "E", "¿", "Qué", "quieres", "?", "I")
+    assert corpus.tgt_vocab.tokens[8:] == ("don't", "know", '"', "it", "…", "Beer", ".")
+    assert (corpus.name, corpus.source_length, corpus.pad_source) == ("own", 4, True)
+    assert corpus.batch().src.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 0, 0]]
     assert uploaded_corpus([("a b", "c"), ("d e", "f")]).batch().src.tolist() == [[1, 2, 0], [3, 4, 0]]  # shows padding
 
 
+def test_words_that_differ_in_umlauts_or_case_stay_two() -> None:
+    corpus = uploaded_corpus([("Sie ist schön.", "She is pretty."), ("ist sie schon da", "is she here yet")])
+    read = corpus.src_vocab.read("SIE ist schoen, schön – schon")
+    assert read == [("SIE", "sie"), ("ist", "ist"), ("schoen", "schön"), ("schön", "schön"), ("schon", "schon")]
+
+
 def test_a_shared_vocabulary_has_every_word_once() -> None:
-    corpus = uploaded_corpus([("Bier im Taxi", "Beer in a taxi."), ("Taxi ? !", "Taxi!")], shared_vocabulary=True)
+    corpus = uploaded_corpus([("Bier im Taxi", "Beer in a Taxi."), ("Taxi ? !", "Taxi!")], shared_vocabulary=True)
     assert corpus.src_vocab is corpus.tgt_vocab
-    assert corpus.src_vocab.tokens == ("P", "S", "E", "bier", "im", "taxi", "beer", "in", "a", ".", "!")
-    assert corpus.pairs == (("bier im taxi", "beer in a taxi ."), ("taxi !", "taxi !"))  # "!" is known, "?" is not
+    assert corpus.src_vocab.tokens == ("P", "S", "E", "Bier", "im", "Taxi", "?", "!", "Beer", "in", "a", ".")
+    assert corpus.pairs == (("Bier im Taxi", "Beer in a Taxi ."), ("Taxi ? !", "Taxi !"))
 
 
 def test_the_page_has_examples_words_and_pairs_to_show() -> None:
@@ -315,14 +321,15 @@ def test_the_page_has_examples_words_and_pairs_to_show() -> None:
     corpus = uploaded_corpus(pairs, name="mine")
     assert (corpus.name, corpus.size, corpus.held_out) == ("mine", 7, {})
     assert [(each.name, each.sentence, each.watch) for each in corpus.examples] == [
-        ("", sentence, "") for sentence in ("Ja gut", "a", "c", "e")
+        ("", sentence, "") for sentence in ("Ja gut", "ja gut!", "a", "c")
     ]
     assert corpus.words == {
         "all": (("Ja gut", "Yes."), ("ja gut!", "OK"), ("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"))
     }
-    found = corpus.find("ja gut")
+    found = corpus.find("Ja gut")
     assert found is not None
-    assert (found.target, found.spelling, found.gold.aligned_words()) == ("yes .", "Ja gut", [])
+    assert (found.target, found.spelling, found.gold.aligned_words()) == ("Yes .", "Ja gut", [])
+    assert corpus.find("ja gut !") != found == corpus.find("JA gut .")  # marks and case decide between two
     assert corpus.find("ja") is None
     assert len(uploaded_corpus([(f"a{i}", "b") for i in range(300)]).words["all"]) == 200
 
@@ -330,7 +337,7 @@ def test_the_page_has_examples_words_and_pairs_to_show() -> None:
 def test_no_pairs_or_no_words_are_refused() -> None:
     with pytest.raises(ValueError, match="no sentence pair"):
         uploaded_corpus([])
-    for wrong in ("...", "a\0"):
+    for wrong in (" ", "a\0"):
         with pytest.raises(SentenceError):
             uploaded_corpus([(wrong, "b")]).batch()
 
@@ -355,7 +362,7 @@ def test_every_pair_becomes_ids_and_its_words_again(pairs: list[tuple[str, str]]
         assert corpus.src_vocab.split(typed) == source.split()  # typed later, it is read alike
         assert corpus.src_vocab.decode(corpus.src_vocab.encode(typed)) == source
         assert corpus.tgt_vocab.decode(corpus.tgt_vocab.encode(target)) == target
-        assert "".join(target.split()) == "".join(fold(typed_target).split())  # nothing is lost
+        assert "".join(target.split()) == "".join("".join(words(typed_target)).split())  # nothing is lost
         found = corpus.find(source)
         assert found is not None
         assert len(found.gold.sure) == len(found.gold.possible) == len(found.target.split())

@@ -179,12 +179,12 @@ def test_the_estimates_grow_with_the_work() -> None:
     ("corpus", "watch", "reference"),
     [
         ("toy", "", "i want a beer ."),  # the first example
-        ("own", "", "good morning !"),
+        ("own", "", "Good morning !"),
         ("toy", "bier cola", None),
         ("own", "Danke dir", None),
         ("classroom", "der Hund der Hund", None),
         ("toy", "  ICH mochte,\tein Cola!! ", "i want a coke ."),
-        ("own", "wie geht es dir", "how are you ?"),
+        ("own", "wie geht es dir", "How are you ?"),
         ("classroom", "gestern hat sie drei Bücher gelesen", "yesterday she read three books ."),
         ("toy", "ich ich ich ich ich", None),
     ],
@@ -299,7 +299,7 @@ def test_a_request_above_a_limit_is_refused_with_the_variable_that_raises_it(
         "seconds": math.ceil(found.seconds),
         "memory": math.ceil(found.bytes / 2**20),
         "pairs": 3,
-        "tokens": 2 + 3 + 4 + 4 + 1 + 4,  # "good morning !" has three
+        "tokens": 3 + 3 + 5 + 4 + 1 + 4,  # "Good morning !" has three
     }[limit]
     assert job(asked, replace(LIMITS, **{limit: value}))
     refused = problem(asked, replace(LIMITS, **{limit: value - 1}))

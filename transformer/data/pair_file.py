@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from .corpus import Batch, Corpus, Pair, encode_pairs, shuffled_batches
-from .vocabulary import END, PAD, START, SentenceError, Vocabulary, check_visible, fold
+from .vocabulary import END, PAD, START, SentenceError, Vocabulary, check_visible, words
 
 BUFFER = 256  # batches in memory at a time, which are shuffled together
 CARD_PAIRS = 20  # that represent the whole file on a model card
@@ -30,7 +30,7 @@ class PairFile:
 
     Attributes:
         size: number of pairs.
-        src_vocab, tgt_vocab: every word of both sides, folded, in the order of first appearance.
+        src_vocab, tgt_vocab: every word of both sides, in the order of first appearance.
         source_length, target_length: words in the longest source, tokens in the longest target with its E.
         digest: of the whole file.
     """
@@ -58,12 +58,12 @@ class PairFile:
                     check_visible(text)
                 except SentenceError as error:
                     raise PairFileError(f"{path}: line {size}: {error}") from error
-                words = fold(text).split()
-                if not 1 <= len(words) <= MAX_WORDS:
+                found = words(text)
+                if not 1 <= len(found) <= MAX_WORDS:
                     name = ("source", "target")[side]
-                    raise PairFileError(f"{path}: line {size}: the {name} has {len(words)} words, not 1 to {MAX_WORDS}")
-                sides[side].update(dict.fromkeys(words, 0))  # a dictionary is an ordered set
-                longest[side] = max(longest[side], len(words))
+                    raise PairFileError(f"{path}: line {size}: the {name} has {len(found)} words, not 1 to {MAX_WORDS}")
+                sides[side].update(dict.fromkeys(found, 0))  # a dictionary is an ordered set
+                longest[side] = max(longest[side], len(found))
         if not size:
             raise PairFileError(f"{path}: there is no sentence pair in it")
         src_vocab, tgt_vocab = (Vocabulary(tuple(side), folds=True) for side in sides)

@@ -15,7 +15,18 @@ from typing import Any
 from ..messages import Message, MessageError
 from .alignment import AlignedPair, GoldAlignment
 from .corpus import Corpus, Example, Pair
-from .vocabulary import END, PAD, START, SentenceError, Vocabulary, check_visible, fold, has_word, strip_punctuation
+from .vocabulary import (
+    END,
+    PAD,
+    START,
+    SentenceError,
+    Vocabulary,
+    check_visible,
+    has_word,
+    lower,
+    strip_punctuation,
+    words_and_marks,
+)
 
 MAX_PAIRS = 2000  # per corpus; also the most bad rows that are listed
 MAX_WORDS = 60  # per sentence, punctuation marks included: attention grows with their square
@@ -219,54 +230,43 @@ def _pair(cells: list[str]) -> Pair | Message:
             return Message("pairs.invisible", {"column": column, **error.message.values})
         if not has_word(cell):
             return Message("pairs.no_word", {"column": column})
-        if (count := len(_target_tokens(cell))) > MAX_WORDS:
+        if (count := len(words_and_marks(cell))) > MAX_WORDS:
             return Message("pairs.words", {"column": column, "count": count, "most": MAX_WORDS})
     return cells[0], cells[1]
-
-
-def _target_tokens(text: str) -> list[str]:
-    """Folded words; a punctuation mark at the edge of a word is a token of its own: "Beer!" -> beer, !"""
-    words = []
-    for word in fold(text).split():
-        core = strip_punctuation(word)
-        before, _, after = word.partition(core) if core else (word, "", "")
-        words += [*before, *([core] if core else []), *after]
-    return words
 
 
 def uploaded_corpus(pairs: Sequence[Pair], name: str = "own", shared_vocabulary: bool = False) -> Corpus:
     """A corpus of any pairs.
 
-    Sources hold the words that `Vocabulary.split` reads when they are typed later; punctuation at the edges of a
-    target's words becomes tokens of its own. No word collides with P, S or E: folded text is lower case. Every source
-    is padded to the longest, or one further where all have the same length, so that attention maps show padding. There
-    is no gold alignment.
+    Words keep their case and their letters; punctuation at their edges becomes tokens of its own, on both sides. A word
+    that is called P, S or E stands in quotes. Every source is padded to the longest, or one further where all have the
+    same length, so that attention maps show padding. There is no gold alignment.
 
     Args:
         shared_vocabulary: one vocabulary for both sides, as `tie_weights` needs it (§3.4).
 
     Raises:
-        ValueError: there is no pair. Sentences without a word raise SentenceError as soon as they are encoded.
+        ValueError: there is no pair. Empty sentences raise SentenceError as soon as they are encoded.
     """
     if not pairs:
         raise ValueError("there is no sentence pair")
-    bare = Vocabulary((PAD,), folds=True)  # knows no word, so it strips the punctuation off every one
-    targets = [_target_tokens(target) for _, target in pairs]
-    source_words = dict.fromkeys(word for source, _ in pairs for word in bare.split(source))
+    sources, targets = ([words_and_marks(sentence) for sentence in side] for side in zip(*pairs, strict=True))
+    source_words = dict.fromkeys(word for source in sources for word in source)
     target_words = dict.fromkeys(word for target in targets for word in target)
     if shared_vocabulary:
         src_vocab = tgt_vocab = Vocabulary((PAD, START, END, *(source_words | target_words)), folds=True)
     else:
         src_vocab = Vocabulary((PAD, *source_words), folds=True)
         tgt_vocab = Vocabulary((PAD, START, END, *target_words), folds=True)
-    # A shared vocabulary knows the targets' punctuation, and keeps it in sources where it stands alone.
-    sources = [src_vocab.split(source) for source, _ in pairs]
     tokenised = [(" ".join(source), " ".join(target)) for source, target in zip(sources, targets, strict=True)]
     typed = [(" ".join(source.split()), " ".join(target.split())) for source, target in pairs]
     aligned: dict[str, AlignedPair] = {}  # of several translations of one source, the first
     for (source, target), (spelling, _) in zip(tokenised, typed, strict=True):
         unaligned = ((),) * len(target.split())
         aligned.setdefault(source, AlignedPair(source, target, GoldAlignment(unaligned, unaligned), spelling))
+    without_marks: dict[str, AlignedPair] = {}
+    for source, pair in aligned.items():
+        without_marks.setdefault(_without_marks(source), pair)
     lengths = {len(source) for source in sources}
     examples = itertools.islice(aligned.values(), _SHOWN_EXAMPLES)
     return Corpus(
@@ -276,8 +276,13 @@ def uploaded_corpus(pairs: Sequence[Pair], name: str = "own", shared_vocabulary:
         load=lambda: (tuple(tokenised), src_vocab, tgt_vocab),
         examples=tuple(Example("", pair.spelling, "") for pair in examples),
         words={"all": tuple(itertools.islice(dict.fromkeys(typed), _SHOWN_PAIRS))},  # the page lists two columns
-        find=aligned.get,
+        find=lambda source: aligned.get(source) or without_marks.get(_without_marks(source)),
     )
+
+
+def _without_marks(source: str) -> str:
+    """A source in lower case, without its punctuation."""
+    return " ".join(word for word in lower(source).split() if strip_punctuation(word))
 
 
 def hold_out(pairs: Sequence[Pair], share: float, seed: int) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:

@@ -37,6 +37,35 @@ def fold(text: str) -> str:
     return _UNSPACED.sub(r" \1 ", folded).strip()
 
 
+def lower(text: str) -> str:
+    """Lower case, with every letter as it is: "Möchte" -> "möchte", composed or not."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+
+
+def words(text: str) -> list[str]:
+    """What stands between spaces, as it is. A word that is called P, S or E stands in quotes."""
+    spaced = text if text.isascii() else _UNSPACED.sub(r" \1 ", unicodedata.normalize("NFC", text))
+    return [_QUOTED.get(word, word) for word in spaced.split()]
+
+
+def words_and_marks(text: str) -> list[str]:
+    """Words as they are; a punctuation mark at the edge of one is a token of its own: "Beer!" -> Beer, !"""
+    return [piece for word in words(text) for piece in _without_marks(word)]
+
+
+def _without_marks(word: str) -> list[str]:
+    if word in _UNQUOTED:
+        return [word]
+    core = strip_punctuation(word)
+    before, _, after = word.partition(core) if core else (word, "", "")
+    return [*before, *([_QUOTED.get(core, core)] if core else []), *after]
+
+
+def _spelt_out(word: str) -> str:
+    """As one types German without a German keyboard: "schön" -> "schoen"."""
+    return lower(word).replace("ä", "ae").replace("ö", "oe").replace("ü", "ue").replace("ß", "ss")
+
+
 def check_visible(text: str) -> None:
     """Raises SentenceError where a text has invisible characters."""
     for char in () if text.isascii() and text.isprintable() else text:
@@ -71,7 +100,8 @@ class Vocabulary:
 
     Args:
         tokens: every word once, after `P`; a target vocabulary also has `S` and `E`.
-        folds: whether a sentence is folded (see `fold`), and its unknown words lose the punctuation at their edges.
+        folds: whether a typed word may differ from its token in case and umlauts, and in the punctuation at its edges
+            (see `read`).
         tokenizer: cuts a sentence into words; its id i is the i-th of `words`. Without one spaces separate words.
 
     Raises:
@@ -115,18 +145,65 @@ class Vocabulary:
         return tuple(token for token in self.tokens if token not in SPECIAL)
 
     def split(self, text: str) -> list[str]:
-        """The words of a sentence, known or not.
+        """The words of a sentence: their tokens, and in lower case those that are unknown.
 
         Raises:
             ValueError: the tokenizer gives an id that has no word.
         """
-        text = fold(text) if self.folds else text
+        return [lower(typed) if token is None and self.folds else token or typed for typed, token in self.read(text)]
+
+    def read(self, text: str) -> list[tuple[str, str | None]]:
+        """The words of a sentence as they were typed, each with its token, None where it is unknown.
+
+        A vocabulary that folds knows a typed word by its letters, else by its letters in another case, else without its
+        umlauts: "schon" and "schoen" are *schön* where no other word could be meant. It drops a typed umlaut only where
+        all its tokens are folded themselves (the toy's *mochte*), so "schön" is never *schon*. Marks at the edges of a
+        word that it does not know as tokens are dropped.
+
+        Raises:
+            ValueError: the tokenizer gives an id that has no word.
+        """
         if self.tokenizer is not None:
-            return [self._word(piece) for piece in self._pieces(text)]
-        words = text.split()
-        if self.folds:
-            words = [word if word in self.ids else strip_punctuation(word) for word in words]
-        return [word for word in words if word]
+            named = map(self._word, self._pieces(fold(text) if self.folds else text))
+            return [(piece, piece if piece in self.ids else None) for piece in named]
+        if not self.folds:
+            return [(word, word if word in self.ids and word not in SPECIAL else None) for word in text.split()]
+        found = []
+        for word in words(text):
+            pieces = [word] if self._token(word) else _without_marks(word)
+            for piece in pieces:
+                token = self._token(piece)
+                if token or strip_punctuation(piece):
+                    found.append((_UNQUOTED.get(piece, piece), token))
+        return found
+
+    def _token(self, word: str) -> str | None:
+        """The token that a typed word is read as, if there is one."""
+        if word in self.ids:
+            return None if word in SPECIAL else word
+        folded = fold(word)
+        if self._is_folded:
+            return folded if folded in self.ids else None
+        alike = self._by_letters.get(folded, ())
+        for letters in (lower, str.casefold):
+            if same := [token for token in alike if letters(token) == letters(word)]:
+                return lower(word) if lower(word) in same else same[0]
+        has_umlaut = folded != word.casefold()
+        meant = {lower(token) for token in alike}
+        return alike[0] if len(meant) == 1 and not has_umlaut else None
+
+    @cached_property
+    def _is_folded(self) -> bool:
+        return all(fold(word) == word for word in self.words)
+
+    @cached_property
+    def _by_letters(self) -> dict[str, tuple[str, ...]]:
+        """Folded or spelt-out word -> the tokens that it can mean."""
+        found: dict[str, tuple[str, ...]] = {}
+        for word in self.words:
+            for key in {fold(word), _spelt_out(word)}:
+                found[key] = (*found.get(key, ()), word)
+        return found
 
     def encode(self, text: str) -> list[int]:
         """Ids of the words of a sentence; no padding, no S, no E.
@@ -137,13 +214,13 @@ class Vocabulary:
         """
         if self.tokenizer is None:
             check_visible(text)
-        words = self.split(text)
-        if not words:
+        read = self.read(text)
+        if not read:
             raise SentenceError("error.empty", known=self.some_words())
-        unknown = list(dict.fromkeys(word for word in words if word not in self.ids or word in SPECIAL))
+        unknown = {lower(typed) if self.folds else typed: typed for typed, token in reversed(read) if token is None}
         if unknown:
-            raise self._unknown(unknown)
-        return [self.ids[word] for word in words]
+            raise self._unknown(list(reversed(unknown.values())))
+        return [self.ids[token] for _, token in read if token is not None]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The sentence behind ids, up to E, without special tokens.
@@ -196,10 +273,16 @@ class Vocabulary:
     def _unknown(self, words: Sequence[str]) -> SentenceError:
         """The error suggests known words: all where they are few, else those nearest to the unknown ones."""
         unknown, most = _quoted(words), 20 if len(self.words) <= 20 else 10
-        near = dict.fromkeys(word for each in words[:3] for word in get_close_matches(each[:40], self.words))
+        near = dict.fromkeys(near for word in words[:3] for near in self._near(word[:40]))
         if near and most < 20:
             return SentenceError("error.unknown_near", unknown=unknown, near=Words(tuple(near)))
         return SentenceError("error.unknown", unknown=unknown, known=self.some_words(most))
+
+    def _near(self, word: str) -> list[str]:
+        if not self.folds:
+            return get_close_matches(word, self.words)
+        alike = self._by_letters
+        return list(dict.fromkeys(token for near in get_close_matches(fold(word), alike) for token in alike[near]))[:3]
 
     def some_words(self, most: int = 20) -> Words:
         """The first known words, for a message."""

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..data.corpus import padded
-from ..data.vocabulary import END, PAD, START, SentenceError, fold
+from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
 from ..network.layers import sinusoidal_positions
 from ..network.probe import Probe, Recorder, chain
@@ -132,6 +132,7 @@ class Translation:
         sentence: as it was typed.
         text: the translation.
         source: the encoder's input tokens, padding included.
+        typed: the same as they were typed: "Möchte" where the token is "mochte".
         decoder_input: the decoder's input tokens, S first: the rows of decoder and cross-attention maps.
         output: the output tokens; output t was predicted from input t. Ends on E unless decoding hit its limit.
         steps: one per output token.
@@ -153,6 +154,7 @@ class Translation:
     checkpoint: str
     device: str
     interventions: Interventions = NOTHING
+    typed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Translation({self.sentence!r} -> {self.text!r}, {len(self.steps)} steps, {self.checkpoint})"
@@ -249,7 +251,7 @@ class Translator:
         """Translate, and keep every attention map (§3.2).
 
         Args:
-            sentence: words of the source vocabulary; case, umlauts and punctuation at the edges do not matter.
+            sentence: words of the source vocabulary, which says whether case and umlauts matter.
             probe: watches or replaces intermediates of this run.
             forced: the first output tokens instead of the model's choice; it continues from there. A whole reference
                 with its E is teacher forcing.
@@ -340,6 +342,8 @@ class Translator:
         vocab = self.checkpoint.tgt_vocab
         output = tuple(vocab.tokens[i] for i in ids)
         source_tokens = tuple(self.checkpoint.src_vocab.tokens[i] for i in source)
+        read = enumerate(self.checkpoint.src_vocab.read(sentence))
+        typed = {i: word for i, (word, token) in read if token == source_tokens[i]}  # a word may have been swapped
         decoder_input = (START, *output[:-1])
         # Not strict: shorter sentences of a batch end earlier.
         steps = tuple(
@@ -363,6 +367,7 @@ class Translator:
             checkpoint=self.name,
             device=str(self.device),
             interventions=interventions,
+            typed=tuple(typed.get(i, token) for i, token in enumerate(source_tokens)),
         )
 
     def reads(self, sentence: str) -> bool:
@@ -411,7 +416,7 @@ class Translator:
         words = sum(i != vocab.ids[PAD] for i in source)
         for change in interventions.changes:
             if isinstance(change, SwapWord):
-                word = fold(change.word) if vocab.folds else change.word
+                word = next(iter(vocab.split(change.word)), "")
                 if change.position >= words:
                     raise ValueError(f"The positions of this sentence are 0 to {words - 1}.")
                 if word not in vocab.words:

@@ -74,6 +74,7 @@ class Run(TypedDict):
     changes: tuple[AnyChange, ...]
     complete: bool
     source: tuple[str, ...]
+    typed: tuple[str, ...]
     decoder_input: tuple[str, ...]
     output: tuple[str, ...]
     steps: list[Step]
@@ -104,6 +105,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
         "changes": cast(tuple[AnyChange, ...], run.interventions.changes),
         "complete": run.complete,
         "source": run.source,
+        "typed": run.typed,
         "decoder_input": run.decoder_input,
         "output": run.output,
         "steps": [_step(step) for step in run.steps],
