@@ -1,33 +1,59 @@
 """A Jupyter notebook (nbformat 4.5) that repeats a run and checks it. Knows nothing of the page.
 
-The sentence is untrusted: in code it is one Python literal, in Markdown it is inside a code span.
+It carries the library and the model, so that it runs on a machine that has neither. The sentence is untrusted: in code
+it is one Python literal, in Markdown it is inside a code span.
 """
 
+import base64
+import io
 import json
+from functools import cache
+from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from ..files import PACKAGE
 from ..inference.translator import Translation
+from ..messages import CATALOGUE
+from ..storage.checkpoint import FOLDER
+
+MAX_CARRIED = 4 * 2**20  # bytes of a model file; a larger one is downloaded from the page and put beside the notebook
+PACKAGES = "torch numpy pandas pydantic safetensors tqdm typing-extensions plotly"
+LIBRARY = ("network", "data", "storage", "inference", "analysis")  # folders that the cells need
 
 _TITLE = """# Attention, bitte
 
 {sentence} is translated by the checkpoint {checkpoint} as {text}
 
-The cells below repeat that translation on this machine and check its attention maps. They need the project and its
-requirements: run the notebook from the project's folder, or set the environment variable `TRANSFORMER_HOME` to it."""
+The cells below repeat that translation on this machine and check its attention maps. They need Python 3.11 or newer and
+these packages:
 
-_LOAD = """import os
+    pip install {packages}
+
+The library itself{carried_model} in the next cell.{beside}"""
+
+_CARRIED = """# Packed files, which the cell below unpacks.
+CARRIED = \"\"\"
+{carried}
+\"\"\""""
+
+_LOAD = """import base64
+import io
+import os
 import sys
+import tempfile
 from pathlib import Path
+from zipfile import ZipFile
 
-home = Path(os.environ.get("TRANSFORMER_HOME", ".")).resolve()
-assert (home / "transformer" / "__init__.py").exists(), f"{{home}} is not the project: set TRANSFORMER_HOME"
-sys.path.insert(0, str(home))
+folder = Path(tempfile.mkdtemp())
+ZipFile(io.BytesIO(base64.b64decode(CARRIED))).extractall(folder)
+sys.path.insert(0, os.environ.get("TRANSFORMER_HOME", str(folder)))  # another copy of the library
 
 from transformer import Translator
 {importing}
 SENTENCE = {sentence!r}
 
-translator = Translator.load({checkpoint!r}, device="cpu")
+translator = Translator.load({model}, device="cpu")
 run = translator.translate(SENTENCE{changed})
 assert run.text == {text!r}, run.text
 run"""
@@ -116,22 +142,29 @@ for each in checks:
 assert all(each.ok for each in checks)"""
 
 
-def notebook(run: Translation, checkpoint: str) -> str:
+def notebook(run: Translation, checkpoint: str, file: Path | None = None) -> str:
     """The notebook as JSON text, for a run without a probe and without forced words; it repeats its interventions.
 
     Args:
-        checkpoint: the argument of `Translator.load` for the run's model.
+        checkpoint: the name of the run's shipped model, or of a visitor's model file.
+        file: the visitor's model file.
     """
+    carries_model = file is None or file.stat().st_size <= MAX_CARRIED
+    model = f"folder / {checkpoint!r}" if file and carries_model else repr(checkpoint)
     exact = {"sentence": run.sentence, "checkpoint": checkpoint, "text": run.text}
     shown = {name: _span(text) for name, text in exact.items()}
+    carried_model = " and the model are" if carries_model else " is"
+    beside = "" if carries_model else " Put the model's file beside this notebook: the page has it under *Train*."
     changes = run.interventions.to_json()
     changed = [_markdown("changed-text", _CHANGED_TEXT), _code("changed", _CHANGED.format(changes=changes))]
     how = ", interventions=Interventions.parse(CHANGES)" if changes else ""
     importing = "from transformer.inference.interventions import Interventions\n" if changes else ""
+    carried = _packed_with_shipped(checkpoint) if file is None else _packed({checkpoint: file} if carries_model else {})
     cells = [
-        _markdown("title", _TITLE.format(**shown)),
+        _markdown("title", _TITLE.format(**shown, packages=PACKAGES, carried_model=carried_model, beside=beside)),
+        _code("carried", _CARRIED.format(carried=carried)) | {"metadata": {"jupyter": {"source_hidden": True}}},
         *(changed if changes else []),
-        _code("load", _LOAD.format(**exact, changed=how, importing=importing)),
+        _code("load", _LOAD.format(**exact, model=model, changed=how, importing=importing)),
         _markdown("table-text", _TABLE_TEXT),
         _code("table", _TABLE),
         _code("head", _HEAD),
@@ -158,3 +191,23 @@ def _code(name: str, source: str) -> dict[str, Any]:
 def _span(text: str) -> str:
     """Markdown code on one line, without the backticks that would end it. The spaces keep it from being empty."""
     return f"` {' '.join(text.replace('`', '').split())} `"
+
+
+@cache
+def _packed_with_shipped(checkpoint: str) -> str:
+    """The library and one of the shipped models."""
+    return _packed(
+        {f"transformer/checkpoints/{checkpoint}/{each.name}": each for each in (FOLDER / checkpoint).iterdir()}
+    )
+
+
+def _packed(model: dict[str, Path]) -> str:
+    """The library and a model's files by their names, as the base64 of a zip archive."""
+    sources = [*PACKAGE.glob("*.py"), *(file for name in LIBRARY for file in sorted((PACKAGE / name).rglob("*.py")))]
+    files = {f"transformer/{each.relative_to(PACKAGE).as_posix()}": each for each in sources}
+    files[f"transformer/assets/locales/{CATALOGUE.name}"] = CATALOGUE
+    archive = io.BytesIO()
+    with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+        for name, file in (files | model).items():
+            packed.writestr(ZipInfo(name), file.read_bytes(), ZIP_DEFLATED)  # without a date: equal files, equal bytes
+    return base64.encodebytes(archive.getvalue()).decode().strip()

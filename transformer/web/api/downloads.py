@@ -61,7 +61,8 @@ def weights_csv(request: ChangedRunRequest) -> Download:
 def notebook(request: ChangedRunRequest) -> Download:
     """A notebook that makes the run again."""
     own = model_store().find(request.checkpoint)
-    text = notebook_of(run_of(request), file_name(own.portable.name) if own else request.checkpoint)
+    model = (file_name(own.portable.name), own.file) if own else (request.checkpoint,)
+    text = notebook_of(run_of(request), *model)
     return {"name": f"{title(request.checkpoint)}-attention.ipynb", "text": text}
 
 
