@@ -13,8 +13,7 @@ import pytest
 from transformer import SentenceError, Translator, Vocabulary
 from transformer.messages import Message, Words, formatted
 from transformer.web.api import events
-from transformer.web.page import SCHEMA, build
-from transformer.web.page import TABS as PAGE_TABS
+from transformer.web.page import SCHEMA
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets/locales"
@@ -241,17 +240,3 @@ def test_every_text_of_the_catalogue_is_used() -> None:
     used = {key for kind, key in named() if kind == "string"} | messages()
     used |= {key for pattern in patterns() for key in matching(pattern)}
     assert [key for key in EN if key not in used] == []
-
-
-# ---- what is in no catalogue; tests/browser/test_languages.py looks for it on the page ----
-
-
-def test_the_frame_says_what_the_catalogue_says() -> None:
-    """Gradio's own labels stand in English until the page speaks: they are the catalogue's English."""
-    labels = set()
-    for component in build().config["components"]:
-        kind, props = component["type"], component["props"]
-        if kind in ("textbox", "button", "tabitem") and props["elem_id"]:  # the others are those of the API
-            labels |= {props.get("label"), props.get("placeholder"), props.get("value") if kind == "button" else None}
-    labels.remove(None)
-    assert labels == {EN["sentence.label"], EN["sentence.translate"], *(EN[f"tab.{tab}"] for tab in PAGE_TABS)}

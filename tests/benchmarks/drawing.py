@@ -37,7 +37,7 @@ from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
 from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
-from transformer.web.component import ASSETS, preloads
+from transformer.web.component import ASSETS
 from transformer.web.page import SCHEMA
 
 from .ratio import MissingError, Ratio, ratio
@@ -54,10 +54,9 @@ MAX_MS = 16.0  # a frame
 THREAD = "the page's thread, click to frame"
 Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
 
-# As a tab of the page is filled (webui/view.py), with what is fetched ahead there.
+# As a tab of the page is filled (web/component.py).
 OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="style.css">
-<script type="application/json" id="schema">{SCHEMA}</script>
-{preloads("core/mount", "tabs/attention").replace(f"gradio_api/file={ASSETS}/", "")}
+<script type="application/json" id="schema">{SCHEMA.replace(f"gradio_api/file={ASSETS}", ".")}</script>
 <body style="margin: 0"><div class="view" id="attention"></div>
 <script type="module">
 import {{ mount }} from "./js/core/mount.js";
@@ -65,7 +64,8 @@ import {{ mapPaint }} from "./js/charts/attention-map.js";
 import {{ showRun }} from "./js/core/state.js";
 document.body.append(mapPaint());
 const element = document.querySelector(".view");
-await mount(new URL("js/tabs/attention.js", document.baseURI).href, {{ element, watch: () => {{}} }});
+window.moduleAddress = async (name) => new URL(`js/${{name}}`, document.baseURI).href;
+await mount("tabs/attention.js", {{ element, watch: () => {{}} }});
 showRun(RUN);
 </script></body></html>
 """

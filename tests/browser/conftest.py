@@ -177,15 +177,15 @@ class Visit:
         return int(self.page.locator("#step").input_value()) - 1
 
 
-def script(name: str) -> str:
-    """The address of a module of assets/js, as an expression on the page."""
-    return f"new URL('gradio_api/file={ROOT}/assets/js/{name}', document.baseURI).href"
+def module(name: str) -> str:
+    """A module of assets/js as the page has it: a promise, as an expression on the page."""
+    return f"window.moduleAddress('{name}').then((address) => import(address))"
 
 
 def place(page: Page) -> dict[str, Any]:
     """What its visitor looks at."""
     read = "({ state }) => ({ ...state, run: [state.run.checkpoint, state.run.sentence] })"
-    return page.evaluate(f"import({script('core/state.js')}).then({read})")
+    return page.evaluate(f"{module('core/state.js')}.then({read})")
 
 
 def luminance(rgb: list[float]) -> float:

@@ -8,7 +8,7 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Visit, script
+from .conftest import Visit, module
 from .test_train import finished, set_number, start
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
@@ -94,7 +94,7 @@ def messages(page: Page) -> None:
 def messages_gone(page: Page) -> None:
     """And then the list of words."""
     page.locator("#sentence input").fill(
-        page.evaluate(f"import({script('core/state.js')}).then(({{ state }}) => state.run.sentence)")
+        page.evaluate(f"{module('core/state.js')}.then(({{ state }}) => state.run.sentence)")
     )
     page.locator("#sentence input").press("Enter")
     page.locator("#top .message").wait_for(state="hidden")
@@ -186,7 +186,7 @@ def go(visit: Visit, place: dict[str, Any]) -> Page:
     page = visit.page
     if page.url == "about:blank":
         visit.open("?checkpoint=classroom&sentence=Der Hund sieht den Lehrer")
-    page.evaluate(f"(place) => import({script('core/state.js')}).then(({{ update }}) => update(place))", place)
+    page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", place)
     return page
 
 
@@ -194,7 +194,7 @@ def walk(page: Page, places: Sequence[Place] = PLACES) -> Iterator[str]:
     """Every part of the page, one after the other."""
     for name, place, there, do in places:
         if place:
-            page.evaluate(f"(place) => import({script('core/state.js')}).then(({{ update }}) => update(place))", place)
+            page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", place)
         page.locator(there).first.wait_for()
         do(page)
         yield name

@@ -14,7 +14,7 @@ from transformer.inference.translator import Sampling
 from transformer.web.api.decoding import beam, forced, sampled
 
 from .catalogue import matching, percent, t
-from .conftest import Visit, script
+from .conftest import Visit, module
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 MISTAKEN = "Wir zeigen die alten Hunde einer Schwester"  # the model says “an old sister the old dogs”
@@ -48,7 +48,7 @@ def go(visit: Visit, checkpoint: str, sentence: str, **place: Any) -> Page:
     visit.choose_model(checkpoint)
     visit.ask(sentence)
     at = {"tab": "break", "part": "decoding", **DEFAULTS, **place}
-    page.evaluate(f"(place) => import({script('core/state.js')}).then(({{ update }}) => update(place))", at)
+    page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", at)
     visit.settle()
     return page
 

@@ -356,7 +356,7 @@ def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: Replicas)
     assert record.errors == {}
     assert record.refused == {}
     assert there - record.reached == APART
-    assert {"event 1", "function pairs", "POST /gradio_api/run/translate", "DELETE /models/{key}"} <= there
+    assert {"event 0", "function pairs", "POST /gradio_api/run/translate", "DELETE /models/{key}"} <= there
     assert sum(map(len, record.took.values())) >= VISITORS * (CLICKS + 2)
     with ThreadPoolExecutor(1) as own:  # what is computed here may want a loop, and Playwright may have one
         checks = own.map(lambda asked: right(*asked), record.answers.values())

@@ -21,7 +21,7 @@ from transformer.web.api.sublayers import shapes
 
 from .arithmetic import expect_right, near, number
 from .catalogue import matching, t
-from .conftest import Visit, place, script, visiting
+from .conftest import Visit, module, place, visiting
 
 SENTENCES = {"toy": "Ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
 STAGES = ("qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual")
@@ -140,7 +140,7 @@ def show(visit: Visit, look: Look) -> dict[str, Any]:
         visit.ask(SENTENCES[look.checkpoint])
     at = {"tab": "inside", **look._asdict()}
     del at["checkpoint"]
-    visit.page.evaluate(f"(place) => import({script('core/state.js')}).then(({{ update }}) => update(place))", at)
+    visit.page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", at)
     return drawn(visit.page, look)
 
 
@@ -204,7 +204,7 @@ def test_another_sentence_has_its_own_numbers(wide: Visit) -> None:
 
 
 ANSWERED = f"""async (question) => {{
-  const {{ askAboutRun }} = await import({script("core/server-cache.js")});
+  const {{ askAboutRun }} = await {module("core/server-cache.js")};
   await askAboutRun("inside", {{}}, question); // was asked already: the page awaits the same answer
   await new Promise(requestAnimationFrame);
 }}"""
@@ -321,16 +321,3 @@ def test_the_table_of_shapes_is_the_servers_and_leads_to_each_stage(wide: Visit)
         expect(page.locator(f"[role=tab][data-tab-id={there['tab']}]")).to_have_attribute("aria-selected", "true")
         assert place(page) == place(page) | there
     expect(page.locator("#stage-ffn h3")).to_be_in_viewport()
-
-
-def test_a_tab_that_was_clicked_early_stays_open(visit: Visit) -> None:
-    """Even if the title line, which keeps the tabs, comes late over a slow line."""
-    held: list[Route] = []
-    visit.page.route("**/js/shell/header.js", lambda route: held.append(route))
-    visit.open()
-    visit.tab("inside")
-    for route in held:
-        route.continue_()
-    visit.page.locator("#checkpoint").wait_for()
-    expect(visit.page.locator("[role=tab][data-tab-id=inside]")).to_have_attribute("aria-selected", "true")
-    expect(visit.page.locator("#inside .stage")).to_have_count(len(STAGES))

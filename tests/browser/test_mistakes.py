@@ -12,7 +12,7 @@ from transformer.mistakes import MISTAKES
 from transformer.web.api.mistakes import mistake
 
 from .catalogue import LOCALES, matching, percent, t
-from .conftest import Visit, script
+from .conftest import Visit, module
 
 TRAINED = 150_000  # ms
 COUNTS = {"words_after_end", "steps", "rows", "columns", "heads", "saved_norm_values", "saved_output_values", "texts"}
@@ -63,7 +63,7 @@ def see(page: Page, name: str) -> dict[str, Any]:
     else:
         page.locator(EXERCISE).get_by_role("button", name=t("mistakes.live.start")).click()
         expect(page.locator(EXERCISE + ".say")).to_be_visible(timeout=TRAINED)
-        trainings = f"import({script('net/mistake-training.js')})"
+        trainings = f"{module('net/mistake-training.js')}"
         found = page.evaluate(f"name => {trainings}.then((module) => module.mistakeTraining(name).symptom)", name)
     expect(page.locator(EXERCISE + ".say")).to_have_text(symptom(name, found))
     return found

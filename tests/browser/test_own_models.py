@@ -13,7 +13,7 @@ from transformer.live.plan import plan
 from transformer.live.stream import live
 
 from .catalogue import EN, matching, t
-from .conftest import Visit, script
+from .conftest import Visit, module
 from .test_lesson import HIDE, STOPS
 
 PAIRS = [
@@ -180,7 +180,7 @@ def test_one_vocabulary_and_layer_norm_first(models: Visit, files: dict[str, Pat
         assert t("handout.setting", name=t(f"train.set.{name}"), value=value) in text
 
     # Without a residual connection its formulas are others again.
-    drop = f"""import({script("core/changes.js")}).then(({{ parseChanges, requestChanges }}) =>
+    drop = f"""{module("core/changes.js")}.then(({{ parseChanges, requestChanges }}) =>
         requestChanges(parseChanges("drop_residual.decoder.1.1*drop_residual.decoder.1.3")))"""
     page.evaluate(drop)
     models.tab("inside")

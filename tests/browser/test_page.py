@@ -12,7 +12,7 @@ from transformer import Translation, Translator, sinusoidal_positions
 from transformer.inference.attention_maps import KINDS, AttentionMap
 
 from .catalogue import matching, t
-from .conftest import Visit, place, script
+from .conftest import Visit, module, place
 
 BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SAID = {BIER: "i want a beer . E", COLA: "i want a coke . E"}
@@ -32,7 +32,7 @@ def go(visit: Visit, tab: str) -> Page:
     if place(page)["run"] != ["toy", BIER]:
         visit.ask(BIER)
     visit.tab(tab)
-    page.evaluate(f"(place) => import({script('core/state.js')}).then(({{ update }}) => update(place))", OPENING)
+    page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", OPENING)
     return page
 
 
@@ -301,7 +301,7 @@ def test_a_page_without_storage_has_its_header(visit: Visit) -> None:
 
 # Wherever a visitor may look, one place after another, each of them drawn.
 WANDER = f"""async (round) => {{
-  const {{ update }} = await import({script("core/state.js")});
+  const {{ update }} = await {module("core/state.js")};
   for (const tab of ["inside", "translate", "attention", "break", "lesson", "positions"]) {{
     update({{ tab, kind: ["encoder", "decoder", "cross"][round % 3], head: round % 8, step: round % 5 }});
     for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);

@@ -17,15 +17,15 @@ from transformer.inference.interventions import Interventions
 
 from .arithmetic import expect_right
 from .catalogue import matching, t
-from .conftest import Visit, script
+from .conftest import Visit, module
 
 TOY, CLASSROOM = "toy", "classroom"
 SENTENCES = {TOY: "Ich möchte ein Bier", CLASSROOM: "Heute habe ich ein kaltes Bier getrunken"}
 
 # As a click does it, but at once.
 GO = f"""async ([changes, place]) => {{
-  const {{ update }} = await import({script("core/state.js")});
-  const {{ parseChanges, requestChanges }} = await import({script("core/changes.js")});
+  const {{ update }} = await {module("core/state.js")};
+  const {{ parseChanges, requestChanges }} = await {module("core/changes.js")};
   const answered = new Promise((done) => document.addEventListener("translate:answered", done, {{ once: true }}));
   requestChanges(parseChanges(changes));
   await answered;

@@ -1,11 +1,16 @@
 """A part of the page that a module of assets/js draws."""
 
-import posixpath
-import re
+import gzip
+import hashlib
+import json
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from starlette.requests import Request
+from starlette.responses import Response
 
 from ..files import shipped
 from .server.access_log import logged
@@ -15,27 +20,33 @@ ASSETS = shipped("assets")
 # The template is empty and stays so: Gradio would run what a visitor typed if it ever stood in a template. The module
 # gets the value as data and writes it as text.
 _MOUNT = """
-const at = (name) => new URL(`gradio_api/file={js}/${{name}}.js`, document.baseURI).href;
 const view = element.querySelector(`.view`);
-import(at(`core/mount`))
-    .then(({{ mount }}) => mount(at(`{module}`), {{ element: view, props, watch, trigger, server }}))
-    .catch((error) => {{ view.textContent = `This part could not be loaded. Reload the page.`; throw error; }});
+const mounting = async (name) => (await import(await window.moduleAddress(`core/mount.js`))).mount(name, {{
+    element: view, props, watch, trigger, server,
+}});
+mounting(`{module}.js`).catch((error) => {{
+    view.textContent = `This part could not be loaded. Reload the page.`;
+    throw error;
+}});
 /* Gradio makes an event of every name that stands in this script in quotes: {events} */
 """
 
 
-def preloads(*modules: str) -> str:
-    """For the page's head: modules and all that they import, which the browser else finds one after another."""
-    found: dict[str, None] = {}
-    wanted = list(modules)
-    while wanted:
-        name = wanted.pop(0)
-        if name not in found:
-            found[name] = None
-            module = (ASSETS / "js" / f"{name}.js").read_text("utf-8")
-            imported = re.findall(r'^(?:import|\}).* from "(\.[\w./-]+)\.js";$', module, re.M)  # types are not fetched
-            wanted += [posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) for path in imported]
-    return "".join(f'<link rel="modulepreload" href="gradio_api/file={ASSETS}/js/{name}.js">\n' for name in found)
+async def modules(request: Request) -> Response:
+    """All modules of assets/js by name, in one answer, which assets/js/core/load.js takes apart."""
+    files = sorted((ASSETS / "js").rglob("*.js"))
+    body, etag = _packed(tuple(files), max(file.stat().st_mtime_ns for file in files))
+    headers = {"Cache-Control": "no-cache", "Content-Encoding": "gzip", "ETag": etag}
+    if request.headers.get("if-none-match") == etag:
+        return Response(None, 304, headers)
+    return Response(body, 200, headers, "application/json")
+
+
+@lru_cache(maxsize=1)
+def _packed(files: tuple[Path, ...], _changed: int) -> tuple[bytes, str]:
+    sources = {file.relative_to(ASSETS / "js").as_posix(): file.read_text("utf-8") for file in files}
+    body = gzip.compress(json.dumps(sources).encode(), mtime=0)
+    return body, f'"{hashlib.sha256(body).hexdigest()[:16]}"'
 
 
 def component(
@@ -61,7 +72,7 @@ def component(
     return gr.HTML(
         value,
         html_template='<div class="view"></div>',
-        js_on_load=_MOUNT.format(js=ASSETS / "js", module=module, events=", ".join(map(repr, events))),
+        js_on_load=_MOUNT.format(module=module, events=", ".join(map(repr, events))),
         apply_default_css=False,
         elem_id=elem_id,
         server_functions=[logged(function) for function in server],

@@ -12,6 +12,8 @@ from typing import Any
 
 import gradio as gr
 import plotly
+from starlette.middleware import Middleware
+from starlette.routing import Route
 
 from ..data import CORPORA
 from ..inference.translator import available_checkpoints
@@ -22,10 +24,11 @@ from .api.endpoints import encoded
 from .api.events import Shown
 from .api.heads import heads
 from .api.models import about, translator
-from .component import ASSETS, component, preloads
+from .component import ASSETS, component, modules
 from .schema import MAX_POSITIONS, page_schema
 from .server import mcp_tools
 from .server.access_log import logged
+from .server.front_page import FrontPage
 from .server.gradio_internals import EXCEPTION_HANDLERS, Blocks, event_payload, middleware
 from .server.routes import ROUTES
 from .server.settings import settings
@@ -42,12 +45,10 @@ ACTIONS = (  # for programs
     decoding.teacher_forcing,
     mistakes.spot_the_bug,
 )
-ENGLISH = json.loads((ASSETS / "locales" / "en.json").read_text("utf-8"))  # until the page knows the visitor's language
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 LAUNCH: dict[str, Any] = {
     "css_paths": [ASSETS / "style.css"],
-    "head_paths": [ASSETS / "head.html"],
     "theme": gr.themes.Base(font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     "run_history": False,  # it would write every run to the visitor's disk
     "enable_monitoring": False,
@@ -98,8 +99,14 @@ TABS: dict[str, Callable[[], object]] = {
 }
 
 
-_SCHEMA = page_schema(list(TABS), list(BREAK_IT), plotly=f"gradio_api/file={PLOTLY_JS}")
+_SCHEMA = page_schema(
+    list(TABS), list(BREAK_IT), assets=f"gradio_api/file={ASSETS}", plotly=f"gradio_api/file={PLOTLY_JS}"
+)
 SCHEMA = json.dumps(_SCHEMA).replace("<", r"\u003c")  # nothing in it may end its script
+HEAD = f"""{(ASSETS / "head.html").read_text("utf-8")}
+<script type="application/json" id="schema">{SCHEMA}</script>
+<script>{(ASSETS / "js" / "core" / "load.js").read_text("utf-8")}</script>
+"""
 
 
 def launch() -> dict[str, Any]:
@@ -108,13 +115,11 @@ def launch() -> dict[str, Any]:
     Raises:
         ValueError: the environment asks for what is not there.
     """
-    opening = preloads("core/mount", "shell/header", "shell/run-bar", "tabs/translate")
     mcp = mcp_tools.endpoint()
-    routes = [*mcp["routes"], *ROUTES]
+    routes = [*mcp["routes"], *ROUTES, Route("/modules", modules, methods=["GET"])]
     return LAUNCH | {
-        "head": f'<script type="application/json" id="schema">{SCHEMA}</script>\n{opening}',
         "app_kwargs": {
-            "middleware": middleware(routes),
+            "middleware": [Middleware(FrontPage, head=HEAD), *middleware(routes)],
             "exception_handlers": EXCEPTION_HANDLERS,
             **mcp,
             "routes": routes,
@@ -122,15 +127,14 @@ def launch() -> dict[str, Any]:
     }
 
 
-def _on_event(handler: Callable[[Any], Shown], outputs: int) -> Callable[[gr.EventData], Any]:
-    """As Gradio calls it. The run is written as JSON here: Gradio would walk through it three times, in search of
+def _on_event(handler: Callable[[Any], Shown]) -> Callable[[Any], str]:
+    """As Gradio calls it. The answer is written as JSON here: Gradio would walk through it three times, in search of
     files."""
     logging_handler = logged(handler)
 
-    def listen(event: gr.EventData) -> Any:
+    def listen(event: gr.EventData) -> str:
         sentence, shown = logging_handler(event_payload(event))
-        run = json.dumps(shown)
-        return run if outputs == 1 else (gr.skip() if sentence is None else sentence, run)
+        return json.dumps({**shown, "sentence": sentence})
 
     listen.__name__ = handler.__name__
     return listen
@@ -153,33 +157,20 @@ def build() -> gr.Blocks:
             server=(checks, *INSIDE, provenance, weights_csv, notebook),
             models=models,
         )
-        with gr.Column(elem_classes="card", elem_id="top"):
-            with gr.Row(elem_id="ask"):
-                sentence = gr.Textbox(
-                    opening, label=ENGLISH["sentence.label"], show_label=False, container=False, max_lines=1,
-                    elem_id="sentence", placeholder=ENGLISH["sentence.label"],
-                )  # fmt: skip
-                button = gr.Button(ENGLISH["sentence.translate"], variant="primary", elem_id="translate", scale=0)
-            names = tuple(handler.__name__ for handler in EVENTS)
-            top = component("shell/run-bar", json.dumps(events.show("toy", opening)), events=names, models=models)
-        with gr.Tabs():
-            for name, place_components in TABS.items():
-                with gr.Tab(ENGLISH[f"tab.{name}"], id=name, elem_id=f"tab-{name}"):
-                    place_components()
+        names = tuple(handler.__name__ for handler in EVENTS)
+        top = component("shell/run-bar", json.dumps(events.show("toy", opening)), events=names, models=models)
+        component("shell/tabs", elem_id="tabs")
+        for name, place_components in TABS.items():
+            with gr.Column(elem_id=f"panel-{name}", elem_classes="tab-panel"):
+                place_components()
 
-        wanted = "(sentence) => document.dispatchEvent(new CustomEvent('translate:wanted', { detail: sentence }))"
-        gr.on([button.click, sentence.submit], None, sentence, js=wanted, api_visibility="private")
         asked = "() => document.dispatchEvent(new Event('translate:asked'))"
         answered = "() => document.dispatchEvent(new Event('translate:answered'))"
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
         quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
         for handler in EVENTS:
-            # An output that is only kept costs Gradio as much as one that is new.
-            outputs = [top] if handler is events.ask else [sentence, top]
-            listener = _on_event(handler, len(outputs))
-            getattr(top, handler.__name__)(listener, None, outputs, js=asked, queue=False, **quiet).then(
-                None, js=answered
-            )
+            listen = getattr(top, handler.__name__)
+            listen(_on_event(handler), None, top, js=asked, queue=False, **quiet).then(None, js=answered)
         for action in ACTIONS:
             gr.api(  # type: ignore[attr-defined]
                 encoded(logged(action)), api_name=action.__name__, queue=False, concurrency_limit=None

@@ -267,7 +267,8 @@ class PageSchema(TypedDict):
     old_interventions: dict[str, str]  # what old links call some of them
     parameters: dict[str, Parameter]  # of the address, in their order there
     max_sentence: int  # characters
-    plotly: str  # the address of its JavaScript
+    assets: str  # the address of that folder
+    plotly: str  # that of its JavaScript
 
 
 STRATEGIES: dict[str, type[Request]] = {"beam": BeamRequest, "sampling": SampleRequest, "forced": ForcedRequest}
@@ -355,13 +356,14 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 }
 
 
-def page_schema(tabs: Sequence[str], parts: Sequence[str], plotly: str) -> PageSchema:
+def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: str) -> PageSchema:
     """What the page has in its head, for assets/js/core/schema.js.
 
     Args:
         tabs: their names in their order.
         parts: those of Break it.
-        plotly: the address of its JavaScript.
+        assets: the address of that folder.
+        plotly: that of its JavaScript.
     """
     languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
     return {
@@ -371,5 +373,6 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str], plotly: str) -> PageS
         "old_interventions": OLD_NAMES,
         "parameters": parameters(tabs, parts),
         "max_sentence": MAX_CHARACTERS,
+        "assets": assets,
         "plotly": plotly,
     }

@@ -2,7 +2,7 @@
 
 import { readPreference, writePreference } from "../net/session.js";
 import { parts, percentText, percentTexts, withPlurals } from "./message-format.js";
-import { schema } from "./schema.js";
+import { assetAddress, schema } from "./schema.js";
 
 /** @import { Message, Place, Places } from "./types.d.ts" */
 
@@ -22,7 +22,7 @@ let formats = formatsOf(language); // made once, because toLocaleString looks it
  * @param {string} name
  */
 async function speak(name) {
-  const answer = await fetch(new URL(`../../locales/${name}.json`, import.meta.url));
+  const answer = await fetch(assetAddress(`/locales/${name}.json`));
   if (!answer.ok) throw new Error(`no catalogue of ${name}`);
   catalogue = await answer.json();
   language = name;

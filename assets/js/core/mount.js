@@ -2,7 +2,6 @@
 
 import { queueRequests } from "../net/busy.js";
 import { listenForModels } from "../net/models.js";
-import { reconnect } from "../net/reconnect.js";
 import { speakPreferredLanguage } from "./i18n.js";
 
 /** @import { Component } from "./types.d.ts" */
@@ -17,12 +16,17 @@ async function start() {
   await speakPreferredLanguage();
 }
 
-/** @param {string} file the address of a view's module @param {Component} component */
-export async function mount(file, component) {
+/** A view on a tab is mounted when the tab is first opened. @param {Element} element */
+async function opened(element) {
+  const panel = element.closest(".tab-panel");
+  while (panel && !panel.classList.contains("open"))
+    await new Promise((resolve) => panel.addEventListener("opened", resolve, { once: true }));
+}
+
+/** @param {string} name of the view's module @param {Component} component */
+export async function mount(name, component) {
   started ??= start();
-  const loading = Promise.all([import(file), started]);
-  loading.catch(reconnect); // what a tab needs is loaded when it is first opened: the server may be gone by then
-  const [module] = await loading;
+  const [module] = await Promise.all([import(await window.moduleAddress(name)), started, opened(component.element)]);
   let heard = () => {};
   component.watch("value", () => heard());
   /** @type {AbortController | null} */

@@ -6,6 +6,9 @@
 /** It stands in the page's head. @type {PageSchema} */
 export const schema = JSON.parse(document.getElementById("schema")?.textContent ?? "null");
 
+/** The address of a file of the folder `assets`. @param {string} path */
+export const assetAddress = (path) => new URL(schema.assets + path, document.baseURI);
+
 /**
  * What the decoding strategies can be set to: the parameters with a slider.
  * @type {Record<keyof DecodingSettings, Required<Pick<Parameter, "min" | "max" | "step">> & { default: number }>}

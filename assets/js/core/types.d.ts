@@ -104,3 +104,10 @@ export interface State extends Wire.DecodingSettings {
   /** A word that the model is made to output by mistake, beside teacher forcing. */
   forcedMistake: { step: number; word: string } | null;
 }
+
+declare global {
+  interface Window {
+    /** The address of a module of assets/js by its name there (see core/load.js). */
+    moduleAddress: (name: string) => Promise<string>;
+  }
+}

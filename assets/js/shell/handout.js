@@ -9,6 +9,7 @@ import { isAblated } from "../core/changes.js";
 import { h, svg, word } from "../core/dom.js";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../core/i18n.js";
 import { cells, rowHeading, table } from "../core/parts.js";
+import { assetAddress } from "../core/schema.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, attentionRow, KINDS, SIDES, state } from "../core/state.js";
 import { shapeTable } from "../tabs/inside.js";
@@ -27,7 +28,7 @@ export async function handout(server) {
     askAboutRun("provenance", server),
     askAboutRun("shapes", server),
     askAboutRun("checks", server),
-    fetch(new URL("../../handout.css", import.meta.url)).then((answer) => answer.text()),
+    fetch(assetAddress("/handout.css")).then((answer) => answer.text()),
   ]);
   const ended = new AbortController();
   const content = [

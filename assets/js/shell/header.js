@@ -5,7 +5,7 @@ import { isPresenting, pageAddress, sharedAddress } from "../core/address.js";
 import { h } from "../core/dom.js";
 import { chooseLanguage, formatMessage, LANGUAGES, language, t } from "../core/i18n.js";
 import { button, option } from "../core/parts.js";
-import { state, subscribe, update } from "../core/state.js";
+import { state, subscribe } from "../core/state.js";
 import { modelName, models, setShippedModels, useModel } from "../net/models.js";
 import { readPreference, writePreference } from "../net/session.js";
 import { downloadMenu } from "./downloads.js";
@@ -35,9 +35,7 @@ export function mount({ element, props, server, signal }) {
     shareButton(props.value.space_host, signal),
   ];
   element.replaceChildren(mapPaint(), h("header", {}, title, controls));
-  nameGradioParts();
   document.body.classList.toggle("presenting", isPresenting());
-  followTabs(signal);
 }
 
 /** The visitor's choice, unless the address has one. */
@@ -142,51 +140,4 @@ function shareButton(spaceHost, signal) {
   document.addEventListener("click", hide, { signal });
   document.addEventListener("keydown", hide, { signal });
   return element;
-}
-
-/** An element that Gradio may not have made yet. @param {string} selector @returns {Promise<HTMLElement>} */
-async function whenThere(selector) {
-  for (;;) {
-    const element = document.querySelector(selector);
-    if (element instanceof HTMLElement) return element;
-    await new Promise(requestAnimationFrame);
-  }
-}
-
-const tabs = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[role=tab][data-tab-id]")]);
-
-/** Gradio's own labels were written before the visitor's language was known. */
-async function nameGradioParts() {
-  const box = await whenThere("#sentence input");
-  box.setAttribute("placeholder", t("sentence.label"));
-  box.setAttribute("aria-label", t("sentence.label"));
-  (await whenThere("#sentence [data-testid=block-info]")).textContent = t("sentence.label");
-  (await whenThere("#translate")).textContent = t("sentence.translate");
-  await whenThere("[role=tab][data-tab-id]");
-  for (const tab of tabs()) tab.textContent = t(`tab.${tab.dataset.tabId}`);
-  document.querySelector("[role=tablist]")?.setAttribute("aria-label", t("tabs"));
-}
-
-/**
- * The open tab is part of the state: what is clicked is kept, and what the state asks for is opened.
- * @param {AbortSignal} signal
- */
-async function followTabs(signal) {
-  const list = await whenThere("[role=tablist]");
-  if (signal.aborted) return;
-  const openTab = () => tabs().find((tab) => tab.getAttribute("aria-selected") === "true")?.dataset.tabId;
-  const observer = new MutationObserver(() => {
-    const tab = openTab();
-    if (tab && tab !== state.tab) update({ tab });
-  });
-  observer.observe(list, { subtree: true, attributeFilter: ["aria-selected"] });
-  signal.addEventListener("abort", () => observer.disconnect());
-  if (state.tab === "translate") state.tab = openTab() ?? state.tab; // clicked before this module was there
-  subscribe(list, () => {
-    // Gradio makes a panel when its tab is first opened, and gives it no name.
-    for (const tab of tabs())
-      document.getElementById(tab.getAttribute("aria-controls") ?? "")?.setAttribute("aria-labelledby", tab.id);
-    const wanted = tabs().find((tab) => tab.dataset.tabId === state.tab);
-    if (openTab() !== state.tab) wanted?.click();
-  });
 }

@@ -20,11 +20,23 @@ export function mount(view) {
   const { element, props, signal } = view;
   setShippedModels(props.models);
   const parts = build(signal);
-  const requests = new RunRequests(view, {
+  const box = sentenceBox(element.querySelector("#sentence input"));
+  const card = h("div", { class: "card", id: "top" });
+  const requests = new RunRequests(view, box, {
     complain: (error, wrongLink) => complain(parts, error, wrongLink),
-    showBusy: (isBusy) => element.closest(".card")?.classList.toggle("busy", isBusy),
+    showBusy: (isBusy) => card.classList.toggle("busy", isBusy),
     focusSteps: () => parts.steps.slider.focus(),
   });
+  const askSentence = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    requests.askSentence(box.value);
+  };
+  const ask = h(
+    "form",
+    { id: "ask", onsubmit: askSentence },
+    h("div", { id: "sentence" }, box),
+    h("button", { id: "translate" }, t("sentence.translate")),
+  );
   const examples = exampleBar({
     example: (example) => requests.askExample(example),
     surprise: () => requests.ask("surprise", () => ({})),
@@ -32,17 +44,27 @@ export function mount(view) {
   const special = ["S", "E", "P"].map((token) => h("span", {}, t(`legend.${token}`)));
   const legend = h("p", { class: "legend" }, special, h("span", { class: "keys" }, t("legend.keys")));
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
-  element.replaceChildren(
+  card.append(
     h("div", { class: "progress", "aria-hidden": "true" }),
+    ask,
     h("div", { class: "run" }, tokens, parts.steps.element),
     parts.changed,
     h("div", { class: "under" }, parts.message, parts.queue, parts.note, examples, legend),
   );
+  element.replaceChildren(card);
   subscribe(element, () => draw(parts));
   const showQueue = (/** @type {Event} */ event) => drawQueue(parts, /** @type {CustomEvent} */ (event).detail);
   document.addEventListener("queue:changed", showQueue, { signal });
   requests.begin();
+  box.value ||= state.run.sentence;
 }
+
+/** What was typed stays when another language is spoken. @param {HTMLInputElement | null} before */
+const sentenceBox = (before) => {
+  const label = t("sentence.label");
+  const value = before?.value ?? "";
+  return h("input", { placeholder: label, "aria-label": label, value, autocomplete: "off", spellcheck: "false" });
+};
 
 const TARGET = { class: "tokens", id: "translation", role: "group", "aria-live": "polite" };
 

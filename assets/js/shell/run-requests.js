@@ -8,7 +8,10 @@ import { forgetModel, isOwn, models } from "../net/models.js";
 import { reconnect } from "../net/reconnect.js";
 
 /** @import { Example, Message, Run, RunRequest, View } from "../core/types.d.ts" */
-/** @typedef {{ run: Run | null, baseline: Run | null, error: Message | null }} Answer */
+/**
+ * `sentence` is what goes into the box; null leaves it alone.
+ * @typedef {{ run: Run | null, baseline: Run | null, error: Message | null, sentence: string | null }} Answer
+ */
 /**
  * `data()` is called when the question is sent.
  * @typedef {{ event: "ask" | "example" | "surprise" | "choose", data: () => Partial<RunRequest> & { example?: boolean }
@@ -30,7 +33,7 @@ const session = {
   checkpoint: /** @type {string | null} */ (null), // likewise
   sent: /** @type {Question | null} */ (null), // the question that is on its way
   next: /** @type {Question | null} */ (null), // the newest question that came meanwhile
-  answer: { text: "", read: /** @type {Answer} */ ({ run: null, baseline: null, error: null }) }, // the latest
+  answer: { text: "", read: /** @type {Answer} */ ({ run: null, baseline: null, error: null, sentence: null }) }, // the latest
 };
 
 /** The example that a run is of, if it was chosen as one. @param {Run} run */
@@ -38,11 +41,6 @@ export const exampleOf = (run) => (session.example?.sentence === run.sentence ? 
 
 /** A word as a model reads it. @param {string} text */
 export const plainText = (text) => text.toLowerCase().normalize("NFD").replaceAll("\u0308", "").replaceAll("ß", "ss");
-
-/** The sentence in the box; until Gradio has drawn it, the run's. */
-const typedSentence = () =>
-  /** @type {HTMLInputElement | null} */ (document.querySelector("#sentence :is(input, textarea)"))?.value ??
-  state.run.sentence;
 
 export class RunRequests {
   /** @type {(() => void) | null} */
@@ -52,9 +50,10 @@ export class RunRequests {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   patience;
 
-  /** @param {View} view @param {Reactions} reactions */
-  constructor(view, reactions) {
+  /** @param {View} view @param {HTMLInputElement} box for the sentence @param {Reactions} reactions */
+  constructor(view, box, reactions) {
     this.view = view;
+    this.box = box;
     this.reactions = reactions;
     const { signal } = view;
     for (const [name, react] of Object.entries({
@@ -113,10 +112,10 @@ export class RunRequests {
 
   /** @param {string} checkpoint */
   askCheckpoint(checkpoint) {
-    const example = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === typedSentence());
+    const example = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === this.box.value);
     Object.assign(session, { example: models()[checkpoint].examples[0], checkpoint });
     // Another model's heads are other heads, so changes are not taken along.
-    this.ask("choose", () => ({ checkpoint, sentence: typedSentence(), example, changes: [] }));
+    this.ask("choose", () => ({ checkpoint, sentence: this.box.value, example, changes: [] }));
   }
 
   /** A request in the queue is answered in the end. @param {object | null} news */
@@ -154,12 +153,13 @@ export class RunRequests {
     settleChanges();
     const { showBusy, complain, focusSteps } = this.reactions;
     showBusy(false);
-    const { error } = this.latestAnswer();
+    const { error, sentence } = this.latestAnswer();
+    if (sentence !== null) this.box.value = sentence;
     complain(error); // an answer that equals the last one is no news to `watch`
     this.arrive?.();
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
-    const isInBox = document.activeElement?.closest("#sentence");
-    if (isInBox && !error && typedSentence() === state.run.sentence) focusSteps();
+    const isInBox = document.activeElement === this.box;
+    if (isInBox && !error && this.box.value === state.run.sentence) focusSteps();
   }
 
   /** The latest answer, read once: it is large. */

@@ -3,6 +3,7 @@
 import { h, word } from "../core/dom.js";
 import { formatMessage, formatNumber, t } from "../core/i18n.js";
 import { button, closest, columnHeading, link, rowHeading, table } from "../core/parts.js";
+import { assetAddress } from "../core/schema.js";
 import { readSession, saveOnLeave } from "../net/session.js";
 
 /** @import { BadRow } from "#schema" */
@@ -212,7 +213,7 @@ function reactToTable(body, edited, draw) {
 
 /** Ten pairs in which an adjective changes its place, so that heads have to cross. */
 async function french() {
-  const text = await (await fetch(new URL("../../french.tsv", import.meta.url))).text();
+  const text = await (await fetch(assetAddress("/french.tsv"))).text();
   const [, ...lines] = text.trim().split("\n");
   return lines.map((line) => line.split("\t"));
 }
