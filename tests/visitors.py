@@ -9,7 +9,7 @@ import random
 import re
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -59,6 +59,7 @@ class Question:
     expected: Callable[[], Any] | None = None
     check: Callable[[Any], bool] | None = None
     method: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def verb(self) -> str:
@@ -104,7 +105,7 @@ class Connection:
         await self._client.aclose()
 
     def _request(self, question: Question) -> httpx.Request:
-        content, headers = question.body, {}
+        content, headers = question.body, question.headers
         if isinstance(content, dict):
             content, headers = orjson.dumps(content), {"Content-Type": "application/json"}
         return self._client.build_request(question.verb, question.path, content=content, headers=headers)
@@ -278,9 +279,11 @@ class Visitor:
 
     async def _own_model(self, ask: Ask) -> None:
         """Upload a model, translate with it, download and delete it."""
-        file, address = model_file(), f"models?visit={self.session}"
+        file, session = model_file(), {"Session": self.session}
         uploaded = await ask(
-            Question("upload a model", address, file, check=lambda got: got["model"]["name"] == "load")
+            Question(
+                "upload a model", "models", file, check=lambda got: got["model"]["name"] == "load", headers=session
+            )
         )
         if not uploaded:
             return

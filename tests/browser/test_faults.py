@@ -190,7 +190,7 @@ def test_a_client_that_vanishes_during_a_training_leaves_nothing(server: Space) 
 def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Space, tmp_path: Path) -> None:
     save_portable(packed(), tmp_path / "mine")
     content = (tmp_path / "mine").read_bytes()
-    uploaded = httpx.post(f"{server.url}models?visit=me", content=content, trust_env=False)
+    uploaded = httpx.post(f"{server.url}models", content=content, headers={"Session": "me"}, trust_env=False)
     key = uploaded.json()["model"]["checkpoint"]
     address = f"{server.url}models/{key}"
     assert httpx.get(address, trust_env=False).status_code == 200

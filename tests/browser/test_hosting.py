@@ -115,7 +115,9 @@ def test_an_own_model_stays_on_its_replica(replicas: Replicas, tmp_path: Path) -
     save_portable(packed(), tmp_path / "mine")
     file = (tmp_path / "mine").read_bytes()
     one, two = (server.url for server in replicas.servers)
-    key = httpx.post(f"{one}models?visit=me", content=file, trust_env=False).json()["model"]["checkpoint"]
+    key = httpx.post(f"{one}models", content=file, headers={"Session": "me"}, trust_env=False).json()["model"][
+        "checkpoint"
+    ]
     asked = {"data": ["wort1 wort2", key]}
     assert "data" in post(one, "gradio_api/run/translate", asked).json()
     assert post(two, "gradio_api/run/translate", asked).json()["error"] == str(Message("error.model_gone"))
@@ -124,7 +126,7 @@ def test_an_own_model_stays_on_its_replica(replicas: Replicas, tmp_path: Path) -
         with httpx.Client(base_url=replicas.proxy.url, trust_env=False) as visitor:
             visitor.get("health")  # the first answer brings a cookie
             begun = len(replicas.proxy.seen)
-            key = visitor.post("models?visit=me", content=file).json()["model"]["checkpoint"]
+            key = visitor.post("models", content=file, headers={"Session": "me"}).json()["model"]["checkpoint"]
             for _ in range(3):
                 answer = visitor.post("gradio_api/run/translate", json={"data": ["wort1 wort2", key]}).json()
                 assert answer["data"][0]["source"][:2] == ["wort1", "wort2"]

@@ -175,6 +175,19 @@ async def test_the_address_with_most_connections_makes_room() -> None:
             assert not any(map(closed, (quiet, asking, other)))
 
 
+def read_sizes(patch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the pieces that are read from now on."""
+    sizes = list[int]()
+    receive = h11.Connection.receive_data
+
+    def count(self: h11.Connection, data: bytes) -> None:
+        sizes.append(len(data))
+        receive(self, data)
+
+    patch.setattr(h11.Connection, "receive_data", count)
+    return sizes
+
+
 @async_test
 async def test_a_body_is_not_read_on_after_its_answer() -> None:
     """A small rest is, so that the connection can be kept."""
@@ -188,10 +201,7 @@ async def test_a_body_is_not_read_on_after_its_answer() -> None:
             assert (await kept.readuntil(b"\r\n\r\n00")).startswith(b"HTTP/1.1 200")
             refused = await connect(port, head % 10**9)
             assert (await refused.readuntil(b"\r\n\r\n00")).startswith(b"HTTP/1.1 200")
-            (connection,) = (each for each in server.server_state.connections if each.conn.their_state is h11.SEND_BODY)
-            sizes = list[int]()
-            receive = connection.conn.receive_data
-            patch.setattr(connection.conn, "receive_data", lambda data: sizes.append(len(data)) or receive(data))
+            sizes = read_sizes(patch)
             refused.writer.write(b"0" * 10**8)
             assert await ended(refused)
             assert sum(sizes) < 10**6
@@ -205,10 +215,7 @@ async def test_bodies_of_an_address_have_a_rate_in_bytes_and_pieces() -> None:
         async with served() as (port, server):
             large, small = [await connect(port, head) for _ in range(2)]
             await until(lambda: [each.cycle is not None for each in server.server_state.connections] == [True] * 2)
-            sizes = list[int]()
-            for each in server.server_state.connections:
-                receive = each.conn.receive_data
-                patch.setattr(each.conn, "receive_data", lambda data, r=receive: sizes.append(len(data)) or r(data))
+            sizes = read_sizes(patch)
             large.writer.write(b"0" * 300_000)
             began = asyncio.get_running_loop().time()
             for _ in range(200):

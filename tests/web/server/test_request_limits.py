@@ -4,6 +4,7 @@ sent."""
 import asyncio
 import json
 import logging
+import socket
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,16 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from transformer.web.server import request_limits as module
-from transformer.web.server.request_limits import MAX_DEPTH, TABLE, BodyLimit, RequestLimits, check_json, foreign
+from transformer.web.server.request_limits import (
+    MAX_DEPTH,
+    TABLE,
+    BodyLimit,
+    RequestLimits,
+    check_json,
+    foreign,
+    known_host,
+)
+from transformer.web.server.settings import Settings
 
 from ..loop import async_test, until
 
@@ -109,6 +119,45 @@ def test_a_fault_is_answered_and_its_message_kept(client: TestClient, caplog: py
 )
 def test_a_page_of_another_origin_is_foreign(headers: dict[str, str], refused: bool) -> None:
     assert foreign(Headers({"host": "here:7860"} | headers)) == refused
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [
+        ("", True),  # a program that speaks HTTP/1.0
+        ("localhost:7860", True),
+        ("127.0.0.1:7860", True),
+        ("192.168.1.5", True),
+        ("[fe80::1]:7860", True),
+        ("[::ffff:10.0.0.1]", True),
+        ("classroom-pc", True),
+        (socket.gethostname(), True),
+        (f"{socket.gethostname()}.local:7860", True),
+        ("Page.School.example:80", True),
+        ("page.school.example.", True),
+        ("evil.example", False),
+        ("evil.example:7860", False),
+        ("127.0.0.1.evil.example", False),
+        ("127.0.0.1@evil.example", False),
+        ("[", False),
+    ],
+)
+def test_a_request_has_to_name_this_server(host: str, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "settings", lambda: Settings(hosts="a.example, page.school.example"))
+    assert known_host(host) == known
+
+
+def test_behind_a_proxy_any_name_will_do_unless_some_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "settings", lambda: Settings(proxies=1))
+    assert known_host("page.hf.space")
+    monkeypatch.setattr(module, "settings", lambda: Settings(proxies=1, hosts="school.example"))
+    assert not known_host("page.hf.space")
+
+
+def test_a_name_that_another_site_lets_lead_here_is_refused(client: TestClient) -> None:
+    for method, path in (("POST", "/size"), ("GET", "/file=x")):
+        answer = client.request(method, path, headers={"Host": "evil.example", "Origin": "http://evil.example"})
+        assert (answer.status_code, answer.text) == (403, module.UNKNOWN_HOST)
 
 
 # JSON

@@ -23,7 +23,7 @@ from transformer.storage.portable import PortableModel, max_file_bytes, save_por
 from transformer.web.api import downloads, models
 from transformer.web.api.events import show
 from transformer.web.schema import MAX_SESSION_ID
-from transformer.web.server import request_queue, routes
+from transformer.web.server import request_limits, request_queue, routes
 from transformer.web.server.access_log import LOG
 from transformer.web.server.fair_queue import Client, FairQueue
 from transformer.web.server.routes import ROUTES, UPLOADS_PER_ADDRESS
@@ -38,6 +38,7 @@ from ..workers import FakeWorker, fake_workers
 
 ROOT = Path(__file__).resolve().parents[3]
 APP = Starlette(routes=ROUTES)
+ME = {"Session": "me"}
 LONG = "x" * MAX_SESSION_ID
 
 
@@ -192,12 +193,13 @@ def test_what_is_no_request_of_a_session_of_this_page_is_refused(client: TestCli
     for wrong in ("never_stops", "nonesuch", "", 5, None, [], {}, True):  # a mistake of decoding needs no training
         assert refusal(client.post("/mistake", json=MISTAKE | {"name": wrong})) == "error.request"
     elsewhere = {"sec-fetch-site": "cross-site"}
-    for path, body in (("/train", tiny()), ("/mistake", MISTAKE), ("/models?visit=me", {})):
-        assert refusal(client.post(path, json=body, headers=elsewhere)) == "error.request"
+    for path, body in (("/train", tiny()), ("/mistake", MISTAKE), ("/models", {})):
+        assert refusal(client.post(path, json=body, headers=elsewhere | ME)) == "error.request"
     client.post("/train/stop", json={"run": "x"}, headers=elsewhere)
     assert refusal(client.post("/models", content=b"", headers={"Session": LONG + "x"})) == "error.request"
-    for address in ("/models", "/models?visit=", f"/models?visit={LONG}x", "/models?visits=me"):
+    for address in ("/models", "/models?visit=", f"/models?visit={LONG}x", "/models?session=me"):
         assert refusal(client.post(address, content=b"")) == "error.request"
+    assert refusal(client.post("/models?visit=me", content=b"")).startswith("file.")  # its old place
     assert (idle.asked, idle.stopped, on_disk(idle)) == ([], [], [])
 
 
@@ -236,8 +238,8 @@ def test_any_request_is_refused_or_trained(
     answer = client.post("/train", content=json.dumps(tiny() | asked))
     if answer.status_code != 200:
         refusal(answer)
-    for path in ("/train", "/mistake", "/models?visit=me"):
-        refusal(client.post(path, content=body))
+    for path in ("/train", "/mistake", "/models"):
+        refusal(client.post(path, content=body, headers=ME))
     assert on_disk(idle) == []
 
 
@@ -248,7 +250,7 @@ def test_a_file_that_cannot_be_kept_is_refused_and_removed(
     client: TestClient, queue: TrainingQueue, file: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def upload(body: bytes) -> str:
-        key = refusal(client.post("/models?visit=me", content=body))
+        key = refusal(client.post("/models", content=body, headers=ME))
         assert on_disk(queue) == []
         return key
 
@@ -277,7 +279,7 @@ def test_a_download_is_named_after_its_model(
     client: TestClient, queue: TrainingQueue, name: str, disposition: str, tmp_path: Path
 ) -> None:
     body = content(replace(packed(), name=name), tmp_path)
-    model = client.post("/models?visit=me", content=body).json()["model"]
+    model = client.post("/models", content=body, headers=ME).json()["model"]
     assert model["name"] == name
     headers = client.get(f"/models/{model['checkpoint']}").headers
     assert headers["content-disposition"] == f"attachment; {disposition}"
@@ -285,7 +287,7 @@ def test_a_download_is_named_after_its_model(
 
 
 def test_a_key_that_does_not_exist_gives_nothing(client: TestClient, queue: TrainingQueue, file: bytes) -> None:
-    client.post("/models?visit=me", content=file)
+    client.post("/models", content=file, headers=ME)
     (kept,) = on_disk(queue)
     keys = ["toy", OWN_MODEL_PREFIX, f"{OWN_MODEL_PREFIX}x", "..", "../toy", "../../etc/passwd", "%2e%2e/etc/passwd"]
     keys += ["/etc/passwd", "%2fetc%2fpasswd", "..\\..\\x", "%00", "x" * 5000, "", "%ff", "~", ".", kept.name]
@@ -305,9 +307,9 @@ def test_a_key_that_does_not_exist_gives_nothing(client: TestClient, queue: Trai
 class Caller:
     """A client that sends pieces of a body, and disconnects when it likes."""
 
-    def __init__(self, path: str, *pieces: bytes, complete: bool = False, spec: str = "2.3", query: str = "") -> None:
-        self.scope: dict[str, Any] = {"type": "http", "method": "POST", "path": path, "headers": []}
-        self.scope |= {"query_string": query.encode(), "asgi": {"version": "3.0", "spec_version": spec}}
+    def __init__(self, path: str, *pieces: bytes, complete: bool = False, spec: str = "2.3", headers: Any = ()) -> None:
+        self.scope: dict[str, Any] = {"type": "http", "method": "POST", "path": path, "headers": list(headers)}
+        self.scope |= {"query_string": b"", "asgi": {"version": "3.0", "spec_version": spec}}
         self.pieces = list(pieces)
         self.complete = complete
         self.gone = asyncio.Event()
@@ -346,7 +348,7 @@ class Caller:
 
 
 def upload(*pieces: bytes, complete: bool = False) -> Caller:
-    return Caller("/models", *pieces, complete=complete, query="visit=me")
+    return Caller("/models", *pieces, complete=complete, headers=[(b"session", b"me")])
 
 
 @async_test
@@ -422,7 +424,7 @@ async def test_the_longest_upload_makes_room_for_one_of_its_address_that_waits(
 async def test_an_upload_that_trickles_is_ended(
     queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "RATE_SECONDS", 0.01)
+    monkeypatch.setattr(request_limits, "RATE_SECONDS", 0.01)
     assert (await upload(file[:100]).call()).refused() == (400, "file.not_taken")
 
 
@@ -515,7 +517,7 @@ def test_each_request_is_logged_without_whose_it_was(client: TestClient, caplog:
         client.post("/train", json=tiny(name="geheim", corpus="geheim"))
         client.get("/models/own-geheim")
         client.delete("/models/own-geheim")
-        client.post("/models?visit=geheim", content="geheim")
+        client.post("/models", content="geheim", headers={"Session": "geheim"})
     lines = [record.__dict__["logged"] for record in caplog.records if record.name == LOG.name]
     assert [(line["action"], line["status"]) for line in lines] == [
         ("train", 400),

@@ -48,11 +48,11 @@ class JsonLines(logging.Formatter):
 
 
 class RateLimit(logging.Filter):
-    """Lets a number of lines pass in each second, and says in the next how many it did not."""
+    """Lets a number of lines of a level and above pass in each second, and says in the next how many it did not."""
 
-    def __init__(self, least: int, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, level: int, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self._level, self._most, self._clock = least, most, clock
+        self._level, self._most, self._clock = level, most, clock
         self._second, self._lines = -1, 0
 
     def filter(self, record: logging.LogRecord) -> bool:

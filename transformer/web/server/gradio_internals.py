@@ -34,7 +34,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .access_log import SERVER_FAULT, fault
 from .connections import bound_connections
 from .fair_queue import FULL, Client, ClientLeftError, QueueFullError, client_of
-from .request_limits import CALL, TABLE, BodyLimit, RequestLimits
+from .request_limits import CALL, NO_FILES, TABLE, BodyLimit, RequestLimits
 from .request_queue import LONG_SESSION, MAX_SESSION_HASH, QueueMiddleware, queued
 
 API = "/gradio_api/"
@@ -44,7 +44,6 @@ UPLOAD = "/models"  # our own: routes.py bounds it by what a model can have
 UNREADABLE = "The server could not read this request."
 UNKNOWN = "This server does not have this action."
 UNKNOWN_SESSION = "No answers wait for this session or call."
-NO_FILES = "This server accepts no files here."
 PACKAGE = Path(__file__).resolve().parents[2]
 
 # Of Gradio's routes, those that the page, gradio_client and the documented calls use, and their methods. All others

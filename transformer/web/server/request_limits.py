@@ -5,10 +5,12 @@ and JSON is refused by its size, the number of its values and their depth before
 """
 
 import asyncio
+import ipaddress
 import re
+import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -22,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import access_log
 from .fair_queue import FULL, client_of
+from .settings import settings
 
 BODY_SECONDS = 60  # for a body to arrive
 HELD_BYTES = 64 * 2**20  # of all bodies that arrive or wait
@@ -32,6 +35,9 @@ MAX_DEPTH = 32  # of JSON in JSON
 INLINE_BYTES = 16 * 2**10  # of JSON that is checked without a thread of its own
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")  # which change nothing
 TOO_LARGE = "The request is too large."
+NO_FILES = "This server accepts no files here."
+FOREIGN = "Another site's page may not ask this."
+UNKNOWN_HOST = "This server has another name. Its operator can add this one to TRANSFORMER_HOSTS."
 # Bounded in length, because a match holds the interpreter: a sign or what is between two, and a part of a string.
 OUTSIDE = re.compile(rb'[\[\]{},"]|[^\[\]{},"]{1,65536}+')
 INSIDE = re.compile(rb'(?:[^"\\]{1,1024}+|\\.){1,64}+', re.DOTALL)
@@ -56,8 +62,9 @@ CALL = BodyLimit(MAX_CALL, 10_000)
 
 
 class RequestLimits:
-    """Refuses paths that are not reachable (404), forms (415), which Gradio would store on disk, other sites' pages
-    (403), and bodies that are larger than any valid request (413), slower (408), or one too many (503).
+    """Refuses paths that are not reachable (404), forms (415), which Gradio would store on disk, unknown names of this
+    server and other sites' pages (403), and bodies that are larger than any valid request (413), slower (408), or one
+    too many (503).
 
     Args:
         reachable: the methods of each path, which is written as in a route.
@@ -96,19 +103,21 @@ class RequestLimits:
         except Exception as error:
             access_log.fault("request", error)
             if not started:
-                await PlainTextResponse("Internal error. It is in the server's log.", 500)(scope, receive, send)
+                await PlainTextResponse(access_log.SERVER_FAULT.message, 500)(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
         path, method, headers = scope["path"], scope["method"], Headers(scope=scope)
+        if not known_host(headers.get("host", "")):
+            raise HTTPException(403, UNKNOWN_HOST)
         methods = [methods for pattern, methods in self._reachable if pattern.match(path)]
         if not methods or "://" in path:  # an address of another server, from which Gradio would fetch
             raise HTTPException(404, "Not found.")
         if not any(method in some for some in methods):
             raise HTTPException(405, "Method not allowed.")
         if headers.get("content-type", "").lower().lstrip().startswith("multipart/"):
-            raise HTTPException(415, "This server accepts no files here.")
+            raise HTTPException(415, NO_FILES)
         if method not in SAFE_METHODS and foreign(headers):
-            raise HTTPException(403, "Another site's page may not ask this.")
+            raise HTTPException(403, FOREIGN)
 
     async def _read_and_pass_on(self, limit: BodyLimit, scope: Scope, receive: Receive, send: Send) -> None:
         held = _Body(client_of(scope).address)
@@ -136,17 +145,14 @@ class RequestLimits:
     async def _read(self, request: Request, limit: BodyLimit, held: "_Body") -> bytearray:
         if int(request.headers.get("content-length", 0)) > limit.size:  # uvicorn accepts digits only
             raise HTTPException(413, TOO_LARGE)
-        body, counted = bytearray(), 0
-        with anyio.move_on_after(BODY_SECONDS), anyio.move_on_after(RATE_SECONDS) as held.reading:
-            async for piece in request.stream():
+        body = bytearray()
+        with anyio.move_on_after(BODY_SECONDS), held.reading:
+            async for piece in pieces(request, held.reading):
                 body += piece
                 if len(body) > limit.size:
                     raise HTTPException(413, TOO_LARGE)
                 held.size = len(body)
                 self._make_room(held)
-                if len(body) - counted >= UPLOAD_RATE * RATE_SECONDS:
-                    counted = len(body)
-                    held.reading.deadline = anyio.current_time() + RATE_SECONDS
             held.complete = True
             return body
         if held.size == len(body):  # else `_make_room` has let it go
@@ -199,6 +205,18 @@ def _busy() -> HTTPException:
     return HTTPException(503, FULL, {"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
+async def pieces(request: Request, reading: anyio.CancelScope) -> AsyncIterator[bytes]:
+    """A body as it arrives. `reading` is cancelled where it is slower than UPLOAD_RATE."""
+    arrived = 0
+    reading.deadline = anyio.current_time() + RATE_SECONDS
+    async for piece in request.stream():
+        yield piece
+        arrived += len(piece)
+        if arrived >= UPLOAD_RATE * RATE_SECONDS:
+            arrived = 0
+            reading.deadline = anyio.current_time() + RATE_SECONDS
+
+
 def check_json(body: bytes | bytearray, most: int) -> None:
     """Refuse JSON that would be slow to parse, without parsing it. What is not JSON at all is left to the parser.
 
@@ -221,6 +239,28 @@ def check_json(body: bytes | bytearray, most: int) -> None:
             time.sleep(0.001)  # of the thread: others need the interpreter
         if values > most or depth > MAX_DEPTH or tokens > TOKENS_PER_VALUE * most + len(body) // 64:
             raise HTTPException(413, TOO_LARGE)
+
+
+def known_host(host: str) -> bool:
+    """Whether a request names this server: by an IP address, by a name without a dot, or by a name that it knows.
+
+    Another site could let a name of its own lead to a private server (DNS rebinding), whose answers its page could
+    then read. Behind a proxy, which chooses what it passes on, any name will do.
+    """
+    known = settings().hosts.lower().replace(",", " ").split()
+    if settings().proxies and not known:
+        return True
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    machine = socket.gethostname().lower()
+    if "." not in name or name in (machine, f"{machine}.local", *known):
+        return True
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 def foreign(headers: Headers) -> bool:

@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+import anyio
 from pydantic import ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -42,7 +43,7 @@ from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_n
 from ..sessions.training_queue import BusyError, Event, training_queue
 from . import access_log, request_queue
 from .fair_queue import FairQueue, QueueFullError, client_of
-from .request_limits import RATE_SECONDS, UPLOAD_RATE
+from .request_limits import foreign, pieces
 
 MAX_UPLOADS, UPLOADS_PER_ADDRESS = 6, 2  # at a time, until the file is read: each is up to 208 MB on the disk
 MAX_WAITING_UPLOADS = 60  # with nothing read
@@ -100,9 +101,8 @@ async def stop(request: Request) -> Response:
 
 
 async def upload(request: Request) -> Response:
-    query = request.query_params
-    session = request.headers.get("session", query.get("session", query.get("visit", "")))
-    if _cross_site(request) or not 1 <= len(session) <= schema.MAX_SESSION_ID:
+    session = request.headers.get("session", request.query_params.get("visit", ""))  # its old place
+    if foreign(request.headers) or not 1 <= len(session) <= schema.MAX_SESSION_ID:
         return _Refusal(UNREADABLE)
     (arriving, reading), client = _uploads(), client_of(request.scope, session)
     file = model_store().folder / f"{secrets.token_hex(16)}.safetensors"
@@ -139,22 +139,14 @@ async def _write(request: Request, file: Path, overdue: Callable[[], bool]) -> N
         OSError: the disk is full, or the client too slow.
     """
     parameters = training_queue().limits.parameters
-    loop, counted = asyncio.get_running_loop(), 0
-    began = loop.time()
-    with file.open("wb") as written:
-        async with (
-            asyncio.timeout(UPLOAD_SECONDS),
-            asyncio.timeout(RATE_SECONDS) as slowest,
-        ):  # their error is an OSError
-            async for piece in request.stream():
-                if written.tell() + len(piece) > max_file_bytes(parameters):
-                    raise PortableError("file.too_big", most=parameters)
-                if loop.time() - began > CONTENDED_SECONDS and overdue():
-                    raise TimeoutError
-                await asyncio.to_thread(written.write, piece)
-                if written.tell() - counted >= UPLOAD_RATE * RATE_SECONDS:
-                    counted = written.tell()
-                    slowest.reschedule(loop.time() + RATE_SECONDS)
+    began = anyio.current_time()
+    with file.open("wb") as written, anyio.fail_after(UPLOAD_SECONDS), anyio.fail_after(None) as reading:
+        async for piece in pieces(request, reading):
+            if written.tell() + len(piece) > max_file_bytes(parameters):
+                raise PortableError("file.too_big", most=parameters)
+            if anyio.current_time() - began > CONTENDED_SECONDS and overdue():
+                raise TimeoutError  # an OSError
+            await asyncio.to_thread(written.write, piece)
 
 
 async def download(request: Request) -> Response:
@@ -187,15 +179,10 @@ async def health(_: Request) -> Response:
 async def _read(request: Request, model: type[R]) -> R | None:
     """The body; None if it is something else, or another site's page sent it."""
     try:
-        body = b"" if _cross_site(request) else await request.body()
+        body = b"" if foreign(request.headers) else await request.body()
         return await asyncio.to_thread(model.model_validate_json, body)
     except (ValidationError, ClientDisconnect):
         return None
-
-
-def _cross_site(request: Request) -> bool:
-    """Whether another site's page asks through the browser of a visitor, who may use a private server."""
-    return request.headers.get("sec-fetch-site") == "cross-site"
 
 
 class _Refusal(JSONResponse):

@@ -28,6 +28,12 @@ class Settings:
         0,
         "proxies before the server, whose `X-Forwarded-For` is believed: a visitor's address is counted from its end",
     )
+    hosts: str = setting(
+        "TRANSFORMER_HOSTS",
+        "",
+        "names of the server, with commas between them; IP addresses and names without a dot are known, and behind a "
+        "proxy all are if this is unset",
+    )
     log: str = setting(
         "TRANSFORMER_LOG", "", "`json` for a line of JSON for every action; unset, only faults are logged"
     )
