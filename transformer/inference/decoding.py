@@ -102,6 +102,23 @@ class Sampling:
         generator = torch.Generator().manual_seed(self.seed)
         return lambda distribution: int(torch.multinomial(self.distribution(distribution), 1, generator=generator))
 
+    def first_other_seed(self, distributions: Tensor, most: int) -> int | None:
+        """The first seed that draws another token than greedy decoding outputs; None if none up to `most` does.
+
+        Args:
+            distributions: of a greedy run, (T, V): up to the first other token a sample reads what greedy reads.
+        """
+        drawn_from, greedy = [self.distribution(each) for each in distributions], distributions.argmax(dim=-1).tolist()
+
+        def follows(seed: int) -> bool:
+            generator = torch.Generator().manual_seed(seed)
+            return all(
+                int(torch.multinomial(each, 1, generator=generator)) == token
+                for each, token in zip(drawn_from, greedy, strict=True)
+            )
+
+        return next((seed for seed in range(most + 1) if not follows(seed)), None)
+
 
 def decode(
     model: Transformer,

@@ -88,6 +88,10 @@ class Candidates(Sequence[Candidate]):
             return tuple(self[i] for i in range(*place.indices(len(self))))
         return Candidate(self._tokens[self._order[place]], float(self.probabilities[place]))
 
+    def distribution(self) -> Tensor:
+        """The probabilities by id, (V,)."""
+        return torch.empty(len(self)).index_put((torch.tensor(self._order),), torch.tensor(self.probabilities))
+
     def __iter__(self) -> Iterator[Candidate]:
         ranked = zip(self._order.tolist(), self.probabilities.tolist(), strict=True)
         return (Candidate(self._tokens[i], probability) for i, probability in ranked)
@@ -107,7 +111,7 @@ class TranslationStep:
 
     token: str
     probability: float
-    candidates: Sequence[Candidate]
+    candidates: Candidates
 
     def drawn_from(self, sampling: Sampling) -> tuple[float, ...]:
         """The probability of each candidate after temperature, top-k and top-p, in the order of `candidates`."""
@@ -163,6 +167,11 @@ class Translation:
     def complete(self) -> bool:
         """Whether the output ends on E."""
         return self.output[-1] == END
+
+    def first_other_seed(self, sampling: Sampling, most: int) -> int | None:
+        """The first seed up to `most` that samples something else than this greedy run; None if none does."""
+        distributions = [step.candidates.distribution() for step in self.steps]
+        return sampling.first_other_seed(torch.stack(distributions), most)
 
     def table(self) -> "pd.DataFrame":
         """One row per attention weight: kind, layer, head, query, key (all from 0), query_token, key_token, weight.

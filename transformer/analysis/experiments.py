@@ -1,0 +1,202 @@
+"""Experiments that show something: sentences for which a change, or another decoding method, changes the translation.
+
+Most do not: of a redundant network, few heads can be silenced alone without changing a word. So they are searched:
+
+    python -m transformer.analysis.experiments          # make experiments: writes experiments.json beside the weights
+"""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..data import CORPORA, Corpus
+from ..data.vocabulary import SPECIAL
+from ..inference.attention_maps import SUBLAYERS
+from ..inference.decoding import Sampling
+from ..inference.interventions import (
+    AblateHead,
+    Change,
+    DropResidual,
+    ForceWord,
+    Interventions,
+    Positions,
+    RemoveMask,
+    Temperature,
+)
+from ..inference.translator import Translation, Translator
+from ..storage.checkpoint import FOLDER
+
+FILE = "experiments.json"
+SEARCHED, UNUSUAL = 150, 400  # held-out sentences, and those of which a word is replaced
+REPLACED = ("adverbs", "modals")  # kinds of words of which one may stand for another
+UNSURE = 150  # of the latter, those of whose translation the model is least sure
+CLEAREST = 1  # rank
+VISIBLE = 0.005  # of a probability, as the page writes it
+MIN_WORDS, MAX_WORDS = 4, 8  # of a sentence: it is read from the back row
+MAX_SEED = 1_000
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A sentence, and what to do with it.
+
+    Attributes:
+        changes: interventions as links and programs write them.
+        settings: of a decoding method.
+    """
+
+    sentence: str
+    changes: tuple[dict[str, Any], ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+Found = Iterator[tuple[float, Experiment]]  # with its rank, the lowest the clearest; 0 where nothing changes
+
+
+def search(
+    translator: Translator, sentences: Sequence[tuple[str, str]], unusual: Sequence[str]
+) -> dict[str, Experiment]:
+    """Of every kind of experiment the one of the lowest rank; of equals the first that is found.
+
+    Args:
+        sentences: with their reference translations; those that the model does not translate so are left out.
+        unusual: sentences for beam search, which finds what greedy decoding does where the model is sure of each word.
+    """
+    right = [run for sentence, wanted in sentences if (run := translator.translate(sentence)).text == wanted]
+    unsure = sorted(translator.translate_many(unusual), key=_sureness)[:UNSURE]
+    best: dict[str, tuple[float, Experiment]] = {}
+    for name, look in SEARCHES.items():
+        for run in unsure if name == "beam" else right:
+            for rank, found in look(translator, run):
+                if rank and (name not in best or rank < best[name][0]):
+                    best[name] = rank, found
+            if name in best and best[name][0] == CLEAREST:
+                break
+    return {name: found for name, (_, found) in best.items()}
+
+
+def candidates(checkpoint: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """The corpus's examples and short held-out sentences, with their translations; and sentences that the grammar does
+    not make: one word of a held-out sentence replaced by another of its kind, such as an adverb.
+    """
+    corpus = CORPORA[checkpoint]
+    pairs = [corpus.find(" ".join(corpus.src_vocab.split(each.sentence))) for each in corpus.examples]
+    shown = [(each.sentence, pair.target) for each, pair in zip(corpus.examples, pairs, strict=True) if pair]
+    held_out = next(iter(corpus.held_out.values()), tuple)()
+    short = [(pair.spelling, pair.target) for pair in held_out if len(pair.source.split()) <= MAX_WORDS]
+    plain = [source for source, _ in short[:UNUSUAL] if "," not in source]
+    unusual = [sentence for source in plain for sentence in _replaced(source, corpus)]
+    return [pair for pair in shown if len(pair[0].split()) <= MAX_WORDS] + short[:SEARCHED], unusual
+
+
+def _replaced(sentence: str, corpus: Corpus) -> Iterator[str]:
+    words = sentence.split()
+    kinds = [[word for word, _ in corpus.words.get(kind, ()) if " " not in word] for kind in REPLACED]
+    for i, kind in product(range(len(words)), kinds):
+        if words[i] in kind:
+            yield from (" ".join([*words[:i], other, *words[i + 1 :]]) for other in kind if other != words[i])
+
+
+def _sureness(run: Translation) -> float:
+    """Mean log-probability of a word."""
+    return sum(math.log(step.probability) for step in run.steps) / len(run.steps)
+
+
+def shipped(checkpoint: str) -> dict[str, Experiment]:
+    """Those of a shipped checkpoint; none where nobody has searched."""
+    file = FOLDER / checkpoint / FILE
+    found = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    return {
+        name: Experiment(each["sentence"], tuple(each["changes"]), each["settings"]) for name, each in found.items()
+    }
+
+
+def _differing(one: Sequence[str], other: Sequence[str]) -> int:
+    """Words that are not the same at the same position."""
+    return sum(a != b for a, b in zip(one, other, strict=False)) + abs(len(one) - len(other))
+
+
+def _changed(*changes: Change) -> Callable[[Translator, Translation], Found]:
+    return lambda translator, run: (_tried(translator, run, change) for change in changes)
+
+
+def _tried(translator: Translator, run: Translation, change: Change) -> tuple[int, Experiment]:
+    changed = translator.translate(run.sentence, interventions=Interventions((change,)))
+    return _differing(run.output, changed.output), Experiment(run.sentence, (asdict(change),))
+
+
+def _heads(translator: Translator, run: Translation) -> Found:
+    config = translator.checkpoint.model.config
+    for layer in range(config.layers(SUBLAYERS["cross"].stack)):
+        for head in range(config.n_heads):
+            yield _tried(translator, run, AblateHead("cross", layer, head))
+
+
+def _residual(translator: Translator, run: Translation) -> Found:
+    for layer in reversed(range(translator.checkpoint.model.config.num_decoder_layers)):
+        yield _tried(translator, run, DropResidual("decoder", layer, 2))
+
+
+def _errors(translator: Translator, run: Translation) -> Iterator[tuple[int, ForceWord]]:
+    """The likeliest word that is not the model's choice, forced at each step but the last ones. A run that ends on
+    other words ranks first: nothing shows of an error from which the model recovers.
+    """
+    for step, each in enumerate(run.steps[:-2]):
+        word = next(c.token for c in each.candidates if c.token not in (*SPECIAL, ".", each.token))
+        words, _ = _tried(translator, run, error := ForceWord(step, word))
+        yield max(1, len(run.output) - words) if words > 2 else 0, error
+
+
+def _word(translator: Translator, run: Translation) -> Found:
+    return ((rank, Experiment(run.sentence, (asdict(error),))) for rank, error in _errors(translator, run))
+
+
+def _forced(translator: Translator, run: Translation) -> Found:
+    for rank, error in _errors(translator, run):
+        yield rank, Experiment(run.sentence, (), {"step": error.step, "word": error.word})
+
+
+def _beam(translator: Translator, run: Translation) -> Found:
+    """A sentence that is likelier as a whole than greedy's, the more the better."""
+    tree, settings = translator.beam(run.sentence), {"width": 4, "alpha": 0.6}
+    gain = math.exp(tree.branches[tree.best].log_probability) - math.prod(step.probability for step in run.steps)
+    shows = run.complete and gain > VISIBLE and tree.text != run.text and len(tree.text.split()) >= MIN_WORDS
+    yield 1 / gain if shows else 0, Experiment(run.sentence, (), settings)
+
+
+def _sampling(translator: Translator, run: Translation) -> Found:
+    seed = run.first_other_seed(Sampling(), MAX_SEED)
+    yield 0 if seed is None else 1 + seed, Experiment(run.sentence, (), {"seed": seed})
+
+
+SEARCHES: dict[str, Callable[[Translator, Translation], Found]] = {
+    "head": _heads,
+    "mask": _changed(RemoveMask("decoder")),
+    "positions": _changed(Positions("encoder", "removed")),
+    "temperature": _changed(Temperature(temperature=5)),
+    "residual": _residual,
+    "word": _word,
+    "beam": _beam,
+    "sampling": _sampling,
+    "forced": _forced,
+}
+
+
+def main() -> None:
+    torch.set_num_threads(1)  # of small networks, more only wait for each other
+    for checkpoint in sys.argv[1:] or CORPORA:
+        found = search(Translator.load(checkpoint, device="cpu"), *candidates(checkpoint))
+        text = json.dumps({name: asdict(each) for name, each in found.items()}, ensure_ascii=False, indent=1)
+        Path(FOLDER / checkpoint / FILE).write_text(text + "\n", "utf-8")
+        print(checkpoint, text)
+
+
+if __name__ == "__main__":
+    main()
