@@ -8,6 +8,7 @@
 #   make toy        train the toy checkpoint
 #   make classroom  train the classroom checkpoint
 #   make evaluate   print the table of the classroom's card from the shipped weights
+#   make search     find the sentences that experiments open on, again after a training (2 minutes)
 #   make tried      measure the other sizes and schedules in the classroom's card (minutes)
 #   make sample     print 200 sentences of the classroom's grammar
 # Measurements, on an idle machine
@@ -21,7 +22,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 NODE := $(BIN)/node .venv/js/node_modules
 
-.PHONY: demo check lint unit test format toy classroom evaluate tried sample bench live modified load attack
+.PHONY: demo check lint unit test format toy classroom evaluate search tried sample bench live modified load attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -62,6 +63,9 @@ classroom: .venv/measure
 
 evaluate: .venv/measure
 	$(BIN)/python -m transformer.training.evaluation classroom
+
+search: .venv/measure
+	$(BIN)/python -m transformer.analysis.experiments
 
 tried: .venv/measure
 	$(BIN)/python -m tests.benchmarks.tried checkpoints/classroom/tried.md $(CLASSROOM) --seed 1

@@ -63,7 +63,7 @@ def test_a_search_takes_the_lowest_rank_and_leaves_out_what_changes_nothing(
 @pytest.mark.parametrize("temperature", [0.0, 1.0, 2.0])
 def test_the_first_seed_that_differs_is_found_without_decoding(toy: Translator, temperature: float) -> None:
     run = toy.translate("Ich möchte ein Bier")
-    seed = run.first_other_seed(Sampling(temperature=temperature), 40)
+    seed = toy.first_other_seed(run, Sampling(temperature=temperature), 40)
 
     def follows(seed: int) -> bool:
         return toy.translate(run.sentence, sampling=Sampling(temperature=temperature, seed=seed)).output == run.output

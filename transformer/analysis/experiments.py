@@ -2,7 +2,7 @@
 
 Most do not: of a redundant network, few heads can be silenced alone without changing a word. So they are searched:
 
-    python -m transformer.analysis.experiments          # make experiments: writes experiments.json beside the weights
+    python -m transformer.analysis.experiments          # make search: writes experiments.json beside the weights
 """
 
 import json
@@ -172,7 +172,7 @@ def _beam(translator: Translator, run: Translation) -> Found:
 
 
 def _sampling(translator: Translator, run: Translation) -> Found:
-    seed = run.first_other_seed(Sampling(), MAX_SEED)
+    seed = translator.first_other_seed(run, Sampling(), MAX_SEED)
     yield 0 if seed is None else 1 + seed, Experiment(run.sentence, (), {"seed": seed})
 
 

@@ -88,10 +88,6 @@ class Candidates(Sequence[Candidate]):
             return tuple(self[i] for i in range(*place.indices(len(self))))
         return Candidate(self._tokens[self._order[place]], float(self.probabilities[place]))
 
-    def distribution(self) -> Tensor:
-        """The probabilities by id, (V,)."""
-        return torch.empty(len(self)).index_put((torch.tensor(self._order),), torch.tensor(self.probabilities))
-
     def __iter__(self) -> Iterator[Candidate]:
         ranked = zip(self._order.tolist(), self.probabilities.tolist(), strict=True)
         return (Candidate(self._tokens[i], probability) for i, probability in ranked)
@@ -111,7 +107,7 @@ class TranslationStep:
 
     token: str
     probability: float
-    candidates: Candidates
+    candidates: Sequence[Candidate]
 
     def drawn_from(self, sampling: Sampling) -> tuple[float, ...]:
         """The probability of each candidate after temperature, top-k and top-p, in the order of `candidates`."""
@@ -167,11 +163,6 @@ class Translation:
     def complete(self) -> bool:
         """Whether the output ends on E."""
         return self.output[-1] == END
-
-    def first_other_seed(self, sampling: Sampling, most: int) -> int | None:
-        """The first seed up to `most` that samples something else than this greedy run; None if none does."""
-        distributions = [step.candidates.distribution() for step in self.steps]
-        return sampling.first_other_seed(torch.stack(distributions), most)
 
     def table(self) -> "pd.DataFrame":
         """One row per attention weight: kind, layer, head, query, key (all from 0), query_token, key_token, weight.
@@ -386,6 +377,14 @@ class Translator:
         except SentenceError:
             return False
         return True
+
+    def first_other_seed(self, run: Translation, sampling: Sampling, most: int) -> int | None:
+        """The first seed up to `most` that samples something else than a greedy run outputs; None if none does."""
+        ids = self.checkpoint.tgt_vocab.ids
+        distributions = torch.zeros(len(run.steps), len(ids))
+        for row, step in zip(distributions, run.steps, strict=True):
+            row[[ids[each.token] for each in step.candidates]] = torch.tensor([c.probability for c in step.candidates])
+        return sampling.first_other_seed(distributions, most)
 
     def beam(self, sentence: str, width: int = 4, alpha: float = 0.6) -> BeamTree:
         """Translate by beam search; the defaults are the paper's (§6.1).

@@ -59,6 +59,7 @@ export class RunRequests {
     for (const [name, react] of Object.entries({
       "translate:wanted": this.askSentence,
       "changes:wanted": this.askChanges,
+      "run:wanted": this.askRun,
       "checkpoint:wanted": this.askCheckpoint,
       "queue:changed": this.waitInQueue,
       "translate:asked": this.onAsked,
@@ -108,6 +109,12 @@ export class RunRequests {
   askChanges() {
     if (session.next) return; // another sentence takes them along
     this.ask("ask", () => ({ sentence: state.run.sentence, changes: changes() }));
+  }
+
+  /** @param {RunRequest} run */
+  askRun(run) {
+    session.checkpoint = run.checkpoint;
+    this.ask("example", () => run);
   }
 
   /** @param {string} checkpoint */

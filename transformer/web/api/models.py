@@ -7,6 +7,8 @@ from typing import Any, Concatenate, NotRequired, ParamSpec, TypeVar
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from ...analysis import experiments
+from ...analysis.experiments import Experiment
 from ...data import CORPORA, AlignedPair, Corpus, Example
 from ...inference.translator import CheckpointError, Translator, available_checkpoints
 from ...messages import MessageError, Words
@@ -130,6 +132,7 @@ class Model(TypedDict):
     examples: tuple[Example, ...]
     words: Mapping[str, tuple[tuple[str, str], ...]]
     surprise: bool
+    experiments: NotRequired[Mapping[str, Experiment]]
     name: NotRequired[str]
     corpus: NotRequired[str]
     weights: NotRequired[int]
@@ -149,7 +152,9 @@ def about(checkpoint: str) -> Model:
         "words": known.words,
         "surprise": bool(known.held_out),
     }
-    if model:
+    if not model:
+        shown["experiments"] = experiments.shipped(checkpoint)
+    else:
         config = model.portable.checkpoint.model.config
         shown |= {
             "name": model.portable.name,

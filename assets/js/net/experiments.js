@@ -1,0 +1,36 @@
+// Experiments that show something: sentences found by search (transformer/analysis/experiments.py), for the run's model or
+// else for the classroom's.
+
+import { state, update } from "../core/state.js";
+import { models } from "./models.js";
+
+/** @import { Experiment } from "#schema" */
+/** @import { Change, State } from "../core/types.d.ts" */
+
+const RICHEST = "classroom"; // the model of which every kind is found
+
+/**
+ * The experiment of a name, such as "head" or "beam", and the model that shows it; null where none was found.
+ * @param {string} name
+ */
+export function findExperiment(name) {
+  for (const checkpoint of [state.run.checkpoint, RICHEST]) {
+    const experiment = models()[checkpoint]?.experiments?.[name];
+    if (experiment) return { ...experiment, checkpoint };
+  }
+  return null;
+}
+
+/**
+ * Translate an experiment's sentence under its changes, and go where it shows.
+ * @param {Experiment & { checkpoint: string }} experiment @param {Partial<State>} place
+ */
+export function openExperiment({ checkpoint, sentence, changes, settings }, place) {
+  const [change] = /** @type {Change[]} */ (/** @type {unknown} */ (changes));
+  const head = change?.do === "ablate" ? { kind: change.kind, layer: change.layer, head: change.head } : {};
+  const { step, word, ...rest } = /** @type {any} */ (settings);
+  const forcedMistake = word ? { step, word } : state.forcedMistake;
+  const arrive = () => update({ ...head, ...rest, forcedMistake, ...place });
+  document.addEventListener("translate:answered", arrive, { once: true });
+  document.dispatchEvent(new CustomEvent("run:wanted", { detail: { checkpoint, sentence, changes } }));
+}
