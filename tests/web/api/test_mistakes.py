@@ -19,7 +19,7 @@ from transformer.messages import Message
 from transformer.mistakes import MISTAKES, DecodingMistake, Side
 from transformer.storage.portable import load_portable
 from transformer.web.api import mistakes
-from transformer.web.api.models import RefusedCheckpointError
+from transformer.web.api.models import RefusedCheckpointError, translator
 from transformer.web.server.fair_queue import Client
 from transformer.web.sessions.model_store import model_store
 from transformer.web.sessions.training_queue import BusyError, Event
@@ -90,7 +90,7 @@ def test_a_model_of_a_visit_shows_them_too_or_says_why_not(mistake: DecodingMist
 
 
 def test_a_head_of_one_number_has_nothing_to_scale(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = model_store().find(own).translator.checkpoint.model.config
+    config = translator(own).checkpoint.model.config
     monkeypatch.setattr(type(config), "head_dim", 1)
     assert asked("unscaled", own, "Danke")["error"]["key"] == "mistakes.nothing_to_scale"
 

@@ -194,7 +194,7 @@ def test_a_notebook_carries_its_model_or_runs_beside_its_file(
     space: dict[str, Any] = {}
     for cell in code:
         exec(cell, space)
-    assert space["translator"].checkpoint.src_vocab == store.find(key).portable.checkpoint.src_vocab
+    assert space["translator"].checkpoint.src_vocab == models.translator(key).checkpoint.src_vocab
     assert len(space["checks"]) == 4
 
 

@@ -194,7 +194,7 @@ async def test_a_body_is_not_read_on_after_its_answer() -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LEFT_SECONDS", 0.05)
-        async with served() as (port, server):
+        async with served() as (port, _):
             kept = await connect(port, head % 10_000)
             assert (await kept.readuntil(b"\r\n\r\n00")).startswith(b"HTTP/1.1 200")
             kept.writer.write(b"0" * 10_000 + ASK)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,13 @@ from transformer.data import CORPORA
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.server.fair_queue import Client
-from transformer.web.sessions import own_folder
+from transformer.web.sessions import model_store, own_folder
 from transformer.web.sessions.model_store import (
+    LOADED_SECONDS,
     OWN_MODEL_PREFIX,
     SAFE_SECONDS,
     TEXT_BYTES,
+    ModelGoneError,
     ModelStore,
     ModelStoreFullError,
     StoredModel,
@@ -94,8 +97,9 @@ def test_a_model_is_found_by_its_key_alone(store: ModelStore) -> None:
     for key in keys:
         model = find(store, key)
         assert re.fullmatch(rf"{OWN_MODEL_PREFIX}[\w-]{{32}}", key)
-        assert model.translator.name == key
-        assert model.translator.checkpoint is model.portable.checkpoint is PORTABLE.checkpoint
+        loaded = store.load(model)
+        assert loaded.translator.name == key
+        assert loaded.translator.checkpoint is loaded.portable.checkpoint is PORTABLE.checkpoint
     for unknown in ("", "toy", OWN_MODEL_PREFIX, keys[0] + "x", "../toy", "own-\0", "x" * 5000, "\ud800"):
         assert store.find(unknown) is None
         store.delete(unknown)
@@ -232,11 +236,11 @@ def test_a_model_that_is_not_used_expires(store: ModelStore, clock: Clock) -> No
 
 
 def test_a_model_has_the_examples_of_its_corpus_and_its_own_pairs(store: ModelStore) -> None:
-    corpus = find(store, put(store)).corpus
+    corpus = store.load(find(store, put(store))).corpus
     assert corpus.size == 2
     assert [example.sentence for example in corpus.examples] == ["wort1 wort2", "übung !"]
     assert corpus.words["all"][0] == ("wort1 wort2", "wort2 wort1")
-    shipped = find(store, put(store, portable=replace(PORTABLE, corpus="classroom"))).corpus
+    shipped = store.load(find(store, put(store, portable=replace(PORTABLE, corpus="classroom")))).corpus
     assert shipped.size == 2
     assert shipped.examples == CORPORA["classroom"].examples
     assert shipped.held_out
@@ -245,7 +249,7 @@ def test_a_model_has_the_examples_of_its_corpus_and_its_own_pairs(store: ModelSt
 def test_a_shared_vocabulary_reads_marks_as_words(store: ModelStore) -> None:
     pairs = (("wie geht es ?", "how are you ?"),)
     for model, source in ((packed(tie_weights=True, tgt_vocab_size=11), "wie geht es ?"), (PORTABLE, "wie geht es")):
-        pair = find(store, put(store, portable=replace(model, pairs=pairs))).corpus.find(source)
+        pair = store.load(find(store, put(store, portable=replace(model, pairs=pairs)))).corpus.find(source)
         assert pair
         assert pair.target == "how are you ?"
 
@@ -268,6 +272,50 @@ def test_a_shared_vocabulary_reads_marks_as_words(store: ModelStore) -> None:
 )
 def test_a_file_name_has_letters_and_digits_alone(name: str, file: str) -> None:
     assert file_name(name) == f"{file}.safetensors"
+
+
+def test_a_model_leaves_memory_when_it_is_not_used_and_comes_back(
+    store: ModelStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_store, "CHECK_SECONDS", 0.01)
+    left = list[bool]()
+    monkeypatch.setattr(model_store, "when_unloaded", [lambda: left.append(True)])
+    one, two = put(store), put(store, portable=packed())
+    first = store.load(find(store, one))
+    text = first.translator.translate("wort1 wort2").text
+    clock.now += LOADED_SECONDS - 1
+    assert find(store, two).loaded
+    clock.now += 1
+    end = time.monotonic() + 30
+    while store._models[one].loaded or not left:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    assert store._models[two].loaded
+    again = store.load(find(store, one))
+    assert again.translator.translate("wort1 wort2").text == text
+    assert again is store.load(find(store, one))
+    assert again.portable.checkpoint is not PORTABLE.checkpoint
+    assert kept(store, one, two) == [True, True]
+
+
+def test_models_in_memory_have_a_bound(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [put(store, session) for session in "abc"]
+    monkeypatch.setattr(model_store, "LOADED_BYTES", 2 * find(store, keys[0]).size)
+    keys.append(put(store, "d"))
+    assert [bool(store._models[key].loaded) for key in keys] == [True, False, False, True]
+    store.load(find(store, keys[1]))
+    assert [bool(store._models[key].loaded) for key in keys] == [False, True, False, True]
+
+
+def test_a_model_whose_file_is_gone_is_gone(store: ModelStore) -> None:
+    key = put(store)
+    model = find(store, key)
+    model.loaded = None
+    model.file.unlink()
+    with pytest.raises(ModelGoneError) as error:
+        store.load(model)
+    assert error.value.message.key == "error.model_gone"
+    assert store.find(key) is None
 
 
 def test_many_threads_lose_nothing_and_leave_nothing(store: ModelStore) -> None:

@@ -448,8 +448,9 @@ def test_a_real_training_is_stopped_and_its_model_kept(store: ModelStore) -> Non
         assert ended["why"] == "stop"
         key = trained["model"]["checkpoint"]
         assert is_own_model(key)
-        model = store.find(key)
-        assert model
+        found = store.find(key)
+        assert found
+        model = store.load(found)
         assert model.portable.training["steps_taken"] == ended["step"] < 10_000
         assert model.translator.translate("Guten Morgen!").checkpoint == key
         assert spare

@@ -61,7 +61,7 @@ def weights_csv(request: ChangedRunRequest) -> Download:
 def notebook(request: ChangedRunRequest) -> Download:
     """A notebook that makes the run again."""
     own = model_store().find(request.checkpoint)
-    model = (file_name(own.portable.name), own.file) if own else (request.checkpoint,)
+    model = (file_name(own.name), own.file) if own else (request.checkpoint,)
     text = notebook_of(run_of(request), *model)
     return {"name": f"{title(request.checkpoint)}-attention.ipynb", "text": text}
 
@@ -70,13 +70,14 @@ def notebook(request: ChangedRunRequest) -> Download:
 def provenance(request: CheckpointRequest) -> Provenance:
     """What made a model, and what runs it here."""
     made = translator(request.checkpoint)
-    own = model_store().find(request.checkpoint)
+    stored = model_store().find(request.checkpoint)
+    own = model_store().load(stored).portable if stored else None
     about = "" if own else card(request.checkpoint)
     return {
         "checkpoint": title(request.checkpoint),
         "command": _found(r"^    (.+)$", about),
-        "seed": own.portable.training.get("seed") if own else _found(r"^\| seed \| (.+) \|$", about),
-        "trained": _trained(own.portable) if own else None,
+        "seed": own.training.get("seed") if own else _found(r"^\| seed \| (.+) \|$", about),
+        "trained": _trained(own) if own else None,
         "weights": sum(weights.numel() for weights in made.checkpoint.model.parameters()),
         "device": str(made.device),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},

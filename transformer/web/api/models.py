@@ -17,7 +17,7 @@ from ...storage.checkpoint import CARD, FOLDER
 from ..schema import CheckpointRequest
 from ..server import access_log as log
 from ..server.fair_queue import pause_at_each_layer
-from ..sessions.model_store import OWN_MODEL_PREFIX, model_store
+from ..sessions.model_store import OWN_MODEL_PREFIX, LoadedModel, ModelGoneError, model_store, when_unloaded
 
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
 WORDS = 20  # of a held-out pair, both sides
@@ -38,9 +38,7 @@ def translator(checkpoint: str) -> Translator:
         CheckpointError: there is none of that name.
     """
     if checkpoint.startswith(OWN_MODEL_PREFIX):
-        if model := model_store().find(checkpoint):
-            return model.translator
-        raise RefusedCheckpointError("error.model_gone")
+        return _own(checkpoint).translator
     return _shipped(checkpoint)[0]
 
 
@@ -70,6 +68,8 @@ def cached_per_checkpoint(
     def keep(answer: Callable[Concatenate[About, P], T]) -> Callable[Concatenate[About, P], T]:
         shipped: Any = lru_cache(maxsize=most)(answer)
         owned: Any = lru_cache(maxsize=own)(answer)
+        if own:
+            when_unloaded.append(owned.cache_clear)
 
         @wraps(answer)
         def ask(about: About, /, *more: P.args, **named: P.kwargs) -> T:
@@ -80,6 +80,12 @@ def cached_per_checkpoint(
         return ask
 
     return keep
+
+
+def _own(checkpoint: str) -> LoadedModel:
+    if model := model_store().find(checkpoint):
+        return model_store().load(model)
+    raise ModelGoneError
 
 
 @lru_cache
@@ -100,7 +106,7 @@ def corpus_of(checkpoint: str) -> Corpus | None:
     """The corpus that a model learned from, where that is known."""
     if checkpoint.startswith(OWN_MODEL_PREFIX):
         model = model_store().find(checkpoint)
-        return model.corpus if model else None
+        return model_store().load(model).corpus if model else None
     return CORPORA.get(checkpoint)
 
 
@@ -121,7 +127,7 @@ def readable(checkpoint: str, times: int = 1) -> tuple[AlignedPair, ...]:
 def title(checkpoint: str) -> str:
     """What people call it."""
     model = model_store().find(checkpoint)
-    return model.portable.name if model else checkpoint
+    return model.name if model else checkpoint
 
 
 class Model(TypedDict):
@@ -143,7 +149,7 @@ class Model(TypedDict):
 
 def about(checkpoint: str) -> Model:
     """What the page tells of a model before it runs."""
-    known, model = corpus_of(checkpoint), model_store().find(checkpoint)
+    known = corpus_of(checkpoint)
     assert known
     shown: Model = {
         "checkpoint": checkpoint,
@@ -152,13 +158,14 @@ def about(checkpoint: str) -> Model:
         "words": known.words,
         "surprise": bool(known.held_out),
     }
-    if not model:
+    if not checkpoint.startswith(OWN_MODEL_PREFIX):
         shown["experiments"] = experiments.shipped(checkpoint)
     else:
-        config = model.portable.checkpoint.model.config
+        portable = _own(checkpoint).portable
+        config = portable.checkpoint.model.config
         shown |= {
-            "name": model.portable.name,
-            "corpus": model.portable.corpus,
+            "name": portable.name,
+            "corpus": portable.corpus,
             "weights": count_parameters(config),
             "layers": config.num_encoder_layers,
             "heads": config.n_heads,

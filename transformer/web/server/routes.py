@@ -115,7 +115,7 @@ async def upload(request: Request) -> Response:
                 portable = await asyncio.to_thread(load_portable, file, parameters, pick_device())
                 key = await asyncio.to_thread(model_store().put, portable, client, file)
         kept = True
-        return JSONResponse({"model": about(key), "kept": model_store().keys_of(session)})
+        return JSONResponse({"model": await asyncio.to_thread(about, key), "kept": model_store().keys_of(session)})
     except QueueFullError:
         return _Refusal(Message("file.busy"), 429)
     except (PortableError, ModelStoreFullError) as error:
@@ -153,7 +153,7 @@ async def download(request: Request) -> Response:
     model = model_store().find(request.path_params["key"])
     if model is None or not model.file.exists():  # the machine may have tidied its temporary files
         return PlainTextResponse("This model is no longer here.", 404)
-    return FileResponse(model.file, media_type="application/octet-stream", filename=file_name(model.portable.name))
+    return FileResponse(model.file, media_type="application/octet-stream", filename=file_name(model.name))
 
 
 async def delete(request: Request) -> Response:

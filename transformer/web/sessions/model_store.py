@@ -2,6 +2,8 @@
 
 Anyone with a model's key can use it, and only the session that the model belongs to learns the key. Where room is
 short, the address that holds most gives way first, and there the session that holds most.
+
+Models are files, which are read into memory when they are used, and leave it soon afterwards.
 """
 
 import atexit
@@ -12,26 +14,29 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
 from ...data import CORPORA, Corpus, uploaded_corpus
-from ...inference.translator import Translator
+from ...inference.device import pick_device
+from ...inference.translator import CheckpointError, Translator
 from ...live.job import Job
 from ...live.limits import Limits
 from ...messages import MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ...settings import from_environment
-from ...storage.portable import MAX_CARD_LENGTH, PortableModel
+from ...storage.portable import MAX_CARD_LENGTH, PortableError, PortableModel, load_portable
 from ..server.fair_queue import Client, pause_at_each_layer
 from . import own_folder
 
 OWN_MODEL_PREFIX = "own-"  # of every key; no shipped checkpoint has such a name
 SAFE_SECONDS = 300  # after its last use, in which another session's model does not push a model out
 IDLE_SHARE = 0.5  # of the store, up to which one address may push out models of others that nobody uses
+LOADED_SECONDS, CHECK_SECONDS = 30, 10  # after its last use, in which a model stays in memory; between two looks
+LOADED_BYTES = 400 * 2**20  # of all models in memory: two of the largest
 TEXT_BYTES = 12  # of memory per byte of a file's texts: measured with short pairs, which take most
 
 
@@ -39,22 +44,44 @@ class ModelStoreFullError(MessageError):
     """A model cannot be kept."""
 
 
-@dataclass(eq=False)
-class StoredModel:
-    """A model of a session, and what is known of its corpus.
+class ModelGoneError(MessageError, CheckpointError):
+    """A model is no longer there."""
 
-    Attributes:
-        size: bytes, in memory.
-        used: when it was used last, by the store's clock.
-    """
+    def __init__(self) -> None:
+        super().__init__("error.model_gone")
 
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A model in memory, and what is known of its corpus."""
+
+    portable: PortableModel
     translator: Translator
     corpus: Corpus
-    portable: PortableModel
+
+
+@dataclass(eq=False)
+class StoredModel:
+    """A model of a session.
+
+    Attributes:
+        name: given by the visitor.
+        size: bytes, in memory.
+        used: when it was used last, by the store's clock.
+        loaded: None while it is only a file.
+    """
+
+    key: str
+    name: str
     client: Client
     file: Path
     size: int
     used: float
+    loaded: LoadedModel | None
+    loading: threading.Lock = field(default_factory=threading.Lock)
+
+
+when_unloaded: list[Callable[[], None]] = []  # called when a model has left memory
 
 
 @dataclass(eq=False)
@@ -74,6 +101,7 @@ class ModelStore:
         self._lock = threading.Lock()
         self._models: dict[str, StoredModel] = {}  # by key, in the order of their last use
         self._rooms: list[Room] = []
+        self._check: threading.Timer | None = None  # whether models can leave memory
         self.folder = own_folder.make()
 
     @contextmanager
@@ -103,14 +131,31 @@ class ModelStore:
         model = portable.checkpoint.model
         weights = sum(values.nbytes for values in model.parameters())
         size = weights + model.positions.nbytes + TEXT_BYTES * max(0, file.stat().st_size - weights)
-        translator = Translator(portable.checkpoint, key)
-        pause_at_each_layer(model)
-        stored = StoredModel(translator, _corpus(portable), portable, client, file, size, self._clock())
+        stored = StoredModel(key, portable.name, client, file, size, self._clock(), _loaded(portable, key))
         with self._lock:
             self._rooms = [each for each in self._rooms if each is not room]
             self._delete(*self._make_room(client, size))
             self._models[key] = stored
+        self._unload(kept=stored)
         return key
+
+    def load(self, model: StoredModel) -> LoadedModel:
+        """A model in memory, where it is read into if need be, at most once at a time.
+
+        Raises:
+            ModelGoneError: its file has been removed.
+        """
+        with model.loading:
+            if loaded := model.loaded:
+                return loaded
+            try:
+                portable = load_portable(model.file, self.limits.parameters, pick_device())
+            except (PortableError, OSError):
+                self.delete(model.key)
+                raise ModelGoneError from None
+            loaded = model.loaded = _loaded(portable, model.key)
+        self._unload(kept=model)
+        return loaded
 
     def find(self, key: str) -> StoredModel | None:
         with self._lock:
@@ -129,7 +174,30 @@ class ModelStore:
         with self._lock:
             self._delete(*{key} & self._models.keys())
 
+    def _unload(self, kept: StoredModel | None = None) -> None:
+        """Let models leave memory that have not been used for a while, or for longest where all take too much."""
+        with self._lock:
+            others = [model for model in self._models.values() if model.loaded and model is not kept]
+            size = sum(model.size for model in others) + (kept.size if kept else 0)
+            unloaded = False
+            for model in others:  # the one that was used longest ago is first
+                if model.used <= self._clock() - LOADED_SECONDS or size > LOADED_BYTES:
+                    model.loaded, unloaded = None, True
+                    size -= model.size
+            if self._check:
+                self._check.cancel()
+                self._check = None
+            if kept or others:  # also once after the last: what was being computed may have been cached since
+                self._check = threading.Timer(CHECK_SECONDS, self._unload)
+                self._check.daemon = True
+                self._check.start()
+        if unloaded or not others:
+            for each in when_unloaded:
+                each()
+
     def close(self) -> None:
+        if self._check:
+            self._check.cancel()
         own_folder.remove(self.folder)
 
     def _make_room(self, client: Client, size: int) -> list[str]:
@@ -187,6 +255,11 @@ def size_of(job: Job) -> int:
 def is_own_model(checkpoint: object) -> TypeGuard[str]:
     """Whether a checkpoint's name is the key of a session's model, which may be gone."""
     return isinstance(checkpoint, str) and checkpoint.startswith(OWN_MODEL_PREFIX)
+
+
+def _loaded(portable: PortableModel, key: str) -> LoadedModel:
+    pause_at_each_layer(portable.checkpoint.model)
+    return LoadedModel(portable, Translator(portable.checkpoint, key), _corpus(portable))
 
 
 def _corpus(portable: PortableModel) -> Corpus:

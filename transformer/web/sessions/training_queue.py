@@ -295,7 +295,11 @@ class TrainingQueue:
         except OSError:  # the file has been removed
             return {"event": "error", "message": NO_ROOM.for_page()}
         del trained["file"]
-        return {**trained, "model": about(key), "kept": self._store.keys_of(room.client.session)}
+        return {
+            **trained,
+            "model": await asyncio.to_thread(about, key),
+            "kept": self._store.keys_of(room.client.session),
+        }
 
     async def _start_worker(self, module: str) -> Worker:
         start = self._take_spare_or_start if module == ON_CPU else lambda: Worker(module)
