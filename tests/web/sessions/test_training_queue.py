@@ -178,6 +178,32 @@ async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
 
 
 @async_test
+async def test_another_address_gets_a_place_of_the_one_that_has_all(
+    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And only another: a class behind one address keeps its places."""
+    monkeypatch.setattr(module, "SHARE_SECONDS", 0.01)
+    queue = queue_of(store, concurrency=2)
+    classroom = [Listener(queue.train(JOB, of(session))) for session in "abc"]
+    await at_work(workers, 1)
+    await asyncio.sleep(0.05)
+    assert not any("stop" in worker.received for worker in workers)
+    other = Listener(queue.train(JOB, of("d", "8.8.8.8")))
+    await until(lambda: workers[0].received == [JOB.name, "stop"])
+    workers[0].finish()
+    await at_work(workers, 2)
+    await other.hears(1, "run")
+    another = Listener(queue.train(JOB, of("e", "9.9.9.9")))
+    await another.hears(1)
+    await asyncio.sleep(0.05)
+    assert not any("stop" in worker.received for worker in workers[1:])
+    await classroom[0].task
+    assert classroom[0].events[-1]["event"] == "trained"
+    for client in (*classroom[1:], other, another):
+        await client.leaves()
+
+
+@async_test
 async def test_an_address_that_fills_the_queue_waits_behind_itself(
     store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
 ) -> None:

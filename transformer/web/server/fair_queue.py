@@ -168,6 +168,13 @@ class FairQueue:
         able = [ticket for ticket in self._working if help_all or ticket.client.address in self._waiting]
         return max(able, key=lambda ticket: held[ticket.client.address], default=None)
 
+    def above_share(self) -> Ticket | None:
+        """The longest turn of the address with most, where another one waits that has at least two fewer."""
+        held = Counter(ticket.client.address for ticket in self._working)
+        if not self._waiting or max(held.values()) < min(held[address] for address in self._waiting) + 2:
+            return None
+        return max(self._working, key=lambda ticket: held[ticket.client.address])
+
     def place(self, ticket: Ticket) -> int:
         """Of a ticket that waits, from 1; 0 if its turn has come."""
         if ticket.turn.done():

@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
 HEARTBEAT_SECONDS = 15  # between two events of a training that waits: proxies close connections that are silent
 GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
+SHARE_SECONDS = 20  # of a training of the address with most places, where another address waits
 GRACE_SECONDS = 60  # that a process has beside its training: to start, to measure, to write
 RESULTS = tuple(f'{{"event": "{name}"' for name in ("trained", "symptom", "error"))  # beginnings of their lines
 Event = dict[str, Any]  # any of TrainingEvent and MistakeTrainingEvent
@@ -197,6 +198,7 @@ class TrainingQueue:
         try:
             async for place in self._wait(training):
                 yield {"event": "waiting", "place": place}
+            self._end_above_share(training, SHARE_SECONDS)
             yield {"event": "run", "run": training.run}
             async with aclosing(work(training)) as events:
                 async for event in events:
@@ -207,6 +209,18 @@ class TrainingQueue:
             self._trainings.remove(training)
             self._queue.leave(training.ticket)
             self._tell_places()
+
+    def _end_above_share(self, training: _Training, seconds: float) -> None:
+        """After so many seconds or later, let a training go on no longer where its address has too many places."""
+
+        def look() -> None:
+            if training in self._trainings and not training.stopped:
+                if self._queue.above_share() is training.ticket:
+                    self.stop(training.run)
+                else:
+                    self._end_above_share(training, min(seconds, 1))
+
+        asyncio.get_running_loop().call_later(seconds, look)
 
     def _tell_places(self) -> None:
         for training in self._trainings:
@@ -284,7 +298,10 @@ class TrainingQueue:
         finally:
             worker.end()
         if not finished:
-            yield {"event": "error", "message": Message("train.died").for_page()}
+            yield {
+                "event": "error",
+                "message": Message("train.crowded" if training.stopped else "train.died").for_page(),
+            }
 
     async def _keep(self, trained: Event, file: Path, room: Room) -> Event:
         try:
