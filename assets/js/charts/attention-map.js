@@ -19,6 +19,9 @@ const MAX_CELL = [120, 56]; // px a cell, across and down
 const MIN_CELL = 14;
 const VALUES_FROM = 28; // px a cell, so that a number fits
 const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that their corners are round
+const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
+const TALL = 320; // px of rows: of more, the words of the columns stand above them as well
+const ARROW = " → "; // between what a row reads and what it predicts
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
 
 /**
@@ -120,30 +123,56 @@ const pointedCells = new WeakMap();
 const widest = (tokens, size) => Math.max(...tokens.map((token) => textWidth(token, size)));
 
 /**
- * How large a heatmap's parts are in a place `width` px wide.
- * @param {string[]} queries @param {string[]} keys @param {number} width
+ * What each row of a map outputs: a row of the decoder reads one word and predicts the next. The encoder's predict
+ * nothing, nor does a difference of two runs whose outputs differ there.
+ * @param {Kind} kind @param {DrawnRun} run @returns {(string | undefined)[]}
  */
-function heatmapLayout(queries, keys, width) {
+const predictions = (kind, { attention, output }) =>
+  attention[kind].queries.map((_, i) => (kind === "encoder" ? undefined : output[i]));
+
+/** A row of a map in words: what it reads, and what it predicts. @param {Kind} kind @param {DrawnRun} run */
+const rowNames = (kind, run) => {
+  const predicted = predictions(kind, run);
+  return run.attention[kind].queries.map((read, i) => [read, predicted[i]].filter(Boolean).join(ARROW));
+};
+
+/**
+ * How large a heatmap's parts are in a place `width` px wide. A row's label stands in two lines where one would leave
+ * the cells no room.
+ * @param {string[]} queries @param {(string | undefined)[]} predicted @param {string[]} keys @param {number} width
+ */
+function heatmapLayout(queries, predicted, keys, width) {
   const type = typeScale();
+  const isNarrow = width < NARROW * type;
+  const names = queries.flatMap((read, i) => {
+    const said = predicted[i];
+    if (!said) return [read];
+    return isNarrow ? [read, ARROW.trimStart() + said] : [read + ARROW + said];
+  });
   const measured = [15, 13].map((points) => {
     const size = points * type;
-    const left = widest(queries, size) + 20;
+    const left = widest(names, size) + 20;
     const cell = Math.max(MIN_CELL, Math.min(MAX_CELL[0] * type, Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: widest(keys, size) <= cell + 2 };
   });
   const { size, left, cell, fits } = measured.find((each) => each.fits) ?? measured[1];
-  const down = Math.min(MAX_CELL[1] * type, cell);
+  const down = Math.max(Math.min(MAX_CELL[1] * type, cell), isNarrow && predicted[0] ? 2.3 * size : 0);
   const slant = fits ? 0 : widest(keys, size); // px of a label that is turned, because it is wider than its cell
+  const foot = slant ? slant * 0.82 + 28 : 36;
+  const isTall = queries.length * down > TALL * type;
   return {
     size,
     left,
     cell,
     down,
     slant,
+    isNarrow,
+    isTall,
     isWritten: cell >= VALUES_FROM * type,
     digitSize: (share = 0.37) => Math.min(13 * type, cell * share),
-    width: left + keys.length * cell + 4,
-    height: queries.length * down + (slant ? slant * 0.82 + 28 : 36),
+    width: left + keys.length * cell + 4 + (slant && isTall ? slant * 0.6 : 0), // the last label above leans out
+    top: isTall ? foot - 6 : 4,
+    height: queries.length * down + foot,
   };
 }
 
@@ -154,16 +183,17 @@ function heatmapLayout(queries, keys, width) {
  */
 export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
   const { queries, keys, difference } = run.attention[kind];
-  const layout = heatmapLayout(queries, keys, width);
+  const predicted = predictions(kind, run);
+  const layout = heatmapLayout(queries, predicted, keys, width);
   const { left, cell, down, isWritten } = layout;
   const boxOf = (/** @type {Cell} */ { query, key }) => ({
     ...{ x: left + key * cell, y: query * down + 1, width: cell - GAP, height: down - GAP },
     rx: Math.min(4, down / 5),
   });
   const picture = svg("svg", {
-    viewBox: `0 -4 ${layout.width} ${layout.height + 4}`,
+    viewBox: `0 ${-layout.top} ${layout.width} ${layout.height + layout.top}`,
     width: layout.width,
-    height: layout.height + 4,
+    height: layout.height + layout.top,
     class: "heatmap",
     role: "img",
   });
@@ -188,7 +218,7 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
     forEachCell(run, kind, layer, head, (each) => paintCell(each, cells[i++]));
   });
   repaint(picture, layer, head);
-  picture.append(...heatmapLabels(queries, keys, sides, layout));
+  picture.append(...heatmapLabels({ queries, predicted, keys }, sides, layout));
   const frame = { x: left - 3, width: keys.length * cell + 4, height: down + 4, rx: 7 };
   picture.append(svg("rect", { ...frame, class: "marked", "data-down": down }));
   return picture;
@@ -231,19 +261,47 @@ function paintCell(cell, { box, value }) {
 }
 
 /**
- * @param {string[]} queries @param {string[]} keys @param {[Side, Side]} sides
- * @param {ReturnType<typeof heatmapLayout>} layout
+ * The words of the rows, and those of the columns below them; of a tall map above them as well.
+ * @param {{ queries: string[], predicted: (string | undefined)[], keys: string[] }} words
+ * @param {[Side, Side]} sides @param {ReturnType<typeof heatmapLayout>} layout
  */
-function heatmapLabels(queries, keys, sides, { left, cell, down, size, slant }) {
-  const rows = queries.map((token, i) =>
-    label(token, sides[0], { x: left - 12, y: (i + 0.5) * down, anchor: "end", size }, { "data-query": i }),
-  );
-  const columns = keys.map((token, i) => {
-    const [x, y] = [left + i * cell + (cell - GAP) / 2, queries.length * down + 18];
-    const turn = slant ? { transform: `rotate(-55 ${x} ${y})` } : {};
-    return label(token, sides[1], { x, y, anchor: slant ? "end" : "middle", size }, turn);
+function heatmapLabels({ queries, predicted, keys }, sides, { left, cell, down, size, slant, isNarrow, isTall }) {
+  const rows = queries.map((read, i) => {
+    const place = { x: left - 12, y: (i + 0.5) * down, anchor: /** @type {const} */ ("end"), size };
+    return rowLabel(read, predicted[i], sides[0], place, isNarrow, { "data-query": i });
   });
-  return [...rows, ...columns];
+  const column = (/** @type {string} */ token, /** @type {number} */ i, isAbove = false) => {
+    const [x, y] = [left + i * cell + (cell - GAP) / 2, isAbove ? -16 : queries.length * down + 18];
+    const turn = slant ? { transform: `rotate(-55 ${x} ${y})` } : {};
+    const end = isAbove ? /** @type {const} */ ("start") : /** @type {const} */ ("end");
+    const anchor = slant ? end : /** @type {const} */ ("middle");
+    return label(token, sides[1], { x, y, anchor, size }, { ...turn, class: isAbove ? "above" : null });
+  };
+  const above = isTall ? keys.map((token, i) => column(token, i, true)) : [];
+  return [...rows, ...above, ...keys.map((token, i) => column(token, i))];
+}
+
+/**
+ * The words of a row, that end at x: what it reads and, where it is known, what it predicts.
+ * @param {string} read @param {string | undefined} said @param {Side} side
+ * @param {{ x: number, y: number, anchor: "end", size: number }} place @param {boolean} isNarrow in two lines
+ */
+function rowLabel(read, said, side, place, isNarrow, attributes = {}) {
+  if (!said) return label(read, side, place, attributes);
+  const { x, y, size } = place;
+  const arrow = isNarrow ? ARROW.trimStart() : ARROW;
+  const text = { "text-anchor": "end", style: `font-size: ${size}px` };
+  const second = svg(
+    "text",
+    { x, y: isNarrow ? y + 0.6 * size : y, class: `label ${side} said`, ...text },
+    arrow + said,
+  );
+  const first = isNarrow
+    ? { ...place, y: y - 0.6 * size }
+    : { ...place, x: x - textWidth(arrow + said, size) - (isSpecial(read) ? 5 : 0) };
+  const group = label(read, side, first, attributes);
+  group.append(second);
+  return group;
 }
 
 /**
@@ -258,8 +316,13 @@ export const repaint = (picture, layer, head) => painters.get(picture)?.(layer, 
  */
 export function lineDrawing(kind, layer, head, { width, sides }) {
   const { queries, keys } = state.run.attention[kind];
+  const predicted = predictions(kind, state.run);
   const size = 15 * typeScale();
-  const [left, right] = [widest(queries, size) + 24, widest(keys, size) + 24];
+  const isNarrow = width < NARROW * typeScale();
+  const names = isNarrow
+    ? [...queries, ...predicted.map((said) => (said ? ARROW + said : ""))]
+    : rowNames(kind, state.run);
+  const [left, right] = [widest(names, size) + 24, widest(keys, size) + 24];
   const pitch = PITCH * typeScale();
   const height = Math.max(queries.length, keys.length) * pitch;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "lines", role: "group" });
@@ -283,8 +346,11 @@ export function lineDrawing(kind, layer, head, { width, sides }) {
       const read = described[axis][i].join(", ") || `${token}: ${t("masked")}`;
       const attributes = { tabindex: 0, role: "img", "aria-label": read, [`data-${axis}`]: i };
       const x = axis === "query" ? left - 14 : width - right + 14;
-      const place = { x, y: y(i), anchor: /** @type {"start" | "end"} */ (axis === "query" ? "end" : "start"), size };
-      const text = label(token, sides[axis === "query" ? 0 : 1], place, attributes);
+      const place = { x, y: y(i), size };
+      const text =
+        axis === "query"
+          ? rowLabel(token, predicted[i], sides[0], { ...place, anchor: "end" }, isNarrow, attributes)
+          : label(token, sides[1], { ...place, anchor: "start" }, attributes);
       isolateOnPointing(picture, text, `[data-${axis}="${i}"]`);
       picture.append(text);
     });
@@ -317,7 +383,11 @@ function isolateOnPointing(picture, text, lines) {
  */
 export function weightTable(kind, layer, head, { sides }) {
   const { queries, keys } = state.run.attention[kind];
-  const rows = queries.map((token) => h("tr", {}, rowHeading(word(token, sides[0]))));
+  const predicted = predictions(kind, state.run);
+  const rows = queries.map((token, i) => {
+    const said = predicted[i];
+    return h("tr", {}, rowHeading([word(token, sides[0]), said ? [ARROW, word(said, sides[0])] : null]));
+  });
   forEachCell(state.run, kind, layer, head, ({ query, key, open, value, gold }) => {
     const linked = gold ? { class: `gold ${gold}`, "data-gold": `${query} ${key}` } : {};
     rows[query].append(
@@ -456,7 +526,8 @@ export function cellTips(picture, signal) {
 export function mapDifference(run, baseline) {
   const kinds = /** @type {Kind[]} */ (Object.keys(baseline.attention));
   const maps = kinds.map((kind) => [kind, mapsDifference(kind, run, baseline)]);
-  return { ...baseline, attention: Object.fromEntries(maps), reference: null };
+  const output = baseline.output.map((token, i) => (token === run.output[i] ? token : ""));
+  return { ...baseline, attention: Object.fromEntries(maps), reference: null, output };
 }
 
 /** @param {Kind} kind @param {DrawnRun} run @param {DrawnRun} baseline */
