@@ -12,8 +12,7 @@ from playwright.sync_api import Page, expect
 from transformer.analysis.sublayer import inspect_sublayer, residual_stream
 from transformer.inference.translator import positional_encoding
 from transformer.network.shapes import shapes
-from transformer.web.api.decoding import forced
-from transformer.web.api.runs import reference
+from transformer.web.api.decoding import diverging
 
 from .arithmetic import expect_right
 from .catalogue import percent, t
@@ -27,7 +26,7 @@ STOPS = (
     "tokens", "embeddings", "positions", "qkv", "scores", "softmax", "heads",
     "residual", "ffn", "stack", "masked", "cross", "logits", "loop",
 )  # fmt: skip
-HIDE = {"scores", "softmax", "heads", "residual", "ffn", "stack", "cross", "logits", "loop"}  # they show the answer
+HIDE = {"scores", "residual", "cross", "logits", "loop"}  # they show the answer
 SPECIAL = ("S", "E", "P")
 
 
@@ -58,12 +57,13 @@ STOP = """async (stop) => {
   return {
     title: title(),
     text: text(".lesson-text > p:last-child"),
-    shape: text(".lesson-text .shape"),
+    shape: text(".stop-title .shape"),
     question: question.querySelector("h3")?.textContent ?? null, // where there is only one answer, nothing is asked
     choices: all(".choice", (choice) => choice.lastChild.textContent.trim()),
     right: question.dataset.right ?? null,
     marked: all(".choice.right", (choice) => choice.lastChild.textContent.trim()),
     wrong: all(".choice.wrong", (choice) => choice.lastChild.textContent.trim()),
+    why: lesson.querySelector(".why")?.hidden === false ? text(".why") : null,
     reveal: lesson.querySelector(".reveal").hidden ? null : text(".reveal"),
     veiled: figure.inert && getComputedStyle(figure).filter !== "none" && lesson.querySelector(".veil") !== null,
     sideways: document.scrollingElement.scrollWidth - innerWidth,
@@ -149,7 +149,7 @@ class Answers:
         return [percent(self.rows["weight"].max()), percent(1 / self.open)]
 
     def heads(self) -> list[Any]:
-        return [t("head_n", head=int(self.hardest.argmax()) + 1), percent(self.hardest.max())]
+        return [self.config.n_heads, int(self.hardest.argmax()) + 1, percent(self.hardest.max())]
 
     def residual(self) -> list[Any]:
         own, change = length(self.rows["residual"]), length(self.rows["output"])
@@ -158,11 +158,19 @@ class Answers:
     def ffn(self) -> list[Any]:
         hidden = self.rows["hidden"]
         firing = int((hidden > 0).sum())
-        return [t(f"lesson.ffn.quarter{min(4, 1 + 4 * firing // len(hidden))}"), firing, percent(firing / len(hidden))]
+        return [t("lesson.ffn.one"), firing, percent(firing / len(hidden))]
 
     def stack(self) -> list[Any]:
+        """In one layer every word reaches every other, which the farthest shows."""
         moves = np.linalg.norm(np.diff(self.stream.astype(float), axis=0), axis=1)
-        return [t("layer_n", layer=int(moves.argmax()) + 1), signed(moves.max())]
+        facts = [t("lesson.stack.after", layer=1), int(moves.argmax()) + 1, signed(moves.max())]
+        others = [i for i, token in enumerate(self.run.source) if token != "P" and i != self.query]
+        if not others:
+            return facts
+        other = max(others, key=lambda i: abs(i - self.query))
+        first = self.run.attention.encoder[0]
+        assert first.allowed[self.query, other]
+        return [*facts, self.run.source[other], percent(first.weights[:, self.query, other].max())]
 
     def masked(self) -> list[Any]:
         return [int((~self.run.attention.decoder[0].allowed).sum())]
@@ -174,23 +182,23 @@ class Answers:
 
     def logits(self) -> list[Any]:
         first, second = self.run.steps[self.step].candidates[:2]
-        return [second.token, first.token, percent(first.probability), percent(second.probability)]
+        ratio = first.probability / second.probability
+        times = f"{float(f'{ratio:.2g}'):,.{0 if ratio >= 10 else 1}f}".removesuffix(".0")
+        facts = [first.token, second.token, percent(first.probability), percent(second.probability)]
+        return [t("lesson.logits.times", times=times), signed(math.log(ratio)), *facts]
 
     def ways(self) -> dict[str, Any]:
-        """The likeliest word that is neither the model's own nor the right one is said; not at the last step."""
-        step = max(0, min(self.step, len(self.run.steps) - 2))
-        pair = reference(self.checkpoint, self.run)
-        right = (*pair.target.split(), "E")[step] if pair else self.run.output[step]
-        others = [each.token for each in self.run.steps[step].candidates[1:10] if each.token not in (*SPECIAL, right)]
-        slip = {"step": step, "word": others[0]}
-        return forced({"checkpoint": self.checkpoint, "sentence": self.run.sentence, "slip": slip})
+        return diverging({"checkpoint": self.checkpoint, "sentence": self.run.sentence})
 
     def loop(self) -> list[Any]:
         ways = self.ways()
-        slip = ways["slip"]
-        wanted, said = [row["wanted"] for row in ways["teacher"]], [row["said"] for row in ways["free"]]
-        right = "yes" if wanted[slip + 1 :] == said[slip + 1 :] else "no"
-        facts = [said[slip], wanted[slip], " ".join(said), percent(ways["free"][slip]["probability"])]
+        slip, rows = ways["slip"], (ways["teacher"], ways["free"])
+        teacher, free = (
+            len(row) == len(rows[0]) and all(each["said"] == each["wanted"] for each in row[slip + 1 :]) for row in rows
+        )
+        right = ("both" if free else "only_teacher") if teacher else "only_free" if free else "neither"
+        forced, said = rows[1][slip], [row["said"] for row in rows[1]]
+        facts = [forced["said"], forced["wanted"], " ".join(said), percent(forced["probability"])]
         return [t(f"lesson.loop.{right}"), *facts]
 
 
@@ -373,43 +381,80 @@ def test_a_guess_is_judged_and_kept(visit: Visit) -> None:
     page.keyboard.press("9")  # there are fewer
     assert stop(page, 1)["reveal"] is None
     page.keyboard.press(str(wrong + 1))
-    page.keyboard.press(str(right + 1))  # too late
+    guessed = stop(page, 1)
+    assert guessed["wrong"] == [choices[wrong]]
+    assert guessed["why"].startswith(t("lesson.wrong"))
+    assert (guessed["reveal"], guessed["marked"]) == (None, []), "one may guess again"
+    page.keyboard.press(str(right + 1))
+    first = stop(page, 1)
+    assert first["reveal"].startswith(t("lesson.right"))
+    assert (first["marked"], first["wrong"], first["why"]) == ([choices[right]], [choices[wrong]], None)
     page.keyboard.press("n")
     good = stop(page, 2)["choices"].index(answers.embeddings()[0])
     page.keyboard.press(str(good + 1))
+    page.wait_for_function("new URL(location.href).searchParams.get('stop') === '2'")
+    page.reload()
+    page.locator("#lesson .choice").first.wait_for()
     second = stop(page, 2)
     assert second["reveal"].startswith(t("lesson.right"))
     assert second["wrong"] == []
     page.keyboard.press("b")
-    first = stop(page, 1)
-    assert first["reveal"].startswith(t("lesson.wrong"))
-    assert (first["marked"], first["wrong"]) == ([choices[right]], [choices[wrong]])
+    assert stop(page, 1) == first
     visit.ask("ich möchte ein cola")
     expect(page.locator("#lesson .reveal")).to_be_hidden()
     assert stop(page, 1)["marked"] == []
-    page.locator("#lesson .choice").nth(right).click()
-    assert stop(page, 1)["reveal"].startswith(t("lesson.right"))
 
     # The same stop asks something else at another step: a guess is judged by the question that was asked.
     visit.ask(BIER)
-    offered = [sorted(each.token for each in step.candidates[1:5]) for step in answers.run.steps]
-    second_best = [words.index(s.candidates[1].token) for words, s in zip(offered, answers.run.steps, strict=True)]
-    step = next(i for i in range(len(offered) - 1) if second_best[i] != second_best[i + 1])
     page.locator(".stops button").nth(12).click()
-    page.locator("#translation button").nth(step).click()
-    assert stop(page, 13)["choices"] == offered[step]
-    page.keyboard.press(str(second_best[step] + 1))
-    assert stop(page, 13)["reveal"].startswith(t("lesson.right"))
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#lesson .choice")).to_contain_text(offered[step + 1])
-    assert stop(page, 13)["reveal"] is None, "nobody has answered this question"
+    seen: list[dict[str, Any]] = []
+    for step in range(2):
+        page.locator("#translation button").nth(step).click()
+        answers.step = step
+        expect(page.locator("#lesson .choices")).to_contain_text(answers.logits()[0])
+        seen.append(stop(page, 13))
+        assert seen[-1]["reveal"] is None, "nobody has answered this question"
+        page.locator("#lesson .choice").nth(seen[-1]["choices"].index(answers.logits()[0])).click()
+        assert stop(page, 13)["reveal"].startswith(t("lesson.right"))
+    assert seen[0]["choices"] != seen[1]["choices"]
 
 
-def test_a_forced_mistake_is_another_word_than_the_right_one(visit: Visit) -> None:
-    """Where the model errs, the likeliest word but its own may be the right one."""
-    page = enter(visit, "classroom", MISTAKEN, "&stop=14&step=3")
-    ways = Answers("classroom", MISTAKEN, place(page)).ways()
-    slipped, right = ways["free"][2]["said"], ways["teacher"][2]["wanted"]
-    assert run("classroom", MISTAKEN).output[2] != right != slipped  # it errs here by itself
-    expect(page.locator("#lesson .lesson-text > p:last-child")).to_contain_text(slipped)
-    assert stop(page, 14)["ways"][2][4].split()[0] == slipped
+def test_every_wrong_choice_says_why_and_nothing_else_tells_the_answer(visit: Visit) -> None:
+    page = enter(visit, "classroom", FLAGSHIP)
+    for n, name in enumerate(STOPS, 1):
+        before = stop(page, n)
+        underlines = page.locator(".tokens .chip.source").evaluate_all(
+            "(chips) => chips.map((chip) => getComputedStyle(chip).getPropertyValue('--share').trim())"
+        )
+        assert (set(underlines) == {"0"}) == before["veiled"], f"{name}: {underlines}"
+        reasons = set[str]()
+        for i in range(len(before["choices"])):
+            page.keyboard.press(str(i + 1))
+            seen = stop(page, n)
+            if seen["why"] is None:
+                assert seen["reveal"] is not None, f"{name}: {before['choices'][i]}"
+            else:
+                reasons.add(seen["why"])
+                assert seen["reveal"] is None, name
+        assert reasons or stop(page, n)["right"] == "0", name
+        page.keyboard.press("n")
+
+
+def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
+    page = enter(visit, "toy", BIER, "&stops=12,1,14")
+    bar = page.locator(".stops button")
+    assert bar.all_inner_texts() == [t(f"lesson.{STOPS[n - 1]}.short") for n in (12, 1, 14)]
+    title = page.locator("#stop-title")
+    for n, name in enumerate(("cross", "tokens", "loop"), 1):
+        expect(title).to_have_text(t("lesson.title", n=n, of=3, name=t(f"lesson.{name}")))
+        page.keyboard.press("n")
+    page.locator("#plan-open").click()
+    page.get_by_role("button", name=t("lesson.plan.earlier", name=t("lesson.loop"))).click()
+    page.get_by_role("checkbox", name=t("lesson.logits"), exact=True).check()
+    page.wait_for_function("new URL(location.href).searchParams.get('stops') === '12,13,14,1'")
+    page.locator("#lesson-plan").get_by_role("button", name=t("lesson.minutes", minutes=20)).click()
+    expect(page.locator("#plan-open")).to_have_text(t("lesson.plan", minutes=20, count=4))
+    page.wait_for_function("new URL(location.href).searchParams.get('stops') === '1,6,12,13'")
+    page.keyboard.press("Escape")
+    expect(page.locator("#lesson-plan")).to_be_hidden()
+    expect(title).to_have_text(t("lesson.title", n=1, of=4, name=t("lesson.tokens")))

@@ -41,6 +41,7 @@ test("what an address says comes back from it", () => {
     query: 2,
     step: 3,
     stop: 10,
+    stops: [10, 3, 0],
     averaged: false,
     gold: true,
     strategy: "sampling",

@@ -243,7 +243,9 @@ class Parameter(TypedDict):
         old_name, old_choices: what links of earlier versions call it, and its choices.
     """
 
-    kind: Literal["choice", "position", "number", "switch", "checkpoint", "sentence", "changes", "language", "mistake"]
+    kind: Literal[
+        "choice", "position", "number", "switch", "checkpoint", "sentence", "changes", "language", "stops", "mistake"
+    ]
     state: NotRequired[str]
     default: NotRequired[str | float | bool]
     choices: NotRequired[list[str]]
@@ -311,6 +313,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "drawing": choice("drawing", ("heatmap", "lines", "table")),
         **{name: position(name) for name in ("layer", "head", "query", "step")},
         "stop": position("stop", of_run=False),
+        "stops": {"kind": "stops", "state": "stops"},
         "mean": {"kind": "switch", "state": "averaged", "default": True},
         "gold": {"kind": "switch", "state": "gold", "default": False},
         "language": {"kind": "language"},

@@ -140,23 +140,25 @@ const rowNames = (kind, run) => {
  * How large a heatmap's parts are in a place `width` px wide. A row's label stands in two lines where one would leave
  * the cells no room.
  * @param {string[]} queries @param {(string | undefined)[]} predicted @param {string[]} keys @param {number} width
+ * @param {number} [maxCell] px of a small map's cells
  */
-function heatmapLayout(queries, predicted, keys, width) {
+function heatmapLayout(queries, predicted, keys, width, maxCell) {
   const type = typeScale();
+  const [across, most] = maxCell ? [maxCell, maxCell] : MAX_CELL;
   const isNarrow = width < NARROW * type;
   const names = queries.flatMap((read, i) => {
     const said = predicted[i];
     if (!said) return [read];
     return isNarrow ? [read, ARROW.trimStart() + said] : [read + ARROW + said];
   });
-  const measured = [15, 13].map((points) => {
+  const measured = (maxCell ? [12, 11] : [15, 13]).map((points) => {
     const size = points * type;
     const left = widest(names, size) + 20;
-    const cell = Math.max(MIN_CELL, Math.min(MAX_CELL[0] * type, Math.floor((width - left - 4) / keys.length)));
+    const cell = Math.max(MIN_CELL, Math.min(across * type, Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: widest(keys, size) <= cell + 2 };
   });
   const { size, left, cell, fits } = measured.find((each) => each.fits) ?? measured[1];
-  const down = Math.max(Math.min(MAX_CELL[1] * type, cell), isNarrow && predicted[0] ? 2.3 * size : 0);
+  const down = Math.max(Math.min(most * type, cell), isNarrow && predicted[0] ? 2.3 * size : 0);
   const slant = fits ? 0 : widest(keys, size); // px of a label that is turned, because it is wider than its cell
   const foot = slant ? slant * 0.82 + 28 : 36;
   const isTall = queries.length * down > TALL * type;
@@ -179,12 +181,13 @@ function heatmapLayout(queries, predicted, keys, width) {
 /**
  * A head's map as coloured cells, of the run at the top or of another one.
  * @param {Kind} kind @param {number} layer @param {number} head
- * @param {{ width: number, sides: [Side, Side], run?: DrawnRun }} options
+ * @param {{ width: number, sides: [Side, Side], run?: DrawnRun, maxCell?: number }} options `maxCell`: px of the cells
+ *   of a small one
  */
-export function heatmap(kind, layer, head, { width, sides, run = state.run }) {
+export function heatmap(kind, layer, head, { width, sides, run = state.run, maxCell }) {
   const { queries, keys, difference } = run.attention[kind];
   const predicted = predictions(kind, run);
-  const layout = heatmapLayout(queries, predicted, keys, width);
+  const layout = heatmapLayout(queries, predicted, keys, width, maxCell);
   const { left, cell, down, isWritten } = layout;
   const boxOf = (/** @type {Cell} */ { query, key }) => ({
     ...{ x: left + key * cell, y: query * down + 1, width: cell - GAP, height: down - GAP },

@@ -3,6 +3,7 @@
 import { checkpointFromAddress, modelAddress, models } from "../net/models.js";
 import { formatChanges, parseChanges } from "./changes.js";
 import { language } from "./i18n.js";
+import { formatStops, parseStops } from "./lesson-plan.js";
 import { schema } from "./schema.js";
 import { state, update } from "./state.js";
 
@@ -59,6 +60,7 @@ function formatParameter({ kind, state: name, default: usual, always, part }) {
   if ((part && part !== state.part) || (!always && value === (usual ?? null))) return null;
   if (kind === "position") return String(Number(value) + 1); // as on the page
   if (kind === "switch") return value ? "yes" : "no";
+  if (kind === "stops") return state.stops && formatStops(state.stops);
   if (kind === "mistake") return state.forcedMistake && `${state.forcedMistake.step + 1}.${state.forcedMistake.word}`;
   return String(value);
 }
@@ -74,6 +76,7 @@ function parseParameter({ kind, choices = [], old_choices = {}, min = 0, max = 0
   if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
   if (kind === "switch") return ["yes", "no"].includes(text) ? text === "yes" : null;
   if (kind === "language") return schema.languages.includes(text) ? text : null;
+  if (kind === "stops") return parseStops(text);
   if (kind === "mistake") {
     const [, place, word] = text.match(/^([1-9]\d{0,3})\.(.{1,100})$/s) ?? [];
     return place ? { step: Number(place) - 1, word } : null;

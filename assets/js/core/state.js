@@ -1,5 +1,6 @@
 // What this visitor looks at. One page, one run, one state: every view draws from it and changes it through `update`.
 
+import { LESSON_STOPS, stopOrder } from "./lesson-plan.js";
 import { schema } from "./schema.js";
 
 /** @import { DrawnRun, Kind, Run, Side, State } from "./types.d.ts" */
@@ -14,6 +15,7 @@ export const state = Object.assign(
     run: /** @type {Run} */ (/** @type {unknown} */ (null)),
     baseline: null,
     stack: "encoder",
+    stops: null,
     forcedMistake: null,
   }),
   Object.fromEntries(
@@ -22,24 +24,6 @@ export const state = Object.assign(
     ),
   ),
 );
-
-/** The stops of the lesson in their order; tabs/lesson-stops.js has what each draws and asks. */
-export const LESSON_STOPS = /** @type {const} */ ([
-  "tokens",
-  "embeddings",
-  "positions",
-  "qkv",
-  "scores",
-  "softmax",
-  "heads",
-  "residual",
-  "ffn",
-  "stack",
-  "masked",
-  "cross",
-  "logits",
-  "loop",
-]);
 
 /** @type {Map<Element, () => void>} */
 const views = new Map();
@@ -63,6 +47,8 @@ export function update(changes) {
     state.query = state.step;
   state.query = clamp(state.query, queries.length);
   state.stop = clamp(state.stop, LESSON_STOPS.length);
+  const stops = stopOrder(state.stops);
+  if (!stops.includes(state.stop) || (changes.stops && !("stop" in changes))) state.stop = stops[0];
   const { forcedMistake: mistake } = state;
   if (mistake && !possibleMistakes(mistake.step).includes(mistake.word)) state.forcedMistake = null; // another run's
   state.layer = clamp(state.layer, layers);

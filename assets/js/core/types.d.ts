@@ -93,6 +93,8 @@ export interface State extends Wire.DecodingSettings {
   gold: boolean;
   /** Stop of the lesson. */
   stop: number;
+  /** The stops of the lesson in the order that a teacher chose; null for all of them. */
+  stops: readonly number[] | null;
   /** Whose input Positions adds up. */
   stack: Stack;
   /** Part of Break it. */

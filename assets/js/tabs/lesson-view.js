@@ -1,7 +1,7 @@
 // What a stop of the lesson is drawn from: the run without its changes, at the visitor's place as far as that run has
 // it.
 
-import { isSpecial, word } from "../core/dom.js";
+import { word } from "../core/dom.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../core/state.js";
 
@@ -25,7 +25,8 @@ export function lessonView(server, signal, showArithmetic) {
     crossLayer: Math.min(state.layer, cross.layers - 1),
     crossHead: Math.min(state.head, cross.heads - 1),
   };
-  return { run, server, signal, showArithmetic, ...place, places: { word: word(run.source[query], "source") } };
+  const places = { word: word(run.source[query], "source"), layer: place.layer + 1, head: place.head + 1 };
+  return { run, server, signal, showArithmetic, ...place, places };
 }
 
 /** The chosen head of the encoder, as charts/sublayer-stages.js draws it. @param {LessonView} view */
@@ -53,21 +54,6 @@ export async function wordInEveryLayer({ run, server, query }) {
 /** The step with the highest weight of the chosen cross-attention head. @param {LessonView} view */
 export const highestCrossStep = ({ run, crossLayer, crossHead }) =>
   argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", crossLayer, crossHead, step, run))));
-
-/**
- * Teacher forcing beside free running, both with a mistake forced at this step, or at the last one that something
- * follows.
- * @param {LessonView} view
- */
-export async function forcedMistake({ run, server, step }) {
-  const words = run.reference?.text.split(" ") ?? run.output;
-  const at = Math.max(0, Math.min(step, run.steps.length - 2, words.length));
-  const [, ...others] = run.steps[at].candidates;
-  const right = run.reference && words[at];
-  const { token } = others.find((each) => !isSpecial(each.token) && each.token !== right) ?? others[0];
-  const answer = await askAboutRun("forced", server, { slip: { step: at, word: token } }, run);
-  return { ...answer, slip: at };
-}
 
 /** @param {Float32Array} values @param {number} width */
 const toRows = (values, width) =>

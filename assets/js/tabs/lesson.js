@@ -1,44 +1,41 @@
-// The lesson: from words to translation in 14 stops, each with a text, the live figure of the sentence at the top, and
-// a question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
+// The lesson: from words to translation in stops, each with a text, the live figure of the sentence at the top, and a
+// question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
 
 import { pictureFrame } from "../charts/export.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
 import { h, setChildren } from "../core/dom.js";
 import { joinSentences, nodes, t } from "../core/i18n.js";
+import { LESSON_STOPS, stopOrder } from "../core/lesson-plan.js";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
-import { baselineRun, LESSON_STOPS, state, update } from "../core/state.js";
+import { baselineRun, state, update } from "../core/state.js";
+import { planChooser, progressBar } from "./lesson-bar.js";
+import { colourLegend } from "./lesson-figures.js";
 import { lessonLink } from "./lesson-links.js";
+import { guessesOf, keepGuesses } from "./lesson-quiz.js";
 import { STOPS } from "./lesson-stops.js";
 import { encoderHead, lessonView } from "./lesson-view.js";
 
+/** @import { StopName } from "../core/lesson-plan.js" */
 /** @import { Child, View } from "../core/types.d.ts" */
-/** @import { StopName } from "./lesson-stops.js" */
 /** @import { LessonView } from "./lesson-view.js" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /** @typedef {Awaited<ReturnType<typeof fetchContent>>} Content */
 
-/** Questions about a sentence, and the choices that were made: -1 for none. @type {Map<string, number>} */
-const answers = new Map();
+const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
 
 /** @param {View} view */
 export function mount({ element, server, signal }) {
   const parts = build();
-  const { title, text, question, figure, notice, arithmetic, back, next } = parts;
-  const list = parts.dots.map((dot) => h("li", {}, dot));
-  const dots = h("ol", { class: "stops" }, list);
+  const { bar, plan, title, headline, text, question, figure, colours, notice, arithmetic, back, next, stop } = parts;
   const keys = h("span", { class: "keys hint" }, t("lesson.keys"));
-  const head = h("div", { class: "lesson-head" }, dots, h("span", { class: "space" }), keys, back, next);
-  const drawing = h(
-    "div",
-    {},
-    pictureFrame(figure, () => `lesson-${state.stop + 1}`),
-    arithmetic,
-  );
-  const columns = h("div", { class: "columns" }, h("div", {}, title, text, question), drawing);
-  element.replaceChildren(h("section", { class: "card lesson" }, notice, head, columns));
+  const head = h("div", { class: "lesson-head" }, bar.element, h("span", { class: "space" }), plan.element, back, next);
+  const name = () => `lesson-${state.stop + 1}`;
+  const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
+  stop.append(h("div", { class: "stop-title" }, title, headline), text, drawing, question);
+  element.replaceChildren(h("section", { class: "card lesson" }, notice, head, stop, keys));
   drawInSight(element, () => draw(parts, element, server), signal);
   signal.addEventListener("abort", () => parts.drawn.abort());
-  onStopKeys(element, { move: (by) => parts.open(state.stop + by), choose: (i) => parts.choose(i) }, signal);
+  onStopKeys(element, { move: (by) => parts.move(by), choose: (i) => parts.choose(i) }, signal);
 }
 
 function build() {
@@ -47,21 +44,26 @@ function build() {
     update({ stop });
     title.focus({ preventScroll: true });
   };
-  const dots = LESSON_STOPS.map((name, i) => {
-    const label = `${i + 1}. ${t(`lesson.${name}`)}`;
-    return h("button", { type: "button", title: label, "aria-label": label, onclick: () => open(i) });
-  });
+  const move = (/** @type {1 | -1} */ by) => {
+    const order = stopOrder(state.stops);
+    const at = order.indexOf(state.stop) + by;
+    open(order[at] ?? state.stop);
+  };
   return {
-    dots,
+    bar: progressBar(open),
+    plan: planChooser(),
     title,
-    open,
+    move,
+    stop: h("div", { class: "stop" }),
+    headline: h("div"),
     text: h("div", { class: "lesson-text" }),
     question: h("section", { class: "question", "aria-live": "polite" }),
     figure: h("div", { class: "lesson-figure" }),
+    colours: h("div"),
     notice: h("p", { class: "hint", hidden: true }, t("lesson.unbroken")),
     arithmetic: h("div", { class: "told", "aria-live": "polite", hidden: true }),
-    back: button("pill", t("lesson.back"), () => open(state.stop - 1), { id: "stop-back" }),
-    next: button("pill primary", t("lesson.next"), () => open(state.stop + 1), { id: "stop-next" }),
+    back: button("pill", t("lesson.back"), () => move(-1), { id: "stop-back" }),
+    next: button("pill primary", t("lesson.next"), () => move(1), { id: "stop-next" }),
     drawn: new AbortController(), // ends what belongs to the stop that is drawn
     isNew: changeDetector(),
     choose: (/** @type {number} */ _i) => {}, // answers the question that is shown
@@ -70,19 +72,23 @@ function build() {
 
 /** @param {Parts} parts @param {HTMLElement} element @param {View["server"]} server */
 async function draw(parts, element, server) {
-  const { dots, title, text, question, figure, notice, arithmetic, back, next, isNew } = parts;
+  const { bar, plan, title, text, question, figure, notice, arithmetic, back, next, isNew } = parts;
   const { kind, layer, head, query, step } = state;
   notice.hidden = !state.run.changes.length;
-  if (!isOpen(element) || !isNew(baselineRun(), state.stop, kind, layer, head, query, step)) return;
+  hideAnswer(figure);
+  bar.draw();
+  plan.draw();
+  if (!isOpen(element) || !isNew(baselineRun(), state.stop, state.stops, kind, layer, head, query, step)) return;
   parts.drawn.abort();
   const drawn = new AbortController();
   parts.drawn = drawn;
   parts.choose = () => {}; // until its question is there, a key answers nothing
-  for (const [i, dot] of dots.entries()) dot.setAttribute("aria-current", i === state.stop ? "step" : "false");
-  back.disabled = state.stop === 0;
-  next.disabled = state.stop === LESSON_STOPS.length - 1;
+  const order = stopOrder(state.stops);
+  const at = order.indexOf(state.stop);
+  back.disabled = at === 0;
+  next.disabled = at === order.length - 1;
   const name = LESSON_STOPS[state.stop];
-  const heading = t("lesson.title", { n: state.stop + 1, of: LESSON_STOPS.length, name: t(`lesson.${name}`) });
+  const heading = t("lesson.title", { n: at + 1, of: order.length, name: t(`lesson.${name}`) });
   const showArithmetic = (/** @type {string} */ cell, /** @type {Child[]} */ body) => {
     arithmetic.hidden = false;
     setChildren(arithmetic, h("h4", {}, cell), body);
@@ -90,18 +96,31 @@ async function draw(parts, element, server) {
   const content = await fetchContent(name, lessonView(server, drawn.signal, showArithmetic)).catch(() => null);
   if (drawn.signal.aborted) return; // another stop is wanted by now
   title.textContent = heading;
-  if (!content) {
+  arithmetic.hidden = true;
+  if (content) {
+    drawStop(parts, content);
+    drawQuestion(parts, content);
+  } else {
     isNew.forget();
     figure.replaceChildren(h("p", { class: "hint" }, t("positions.failed")));
     for (const each of [text, question]) each.replaceChildren(); // of the stop before
-    return;
   }
-  const { texts, quiz } = content;
+}
+
+/** While a figure is veiled, the source words at the top do not show their weights either. @param {HTMLElement} figure */
+const hideAnswer = (figure) =>
+  document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("veiled"));
+
+/** What is drawn of a stop beside its question. @param {Parts} parts @param {Content} content */
+function drawStop(
+  { stop, headline, text, colours },
+  { stop: { wide, colours: kind }, texts, quiz, headline: formula },
+) {
+  stop.classList.toggle("wide", Boolean(wide));
+  setChildren(headline, formula);
   const more = texts.more && h("p", {}, t(texts.more));
-  setChildren(text, content.headline, h("p", {}, nodes(texts.text, quiz.places)), more);
-  setChildren(figure, content.drawing);
-  arithmetic.hidden = true;
-  drawQuestion(parts, content);
+  setChildren(text, h("p", {}, nodes(texts.text, quiz.places)), more);
+  setChildren(colours, kind && colourLegend(kind));
 }
 
 /** Everything that is drawn of a stop. @param {StopName} name @param {LessonView} view */
@@ -110,58 +129,97 @@ async function fetchContent(name, view) {
   const quiz = await stop.ask(view);
   const key = `lesson.${name}`;
   const usual = { text: `${key}.text`, question: `${key}.question`, reveal: `${key}.reveal`, more: "" };
-  const content = { name, hides: Boolean(stop.hides), run: view.run, quiz, texts: { ...usual, ...stop.texts?.(view) } };
-  if ("draw" in stop)
-    return { ...content, headline: formulaRow(...stop.headline(view)), drawing: await stop.draw(view) };
-  const head = { ...(await encoderHead(view)), columns: stop.columns };
-  return { ...content, headline: stageHeadline(stop.stage, head), drawing: stageFigure(stop.stage, head) };
+  const texts = { ...usual, figure: `${key}.figure`, ...stop.texts?.(view) };
+  const content = { name, stop, run: view.run, quiz, texts };
+  const caption = stop.captioned ? h("h4", {}, nodes(texts.figure, quiz.places)) : null;
+  if ("draw" in stop) {
+    const drawing = [caption, await stop.draw(view)];
+    return { ...content, headline: formulaRow(...stop.headline(view)), asked: drawing, answered: drawing };
+  }
+  const head = await encoderHead(view);
+  const drawing = (/** @type {string[] | undefined} */ columns) => [
+    caption,
+    stageFigure(stop.stage, { ...head, columns }),
+  ];
+  const asked = drawing(stop.columns?.asked);
+  const answered = stop.columns?.answered ? drawing(stop.columns.answered) : asked;
+  return { ...content, headline: stageHeadline(stop.stage, head), asked, answered };
 }
 
 /**
- * The question; a figure that would give the answer away stays veiled until the visitor has guessed or asks to see it.
+ * The question. A figure that would give the answer away stays veiled until the visitor has found it or asks to see it;
+ * a wrong guess says why it is wrong, and leaves the others to choose from.
  * @param {Parts} parts @param {Content} content
  */
-function drawQuestion(parts, { name, hides, run, quiz, texts }) {
-  const { question, figure } = parts;
+function drawQuestion(parts, { name, stop: { hides }, run, quiz, texts, asked, answered }) {
+  const { question, figure, stop } = parts;
   const { choices, right, places } = quiz;
   // Another step or head asks another question; a change of the run and its end do not.
-  const key = JSON.stringify([run.checkpoint, run.sentence, name, choices, right]);
+  const key = JSON.stringify([run.checkpoint, run.sentence, name, choices.map(({ text }) => text), right]);
   const isAlone = choices.length < 2; // nothing to guess: the answer stands there, and the figure is seen
+  const isSolved = ({ guesses, shown } = guessesOf(key)) => isAlone || shown || guesses.includes(right);
   const choose = (/** @type {number} */ i) => {
-    if (isAlone || answers.has(key) || i >= choices.length) return;
-    answers.set(key, i);
+    const { guesses, shown } = guessesOf(key);
+    if (isSolved() || i >= choices.length || guesses.includes(i)) return;
+    keepGuesses(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
     drawAnswer();
   };
-  const buttons = choices.map((text, i) =>
+  const buttons = choices.map(({ text }, i) =>
     button("choice", [h("small", {}, String(i + 1)), " ", text], () => choose(i)),
   );
-  const show = link(t("lesson.show"), () => choose(-1));
-  const veil = h("div", { class: "veil" }, h("p", {}, t("lesson.predict"), " ", show));
+  const veil = h("div", { class: "veil" }, h("p", {}, t("lesson.predict")));
+  const show = h(
+    "p",
+    { class: "show" },
+    link(t("lesson.show"), () => choose(-1)),
+  );
+  const why = h("p", { class: "why", hidden: true });
   const reveal = h("p", { class: "reveal", hidden: true });
-  const further = h("p", { hidden: true }, lessonLink(name));
-  const asking = [h("h3", {}, nodes(texts.question, places)), h("div", { class: "choices" }, buttons)];
+  const further = h("p", { class: "further", hidden: true }, lessonLink(name));
+  const asking = h(
+    "div",
+    { class: "asking" },
+    h("h3", {}, nodes(texts.question, places)),
+    h("div", { class: "choices" }, buttons),
+  );
+  /** @type {Child} */
+  let shown = null;
   const drawAnswer = () => {
-    const choice = isAlone ? -1 : answers.get(key);
-    const isVeiled = hides && choice === undefined;
+    const known = guessesOf(key);
+    const solved = isSolved(known);
+    const last = known.guesses.at(-1);
+    const drawing = solved ? answered : asked;
+    if (drawing !== shown) setChildren(figure, drawing);
+    shown = drawing;
+    const isVeiled = Boolean(hides) && !solved;
     figure.inert = isVeiled;
     figure.classList.toggle("veiled", isVeiled);
+    hideAnswer(figure);
     veil.remove();
     if (isVeiled) figure.after(veil);
-    if (choice === undefined) return;
-    question.dataset.right = String(right);
+    stop.classList.toggle("answered", solved);
     buttons.forEach((each, i) => {
-      each.disabled = true;
-      each.classList.toggle("right", i === right);
-      each.classList.toggle("wrong", i === choice && choice !== right);
+      each.disabled = solved || known.guesses.includes(i);
+      each.classList.toggle("right", solved && i === right);
+      each.classList.toggle("wrong", i !== right && known.guesses.includes(i));
     });
-    const verdict = isAlone ? "lesson.alone" : choice === right ? "lesson.right" : "lesson.wrong";
-    const judged = choice === -1 && !isAlone ? null : [h("b", {}, t(verdict))];
-    reveal.hidden = false;
+    show.hidden = solved;
+    const wrong = !solved && last !== undefined ? choices[last] : null;
+    why.hidden = !wrong?.why;
+    if (wrong?.why)
+      why.replaceChildren(
+        ...joinSentences([h("b", {}, t("lesson.wrong"))], nodes(wrong.why, { ...places, ...wrong.places })),
+      );
+    reveal.hidden = !solved;
+    further.hidden = !solved || !further.hasChildNodes();
+    if (!solved) return;
+    question.dataset.right = String(right);
+    const verdict = isAlone ? "lesson.alone" : last === right ? "lesson.right" : null;
+    const judged = verdict && [h("b", {}, t(verdict))];
     reveal.replaceChildren(...joinSentences(judged, nodes(texts.reveal, places)));
-    further.hidden = !further.hasChildNodes();
   };
   figure.parentElement?.querySelector(".veil")?.remove(); // of the stop before
-  setChildren(question, isAlone ? [] : asking, reveal, further);
+  setChildren(question, isAlone ? null : asking, h("div", { class: "telling" }, why, show, reveal, further));
   delete question.dataset.right;
   drawAnswer();
   parts.choose = choose;

@@ -188,3 +188,23 @@ def test_without_a_reference_the_models_own_words_are_the_teachers() -> None:
     assert answer["reference"] is False
     assert answer["teacher"] == answer["free"]
     assert answer["right"] == {"teacher": answer["of"], "free": answer["of"]}
+
+
+@pytest.mark.parametrize(("checkpoint", "sentence"), [("toy", BEER), ("classroom", "Den Hund sieht der Lehrer")])
+def test_a_forced_mistake_is_found_that_free_running_does_not_recover_from(checkpoint: str, sentence: str) -> None:
+    found = asked(decoding.diverging, checkpoint, sentence)
+    own, slip = run(checkpoint, sentence), found["slip"]
+    word = found["free"][slip]["said"]
+    assert found == asked(decoding.forced, checkpoint, sentence, slip={"step": slip, "word": word})
+    assert word not in (own.output[slip], *"SEP")
+    assert found["right"]["teacher"] == found["of"] - 1, "with teacher forcing the mistake costs one word"
+    assert [row["said"] for row in found["free"][slip + 1 :]] != list(own.output[slip + 1 :])
+
+
+def test_a_run_that_recovers_from_every_mistake_shows_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "MAX_MISTAKES", 1)
+    sentence = "Die Lehrer machen die Fenster auf"  # its likeliest mistake is harmless
+    found = decoding._diverging.__wrapped__(decoding.RunRequest(sentence=sentence, checkpoint="classroom"))  # type: ignore[attr-defined]
+    assert found["slip"] is not None
+    assert found["right"]["free"] == found["of"] - 1
+    assert decoding._likely_mistakes(decoding.RunRequest(sentence="ein", checkpoint="toy"))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...data.vocabulary import END, Vocabulary
+from ...data.vocabulary import END, PAD, START, Vocabulary
 from ...inference import decoding
 from ...inference.translator import BeamTree, Candidate, Sampling, Translation
 from ..schema import BeamRequest, ForcedMistake, ForcedRequest, RunRequest, SampleRequest
@@ -21,6 +21,7 @@ from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest
 MAX_CANDIDATES = 10  # a step
+MAX_MISTAKES = 24  # that are tried for one that free running does not recover from
 
 Branch = decoding.Hypothesis[str]
 
@@ -284,6 +285,41 @@ def _forced(request: ForcedRequest) -> TeacherForcing:
         "slip": slip.step if slip else None,
         "reference": pair is not None,
     }
+
+
+@server_function
+def diverging(request: RunRequest) -> TeacherForcing:
+    """Teacher forcing beside free running, after a forced mistake that free running does not recover from.
+
+    The likeliest such mistake of those that are tried; if the model recovers from them all, the likeliest of them. No
+    mistake is forced where nothing would follow it.
+    """
+    return _diverging(request)
+
+
+@cached_per_checkpoint(16)
+def _diverging(request: RunRequest) -> TeacherForcing:
+    likeliest = None
+    for slip in _likely_mistakes(request):
+        found = _forced(ForcedRequest(sentence=request.sentence, checkpoint=request.checkpoint, slip=slip))
+        if any(row["said"] != row["wanted"] for row in found["free"][slip.step + 1 :]):
+            return found
+        likeliest = likeliest or found
+    return likeliest or _forced(ForcedRequest(sentence=request.sentence, checkpoint=request.checkpoint))
+
+
+def _likely_mistakes(request: RunRequest) -> list[ForcedMistake]:
+    """Words that the model could output instead of the right one before its last step, the likeliest first."""
+    own = run(request.checkpoint, request.sentence)
+    pair = reference(request.checkpoint, own)
+    wanted = (*pair.target.split(), END) if pair else own.output
+    found = [
+        (each.probability, ForcedMistake(step=step, word=each.token))
+        for step in range(min(len(wanted), len(own.output)) - 1)
+        for each in own.steps[step].candidates[1:MAX_CANDIDATES]
+        if each.token not in (PAD, START, END, wanted[step])
+    ]
+    return [mistake for _, mistake in sorted(found, key=lambda each: -each[0])[:MAX_MISTAKES]]
 
 
 def _rows(translation: Translation, output: list[Candidate], wanted: tuple[str, ...]) -> list[ForcedRow]:

@@ -1,0 +1,104 @@
+// The progress bar of the lesson, and the choice of its stops: how long it may take, which they are, in which order.
+
+import { h, replaceKeepingFocus, segmented } from "../core/dom.js";
+import { t } from "../core/i18n.js";
+import { LESSON_STOPS, PLANS, planMinutes, plannedStops, stopOrder } from "../core/lesson-plan.js";
+import { button, changeDetector } from "../core/parts.js";
+import { state, update } from "../core/state.js";
+
+const PANEL = "lesson-plan";
+
+/** The stops by name, in their order. @param {(stop: number) => void} open */
+export function progressBar(open) {
+  const element = h("ol", { class: "stops" });
+  const isNew = changeDetector();
+  const draw = () => {
+    const order = stopOrder(state.stops);
+    if (isNew(state.stops)) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
+    [...element.querySelectorAll("button")].forEach((each, i) => {
+      each.setAttribute("aria-current", order[i] === state.stop ? "step" : "false");
+    });
+  };
+  const opener = (/** @type {number} */ stop, /** @type {number} */ i) => {
+    const name = LESSON_STOPS[stop];
+    const label = `${i + 1}. ${t(`lesson.${name}`)} (${t("lesson.minutes", { minutes: planMinutes([stop]) })})`;
+    const attributes = { title: label, "aria-label": label };
+    return button(null, h("span", {}, t(`lesson.${name}.short`)), () => open(stop), attributes);
+  };
+  return { element, draw };
+}
+
+/** A button that says how long the lesson takes, and opens the choice. */
+export function planChooser() {
+  const opener = h("button", { type: "button", class: "pill", id: "plan-open", popovertarget: PANEL });
+  const options = PLANS.map(
+    (minutes) => /** @type {[string, string]} */ ([`${minutes}`, t("lesson.minutes", { minutes })]),
+  );
+  const lengths = segmented(t("lesson.plan.length"), options, (minutes) => choose(plannedStops(Number(minutes))));
+  const list = h("ol", { class: "plan-stops" });
+  const head = h("div", { class: "plan-head" }, h("b", {}, t("lesson.plan.title")), lengths.element);
+  const panel = h(
+    "div",
+    { id: PANEL, class: "plan", popover: "auto" },
+    head,
+    h("p", { class: "hint" }, t("lesson.plan.about")),
+    list,
+  );
+  const isNew = changeDetector();
+
+  function draw() {
+    if (!isNew(state.stops)) return;
+    const order = stopOrder(state.stops);
+    opener.textContent = t("lesson.plan", { minutes: planMinutes(order), count: order.length });
+    lengths.set(PLANS.find((minutes) => isPlan(minutes)) ?? "");
+    const others = LESSON_STOPS.map((_, stop) => stop).filter((stop) => !order.includes(stop));
+    replaceKeepingFocus(list, [...order, ...others].map(row));
+  }
+  return { element: h("span", { class: "plan-choice" }, opener, panel), draw };
+}
+
+/** The place stays, if the plan has it. @param {number[] | null} stops */
+const choose = (stops) => update({ stops, stop: state.stop });
+
+/** @param {number} minutes */
+const isPlan = (minutes) => stopOrder(plannedStops(minutes)).join() === stopOrder(state.stops).join();
+
+/** A stop of the list: whether it is in the lesson, and earlier or later. @param {number} stop */
+function row(stop) {
+  const order = stopOrder(state.stops);
+  const at = order.indexOf(stop);
+  const name = t(`lesson.${LESSON_STOPS[stop]}`);
+  const box = h("input", { type: "checkbox", "data-place": `${stop}`, onchange: () => choose(toggled(order, stop)) });
+  box.checked = at >= 0;
+  box.disabled = order.length === 1 && at >= 0; // a lesson has a stop
+  const move = (/** @type {1 | -1} */ by) => {
+    const label = t(by < 0 ? "lesson.plan.earlier" : "lesson.plan.later", { name });
+    const attributes = { "aria-label": label, title: label, "data-place": `${stop}.${by}` };
+    const mover = button("icon-button", by < 0 ? "↑" : "↓", () => choose(moved(order, at, by)), attributes);
+    mover.disabled = at < 0 || !(at + by in order);
+    return mover;
+  };
+  const minutes = t("lesson.minutes", { minutes: planMinutes([stop]) });
+  return h(
+    "li",
+    { class: at < 0 ? "left-out" : "" },
+    h("label", {}, box, " ", name),
+    h("small", {}, minutes),
+    move(-1),
+    move(1),
+  );
+}
+
+/** With a stop or without it; one that comes in goes before the first that usually follows it. @param {readonly number[]} order @param {number} stop */
+function toggled(order, stop) {
+  if (order.includes(stop)) return order.filter((each) => each !== stop);
+  const after = order.findIndex((each) => each > stop);
+  return after < 0 ? [...order, stop] : order.toSpliced(after, 0, stop);
+}
+
+/** @param {readonly number[]} order @param {number} at @param {1 | -1} by */
+function moved(order, at, by) {
+  const next = [...order];
+  [next[at], next[at + by]] = [next[at + by], next[at]];
+  return next;
+}
