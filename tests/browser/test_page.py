@@ -2,6 +2,7 @@
 
 import base64
 import re
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
