@@ -133,6 +133,7 @@ class _Training:
     run: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     worker: Worker | None = None  # as soon as it has its job
     stopped: bool = False
+    above_share: bool = False  # it is ended for another address
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -216,6 +217,7 @@ class TrainingQueue:
         def look() -> None:
             if training in self._trainings and not training.stopped:
                 if self._queue.above_share() is training.ticket:
+                    training.above_share = True
                     self.stop(training.run)
                 else:
                     self._end_above_share(training, min(seconds, 1))
@@ -298,10 +300,8 @@ class TrainingQueue:
         finally:
             worker.end()
         if not finished:
-            yield {
-                "event": "error",
-                "message": Message("train.crowded" if training.stopped else "train.died").for_page(),
-            }
+            key = "train.crowded" if training.above_share else "train.died"  # that of a mistake ends without a result
+            yield {"event": "error", "message": Message(key).for_page()}
 
     async def _keep(self, trained: Event, file: Path, room: Room) -> Event:
         try:
