@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+import threading
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -18,10 +20,11 @@ from starlette.testclient import TestClient
 from transformer.web.api.endpoints import encoded
 from transformer.web.server import request_queue
 from transformer.web.server.access_log import LOG, logged
-from transformer.web.server.fair_queue import FairQueue, release_turn
+from transformer.web.server.fair_queue import ClientLeftError, FairQueue, current_turn, release_turn
 from transformer.web.server.gradio_internals import (
     EXCEPTION_HANDLERS,
     MAX_CALLS_WITHOUT_READER,
+    MAX_UNREAD,
     REACHABLE,
     Blocks,
     EventQueue,
@@ -35,6 +38,7 @@ from transformer.web.server.request_queue import MAX_SESSION_HASH
 from ..loop import async_test
 
 SECRET = "geheim"
+ended = threading.Event()  # an endless call
 TOY, OWN = "toy", "own-abc"
 
 
@@ -60,6 +64,16 @@ def client() -> Iterator[TestClient]:
         release_turn()
         return turn()
 
+    def endless() -> None:
+        turn = current_turn.get()
+        assert turn
+        try:
+            while True:
+                turn.pause()
+                time.sleep(0.001)
+        except ClientLeftError:
+            ended.set()
+
     def function(question: Any) -> str:
         return turn()
 
@@ -70,7 +84,8 @@ def client() -> Iterator[TestClient]:
         api(logged(action), api_name="action", queue=False)
         api(logged(train), api_name="train", queue=False)
         api(logged(action), api_name="queued")
-    page.queue()
+        api(endless, api_name="endless")
+    page.queue(max_size=100)
     app = App.create_app(page, app_kwargs={"middleware": middleware(()), "exception_handlers": EXCEPTION_HANDLERS})
     without_cors_and_state(app)
     with pytest.MonkeyPatch.context() as patch, TestClient(app) as client:
@@ -322,27 +337,48 @@ def test_calls_without_a_reader_are_bounded_and_forgotten(client: TestClient, ev
     assert events.event_ids_to_events.keys() <= {other}  # which Gradio forgets a little later
 
 
-def test_addresses_and_their_sessions_take_turns(events: EventQueue, monkeypatch: pytest.MonkeyPatch) -> None:
-    def event(host: str, session: str, time: int) -> Any:
-        request = SimpleNamespace(scope={"type": "http", "client": (host, 1), "headers": []})
-        return SimpleNamespace(request=request, session_hash=session, enqueue_time=time, concurrency_id="all", _id=time)
+def test_calls_whose_answers_are_read_wait_in_our_queue(events: EventQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few of each session, so that it cannot leave answers unread."""
 
-    waiting = [
-        *(event("10.0.0.1", "a1", time) for time in range(6)),
-        event("10.0.0.1", "a2", 6),
-        event("10.0.0.2", "b1", 7),
-    ]
-    queue = SimpleNamespace(queue=waiting, concurrency_limit=None, current_concurrency=0)
-    messages = {session: SimpleNamespace(qsize=lambda: 0) for session in ("a1", "a2", "b1")}
-    monkeypatch.setattr(events, "event_queue_per_concurrency_id", {"all": queue})
+    def event(session: str, number: int) -> Any:
+        return SimpleNamespace(session_hash=session, concurrency_id="all", _id=number)
+
+    waiting = [event("unread", 0), *(event("a", number) for number in range(1, 20)), event("b", 20), event("full", 21)]
+    messages = {session: SimpleNamespace(qsize=lambda: 0) for session in ("unread", "a", "b")}
+    messages["full"] = SimpleNamespace(qsize=lambda: MAX_UNREAD)
+    monkeypatch.setattr(events, "event_queue_per_concurrency_id", {"all": SimpleNamespace(queue=waiting)})
     monkeypatch.setattr(events, "pending_messages_per_session", messages)
-    monkeypatch.setattr(events, "_readers", {"a1": 1, "a2": 1, "b1": 1})
+    monkeypatch.setattr(events, "_readers", {"a": 1, "b": 1, "full": 1, "unread": 0})
     monkeypatch.setattr(events, "active_jobs", [])
     began: list[Any] = []
     while job := events.get_events():
         events.active_jobs.append(job[0])
         began.append(job[0][0]._id)
-    assert began == [0, 7, 6, 1, 2]  # and no more of one address at a time
+    assert began == [*range(1, MAX_UNREAD + 1), 20]
+
+
+def test_gradio_holds_no_call_back(events: EventQueue) -> None:
+    assert len(events.active_jobs) == events.max_size
+    assert events.default_concurrency_limit is None
+
+
+def test_a_call_ends_when_its_listener_has_left(client: TestClient, events: EventQueue) -> None:
+    """Also one that is being worked on, in a thread."""
+    ended.clear()
+    events._readers["left"] += 1
+    for _ in range(2):  # one works, one waits
+        call(client, "call/endless", data=[], session_hash="left")
+    end = time.monotonic() + 30
+    while len(events._tasks) < 2 or request_queue.request_queue().working + request_queue.request_queue().waiting < 2:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    del events._readers["left"]
+    assert client.portal
+    client.portal.call(events._forget, "left")
+    assert ended.wait(30)
+    while events._tasks or request_queue.request_queue().working:
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def test_both_ways_to_call_send_what_is_json_already() -> None:

@@ -72,10 +72,9 @@ REACHABLE: dict[str, tuple[str, ...]] = {
 
 # Of an address, in Gradio's own queue, which only programs use:
 MAX_CALLS_WITHOUT_READER = 50  # calls whose answers no client reads yet
-MAX_RUNNING = 4  # calls that are worked on, or wait in our queue
 READER_SECONDS = 60  # for a client to begin to read a call's answer
 LEFT_SECONDS = 5  # for it to come back
-MAX_UNREAD = 8  # messages that a session has not read; until it reads, it gets no further answers
+MAX_UNREAD = 8  # messages that a session has not read, and calls at work; until it reads, it gets no further answers
 
 
 class Blocks(gr.Blocks):
@@ -117,16 +116,22 @@ class Blocks(gr.Blocks):
 
 
 class EventQueue(queueing.Queue):
-    """Gradio's own queue, which only programs use.
+    """Gradio's own queue, which only programs use: it hands all calls on to ours.
 
     Gradio would compute at once and keep the answers until somebody reads them. Here a call waits until a client
-    reads, and is forgotten if none does. Addresses, and sessions within an address, take turns.
+    reads, and ends if none does.
     """
 
     def __init__(self, made: queueing.Queue) -> None:
-        super().__init__(made.live_updates, made.max_thread_count, made.update_intervals, made.max_size, made.blocks)
+        threads, size = made.max_thread_count, made.max_size
+        super().__init__(made.live_updates, threads, made.update_intervals, size, made.blocks, None)
+        self._tasks: dict[queueing.Event, asyncio.Task[Any]] = {}  # of calls that wait or work in our queue
         self.sleep_when_free = 0.01  # s; at Gradio's 0.001 an empty queue takes 5% of a processor
         self._readers: Counter[str] = Counter()  # by session
+
+    def start(self) -> None:
+        self.max_thread_count = self.max_size or self.max_thread_count  # calls, which here wait without a thread
+        super().start()
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
         address = _address(request)
@@ -145,25 +150,24 @@ class EventQueue(queueing.Queue):
         return success, event_id, state
 
     def get_events(self) -> tuple[list[queueing.Event], bool, str] | None:
-        running = [event for job in self.active_jobs if job for event in job]
-        of_address = Counter(_address(event.request) for event in running)
-        of_session = Counter(event.session_hash for event in running)
-        ready = [
-            event
-            for event in self._waiting()
-            if self._readers[event.session_hash]
-            and self.pending_messages_per_session[event.session_hash].qsize() < MAX_UNREAD
-            and of_address[_address(event.request)] < MAX_RUNNING
-            and _has_room(self.event_queue_per_concurrency_id[event.concurrency_id])
-        ]
-        if not ready:
-            return None
-        first = min(
-            ready,
-            key=lambda event: (of_address[_address(event.request)], of_session[event.session_hash], event.enqueue_time),
-        )
-        self.event_queue_per_concurrency_id[first.concurrency_id].queue.remove(first)
-        return [first], False, first.concurrency_id
+        """The first call whose answer a client reads; its turn comes in our queue."""
+        running = Counter(event.session_hash for job in self.active_jobs if job for event in job)
+        for event in self._waiting():
+            session = event.session_hash
+            unread = running[session] + self.pending_messages_per_session[session].qsize()
+            if self._readers[session] and unread < MAX_UNREAD:
+                self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
+                return [event], False, event.concurrency_id
+        return None
+
+    async def process_events(self, events: list[queueing.Event], *args: Any) -> None:
+        task = asyncio.current_task()
+        assert task
+        self._tasks[events[0]] = task
+        try:
+            await super().process_events(events, *args)
+        finally:
+            del self._tasks[events[0]]
 
     def send_message(self, event: queueing.Event, event_message: EventMessage) -> None:
         """Estimates are for sessions that a client reads."""
@@ -201,9 +205,10 @@ class EventQueue(queueing.Queue):
         for event in self._waiting():
             if event.session_hash == session:
                 self._remove(event)
-        for job in self.active_jobs:
-            for event in job or ():
-                event.alive = event.alive and event.session_hash != session
+        for event, task in self._tasks.items():
+            if event.session_hash == session:
+                event.alive = False
+                task.cancel()
         self.pending_messages_per_session.pop(session, None)
         self.pending_event_ids_session.pop(session, None)
 
@@ -216,10 +221,6 @@ class EventQueue(queueing.Queue):
         if not of_session:
             self.pending_messages_per_session.pop(event.session_hash, None)
             self.pending_event_ids_session.pop(event.session_hash, None)
-
-
-def _has_room(queue: queueing.EventQueue) -> bool:
-    return queue.concurrency_limit is None or queue.current_concurrency < queue.concurrency_limit
 
 
 def _address(request: Any) -> str:

@@ -50,6 +50,8 @@ def counts() -> dict[str, int]:
 async def queued(checkpoint: object, client: Client) -> AsyncIterator[None]:
     """Wait for a turn around work that did not come through `QueueMiddleware`: Gradio's own queue, and MCP tools.
 
+    Where its task is cancelled, the work ends.
+
     Raises:
         QueueFullError: the queue is full.
     """
@@ -61,6 +63,9 @@ async def queued(checkpoint: object, client: Client) -> AsyncIterator[None]:
     try:
         await turn.begin()
         yield
+    except asyncio.CancelledError:
+        turn.left = True
+        raise
     finally:
         turn.end()
         current_turn.reset(token)
