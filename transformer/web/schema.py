@@ -8,7 +8,7 @@ that the JavaScript is checked against.
 from collections.abc import Sequence
 from dataclasses import Field as DataclassField
 from dataclasses import fields
-from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, cast, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -118,10 +118,11 @@ class SweepRequest(RunRequest):
     on: Literal["sentence", "held_out"]
 
 
-def setting(default: float, *, slider: tuple[float, float, float], **bounds: float) -> Any:
+def setting(default: float | None, *, slider: tuple[float, float, float], **bounds: float) -> Any:
     """A field of a request that the page has a control for.
 
     Args:
+        default: None where the server chooses.
         slider: least, most and step of what the page offers and its address takes.
         bounds: what a request may ask for.
     """
@@ -137,12 +138,12 @@ class BeamRequest(RunRequest):
 
 
 class SampleRequest(RunRequest):
-    """A translation whose words are drawn."""
+    """A translation whose words are drawn; without a `seed`, with the first that draws another one than greedy's."""
 
     temperature: float = setting(1.0, slider=(0.1, 3, 0.1), ge=0, le=100)
     top_k: int = setting(0, slider=(0, 999_999, 1), ge=0, le=1_000_000)
     top_p: float = setting(1.0, slider=(0.05, 1, 0.05), gt=0, le=1)
-    seed: int = setting(0, slider=(0, 999_999_999, 1), ge=0, le=MAX_SEED)
+    seed: int | None = setting(None, slider=(0, 999_999_999, 1), ge=0, le=MAX_SEED)
 
 
 class ForcedMistake(Request):
@@ -278,19 +279,16 @@ STRATEGIES: dict[str, type[Request]] = {"beam": BeamRequest, "sampling": SampleR
 
 def settings() -> dict[str, Parameter]:
     """What every decoding strategy can be set to: the fields of its request that have a slider."""
-    return {
-        name: Parameter(
-            kind="number",
-            state=name,
-            part="decoding",
-            strategy=strategy,
-            default=each.default,
-            **each.json_schema_extra,  # type: ignore[typeddict-item]
-        )
-        for strategy, request in STRATEGIES.items()
-        for name, each in request.model_fields.items()
-        if isinstance(each.json_schema_extra, dict)
-    }
+    found: dict[str, Parameter] = {}
+    for strategy, request in STRATEGIES.items():
+        for name, each in request.model_fields.items():
+            if not isinstance(each.json_schema_extra, dict):
+                continue
+            bounds = cast(dict[str, float], each.json_schema_extra)
+            found[name] = Parameter(kind="number", state=name, part="decoding", strategy=strategy, **bounds)  # type: ignore[typeddict-item]
+            if each.default is not None:
+                found[name]["default"] = each.default
+    return found
 
 
 def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter]:

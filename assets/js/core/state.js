@@ -16,6 +16,7 @@ export const state = Object.assign(
     baseline: null,
     stack: "encoder",
     stops: null,
+    seed: null,
     forcedMistake: null,
   }),
   Object.fromEntries(

@@ -73,7 +73,9 @@ export interface View extends Component {
 }
 
 /** What this visitor looks at. Numbers count from 0. */
-export interface State extends Wire.DecodingSettings {
+export interface State extends Omit<Wire.DecodingSettings, "seed"> {
+  /** Of sampling; null for the first that draws something else than greedy decoding. */
+  seed: number | null;
   /** The latest run that succeeded. Views are drawn only once there is one. */
   run: Run;
   /** The same run without its changes; null where it has none. */

@@ -34,7 +34,7 @@ export function settingSlider(name, { max = () => DECODING_SETTINGS[name].max, s
     element: setting(name, range.element, range.input),
     draw() {
       range.input.max = String(max());
-      range.set(state[name]);
+      range.set(state[name] ?? min);
     },
   };
 }

@@ -1,20 +1,26 @@
-// Where a stop of the lesson leads in Break it: to a place, or to a change of the run that is shown.
+// Where a stop of the lesson leads in Break it: to an experiment on a sentence for which it shows, where one was found
+// by search; else to a place, or to a change of the run that is shown.
 
 import { replaceChange } from "../core/changes.js";
 import { t } from "../core/i18n.js";
 import { link } from "../core/parts.js";
 import { state, update } from "../core/state.js";
+import { findExperiment, openExperiment } from "../net/experiments.js";
 
+/** @import { StopName } from "../core/lesson-plan.js" */
 /** @import { Child, Run, State } from "../core/types.d.ts" */
 /** @typedef {Parameters<typeof replaceChange>} Replacement */
 
 /**
- * `change` gives what it takes the place of, and the change; null where a model has no such part.
- * @type {Record<string, Partial<State> & { change?: (run: Run) => Replacement | null }>}
+ * `experiment` is its name. Without one `change` gives what it takes the place of, and the change; null where a model
+ * has no such part.
+ * @type {Partial<Record<StopName,
+ *   Partial<State> & { experiment?: string, change?: (run: Run) => Replacement | null }>>}
  */
 const LINKS = {
   tokens: { part: "mistakes", exercise: "positions_from_ids" },
   positions: {
+    experiment: "positions",
     change: ({ model }) =>
       model.positions
         ? [
@@ -25,6 +31,7 @@ const LINKS = {
   },
   scores: { part: "mistakes", exercise: "unscaled" },
   softmax: {
+    experiment: "temperature",
     change: () => [
       { do: "temperature", kind: "all" },
       { do: "temperature", kind: "all", temperature: 5 },
@@ -32,26 +39,41 @@ const LINKS = {
   },
   heads: { part: "mistakes", exercise: "one_head" },
   residual: {
+    experiment: "residual",
     change: ({ attention }) => {
       const layer = attention.decoder.layers - 1;
       const one = /** @type {const} */ ({ do: "drop_residual", stack: "decoder", layer, sublayer: 2 });
       return [one, one];
     },
   },
+  stack: { part: "mistakes", exercise: "rank_collapse" },
   masked: { part: "mistakes", exercise: "causal_mask" },
-  cross: { part: "mistakes", exercise: "rank_collapse" },
-  logits: { part: "decoding", strategy: "sampling" },
-  loop: { part: "decoding", strategy: "beam" },
+  cross: {
+    experiment: "head",
+    change: () => {
+      const one = /** @type {const} */ ({ do: "ablate", kind: "cross", layer: state.layer, head: state.head });
+      return [one, one];
+    },
+  },
+  logits: { part: "decoding", strategy: "sampling", experiment: "sampling" },
+  loop: { part: "decoding", strategy: "beam", experiment: "beam" },
 };
 
-/** A button that leads there from the stop of this name, or null. @param {string} name @returns {Child} */
+/** A button that leads there from the stop of this name, or null. @param {StopName} name @returns {Child} */
 export function lessonLink(name) {
-  if (!Object.hasOwn(LINKS, name)) return null;
-  const { change, ...place } = LINKS[name];
+  const target = LINKS[name];
+  if (!target) return null;
+  const { change, experiment, ...rest } = target;
+  const place = { tab: "break", part: "whatif", ...rest };
+  const found = experiment ? findExperiment(experiment) : null;
   const replacement = change?.(state.run);
-  if (change && !replacement) return null;
+  if (!found && change && !replacement) return null;
   return link(t(`lesson.try.${name}`), () => {
-    update({ tab: "break", part: "whatif", ...place });
+    if (found) {
+      openExperiment(found, place);
+      return;
+    }
+    update(place);
     if (replacement) replaceChange(...replacement);
   });
 }

@@ -32,7 +32,8 @@ const draws = new Map();
 /** @returns {Strategy} */
 export function sampling() {
   const sliders = SETTINGS.filter((name) => name !== "seed").map((name) => settingSlider(name, SLIDERS[name]));
-  const seed = seedControl();
+  let seedShown = 0; // which may have been found, where none is chosen
+  const seed = seedControl(() => seedShown);
   const drawing = h("h2");
   const greedy = h("ol", { class: "cards" });
   const drawn = h("ol", { class: "cards" });
@@ -40,7 +41,7 @@ export function sampling() {
   const heading = h("h2", { class: "later" });
   const bars = h("ol", { class: "both" });
   const left = h("p", { class: "hint" });
-  const file = () => `drawn-${state.seed}-step-${state.step + 1}`;
+  const file = () => `drawn-${seedShown}-step-${state.step + 1}`;
   const distribution = pictureFrame(bars, file, [heading, bars, left]);
   const tally = h("div");
   // A drawn word that was chosen, and the run's step then: what was drawn may be longer than the run.
@@ -48,6 +49,8 @@ export function sampling() {
 
   function draw(/** @type {Sample} */ sample) {
     const { steps } = sample;
+    seedShown = sample.seed;
+    seed.draw();
     if (picked.runStep !== state.step) picked = { step: state.step, runStep: state.step };
     const now = Math.min(picked.step, steps.length - 1);
     const pick = (/** @type {number} */ step) => {
@@ -81,7 +84,7 @@ export function sampling() {
     asks: "sampled",
     followsStep: true,
     controls: [...sliders.map(({ element }) => element), seed.element],
-    figure: [pictureFrame(cards, () => `drawn-${state.seed}`), h("div", { class: "columns" }, distribution, tally)],
+    figure: [pictureFrame(cards, () => `drawn-${seedShown}`), h("div", { class: "columns" }, distribution, tally)],
     question: () => Object.fromEntries(SETTINGS.map((name) => [name, state[name]])),
     drawControls() {
       for (const each of [...sliders, seed]) each.draw();
@@ -91,16 +94,17 @@ export function sampling() {
   };
 }
 
-function seedControl() {
+/** @param {() => number} shown the seed of the sample that is there */
+function seedControl(shown) {
   const { max } = DECODING_SETTINGS.seed;
   const input = h("input", { type: "number", min: 0, max, step: 1, inputmode: "numeric" });
   input.addEventListener("input", () => {
     if (/^\d{1,9}$/.test(input.value)) update({ seed: Number(input.value) });
   });
-  const again = button("pill", t("decoding.again"), () => update({ seed: (state.seed + 1) % (max + 1) }));
+  const again = button("pill", t("decoding.again"), () => update({ seed: (shown() + 1) % (max + 1) }));
   const control = h("span", { class: "seed" }, h("span", { class: "stepper" }, input), again);
   const draw = () => {
-    if (document.activeElement !== input) input.value = String(state.seed); // while it is typed it is the visitor's
+    if (document.activeElement !== input) input.value = String(state.seed ?? shown()); // while it is typed it is the visitor's
   };
   return { element: setting("seed", control, input), draw };
 }

@@ -208,3 +208,12 @@ def test_a_run_that_recovers_from_every_mistake_shows_one(monkeypatch: pytest.Mo
     assert found["slip"] is not None
     assert found["right"]["free"] == found["of"] - 1
     assert decoding._likely_mistakes(decoding.RunRequest(sentence="ein", checkpoint="toy"))
+
+
+@pytest.mark.parametrize(("checkpoint", "sentence"), ASKED)
+def test_a_sample_without_a_seed_differs_from_greedy_decoding(checkpoint: str, sentence: str) -> None:
+    found = asked(decoding.sampled, checkpoint, sentence)
+    assert found == asked(decoding.sampled, checkpoint, sentence, seed=found["seed"])
+    tokens = [each["token"] for each in found["steps"]]
+    assert tokens != list(run(checkpoint, sentence).output)
+    assert asked(decoding.sampled, checkpoint, sentence, top_k=1)["seed"] == 0  # where no seed can differ

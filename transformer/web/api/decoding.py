@@ -21,6 +21,7 @@ from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest
 MAX_CANDIDATES = 10  # a step
+MAX_FIRST_SEED = 1_000  # of those that are tried for a sample that differs from greedy decoding
 MAX_MISTAKES = 24  # that are tried for one that free running does not recover from
 
 Branch = decoding.Hypothesis[str]
@@ -181,9 +182,12 @@ def sampled(request: SampleRequest) -> Sample:
 
 @cached_per_checkpoint(16)
 def _sample(request: SampleRequest) -> Sample:
-    settings = request.model_dump(exclude=set(RunRequest.model_fields))
+    model, settings = translator(request.checkpoint), request.model_dump(exclude=set(RunRequest.model_fields))
+    if request.seed is None:
+        greedy, sampling = run(request.checkpoint, request.sentence), Sampling(**settings | {"seed": 0})
+        settings["seed"] = model.first_other_seed(greedy, sampling, MAX_FIRST_SEED) or 0
     sampling = Sampling(**settings)
-    drawn = translator(request.checkpoint).translate(request.sentence, sampling=sampling)
+    drawn = model.translate(request.sentence, sampling=sampling)
     steps: list[DrawnStep] = []
     for step in drawn.steps:
         candidates: list[DrawnCandidate] = [
