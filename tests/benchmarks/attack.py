@@ -247,6 +247,13 @@ async def uses_own_model(honest: Connection) -> None:
 # ---- a row ----
 
 
+class FewDescriptors(Server):
+    """One that may have 256 files open, from its start."""
+
+    limit = "import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))"
+    command = ("-c", f"{limit}; runpy.run_path('app.py', run_name='__main__')")
+
+
 @dataclass(frozen=True)
 class Row:
     """A row of the table.
@@ -254,7 +261,7 @@ class Row:
     Attributes:
         other_work: what else has to work meanwhile.
         own: the attacker has a large model.
-        descriptors: bound of the server's.
+        server: which one is attacked.
         refused: the server may not answer the attack with status 200.
     """
 
@@ -262,7 +269,7 @@ class Row:
     attack: Attack
     other_work: OtherWork | None = None
     own: bool = False
-    descriptors: int = 0
+    server: type[Server] = Server
     refused: bool = False
 
 
@@ -281,7 +288,7 @@ ROWS = (
     Row("10", deep_links),
     Row("11", trickling_uploads, uploads),
     Row("12", reload_streams, refused=True),
-    Row("13", idle_connections, descriptors=256),
+    Row("13", idle_connections, server=FewDescriptors),
     Row("small", files_as_values),
 )
 
@@ -293,9 +300,9 @@ def drawn() -> tuple[str, ...]:
 
 
 @cache
-def big_file() -> bytes:
-    """A model of the paper's size that takes 100 words."""
-    sizes = {"d_model": 512, "n_heads": 8, "d_ff": 2048, "num_encoder_layers": 6, "num_decoder_layers": 6}
+def big_file(d_model: int = 512) -> bytes:
+    """A model that takes 100 words, of the paper's size unless it is to be narrower."""
+    sizes = {"d_model": d_model, "n_heads": 8, "d_ff": 2048, "num_encoder_layers": 6, "num_decoder_layers": 6}
     model = small("w", **sizes, max_len=100)
     checkpoint = replace(model, source_length=100, output_limit=100)
     with tempfile.TemporaryDirectory() as folder:
@@ -378,11 +385,9 @@ def measured(row: Row, app: Path, seconds: float, rest: float) -> bool:
     """Run a row, print it, and return whether it holds."""
     with tempfile.TemporaryDirectory() as folder:
         log, files = Path(folder) / "log", Path(folder) / "gradio"
-        server = Server(app, log, GRADIO_TEMP_DIR=str(files), TRANSFORMER_MODELS_MINUTES="1")
+        server = row.server(app, log, GRADIO_TEMP_DIR=str(files), TRANSFORMER_MODELS_MINUTES="1")
         try:
             server.wait()
-            if row.descriptors:
-                resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (row.descriptors, row.descriptors))
             page = Page.load(server.port)
             asyncio.run(honest(server, page, 3))  # a warm-up
             alone = asyncio.run(honest(server, page, seconds / 2))
