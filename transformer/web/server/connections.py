@@ -114,6 +114,8 @@ class BoundedConnection(H11Protocol):
         if self.conn.their_state is not h11.SEND_BODY or self.transport.is_closing():
             return
         if not self._idle:
+            if not self.cycle.body:  # headers only
+                return
             now = self.loop.time()
             seconds = max(len(data) / BODY_BYTES_A_SECOND, 1 / PIECES_A_SECOND)
             turn = self.turns[self._address] = max(now, self.turns.get(self._address, 0)) + seconds
