@@ -24,6 +24,7 @@ from .api.endpoints import encoded
 from .api.events import Shown
 from .api.heads import heads
 from .api.models import about, translator
+from .api.refusals import alternatives
 from .component import ASSETS, component, modules
 from .schema import MAX_POSITIONS, page_schema
 from .server import mcp_tools
@@ -157,8 +158,8 @@ def build() -> gr.Blocks:
             server=(checks, *INSIDE, provenance, weights_csv, notebook),
             models=models,
         )
-        names = tuple(handler.__name__ for handler in EVENTS)
-        top = component("shell/run-bar", json.dumps(events.show("toy", opening)), events=names, models=models)
+        names, opened = tuple(handler.__name__ for handler in EVENTS), json.dumps(events.show("toy", opening))
+        top = component("shell/run-bar", opened, events=names, server=(alternatives,), models=models)
         component("shell/tabs", elem_id="tabs")
         for name, place_components in TABS.items():
             with gr.Column(elem_id=f"panel-{name}", elem_classes="tab-panel"):

@@ -25,6 +25,7 @@ MAX_SEED = 2**63 - 1
 MAX_POSITIONS, MAX_DIMENSIONS = 200, 1024  # of an encoding that a visitor may ask for
 MAX_VALUES = 4096  # of one that a program may ask for: about 30 KB
 MAX_SESSION_ID = 64  # characters
+MAX_OWN_MODELS = 100  # of a session, that may be asked about
 
 # ---- requests ----
 
@@ -60,6 +61,12 @@ class ChooseRequest(RunRequest):
     """Another checkpoint, while a sentence stands in the box: one of the old one's examples, or the visitor's own."""
 
     example: bool = False
+
+
+class RefusedRequest(RunRequest):
+    """A sentence that a checkpoint has refused; `own` are the keys of the visitor's other models."""
+
+    own: list[str] = Field([], max_length=MAX_OWN_MODELS)
 
 
 class SurpriseRequest(CheckpointRequest):

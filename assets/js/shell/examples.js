@@ -34,8 +34,9 @@ export function exampleBar(choose) {
     if (!isNew(checkpoint) || !Object.hasOwn(models(), checkpoint)) return; // one that is gone gives way to another run
     const { examples, surprise } = models()[checkpoint];
     const offers = examples.map((each) => {
-      const text = each.name ? t(`example.${each.name}`) : shortened(each.sentence);
-      return button(null, text, () => choose.example(each), { title: each.sentence });
+      const name = each.name && t(`example.${each.name}`);
+      const title = name ? t("offers.example", { name, sentence: each.sentence }) : each.sentence;
+      return button(null, shortened(each.sentence), () => choose.example(each), { title });
     });
     const hint = { title: t("offers.surprise_hint") };
     if (surprise) offers.push(button(null, t("offers.surprise"), () => choose.surprise(), hint));

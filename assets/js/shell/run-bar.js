@@ -3,12 +3,13 @@
 import { updateAddressBar } from "../core/address.js";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../core/changes.js";
 import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js";
-import { formatMessage, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, link } from "../core/parts.js";
 import { attentionRow, state, subscribe, update } from "../core/state.js";
 import { setShippedModels } from "../net/models.js";
 import { describeChange } from "./describe-change.js";
 import { exampleBar } from "./examples.js";
+import { isRefusal, refusalNotice } from "./refusal.js";
 import { exampleOf, plainText, RunRequests } from "./run-requests.js";
 import { stepControls } from "./run-steps.js";
 
@@ -19,11 +20,12 @@ import { stepControls } from "./run-steps.js";
 export function mount(view) {
   const { element, props, signal } = view;
   setShippedModels(props.models);
-  const parts = build(signal);
+  /** @type {Parts} */
+  const parts = build(view, (sentence) => requests.askExample({ name: "", sentence, watch: "" }));
   const box = sentenceBox(element.querySelector("#sentence input"));
   const card = h("div", { class: "card", id: "top" });
   const requests = new RunRequests(view, box, {
-    complain: (error, wrongLink) => complain(parts, error, wrongLink),
+    complain: (error, sentence, wrongLink) => complain(parts, error, sentence, wrongLink),
     showBusy: (isBusy) => card.classList.toggle("busy", isBusy),
     focusSteps: () => parts.steps.slider.focus(),
   });
@@ -44,12 +46,13 @@ export function mount(view) {
   const special = ["S", "E", "P"].map((token) => h("span", {}, t(`legend.${token}`)));
   const legend = h("p", { class: "legend" }, special, h("span", { class: "keys" }, t("legend.keys")));
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
+  parts.run.append(tokens, parts.steps.element);
   card.append(
     h("div", { class: "progress", "aria-hidden": "true" }),
     ask,
-    h("div", { class: "run" }, tokens, parts.steps.element),
+    parts.run,
     parts.changed,
-    h("div", { class: "under" }, parts.message, parts.queue, parts.note, examples, legend),
+    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, examples, legend),
   );
   element.replaceChildren(card);
   subscribe(element, () => draw(parts));
@@ -68,12 +71,14 @@ const sentenceBox = (before) => {
 
 const TARGET = { class: "tokens", id: "translation", role: "group", "aria-live": "polite" };
 
-/** @param {AbortSignal} signal */
-const build = (signal) => ({
+/** @param {View} view @param {(sentence: string) => void} translate */
+const build = ({ server, signal }, translate) => ({
+  run: h("div", { class: "run" }),
   source: h("span", { class: "tokens", role: "group", "aria-label": t("run.source") }),
   target: h("span", { ...TARGET, "aria-label": t("run.target") }),
   steps: stepControls(signal),
-  message: h("p", { class: "message", role: "alert", hidden: true }),
+  refusal: refusalNotice(server, translate),
+  isRefused: false,
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
   note: h("p", { class: "note", hidden: true }),
   changed: h("div", { class: "changed", hidden: true }),
@@ -82,13 +87,15 @@ const build = (signal) => ({
 });
 
 /**
- * @param {Parts} parts @param {Message | null} error @param {string} wrongLink what was wrong with the page's address
+ * A sentence that was refused leaves the run before it on the page, which is not its own.
+ * @param {Parts} parts @param {Message | null} error @param {string} sentence that the error is about
+ * @param {string} wrongLink what was wrong with the page's address
  */
-function complain({ message }, error, wrongLink = "") {
-  const kept = error && t("run.refused", { sentence: state.run.sentence });
-  const refused = error ? joinSentences(formatMessage(error), kept) : [];
-  message.replaceChildren(...joinSentences(wrongLink, refused));
-  message.hidden = !message.textContent;
+function complain(parts, error, sentence, wrongLink = "") {
+  parts.isRefused = isRefusal(error);
+  parts.run.classList.toggle("stale", parts.isRefused);
+  parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
+  parts.refusal.draw(error, sentence, wrongLink);
 }
 
 /**
@@ -115,7 +122,9 @@ function draw(parts) {
   const tokens = /** @type {Iterable<HTMLElement>} */ (source.children);
   for (const [key, token] of [...tokens].entries()) {
     token.style.setProperty("--share", String(weights[key]));
-    token.title = t("run.look", { step: step + 1, share: formatPercent(weights[key]) });
+    const look = t("run.look", { step: step + 1, share: formatPercent(weights[key]) });
+    const isFolded = run.typed[key] !== run.source[key];
+    token.title = isFolded ? `${t("run.read_as", { token: run.source[key] })} ${look}` : look;
   }
   for (const [i, token] of [...target.children].entries())
     token.setAttribute("aria-current", i === step ? "step" : "false");
@@ -123,11 +132,11 @@ function draw(parts) {
 }
 
 /** What stays while the visitor moves through a run. @param {Parts} parts */
-function drawRun({ source, target, note, changed, compare }) {
+function drawRun({ source, target, note, changed, compare, isRefused }) {
   const { run, baseline } = state;
   setChildren(
     source,
-    run.source.map((token) => [chip("span", token, "source"), " "]),
+    run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]),
   );
   const output = run.output.map((token, step) => {
     const { probability } = run.steps[step];
@@ -137,9 +146,16 @@ function drawRun({ source, target, note, changed, compare }) {
   });
   setChildren(target, output);
   note.replaceChildren(...describeRun(run));
-  note.hidden = !note.hasChildNodes();
+  note.hidden = isRefused || !note.hasChildNodes();
   const nothing = h("p", { class: "hint" }, t("changed.nothing"));
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
+}
+
+/** A word as it was typed; its title says what the model reads. @param {string} token @param {string} typed */
+function sourceChip(token, typed) {
+  const shown = chip("span", token, "source");
+  shown.textContent = typed;
+  return shown;
 }
 
 /**

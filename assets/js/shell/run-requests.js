@@ -1,7 +1,7 @@
 // What the page asks the server about runs, one question at a time, and what becomes of the answers.
 
 import { expectRun, parseAddress, restorePlace } from "../core/address.js";
-import { changes, isLasting, lastingChanges, settleChanges } from "../core/changes.js";
+import { changes, lastingChanges, settleChanges } from "../core/changes.js";
 import { formatList, t } from "../core/i18n.js";
 import { showRun, state } from "../core/state.js";
 import { forgetModel, isOwn, models } from "../net/models.js";
@@ -19,7 +19,8 @@ import { reconnect } from "../net/reconnect.js";
  */
 /**
  * What the parts of the run bar do about a request.
- * @typedef {{ complain: (error: Message | null, wrongLink?: string) => void, showBusy: (isBusy: boolean) => void,
+ * @typedef {{ complain: (error: Message | null, sentence: string, wrongLink?: string) =>
+ *   void, showBusy: (isBusy: boolean) => void,
  *   focusSteps: () => void }} Reactions
  */
 
@@ -31,6 +32,7 @@ const session = {
   isOpened: false, // the address that the page was opened with has been followed
   example: /** @type {Example | null} */ (null), // that was asked for last
   checkpoint: /** @type {string | null} */ (null), // likewise
+  sentence: "", // likewise
   sent: /** @type {Question | null} */ (null), // the question that is on its way
   next: /** @type {Question | null} */ (null), // the newest question that came meanwhile
   answer: { text: "", read: /** @type {Answer} */ ({ run: null, baseline: null, error: null, sentence: null }) }, // the latest
@@ -89,6 +91,7 @@ export class RunRequests {
     if (!question) return;
     Object.assign(session, { sent: question, next: null });
     const asked = { checkpoint: state.run.checkpoint, changes: lastingChanges(), ...question.data() };
+    session.sentence = asked.sentence ?? "";
     // Where a link leads, the address is that link.
     if (asked.sentence && !this.arrive) expectRun(/** @type {RunRequest} */ (asked));
     this.view.trigger(question.event, asked);
@@ -145,7 +148,7 @@ export class RunRequests {
   giveUp() {
     this.reactions.showBusy(false);
     session.sent = null;
-    this.reactions.complain({ key: "error.no_answer", values: {}, english: "" });
+    this.reactions.complain({ key: "error.no_answer", values: {}, english: "" }, session.sentence);
   }
 
   onAnswered() {
@@ -162,7 +165,7 @@ export class RunRequests {
     showBusy(false);
     const { error, sentence } = this.latestAnswer();
     if (sentence !== null) this.box.value = sentence;
-    complain(error); // an answer that equals the last one is no news to `watch`
+    complain(error, session.sentence); // an answer that equals the last one is no news to `watch`
     this.arrive?.();
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const isInBox = document.activeElement === this.box;
@@ -178,12 +181,13 @@ export class RunRequests {
 
   takeAnswer() {
     const { run, baseline, error } = this.latestAnswer();
-    this.reactions.complain(error);
     const { checkpoint } = session;
     if (error?.key === "error.model_gone" && checkpoint && isOwn(checkpoint)) forgetModel(checkpoint);
-    if (!run || run === state.run) return;
-    const example = run.changes.length ? null : exampleOf(run);
-    showRun(run, baseline, example && plainText(example.watch));
+    if (run && run !== state.run) {
+      const example = run.changes.length ? null : exampleOf(run);
+      showRun(run, baseline, example && plainText(example.watch));
+    }
+    this.reactions.complain(error, session.sentence);
   }
 
   followAddress() {
@@ -198,7 +202,8 @@ export class RunRequests {
       }
       this.arrive = null;
       const missing = [...wrong, ...restorePlace(place)].map((name) => t(`link.${name}`));
-      if (missing.length) this.reactions.complain(error, t("link.wrong", { what: formatList(missing) }));
+      if (missing.length)
+        this.reactions.complain(error, session.sentence, t("link.wrong", { what: formatList(missing) }));
     };
     if (!run || (isShown && !run.changes.length)) this.arrive();
     else setTimeout(() => this.ask("example", () => run)); // Gradio listens by then
@@ -210,13 +215,7 @@ export class RunRequests {
  * @param {RunRequest} run @param {Message} error @param {string[]} wrong
  */
 function withoutWhatIsWrong(run, error, wrong) {
-  if (error.key === "error.changes") {
-    wrong.push("changes");
-    return Object.assign(run, { changes: [] });
-  }
-  const hasMore = run.checkpoint !== state.run.checkpoint || run.changes.length;
-  if (!hasMore || wrong.includes("sentence")) return null;
-  wrong.push("sentence");
-  const { sentence } = models()[run.checkpoint].examples[0];
-  return Object.assign(run, { sentence, changes: run.changes.filter(isLasting) });
+  if (error.key !== "error.changes") return null;
+  wrong.push("changes");
+  return Object.assign(run, { changes: [] });
 }

@@ -1,7 +1,7 @@
 // The visitor's own sentence pairs: a table to type and paste into, or a file. They outlive every mounting.
 
 import { h, word } from "../core/dom.js";
-import { formatMessage, formatNumber, t } from "../core/i18n.js";
+import { formatMessage, formatNumber, nodes, t } from "../core/i18n.js";
 import { button, closest, columnHeading, link, rowHeading, table } from "../core/parts.js";
 import { assetAddress } from "../core/schema.js";
 import { readSession, saveOnLeave } from "../net/session.js";
@@ -33,12 +33,19 @@ const own = {
   agreed: true, // to go on without the rows that cannot be used
   fault: /** @type {string | null} */ (null), // why a file could not be read
   firstRow: 0, // that is shown
+  taught: "", // the sentence that the first row is to translate
   isRestored: false,
 };
 let asked = 0; // questions to the server: only the latest is heard
 
 export const ownPairs = () => own.pairs;
 export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.bad.length);
+
+/** The sentence that a model is to learn and that has no translation yet; "" for none. */
+export const untranslated = () => (own.rows.some(isUntranslated) ? own.taught : "");
+
+/** @param {string[]} row */
+const isUntranslated = ([source, target]) => own.taught !== "" && source === own.taught && !target.trim();
 
 /** @param {string[]} row */
 const isFilled = (row) => row.some((text) => text.trim());
@@ -49,7 +56,23 @@ function restore() {
   own.isRestored = true;
   const before = readSession(SESSION_KEY);
   if (Array.isArray(before?.rows) && before.rows.length) Object.assign(own, before);
-  saveOnLeave(SESSION_KEY, () => ({ rows: own.rows, refused: own.refused, agreed: own.agreed, bad: own.bad }));
+  const saved = () => ({ rows: own.rows, refused: own.refused, agreed: own.agreed, bad: own.bad, taught: own.taught });
+  saveOnLeave(SESSION_KEY, saved);
+}
+
+/**
+ * Begin the table with a sentence to translate; what the visitor has typed stays, and other pairs follow.
+ * @param {string} sentence @param {string[][]} pairs
+ */
+export function teachSentence(sentence, pairs) {
+  restore();
+  const typed = own.rows.filter((row) => isFilled(row) && row[0] !== sentence && !isUntranslated(row));
+  const known = new Set(typed.map(([source]) => source));
+  const others = pairs.filter(([source]) => !known.has(source) && source !== sentence).map((pair) => [...pair]);
+  const translation = own.rows.find(([source]) => source === sentence)?.[1] ?? "";
+  const rows = [[sentence, translation], ...typed, ...others, emptyRow()];
+  Object.assign(own, { rows, taught: sentence, file: null, fault: null, firstRow: 0 });
+  document.dispatchEvent(new Event("pairs:replaced"));
 }
 
 /**
@@ -69,7 +92,8 @@ export function pairEditor({ server, changed, signal }) {
   const clear = link(t("train.pairs.clear"), () => replaceRows([emptyRow(), emptyRow()]));
   const controls = h("div", { class: "controls" });
   const about = h("p", { class: "hint" }, t("train.pairs.about"));
-  const element = h("div", { class: "editor" }, controls, found, pairs, pager, about);
+  const lesson = h("p", { class: "lead teach", hidden: true });
+  const element = h("div", { class: "editor" }, controls, lesson, found, pairs, pager, about);
   const heading = headingTick((header) => own.file && check({ ...own.file, header }));
   controls.append(...fileOpener(element, open), fill, clear, heading.element);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -81,6 +105,9 @@ export function pairEditor({ server, changed, signal }) {
     drawFindings();
   }
   function drawFindings() {
+    const isTaught = own.taught !== "" && own.rows.some(([source]) => source === own.taught);
+    lesson.hidden = !isTaught;
+    lesson.replaceChildren(...(isTaught ? nodes("train.teach", { sentence: word(own.taught, "source") }) : []));
     clear.hidden = !own.rows.some(isFilled);
     heading.draw();
     drawPager(pager, draw);
@@ -118,6 +145,11 @@ export function pairEditor({ server, changed, signal }) {
     changed();
   }
   reactToTable(body, edited, draw);
+  const onReplaced = () => {
+    edited();
+    draw();
+  };
+  document.addEventListener("pairs:replaced", onReplaced, { signal });
   draw();
   if (!own.file && own.rows.some(isFilled)) check(); // the mounting before may have ended before it could
   return element;
@@ -141,10 +173,12 @@ function tableRow(i) {
   const cells = SIDES.map((side, column) => {
     const label = t(`train.pairs.${side}_of`, { row: i + 1 });
     const place = { "data-row": i, "data-column": column };
+    const isWanted = column === 1 && own.taught !== "" && own.rows[i][0] === own.taught;
+    const placeholder = isWanted ? t("train.teach.translation") : null;
     return h(
       "td",
       {},
-      h("input", { type: "text", class: side, value: own.rows[i][column], "aria-label": label, ...place }),
+      h("input", { type: "text", class: side, value: own.rows[i][column], "aria-label": label, placeholder, ...place }),
     );
   });
   const title = t("train.pairs.remove", { row: i + 1 });
@@ -288,7 +322,7 @@ async function asBase64(file) {
 async function ask(server, file) {
   asked += 1;
   const mine = asked;
-  const filled = [...own.rows.keys()].filter((i) => isFilled(own.rows[i]));
+  const filled = [...own.rows.keys()].filter((i) => isFilled(own.rows[i]) && !isUntranslated(own.rows[i]));
   const question = file ? { file: file.base64, header: file.header } : { rows: filled.map((i) => own.rows[i]) };
   const noAnswer = () => ({ error: { key: "error.no_answer", values: {}, english: "" } });
   const answering = file || filled.length ? server.pairs(question).catch(noAnswer) : {};

@@ -5,17 +5,19 @@ import { trainingReplay } from "../charts/training-replay.js";
 import { h, namedChoice } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { isOpen } from "../core/parts.js";
+import { state } from "../core/state.js";
+import { checkpointFromAddress, models } from "../net/models.js";
 import { readSession, saveOnLeave } from "../net/session.js";
 import { isTraining, onTrainingChange, startTraining, training } from "../net/training-stream.js";
 import { ownModelList } from "./own-models.js";
-import { ownPairs, unsettledPairs } from "./own-pairs.js";
+import { ownPairs, teachSentence, unsettledPairs, untranslated } from "./own-pairs.js";
 import { dataCard } from "./train-data.js";
 import { liveCard } from "./train-live.js";
 import { settingRow, trainSettings } from "./train-settings.js";
 import { startBar } from "./train-start.js";
 
 /** @import { Problem, TrainingPlan } from "#schema" */
-/** @import { RequestOf, Server, View } from "../core/types.d.ts" */
+/** @import { OwnModel, RequestOf, Server, View } from "../core/types.d.ts" */
 /** @import { MessageOf, Settings } from "./train-settings.js" */
 /**
  * The server's plan of a training, or why there is none.
@@ -62,15 +64,48 @@ const isStale = () => planned.question !== JSON.stringify(question());
  * @returns {Problem[]}
  */
 function problems() {
-  const count = chosen.corpus === "own" ? unsettledPairs() : 0;
-  const message = { key: "train.undecided", values: { count }, english: "" };
-  return [...(count ? [{ field: "rows", message }] : []), ...(planned.plan?.problems ?? [])];
+  const isOwn = chosen.corpus === "own";
+  const [count, sentence] = isOwn ? [unsettledPairs(), untranslated()] : [0, ""];
+  const found = [];
+  if (sentence)
+    found.push({ field: "taught", message: { key: "train.untranslated", values: { sentence }, english: "" } });
+  if (count) found.push({ field: "rows", message: { key: "train.undecided", values: { count }, english: "" } });
+  return [...found, ...(planned.plan?.problems ?? [])];
 }
+
+/**
+ * Open on a sentence that a model is to learn: the visitor writes its translation.
+ * @param {string} sentence @param {[string, string][]} pairs that are suggested beside it
+ */
+export function teach(sentence, pairs) {
+  toTeach = sentence;
+  teachSentence(sentence, pairs);
+  document.dispatchEvent(new Event("train:taught"));
+}
+
+/** What a visitor wants a model to learn, until the tab is there. */
+let toTeach = "";
+
+function takeTaught() {
+  if (!toTeach) return;
+  chosen.corpus = "own";
+  chosen.watch.own = toTeach;
+  first = "data";
+  toTeach = "";
+  setTimeout(() => {
+    const box = /** @type {HTMLElement | null} */ (document.querySelector(TRANSLATION_BOX));
+    box?.focus();
+    box?.scrollIntoView({ block: "center" });
+  });
+}
+
+const TRANSLATION_BOX = '.pairs [data-row="0"][data-column="1"]';
 
 /** @param {View} view */
 export function mount({ element, props, server, signal }) {
   const { limits, defaults, sentences } = props.value;
   restore(defaults);
+  takeTaught();
   const live = liveCard(signal);
   const replay = trainingReplay(signal);
   const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
@@ -122,6 +157,12 @@ export function mount({ element, props, server, signal }) {
   element.replaceChildren(whole);
   onTrainingChange(drawTraining, signal);
   addEventListener("beforeunload", warnOfLoss, { signal });
+  const onTaught = () => {
+    takeTaught();
+    drawTraining();
+    changed();
+  };
+  document.addEventListener("train:taught", onTaught, { signal });
   draw();
   drawTraining();
 }
@@ -145,7 +186,17 @@ function restore({ toy, classroom, own }) {
   if (chosen.settings.toy) return;
   Object.assign(chosen, overlay({ ...chosen, settings: { toy, classroom, own } }, readSession(SESSION_KEY)));
   if (!CORPORA.includes(chosen.corpus)) chosen.corpus = "toy";
+  const [navigation] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
+  if (navigation?.type !== "reload") chosen.corpus = corpusOfPage();
   saveOnLeave(SESSION_KEY, () => chosen);
+}
+
+/** Of the model that the address names, or that is shown. */
+function corpusOfPage() {
+  const asked = new URLSearchParams(location.search).get("checkpoint");
+  const checkpoint = (asked && checkpointFromAddress(asked)) || state.run.checkpoint;
+  const { corpus } = /** @type {Partial<OwnModel>} */ (models()[checkpoint] ?? {});
+  return CORPORA.find((name) => name === (corpus ?? checkpoint)) ?? "toy";
 }
 
 /** @param {any} usual @param {any} found @returns {any} */

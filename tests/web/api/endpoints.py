@@ -11,6 +11,7 @@ from transformer.web.api.checks import checks
 from transformer.web.api.downloads import notebook, provenance, weights_csv
 from transformer.web.api.endpoints import FUNCTIONS
 from transformer.web.api.heads import heads
+from transformer.web.api.refusals import alternatives
 
 Answer = dict[str, Any]
 Function = Callable[[Any], Any]
@@ -47,6 +48,7 @@ OF_MODELS: dict[Function, Answer] = {
     sublayers.parameters: {**MODEL, **SUBLAYER, "part": "q_proj", "row": 0},
     provenance: MODEL,
     what_if.vocabulary: MODEL,
+    alternatives: {**MODEL, "sentence": "wasser"},
 }
 SERVER_FUNCTIONS: dict[Function, Answer] = {
     **OF_MODELS,

@@ -59,7 +59,7 @@ def refused(answer: Any, key: str | None = None) -> bool:
     if error is None:
         assert key is None
         return False
-    assert not any(value for name, value in answer.items() if name not in ("error", "bad"))
+    assert not any(value for name, value in answer.items() if name not in ("error", "bad", "run", "baseline"))
     assert error.keys() == {"key", "values", "english"}
     assert error["key"] in english()
     assert error["english"].isprintable()

@@ -10,6 +10,8 @@ from transformer.web.api.events import ask, choose, example, show, surprise
 from .endpoints import BEER
 from .test_endpoints import refused
 
+FIRST = "Heute habe ich ein kaltes Bier getrunken"  # of the classroom's examples
+
 
 def test_a_refused_sentence_has_an_error_and_no_run() -> None:
     assert ask({"checkpoint": "toy", "sentence": "wasser"})[1] == {
@@ -58,9 +60,23 @@ def test_another_model_keeps_the_visitors_own_sentence_where_it_knows_the_words(
     kept, answer = choose({"checkpoint": "classroom", "sentence": BEER, "example": False})
     assert answer["run"]["sentence"] == BEER
     assert kept is None
-    for own, is_example in ((BEER, True), ("wasser", False), ("", False)):
-        sentence, answer = choose({"checkpoint": "classroom", "sentence": own, "example": is_example})
-        assert sentence == answer["run"]["sentence"] == "Heute habe ich ein kaltes Bier getrunken"
+    sentence, answer = choose({"checkpoint": "classroom", "sentence": BEER, "example": True})
+    assert sentence == answer["run"]["sentence"] == FIRST
+
+
+def test_a_sentence_that_another_model_or_a_link_cannot_read_stays_beside_the_refusal() -> None:
+    for own, key in (("wasser", "error.unknown_near"), ("", "error.empty")):
+        kept, answer = choose({"checkpoint": "classroom", "sentence": own, "example": False})
+        assert kept is None
+        assert (answer["run"]["sentence"], answer["error"]["key"]) == (FIRST, key)
+    changes = [
+        {"do": "ablate", "kind": "cross", "layer": 0, "head": 1},
+        {"do": "swap_word", "position": 3, "word": "cola"},
+    ]
+    typed, answer = example({"checkpoint": "toy", "sentence": "wasser", "changes": changes})
+    assert typed == "wasser"
+    assert answer["error"]["key"] == "error.unknown"
+    assert (answer["run"]["sentence"], answer["run"]["changes"]) == (BEER, changes[:1])
 
 
 def test_the_page_learns_what_the_corpus_says() -> None:

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...analysis import compare
 from ...inference.interventions import NOTHING, Interventions
 from ...inference.translator import SentenceError
-from ...messages import Message, MessageError
+from ...messages import MessageError, MessageJSON
 from ..schema import ChangedRunRequest, ChooseRequest, SurpriseRequest
 from .endpoints import message, validated
 from .models import cached_per_checkpoint, corpus_of, held_out, translator
@@ -18,11 +18,12 @@ from .runs import reference, run
 
 
 class ShownRun(TypedDict):
-    """What an event is answered with. `baseline` is the same run without its changes; None where it has none."""
+    """What an event is answered with. `baseline` is the same run without its changes; None where it has none. A run
+    beside an error stands in for one whose sentence was refused."""
 
     run: Run | None
     baseline: Run | None
-    error: Message | None
+    error: MessageJSON | None
 
 
 Shown = tuple[str | None, ShownRun]  # with the sentence that goes into the box, None to leave it alone
@@ -45,6 +46,22 @@ def show(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Sh
     return {"run": _page(checkpoint, sentence, changes), "baseline": baseline, "error": None}
 
 
+def _show_or_open(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> ShownRun:
+    """The same; of a sentence that the checkpoint cannot read why, over the checkpoint's first example.
+
+    Raises:
+        CheckpointError, ChangesError
+    """
+    try:
+        return show(checkpoint, sentence, changes)
+    except SentenceError as error:
+        known = corpus_of(checkpoint)
+        if known is None:
+            raise
+        lasting = Interventions(tuple(each for each in changes.changes if not each.of_sentence))
+        return show(checkpoint, known.examples[0].sentence, lasting) | {"error": error.message.for_page()}
+
+
 @cached_per_checkpoint(256)
 def _page(checkpoint: str, sentence: str, changes: Interventions) -> Run:
     translation = run(checkpoint, sentence, changes)
@@ -64,7 +81,7 @@ def ask(request: ChangedRunRequest) -> Shown:
 @event
 def example(request: ChangedRunRequest) -> Shown:
     """An example that was clicked, or where a link leads."""
-    return request.sentence, show(request.checkpoint, request.sentence, request.changes)
+    return request.sentence, _show_or_open(request.checkpoint, request.sentence, request.changes)
 
 
 @event
@@ -79,13 +96,9 @@ def surprise(request: SurpriseRequest) -> Shown:
 
 @event
 def choose(request: ChooseRequest) -> Shown:
-    """Another checkpoint: the visitor's own sentence where the new one knows its words, else its first example."""
+    """Another checkpoint: the visitor's own sentence stays; an example gives way to the checkpoint's first."""
     known = corpus_of(request.checkpoint)
     if known is None or not request.example:
-        try:
-            return None, show(request.checkpoint, request.sentence)
-        except SentenceError:
-            if known is None:
-                raise
+        return None, _show_or_open(request.checkpoint, request.sentence)
     sentence = known.examples[0].sentence
     return sentence, show(request.checkpoint, sentence)

@@ -1,0 +1,71 @@
+// A sentence that the model cannot read: why, and what leads on. Another model that can read it, the nearest sentence
+// that this one can translate, and a training that teaches it.
+
+import { h } from "../core/dom.js";
+import { formatMessage, joinSentences, nodes, t } from "../core/i18n.js";
+import { button } from "../core/parts.js";
+import { state, update } from "../core/state.js";
+import { modelName, ownModels, useModel } from "../net/models.js";
+
+/** @import { Message, Server } from "../core/types.d.ts" */
+
+const OF_WORDS = ["error.unknown", "error.unknown_near", "error.too_many_words"];
+const OF_SENTENCE = [...OF_WORDS, "error.too_long", "error.empty", "error.invisible"];
+
+/** Whether an error is that the model cannot read the sentence. @param {Message | null} error */
+export const isRefusal = (error) => error !== null && OF_SENTENCE.includes(error.key);
+
+/**
+ * What stands under the run; `translate` is called with the sentence that the visitor takes instead.
+ * @param {Server} server @param {(sentence: string) => void} translate
+ */
+export function refusalNotice(server, translate) {
+  const message = h("p", { class: "message", role: "alert", hidden: true });
+  const offers = h("div", { class: "offers", id: "offers", hidden: true });
+  let latest = 0;
+
+  async function lead(/** @type {string} */ sentence) {
+    const mine = latest;
+    const { checkpoint } = state.run;
+    const own = ownModels().map((each) => each.checkpoint);
+    const answer = await server.alternatives({ checkpoint, sentence, own }).catch(() => null);
+    if (mine !== latest || !answer || "error" in answer) return;
+    const { readers, nearest, pairs } = answer;
+    const buttons = readers.map((reader) => {
+      const text = nodes("refusal.reader", { name: h("b", {}, modelName(reader)) });
+      return button("pill", text, () => useModel(reader), { "data-reader": reader });
+    });
+    if (nearest) {
+      const text = nodes("refusal.nearest", { sentence: h("b", {}, nearest) });
+      buttons.push(button("pill", text, () => translate(nearest), { id: "nearest" }));
+    }
+    buttons.push(button("pill", t("refusal.teach"), () => teach(sentence, pairs), { id: "teach" }));
+    offers.replaceChildren(...buttons);
+    offers.hidden = false;
+  }
+
+  /**
+   * @param {Message | null} error @param {string} sentence that the error is about
+   * @param {string} wrongLink what was wrong with the page's address
+   */
+  function draw(error, sentence, wrongLink) {
+    latest += 1;
+    const kept = error && t("run.refused", { sentence: state.run.sentence });
+    message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), kept) : []));
+    message.hidden = !message.textContent;
+    offers.hidden = true;
+    if (error && OF_WORDS.includes(error.key)) lead(sentence);
+  }
+  return { elements: [message, offers], draw };
+}
+
+/** Whole sentences, which follow, say more than words of similar spelling. @param {Message} error */
+const reason = (error) =>
+  formatMessage(error.key === "error.unknown_near" ? { ...error, key: "refusal.unknown" } : error);
+
+/** Open Train on a sentence. @param {string} sentence @param {[string, string][]} pairs to learn beside it */
+async function teach(sentence, pairs) {
+  const train = await import("../tabs/train.js");
+  train.teach(sentence, pairs);
+  update({ tab: "train" });
+}

@@ -1,0 +1,55 @@
+"""What leads on from a sentence that a model cannot read."""
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ...data import CORPORA, AlignedPair, nearest_pairs
+from ...inference.translator import CheckpointError, SentenceError, available_checkpoints
+from ..schema import RefusedRequest
+from .endpoints import server_function
+from .models import corpus_of, held_out, translator
+
+SUGGESTED_PAIRS = 8  # beside the sentence, for a model that is to learn it
+
+
+class Alternatives(TypedDict):
+    """`readers`: other checkpoints that know every word; `nearest`: a whole sentence that this one can translate;
+    `pairs`: sentences and their translations to learn beside this one, as people write them."""
+
+    readers: list[str]
+    nearest: str | None
+    pairs: list[tuple[str, str]]
+
+
+@server_function
+def alternatives(request: RefusedRequest) -> Alternatives:
+    """What leads on from a sentence that a checkpoint has refused.
+
+    Raises:
+        CheckpointError: there is none of that name.
+    """
+    translator(request.checkpoint)  # raises where there is none
+    sentence, known = request.sentence, corpus_of(request.checkpoint)
+    assert known
+    others = [name for name in (*available_checkpoints(), *request.own) if name != request.checkpoint]
+    nearest = nearest_pairs(sentence, known, SUGGESTED_PAIRS)
+    pairs = nearest or nearest_pairs(sentence, CORPORA["classroom"], SUGGESTED_PAIRS) or held_out("classroom")
+    return {
+        "readers": [name for name in others if _reads(name, sentence)],
+        "nearest": nearest[0].spelling if nearest else None,
+        "pairs": [_spelled(pair) for pair in pairs[:SUGGESTED_PAIRS]],
+    }
+
+
+def _reads(checkpoint: str, sentence: str) -> bool:
+    try:
+        translator(checkpoint).check(sentence)
+    except (SentenceError, CheckpointError):
+        return False
+    return True
+
+
+def _spelled(pair: AlignedPair) -> tuple[str, str]:
+    """Both sides as people write them."""
+    words = ["I" if word == "i" else word for word in pair.target.split()]
+    target = " ".join(words).replace(" .", ".").replace(" ?", "?")
+    return pair.spelling, target[:1].upper() + target[1:]
