@@ -54,6 +54,56 @@ def test_choosing_the_classroom_shows_its_first_example(shared: Visit) -> None:
     expect(page.locator("#sentence input")).to_have_value("ich möchte ein bier")
 
 
+def test_a_refusal_keeps_what_was_typed_and_leads_on(visit: Visit) -> None:
+    page = visit.open()
+    message, offers, box = page.locator("#top .message"), page.locator("#offers"), page.locator("#sentence input")
+
+    def expect_refused(sentence: str, model: str) -> None:
+        expect(message).to_contain_text(matching("run.refused"))
+        expect(page.locator("#teach")).to_be_visible()
+        expect(page.locator(".run")).to_have_class("run stale")
+        expect(page.locator("#top .note")).to_be_hidden()
+        expect(page.locator("#checkpoint")).to_have_value(model)
+        expect(box).to_have_value(sentence)
+
+    visit.ask("Ich trinke heute ein Bier")
+    expect_refused("Ich trinke heute ein Bier", "toy")
+    expect(page.locator("#nearest b")).to_have_text("Ich möchte ein Bier")
+    page.locator("[data-reader=classroom]").click()  # the text goes along
+    expect(page.locator("#translation")).to_have_text("i drink a beer today . E")
+    expect(box).to_have_value("Ich trinke heute ein Bier")
+    expect(offers).to_be_hidden()
+    expect(page.locator(".run")).to_have_class("run")
+    expect(page.locator("#top .note")).to_be_visible()
+    assert page.locator("#top .chip.source").all_text_contents() == ["Ich", "trinke", "heute", "ein", "Bier"]
+
+    unread = "Der Hund möchte xylophon spielen"
+    visit.choose_model("toy")
+    visit.ask(unread)
+    visit.choose_model("classroom")  # which cannot read it either
+    expect_refused(unread, "classroom")
+    expect(message).to_contain_text("xylophon")
+    nearest = page.locator("#nearest b").inner_text()
+    page.locator("#nearest").click()
+    expect(box).to_have_value(nearest)
+    expect(message).to_be_hidden()
+    expect(offers).to_be_hidden()
+
+    page = visit.open(f"?checkpoint=classroom&sentence={unread}")  # a link says so as typing does
+    expect_refused(unread, "classroom")
+    page.locator("#teach").click()
+    expect(page.locator('.pairs [data-row="0"].source')).to_have_value(unread)
+    expect(page.locator('.pairs [data-row="0"].target')).to_be_focused()
+    expect(page.locator(".pairs tbody tr")).to_have_count(10)
+    why = t("train.untranslated", sentence=unread)
+    expect(page.locator("#train-problems")).to_contain_text(why)
+    page.keyboard.type("The dog would like to play the xylophone")
+    expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "false")
+    expect(page.locator("#train-watch")).to_have_value(unread)
+    page.reload()
+    expect(page.locator('.pairs [data-row="0"].source')).to_have_value(unread)
+
+
 def test_drunk_attends_to_getrunken(shared: Visit, run: Translation) -> None:
     assert (run.output[DRUNK], run.source[GETRUNKEN]) == ("drunk", "getrunken")
     page = go(shared)
@@ -67,9 +117,9 @@ def test_drunk_attends_to_getrunken(shared: Visit, run: Translation) -> None:
 
 def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(shared: Visit) -> None:
     page = go(shared)
+    page.locator(".examples .more").click()
     for example in CORPORA["classroom"].examples:
-        name = EN[f"example.{example.name}"]
-        page.locator(".examples").get_by_role("button", name=name, exact=True).click()
+        page.locator(f'.examples [title="{example.sentence}"]').click()
         expect(page.locator("#sentence input")).to_have_value(example.sentence)
         pair = find(" ".join(Translator.load("classroom").translate(example.sentence).source))
         assert pair is not None
@@ -83,7 +133,7 @@ def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(share
 def test_an_unknown_word_names_the_nearest_and_the_word_list_opens_and_closes(shared: Visit) -> None:
     page = go(shared)
     shared.ask("Heute habe ich ein Bier getrunkn")
-    expect(page.locator(".message")).to_have_text(matching("error.unknown_near", unknown="“getrunkn”"))
+    expect(page.locator(".message")).to_have_text(matching("refusal.unknown", unknown="“getrunkn”"))
     expect(page.locator(".message")).to_contain_text("getrunken")
     expect(page.locator("#translation")).to_have_text(OUTPUT)  # nothing is lost
     page.get_by_role("button", name=t("offers.words")).click()

@@ -419,10 +419,6 @@ class Translator:
         interventions.check(model.config)
         return interventions.probe(model.config, model.positions[: self.checkpoint.output_limit])
 
-    def check(self, sentence: str) -> None:
-        """Raises SentenceError where this model cannot translate the sentence."""
-        self._source_ids(sentence)
-
     def _changed_source(self, sentence: str, interventions: Interventions) -> list[int]:
         vocab, source = self.checkpoint.src_vocab, self._source_ids(sentence)
         words = sum(i != vocab.ids[PAD] for i in source)

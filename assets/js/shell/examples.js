@@ -28,25 +28,40 @@ export function exampleBar(choose) {
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
   const dialog = h("dialog", { "aria-label": t("words.title") }, h("form", { method: "dialog" }, title), list);
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
+  const sentences = h("span", { class: "sentences" });
+  const more = button("more", t("offers.more"), () => unfold(true));
+  const unfold = (/** @type {boolean} */ open) => {
+    element.classList.toggle("unfolded", open);
+    if (open) more.hidden = true;
+  };
+  const look = () => {
+    more.hidden = element.classList.contains("unfolded") || sentences.scrollHeight <= sentences.clientHeight + 2;
+  };
+  new ResizeObserver(look).observe(sentences);
+  sentences.addEventListener("focusin", ({ target }) => {
+    if (!(target instanceof HTMLElement) || !target.matches(":focus-visible")) return; // by the Tab key
+    if (target.offsetTop > sentences.offsetTop + 2) unfold(true);
+  });
   const isNew = changeDetector();
   subscribe(element, () => {
     const { checkpoint } = state.run;
     if (!isNew(checkpoint) || !Object.hasOwn(models(), checkpoint)) return; // one that is gone gives way to another run
     const { examples, surprise } = models()[checkpoint];
-    const offers = examples.map((each) => {
-      const name = each.name && t(`example.${each.name}`);
-      const title = name ? t("offers.example", { name, sentence: each.sentence }) : each.sentence;
-      return button(null, shortened(each.sentence), () => choose.example(each), { title });
-    });
     const hint = { title: t("offers.surprise_hint") };
-    if (surprise) offers.push(button(null, t("offers.surprise"), () => choose.surprise(), hint));
-    offers.push(button(null, t("offers.words"), () => dialog.showModal()));
-    const spaced = offers.map((each) => [each, " "]);
-    setChildren(element, t("offers.try"), " ", spaced, dialog);
+    const words = button(null, t("offers.words"), () => dialog.showModal());
+    const drawn = surprise ? [button(null, t("offers.surprise"), () => choose.surprise(), hint), " "] : [];
+    unfold(false);
+    sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each, choose.example), " "]));
+    setChildren(element, t("offers.try"), " ", sentences, more, " ", drawn, words, dialog);
+    look();
     list.replaceChildren(...wordLists(checkpoint));
   });
   return element;
 }
+
+/** @param {Example} example @param {(example: Example) => void} choose */
+const exampleButton = (example, choose) =>
+  button(null, shortened(example.sentence), () => choose(example), { title: example.sentence });
 
 /** @param {string} checkpoint */
 function wordLists(checkpoint) {

@@ -32,11 +32,11 @@ export function refusalNotice(server, translate) {
     if (mine !== latest || !answer || "error" in answer) return;
     const { readers, nearest, pairs } = answer;
     const buttons = readers.map((reader) => {
-      const text = nodes("refusal.reader", { name: h("b", {}, modelName(reader)) });
+      const text = h("span", {}, nodes("refusal.reader", { name: h("b", {}, modelName(reader)) }));
       return button("pill", text, () => useModel(reader), { "data-reader": reader });
     });
     if (nearest) {
-      const text = nodes("refusal.nearest", { sentence: h("b", {}, nearest) });
+      const text = h("span", {}, nodes("refusal.nearest", { sentence: h("b", {}, nearest) }));
       buttons.push(button("pill", text, () => translate(nearest), { id: "nearest" }));
     }
     buttons.push(button("pill", t("refusal.teach"), () => teach(sentence, pairs), { id: "teach" }));

@@ -50,10 +50,16 @@ const question = () =>
       name: chosen.name.trim() || t("train.name.default"),
       corpus: chosen.corpus,
       pairs: chosen.corpus === "own" ? ownPairs() : [],
-      watch: chosen.watch[chosen.corpus].trim(),
+      watch: watched(),
       ...settings(),
     })
   );
+
+/** The sentence to watch: one that is to be learned has to have its translation first. */
+const watched = () => {
+  const sentence = chosen.watch[chosen.corpus].trim();
+  return chosen.corpus === "own" && sentence === untranslated().trim() ? "" : sentence;
+};
 const settings = () => chosen.settings[chosen.corpus];
 
 /** Whether the server has not answered yet about what is chosen now. */

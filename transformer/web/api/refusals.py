@@ -3,7 +3,7 @@
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import CORPORA, AlignedPair, nearest_pairs
-from ...inference.translator import CheckpointError, SentenceError, available_checkpoints
+from ...inference.translator import CheckpointError, available_checkpoints
 from ..schema import RefusedRequest
 from .endpoints import server_function
 from .models import corpus_of, held_out, translator
@@ -42,10 +42,9 @@ def alternatives(request: RefusedRequest) -> Alternatives:
 
 def _reads(checkpoint: str, sentence: str) -> bool:
     try:
-        translator(checkpoint).check(sentence)
-    except (SentenceError, CheckpointError):
+        return translator(checkpoint).reads(sentence)
+    except CheckpointError:  # a visitor's own, which is gone
         return False
-    return True
 
 
 def _spelled(pair: AlignedPair) -> tuple[str, str]:
