@@ -119,7 +119,7 @@ def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(share
     page = go(shared)
     page.locator(".examples .more").click()
     for example in CORPORA["classroom"].examples:
-        page.locator(f'.examples [title="{example.sentence}"]').click()
+        page.locator(f'.examples [data-sentence="{example.sentence}"]').click()
         expect(page.locator("#sentence input")).to_have_value(example.sentence)
         pair = find(" ".join(Translator.load("classroom").translate(example.sentence).source))
         assert pair is not None

@@ -240,7 +240,7 @@ def test_every_text_of_the_classrooms_page_is_in_the_catalogue(reader: Reader) -
     reader.look()
     example = page.locator(".examples button").nth(2)
     example.click()
-    expect(page.locator("#sentence input")).to_have_value(example.get_attribute("title") or "")
+    expect(page.locator("#sentence input")).to_have_value(example.get_attribute("data-sentence") or "")
     reader.look()
     page.locator(".examples button", has_text=t("offers.words")).click()
     expect(page.get_by_role("dialog")).to_be_visible()

@@ -60,8 +60,11 @@ export function exampleBar(choose) {
 }
 
 /** @param {Example} example @param {(example: Example) => void} choose */
-const exampleButton = (example, choose) =>
-  button(null, shortened(example.sentence), () => choose(example), { title: example.sentence });
+function exampleButton(example, choose) {
+  const { name, sentence } = example;
+  const title = name ? t("offers.example", { name: t(`example.${name}`), sentence }) : sentence;
+  return button(null, shortened(sentence), () => choose(example), { title, "data-sentence": sentence });
+}
 
 /** @param {string} checkpoint */
 function wordLists(checkpoint) {

@@ -65,7 +65,7 @@ const reason = (error) =>
 
 /** Open Train on a sentence. @param {string} sentence @param {[string, string][]} pairs to learn beside it */
 async function teach(sentence, pairs) {
-  const train = await import("../tabs/train.js");
+  const train = await import(await window.moduleAddress("tabs/train.js"));
   train.teach(sentence, pairs);
   update({ tab: "train" });
 }
