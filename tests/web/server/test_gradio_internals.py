@@ -18,7 +18,7 @@ from gradio.state_holder import SessionState
 from starlette.testclient import TestClient
 
 from transformer.web.api.endpoints import encoded
-from transformer.web.server import request_queue
+from transformer.web.server import gradio_internals, request_queue
 from transformer.web.server.access_log import LOG, logged
 from transformer.web.server.fair_queue import ClientLeftError, FairQueue, current_turn, release_turn
 from transformer.web.server.gradio_internals import (
@@ -377,6 +377,24 @@ def test_a_call_ends_when_its_listener_has_left(client: TestClient, events: Even
     client.portal.call(events._forget, "left")
     assert ended.wait(30)
     while events._tasks or request_queue.request_queue().working:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_a_session_that_calls_again_is_not_forgotten(
+    client: TestClient, events: EventQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As gradio_client does, which reads for as long as a call takes."""
+    for name, seconds in (("LEFT_SECONDS", 0.05), ("READER_SECONDS", 30)):
+        monkeypatch.setattr(gradio_internals, name, seconds)
+    join = {"data": ["x", TOY], "fn_index": 3, "session_hash": "again"}
+    for _ in range(2):
+        assert call(client, "queue/join", **join).status_code == 200
+        time.sleep(0.1)  # s: in which the last one is forgotten, if nothing happens
+        answer = client.get("/gradio_api/queue/data?session_hash=again")
+        assert "process_completed" in answer.text
+    end = time.monotonic() + 30
+    while "again" in events._forgetting:
         assert time.monotonic() < end
         time.sleep(0.001)
 

@@ -128,6 +128,7 @@ class EventQueue(queueing.Queue):
         self._tasks: dict[queueing.Event, asyncio.Task[Any]] = {}  # of calls that wait or work in our queue
         self.sleep_when_free = 0.01  # s; at Gradio's 0.001 an empty queue takes 5% of a processor
         self._readers: Counter[str] = Counter()  # by session
+        self._forgetting: dict[str, asyncio.TimerHandle] = {}  # by session
 
     def start(self) -> None:
         self.max_thread_count = self.max_size or self.max_thread_count  # calls, which here wait without a thread
@@ -146,7 +147,7 @@ class EventQueue(queueing.Queue):
             return False, FULL, "queue_full"
         success, event_id, state = await super().push(body, request, username)
         if success:
-            asyncio.get_running_loop().call_later(READER_SECONDS, self._forget, body.session_hash)
+            self._forget_after(READER_SECONDS, body.session_hash)
         return success, event_id, state
 
     def get_events(self) -> tuple[list[queueing.Event], bool, str] | None:
@@ -193,13 +194,20 @@ class EventQueue(queueing.Queue):
             self._readers[session] -= 1
             if not self._readers[session]:
                 del self._readers[session]
-                asyncio.get_running_loop().call_later(LEFT_SECONDS, self._forget, session)
+                self._forget_after(LEFT_SECONDS, session)
 
     def _waiting(self) -> list[queueing.Event]:
         return [event for queue in self.event_queue_per_concurrency_id.values() for event in queue.queue]
 
+    def _forget_after(self, seconds: float, session: str) -> None:
+        """Unless it reads or calls again before."""
+        if timer := self._forgetting.get(session):
+            timer.cancel()
+        self._forgetting[session] = asyncio.get_running_loop().call_later(seconds, self._forget, session)
+
     def _forget(self, session: str) -> None:
         """Remove all that is kept of a session that no client reads."""
+        self._forgetting.pop(session, None)
         if self._readers[session]:
             return
         for event in self._waiting():
