@@ -54,6 +54,10 @@ def why_not(port: int) -> str | None:
 
 
 def main() -> None:
+    named = os.environ.get("GRADIO_SERVER_PORT")  # which Gradio would take for the first of a hundred to try
+    port = int(named) if named else None
+    if port and (reason := why_not(port)):
+        sys.exit(f"GRADIO_SERVER_PORT={port} cannot be used: {reason}")
     return_freed_memory()
     try:
         access_log.start()
@@ -62,13 +66,10 @@ def main() -> None:
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that atexit removes the sessions' files
     gc.freeze()  # what is here stays: collecting it would take a quarter of a second each time
-    named = os.environ.get("GRADIO_SERVER_PORT")  # which Gradio would take for the first of a hundred to try
-    port = int(named) if named else None
     try:
         page.launch(**options, server_port=port)
-    except OSError as error:
-        reason = why_not(port) if port else None
-        sys.exit(f"GRADIO_SERVER_PORT={port} cannot be used: {reason}" if reason else str(error))
+    except OSError as error:  # the port was taken meanwhile
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,11 @@ def test_only_a_taken_port_is_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert app.why_not(port) == "another program has that port"
+        monkeypatch.setenv("GRADIO_SERVER_PORT", str(port))
+        with pytest.raises(
+            SystemExit, match=f"^GRADIO_SERVER_PORT={port} cannot be used: another program has that port$"
+        ):
+            app.main()
     assert app.why_not(port) is None
     monkeypatch.setenv("GRADIO_SERVER_NAME", "192.0.2.1")  # an address of nobody's
     assert "assign" in (app.why_not(port) or "")
