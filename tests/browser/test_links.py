@@ -140,7 +140,7 @@ def test_a_presenters_link_hides_what_a_lesson_does_not_need(visit: Visit) -> No
     page.reload()
     expect(title).to_have_text(matching("lesson.title", n=3))
     expect(page.locator("#checkpoint")).to_be_hidden()
-    page.get_by_role("button", name=t("share.leave")).click()
+    page.get_by_role("button", name=t("present.leave")).click()
     for control in hidden:
         expect(page.locator(control)).to_be_visible()
     expect(page.locator("#leave")).to_be_hidden()

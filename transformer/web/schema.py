@@ -319,6 +319,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         **{name: position(name) for name in ("layer", "head", "query", "step")},
         "stop": position("stop", of_run=False),
         "stops": {"kind": "stops", "state": "stops"},
+        "from": {"kind": "position", "state": "returnStop"},
         "mean": {"kind": "switch", "state": "averaged", "default": True},
         "gold": {"kind": "switch", "state": "gold", "default": False},
         "language": {"kind": "language"},

@@ -65,7 +65,15 @@ function formatParameter({ kind, state: name, default: usual, always, part }) {
   return String(value);
 }
 
-export const isPresenting = () => new URLSearchParams(location.search).get("present") === "yes";
+let presenting = new URLSearchParams(globalThis.location?.search).get("present") === "yes";
+/** Whether the page is shown to a room. */
+export const isPresenting = () => presenting;
+
+/** @param {boolean} wanted */
+export function setPresenting(wanted) {
+  presenting = wanted;
+  updateAddressBar();
+}
 
 /**
  * The value that an address gives a parameter; null for one that cannot be.
@@ -132,9 +140,34 @@ function parseRun(asked, wrong) {
   return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
 }
 
-/** Go where an address asks; returns the names of what this run does not have. @param {Place} place */
-export function restorePlace(place) {
-  update(place);
+/** The place of an address without parameters. @type {Place} */
+const HOME = Object.fromEntries(
+  PARAMETERS.flatMap(([, { state: name, default: usual }]) => (name ? [[name, usual ?? null]] : [])),
+);
+
+/** The address of the visitor's place as it was last drawn. @type {string | null} */
+let address = null;
+/** What of it makes an entry of the browser's history: a tab, a stop, an exercise or a part. */
+let entry = "";
+let isRestoring = false;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let waiting;
+/** @type {RunRequest | null} */
+let asked = null;
+
+/** @param {Place} place */
+const entryOf = ({ tab, stop, part, exercise }) =>
+  [tab, tab === "lesson" && stop, tab === "break" && part, tab === "break" && part === "mistakes" && exercise].join();
+
+/**
+ * Go where an address asks, which is no new entry of the history; returns the names of what this run does not have.
+ * @param {Place} place @param {boolean} whole whether what the address leaves out goes back to what it is at first
+ */
+export function restorePlace(place, whole = false) {
+  isRestoring = true;
+  update(whole ? { ...HOME, ...place } : place);
+  isRestoring = false;
+  entry = entryOf(state);
   return PARAMETERS.flatMap(([name, { kind, state: key }]) => {
     if (kind !== "position" && kind !== "mistake") return [];
     const field = /** @type {keyof State} */ (key);
@@ -142,13 +175,6 @@ export function restorePlace(place) {
     return field in place && isMissing ? [name] : [];
   });
 }
-
-/** @type {string | null} */
-let last = null;
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let waiting;
-/** @type {RunRequest | null} */
-let asked = null;
 
 /**
  * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page which Gradio
@@ -160,13 +186,26 @@ export function expectRun(run) {
   updateAddressBar();
 }
 
-/** Keep the address bar at the visitor's place, so that a reload and a bookmark find it again. */
+/**
+ * Keep the address bar at the visitor's place, so that a reload and a bookmark find it again, and Back finds the place
+ * before. What changes within a place does not wait for itself: a browser allows no more than a few changes a second.
+ */
 export function updateAddressBar() {
-  last ??= pageAddress(); // an untouched page keeps the address that it was opened with
+  const now = pageAddress(presenting, asked ?? state.run);
+  const isAnotherPlace = address !== null && !isRestoring && entryOf(state) !== entry;
+  if (isAnotherPlace) {
+    writeAddress(); // of the place that is left
+    history.pushState(history.state, "", now);
+  }
+  const isUntouched = address === null || address === now;
+  address = now; // an untouched page keeps the address that it was opened with
+  entry = entryOf(state);
+  if (isUntouched || isAnotherPlace) return;
   clearTimeout(waiting);
-  waiting = setTimeout(() => {
-    const now = pageAddress(isPresenting(), asked ?? state.run);
-    if (now !== last) history.replaceState(history.state, "", now);
-    last = now;
-  }, 300);
+  waiting = setTimeout(writeAddress, 300);
+}
+
+function writeAddress() {
+  clearTimeout(waiting);
+  if (address && address !== location.href) history.replaceState(history.state, "", address);
 }

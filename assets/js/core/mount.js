@@ -1,4 +1,4 @@
-// Fills a place on the page with a view, and again whenever another language is spoken.
+// Fills a place on the page with a view, and again whenever another language is spoken or the frame changes.
 
 import { queueRequests } from "../net/busy.js";
 import { listenForModels } from "../net/models.js";
@@ -44,4 +44,5 @@ export async function mount(name, component) {
   };
   mountAgain();
   document.addEventListener("language:changed", mountAgain);
+  document.addEventListener("frame:changed", mountAgain); // what is drawn grows with the page's type
 }

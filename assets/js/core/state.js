@@ -18,6 +18,7 @@ export const state = Object.assign(
     stops: null,
     seed: null,
     forcedMistake: null,
+    returnStop: null,
   }),
   Object.fromEntries(
     Object.values(schema.parameters).flatMap(({ state, default: usual }) =>

@@ -97,6 +97,8 @@ export interface State extends Omit<Wire.DecodingSettings, "seed"> {
   stop: number;
   /** The stops of the lesson in the order that a teacher chose; null for all of them. */
   stops: readonly number[] | null;
+  /** The stop of the lesson that led to another tab. */
+  returnStop: number | null;
   /** Whose input Positions adds up. */
   stack: Stack;
   /** Part of Break it. */

@@ -3,16 +3,18 @@
 import { mapPaint } from "../charts/attention-map.js";
 import { isPresenting, pageAddress, sharedAddress } from "../core/address.js";
 import { h } from "../core/dom.js";
-import { chooseLanguage, formatMessage, LANGUAGES, language, t } from "../core/i18n.js";
+import { chooseLanguage, formatMessage, LANGUAGES, language, nodes, t } from "../core/i18n.js";
 import { button, option } from "../core/parts.js";
 import { state, subscribe } from "../core/state.js";
 import { modelName, models, setShippedModels, useModel } from "../net/models.js";
 import { readPreference, writePreference } from "../net/session.js";
 import { downloadMenu } from "./downloads.js";
+import { followFrame, listenForFrameKeys, presentButton } from "./frame.js";
 import { badge as checksBadge } from "./self-checks.js";
 
 /** @import { View } from "../core/types.d.ts" */
 
+const PAPER = "https://arxiv.org/abs/1706.03762";
 const THEME_KEY = "attention-bitte-theme";
 
 /** @param {View} view */
@@ -24,7 +26,8 @@ export function mount({ element, props, server, signal }) {
       if (!each.contains(/** @type {Node} */ (target))) each.open = false;
   };
   document.addEventListener("click", closeOthers, { signal });
-  const title = h("h1", {}, "Attention, bitte", " ", h("small", {}, t("header.subtitle")));
+  const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");
+  const title = h("h1", {}, "Attention, bitte", " ", h("small", {}, nodes("header.subtitle", { paper })));
   const controls = [
     modelChoice(element, signal),
     deviceBadge(props.value),
@@ -33,9 +36,24 @@ export function mount({ element, props, server, signal }) {
     themeButton(),
     downloadMenu(server),
     shareButton(props.value.space_host, signal),
+    presentButton(),
   ];
-  element.replaceChildren(mapPaint(), h("header", {}, title, controls));
-  document.body.classList.toggle("presenting", isPresenting());
+  const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
+  element.replaceChildren(skipLink(), mapPaint(), header);
+  followFrame(signal);
+  listenForFrameKeys(header, signal);
+}
+
+/** For the keyboard, the first of the page: past the frame to what the open tab shows. */
+function skipLink() {
+  const skip = (/** @type {Event} */ event) => {
+    event.preventDefault(); // an address with # would lead to another page: see <base>
+    const panel = /** @type {HTMLElement | null} */ (document.querySelector("[role=tabpanel].open"));
+    if (!panel) return;
+    panel.tabIndex = -1;
+    panel.focus();
+  };
+  return h("a", { class: "skip", href: location.href, onclick: skip }, t("skip"));
 }
 
 /** The visitor's choice, unless the address has one. */
@@ -118,26 +136,14 @@ function shareButton(spaceHost, signal) {
       status.textContent = t("share.copy_it");
     }
   };
-  const leave = () => {
-    history.replaceState(history.state, "", pageAddress(false));
-    document.body.classList.remove("presenting");
-  };
   const presenter = button("link", t("share.presenter"), () => copy(true), { id: "share-presenter" });
   const about = h("p", {}, presenter, " ", t("share.presenter_about"));
   const popover = h("div", { class: "popover", hidden: true }, status, link, about);
   const share = button("pill", t("share"), () => copy(isPresenting()), { id: "share" });
-  const element = h(
-    "span",
-    { class: "share" },
-    button("pill", t("share.leave"), leave, { id: "leave" }),
-    share,
-    popover,
-  );
-  const hide = (/** @type {Event} */ event) => {
-    if (event instanceof KeyboardEvent ? event.key === "Escape" : !element.contains(/** @type {Node} */ (event.target)))
-      popover.hidden = true;
+  const element = h("span", { class: "share" }, share, popover);
+  const hide = (/** @type {Event} */ { target }) => {
+    if (!element.contains(/** @type {Node} */ (target))) popover.hidden = true;
   };
   document.addEventListener("click", hide, { signal });
-  document.addEventListener("keydown", hide, { signal });
   return element;
 }

@@ -9,12 +9,15 @@ import { attentionRow, state, subscribe, update } from "../core/state.js";
 import { setShippedModels } from "../net/models.js";
 import { describeChange } from "./describe-change.js";
 import { exampleBar } from "./examples.js";
+import { fold, frameControls } from "./frame.js";
 import { isRefusal, refusalNotice } from "./refusal.js";
 import { exampleOf, plainText, RunRequests } from "./run-requests.js";
 import { stepControls } from "./run-steps.js";
 
 /** @import { Change, Message, Places, Run, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
+
+const LESSON_MINUTES = 45; // of its stops together, as a class takes them
 
 /** @param {View} view */
 export function mount(view) {
@@ -32,12 +35,15 @@ export function mount(view) {
   const askSentence = (/** @type {Event} */ event) => {
     event.preventDefault();
     requests.askSentence(box.value);
+    fold(true);
   };
+  const startLesson = () => update({ tab: "lesson", stop: 0 });
   const ask = h(
     "form",
     { id: "ask", onsubmit: askSentence },
     h("div", { id: "sentence" }, box),
     h("button", { id: "translate" }, t("sentence.translate")),
+    button("start", t("lesson.start", { minutes: LESSON_MINUTES }), startLesson, { id: "start-lesson" }),
   );
   const examples = exampleBar({
     example: (example) => requests.askExample(example),
@@ -46,7 +52,7 @@ export function mount(view) {
   const special = ["S", "E", "P"].map((token) => h("span", {}, t(`legend.${token}`)));
   const legend = h("p", { class: "legend" }, special, h("span", { class: "keys" }, t("legend.keys")));
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
-  parts.run.append(tokens, parts.steps.element);
+  parts.run.append(tokens, parts.steps.element, frameControls());
   card.append(
     h("div", { class: "progress", "aria-hidden": "true" }),
     ask,

@@ -1,6 +1,6 @@
 // What the page asks the server about runs, one question at a time, and what becomes of the answers.
 
-import { expectRun, parseAddress, restorePlace } from "../core/address.js";
+import { expectRun, formatAddress, parseAddress, restorePlace } from "../core/address.js";
 import { changes, lastingChanges, settleChanges } from "../core/changes.js";
 import { formatList, t } from "../core/i18n.js";
 import { showRun, state } from "../core/state.js";
@@ -76,6 +76,7 @@ export class RunRequests {
   begin() {
     this.takeAnswer();
     this.view.watch("value", () => this.takeAnswer());
+    addEventListener("popstate", () => this.followAddress(true), { signal: this.view.signal });
     if (!session.isOpened) this.followAddress();
     session.isOpened = true;
   }
@@ -146,6 +147,7 @@ export class RunRequests {
   }
 
   giveUp() {
+    document.body.classList.remove("opening");
     this.reactions.showBusy(false);
     session.sent = null;
     this.reactions.complain({ key: "error.no_answer", values: {}, english: "" }, session.sentence);
@@ -190,9 +192,10 @@ export class RunRequests {
     this.reactions.complain(error, session.sentence);
   }
 
-  followAddress() {
+  /** @param {boolean} isBack whether the page was there before */
+  followAddress(isBack = false) {
     const { run, place, wrong } = parseAddress(location.search);
-    const isShown = run?.checkpoint === state.run.checkpoint && run.sentence === state.run.sentence;
+    const isShown = run && formatAddress(location.href, false, run) === formatAddress(location.href, false, state.run);
     this.arrive = () => {
       const { error } = this.latestAnswer();
       const less = run && error && withoutWhatIsWrong(run, error, wrong);
@@ -201,12 +204,17 @@ export class RunRequests {
         return;
       }
       this.arrive = null;
-      const missing = [...wrong, ...restorePlace(place)].map((name) => t(`link.${name}`));
+      const missing = [...wrong, ...restorePlace(place, isBack)].map((name) => t(`link.${name}`));
       if (missing.length)
         this.reactions.complain(error, session.sentence, t("link.wrong", { what: formatList(missing) }));
+      document.body.classList.remove("opening");
     };
-    if (!run || (isShown && !run.changes.length)) this.arrive();
-    else setTimeout(() => this.ask("example", () => run)); // Gradio listens by then
+    if (!run || isShown) {
+      this.arrive();
+      return;
+    }
+    document.body.classList.toggle("opening", !isBack); // until the run is there, none is shown
+    setTimeout(() => this.ask("example", () => run)); // Gradio listens by then
   }
 }
 

@@ -40,12 +40,6 @@ export function badge(server, signal) {
     clearTimeout(timer);
     timer = setTimeout(check, PAUSE_MS);
   });
-  const onKey = (/** @type {KeyboardEvent} */ { key }) => {
-    if (key !== "Escape" || !element.open) return;
-    if (element.contains(document.activeElement)) summary.focus(); // what is hidden has no focus
-    element.open = false;
-  };
-  document.addEventListener("keydown", onKey, { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
   return element;
 }

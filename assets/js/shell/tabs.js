@@ -5,6 +5,7 @@ import { t } from "../core/i18n.js";
 import { changeDetector } from "../core/parts.js";
 import { schema } from "../core/schema.js";
 import { state, subscribe, update } from "../core/state.js";
+import { returnButton } from "./frame.js";
 
 /** Of a key: the place of the tab that it leads to. @type {Record<string, (at: number, count: number) => number>} */
 const KEYS = {
@@ -40,7 +41,7 @@ export function mount({ element }) {
     tab.focus();
     tab.click();
   });
-  element.replaceChildren(list);
+  element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton()));
   const isNew = changeDetector();
   subscribe(list, () => isNew(state.tab) && open(list, tabs));
 }

@@ -64,7 +64,7 @@ export function lessonLink(name) {
   const target = LINKS[name];
   if (!target) return null;
   const { change, experiment, ...rest } = target;
-  const place = { tab: "break", part: "whatif", ...rest };
+  const place = { tab: "break", part: "whatif", returnStop: state.stop, ...rest };
   const found = experiment ? findExperiment(experiment) : null;
   const replacement = change?.(state.run);
   if (!found && change && !replacement) return null;

@@ -1,0 +1,136 @@
+// How much of the screen the frame takes: the title line, the sentence and the tabs fold to one line, for a room and on
+// a small screen.
+
+import { isPresenting, setPresenting } from "../core/address.js";
+import { h } from "../core/dom.js";
+import { t } from "../core/i18n.js";
+import { button, closest, onResize } from "../core/parts.js";
+import { state, subscribe, update } from "../core/state.js";
+
+const narrow = matchMedia("(width < 900px)"); // a phone, or a laptop at 200%
+
+/** Wherever there is little room: a link leads to what it names. */
+let isFolded = isPresenting() || new URLSearchParams(location.search).has("tab");
+
+/** @param {boolean} wanted */
+export function fold(wanted) {
+  isFolded = wanted;
+  showFrame();
+}
+
+/** Show the page to a room, or as usual; what is drawn grows with its type. @param {boolean} wanted */
+function present(wanted) {
+  if (wanted === isPresenting()) return;
+  setPresenting(wanted);
+  fold(wanted);
+  document.dispatchEvent(new Event("frame:changed"));
+  document.getElementById(wanted ? "stop-title" : "present")?.focus({ preventScroll: true });
+}
+
+function showFrame() {
+  for (const each of [document.documentElement, document.body]) each.classList.toggle("presenting", isPresenting());
+  document.body.classList.toggle("folded", isFolded && (isPresenting() || narrow.matches));
+  document.getElementById("unfold")?.setAttribute("aria-expanded", String(!isFolded));
+}
+
+/** @param {AbortSignal} signal */
+export function followFrame(signal) {
+  showFrame();
+  narrow.addEventListener("change", showFrame, { signal });
+}
+
+/** Present from where one is, on the full screen where the browser allows it. */
+function startPresenting() {
+  present(true);
+  document.documentElement.requestFullscreen?.().catch(() => {}); // a frame of another site may not
+}
+
+function stopPresenting() {
+  if (document.fullscreenElement) document.exitFullscreen();
+  present(false);
+}
+
+export const presentButton = () =>
+  button("pill", t("present"), startPresenting, { id: "present", title: t("present.title") });
+
+/** What stands in the folded line. */
+export function frameControls() {
+  const unfold = button("round", "☰", () => fold(!isFolded), {
+    id: "unfold",
+    title: t("frame.unfold"),
+    "aria-label": t("frame.unfold"),
+    "aria-expanded": !isFolded,
+  });
+  const leave = button("round", "✕", stopPresenting, {
+    id: "leave",
+    title: t("present.leave"),
+    "aria-label": t("present.leave"),
+  });
+  return h("span", { class: "frame-controls" }, unfold, leave);
+}
+
+/** Leads back to the stop of the lesson that one came from. */
+export function returnButton() {
+  const goBack = () => update({ tab: "lesson", stop: state.returnStop ?? state.stop, returnStop: null });
+  const element = button("pill", "", goBack, { id: "return" });
+  subscribe(element, () => {
+    element.hidden = state.returnStop === null || state.tab === "lesson";
+    if (!element.hidden) element.textContent = t("lesson.return", { n: Number(state.returnStop) + 1 });
+  });
+  return element;
+}
+
+/**
+ * f presents and leaves. Esc closes what is open in the title line; where nothing is, it leaves.
+ * @param {HTMLElement} header @param {AbortSignal} signal
+ */
+export function listenForFrameKeys(header, signal) {
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
+    if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
+    const isTyping = closest(event, "input:not([type=range]), textarea, select, dialog");
+    if (event.key === "Escape") {
+      if (!closePopups(header) && !document.querySelector("dialog[open]")) stopPresenting();
+    } else if (event.key === "f" && !isTyping) {
+      if (isPresenting()) stopPresenting();
+      else startPresenting();
+    }
+  };
+  document.addEventListener("keydown", onKey, { signal });
+  // The browser itself takes Esc on a full screen.
+  document.addEventListener("fullscreenchange", () => document.fullscreenElement || present(false), { signal });
+}
+
+/** Whether any was open; the focus goes to what opened it. @param {HTMLElement} header */
+function closePopups(header) {
+  const found = header.querySelectorAll("details[open], .share .popover:not([hidden])");
+  const open = /** @type {HTMLElement[]} */ ([...found]);
+  for (const each of open) {
+    const opener = each.parentElement?.querySelector("#share") ?? each.querySelector("summary");
+    if (each.contains(document.activeElement)) /** @type {HTMLElement | null} */ (opener)?.focus();
+    if (each instanceof HTMLDetailsElement) each.open = false;
+    /** @type {HTMLElement} */ else each.hidden = true;
+  }
+  return open.length > 0;
+}
+
+const MIN_SCALE = 0.6; // what is smaller no back row reads
+
+/**
+ * While presenting, an element that would end below the screen is drawn smaller, by so much that it fits.
+ * @param {HTMLElement} element @param {AbortSignal} signal
+ */
+export function fitToScreen(element, signal) {
+  const fit = () => {
+    element.style.transform = "";
+    element.style.marginBottom = "";
+    const { top, height } = element.getBoundingClientRect();
+    const room = innerHeight - (top + scrollY) - 24;
+    if (!isPresenting() || height <= room) return;
+    const scale = Math.max(room / height, MIN_SCALE);
+    element.style.transform = `scale(${scale})`;
+    element.style.marginBottom = `${(scale - 1) * height}px`;
+  };
+  element.style.transformOrigin = "top left";
+  onResize(element, fit, signal);
+  addEventListener("resize", fit, { signal });
+}

@@ -1,0 +1,158 @@
+"""Every place has an address and a way back, and what is spoken of is in view: also in front of a class."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from .catalogue import t
+from .conftest import Visit, place, until
+
+STOPS = 14
+ROOM: Any = {"width": 1280, "height": 720}
+BIER, COLA = "Ich möchte ein Bier", "ein cola"
+PLACES = ("tab", "stop", "part", "exercise")
+
+
+def in_view(page: Page, element: Locator) -> bool:
+    """Whether all of an element is on the screen: not scrolled away, covered or transparent."""
+    return element.evaluate(
+        """element => {
+          const { left, top, right, bottom } = element.getBoundingClientRect();
+          if (left < -1 || top < -1 || right <= left) return false;
+          if (right > innerWidth + 1 || bottom > innerHeight + 1) return false;
+          if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
+          const at = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+          return element.contains(at) || Boolean(at?.contains(element));
+        }"""
+    )
+
+
+def here(page: Page) -> dict[str, Any]:
+    seen = place(page)
+    return {name: seen[name] for name in PLACES}
+
+
+def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> None:
+    page = visit.open()
+    page.evaluate("window.unloaded = false")
+    walked = [here(page)]
+    page.locator("#start-lesson").click()
+    walked.append(here(page))
+    page.locator("#stop-next").click()
+    walked.append(here(page))
+    visit.ask(COLA)  # a run is no place of its own
+    page.locator("#lesson .stops button").nth(11).click()
+    walked.append(here(page))
+    page.locator("#lesson .choice").first.click()
+    page.locator("#lesson .question .link").last.click()
+    expect(page.locator("#mistakes h2").first).to_be_visible()
+    walked.append(here(page))
+    assert [each["tab"] for each in walked] == ["translate", "lesson", "lesson", "lesson", "break"]
+    back = page.locator("#return")
+    expect(back).to_have_text(t("lesson.return", n=12))
+    page.keyboard.press("f")
+    assert in_view(page, back)
+    page.keyboard.press("Escape")
+    page.reload()
+    expect(back).to_be_visible()
+    page.evaluate("window.unloaded = false")
+    visit.tab("train")
+    walked.append(here(page))
+    for expected in walked[-2::-1]:
+        page.go_back()
+        until_here(page, expected)
+    expect(page.locator("#sentence input")).to_have_value(BIER)  # as it was there
+    for expected in walked[1:]:
+        page.go_forward()
+        until_here(page, expected)
+    page.go_back()
+    back.click()
+    until_here(page, walked[3])
+    expect(back).to_be_hidden()
+    assert page.evaluate("window.unloaded") is False
+
+
+def until_here(page: Page, expected: dict[str, Any]) -> None:
+    until(lambda: here(page) == expected)
+    expect(page.locator(f"[data-tab-id={expected['tab']}]")).to_have_attribute("aria-selected", "true")
+
+
+@pytest.mark.parametrize("checkpoint", ["toy", "classroom"])
+def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, checkpoint: str) -> None:
+    page = visit.page
+    page.set_viewport_size(ROOM)
+    visit.open(f"?tab=lesson&stop=1&present=yes&checkpoint={checkpoint}")
+    for stop in range(1, STOPS + 1):
+        expect(page.locator("#stop-title")).to_contain_text(t("lesson.title", n=stop, of=STOPS, name="").strip())
+        choices = page.locator("#lesson .choice")
+        if choices.count():
+            assert in_view(page, choices.last), stop
+            page.keyboard.press("1")
+        reveal = page.locator("#lesson .reveal")
+        expect(reveal).to_be_visible()
+        for seen in (page.locator("#stop-title"), reveal, page.locator("#translation [aria-current=step]")):
+            assert in_view(page, seen), (stop, seen)
+        assert reveal.evaluate("element => parseFloat(getComputedStyle(element).fontSize)") >= 24
+        page.keyboard.press("n")
+
+
+def test_a_phone_sees_the_tabs_and_the_one_that_is_open(visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit.open()
+    visit.ask(COLA)
+    tabs = page.locator("[role=tablist]")
+    assert tabs.evaluate("list => list.getBoundingClientRect().top") < 120
+    page.locator("#unfold").click()
+    expect(page.locator("#sentence input")).to_be_visible()
+    visit.open("?tab=lesson")
+    assert tabs.evaluate("list => list.getBoundingClientRect().top") < 120
+    expect(page.locator("#lesson .choice").first).to_be_attached()
+    page.evaluate("scrollTo(0, 700)")
+    assert in_view(page, page.locator("#tab-lesson"))
+    page.locator("#tab-lesson").press("ArrowLeft")
+    expect(page.locator("#tab-break")).to_be_focused()
+    assert in_view(page, page.locator("#tab-break"))
+
+
+def test_the_keyboard_gets_past_the_frame_and_out_of_every_popup(visit: Visit) -> None:
+    page = visit.open()
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text(t("skip"))
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel-translate")).to_be_focused()
+    for opener, popup in (
+        ("#device summary", "#device .popover"),
+        ("#checks summary", "#checks .popover"),
+        ("#home summary", "#home .popover"),
+        ("#share", ".share .popover"),
+    ):
+        page.locator(opener).click()
+        expect(page.locator(popup)).to_be_visible()
+        box = page.locator(popup).bounding_box()
+        assert box is not None
+        assert box["width"] > 200
+        assert box["height"] < 700
+        page.keyboard.press("Escape")
+        expect(page.locator(popup)).to_be_hidden()
+    page.keyboard.press("f")
+    expect(page.locator("#leave")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#leave")).to_be_hidden()
+
+
+def test_a_link_to_another_model_draws_only_that(visit: Visit) -> None:
+    """Nothing that is drawn is pushed, and it all comes in few answers."""
+    page = visit.page
+    page.add_init_script(
+        "window.shifted = 0; new PerformanceObserver((list) => { for (const each of list.getEntries()) "
+        "if (!each.hadRecentInput) shifted += each.value; }).observe({ type: 'layout-shift', buffered: true })"
+    )
+    for query in ("", "?checkpoint=classroom&tab=attention", "?checkpoint=classroom&tab=lesson&stop=12"):
+        visit.requests.clear()
+        visit.open(query)
+        visit.settle()
+        assert page.evaluate("shifted") <= 0.05, query
+        if not query:
+            assert len([each for each in visit.requests if each.startswith("http")]) < 40
