@@ -73,6 +73,7 @@ export const isPresenting = () => presenting;
 export function setPresenting(wanted) {
   presenting = wanted;
   updateAddressBar();
+  writeAddress();
 }
 
 /**

@@ -28,7 +28,9 @@ function present(wanted) {
 }
 
 function showFrame() {
-  for (const each of [document.documentElement, document.body]) each.classList.toggle("presenting", isPresenting());
+  // Gradio lets style.css reach only what is in its container.
+  for (const each of [document.documentElement, document.body, document.querySelector(".contain > *")])
+    each?.classList.toggle("presenting", isPresenting());
   document.body.classList.toggle("folded", isFolded && (isPresenting() || narrow.matches));
   document.getElementById("unfold")?.setAttribute("aria-expanded", String(!isFolded));
 }

@@ -134,6 +134,9 @@ function draw(parts) {
   }
   for (const [i, token] of [...target.children].entries())
     token.setAttribute("aria-current", i === step ? "step" : "false");
+  const line = target.parentElement; // which scrolls where the frame is folded
+  const now = /** @type {HTMLElement} */ (target.children[step]);
+  if (line && line.scrollWidth > line.clientWidth) line.scrollLeft = now.offsetLeft - line.clientWidth / 2;
   steps.draw();
 }
 

@@ -8,6 +8,7 @@ import { joinSentences, nodes, t } from "../core/i18n.js";
 import { LESSON_STOPS, stopOrder } from "../core/lesson-plan.js";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
 import { baselineRun, state, update } from "../core/state.js";
+import { fitToScreen } from "../shell/frame.js";
 import { planChooser, progressBar } from "./lesson-bar.js";
 import { colourLegend } from "./lesson-figures.js";
 import { lessonLink } from "./lesson-links.js";
@@ -31,6 +32,7 @@ export function mount({ element, server, signal }) {
   const head = h("div", { class: "lesson-head" }, bar.element, h("span", { class: "space" }), plan.element, back, next);
   const name = () => `lesson-${state.stop + 1}`;
   const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
+  fitToScreen(stop, signal);
   stop.append(h("div", { class: "stop-title" }, title, headline), text, drawing, question);
   element.replaceChildren(h("section", { class: "card lesson" }, notice, head, stop, keys));
   drawInSight(element, () => draw(parts, element, server), signal);
