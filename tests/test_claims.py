@@ -26,6 +26,7 @@ from transformer.mistakes.training import _toy_model
 from transformer.network.layers import sinusoidal_positions
 from transformer.network.probe import Probe
 from transformer.training import TrainingConfig, train
+from transformer.web.api.models import about
 
 ROOT = Path(__file__).parents[1]
 ENGLISH = json.loads((ROOT / "assets/locales/en.json").read_text("utf-8"))
@@ -335,3 +336,36 @@ def test_most_heads_of_the_classroom_model_can_be_silenced_without_changing_a_wo
     silenced = ablate_cross_attention(classroom, run)
     same = [each for each in silenced if each.text == run.text]
     assert len(same) > len(silenced) / 2
+
+
+def test_label_smoothing_leaves_a_word_no_more_than_its_limit(classroom: Translator) -> None:
+    """Why a correct sentence has a probability of 38%, as the page says."""
+    smoothing = about("classroom")["label_smoothing"]
+    assert smoothing == 0.1
+    limit = 1 - smoothing + smoothing / len(classroom.checkpoint.tgt_vocab)
+    words = [step.probability for step in classroom.translate(COLD_BEER).steps]
+    assert math.prod(words) < 0.5
+    assert np.median(words) == pytest.approx(limit, abs=0.02)
+    assert about("toy")["label_smoothing"] == 0
+
+
+# ---- the lesson's reasons ----
+
+
+def test_without_relu_the_feed_forward_network_is_one_matrix() -> None:
+    layer = small().encoder.layers[0]
+    x = torch.randn(5, 16, dtype=torch.float64)
+    with torch.no_grad():
+        two = layer.linear2(layer.linear1(x))
+        one = x @ (layer.linear2.weight @ layer.linear1.weight).T + layer.linear2(layer.linear1.bias)
+        torch.testing.assert_close(one, two)
+        assert not torch.allclose(layer.linear2(layer.linear1(x).relu()), two)
+
+
+def test_a_difference_of_logits_is_a_ratio_of_probabilities(classroom: Translator) -> None:
+    src, tgt = ids(classroom, classroom.translate(DOG))
+    with torch.no_grad():
+        logits = classroom.checkpoint.model(src, tgt).logits[0]
+    first, second = logits.topk(2).values.T
+    p, q = logits.softmax(dim=-1).topk(2).values.T
+    torch.testing.assert_close((first - second).exp(), p / q, rtol=1e-4, atol=0)

@@ -18,7 +18,7 @@ const parse = (href) => parseAddress(new URL(href).search);
 beforeEach(() => {
   Object.assign(state, structuredClone(DEFAULTS));
   const example = { sentence: "Ich möchte ein Bier", name: "", watch: "" };
-  const model = { sentences: 2, examples: [example], words: {}, surprise: false };
+  const model = { sentences: 2, examples: [example], words: {}, surprise: false, label_smoothing: 0 };
   setShippedModels({ toy: { checkpoint: "toy", ...model }, classroom: { checkpoint: "classroom", ...model } });
 });
 

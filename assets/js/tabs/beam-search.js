@@ -7,7 +7,8 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { onResize, rowHeading, table } from "../core/parts.js";
 import { DECODING_SETTINGS } from "../core/schema.js";
-import { state, update } from "../core/state.js";
+import { baselineRun, state, update } from "../core/state.js";
+import { explainLikelihood } from "../shell/describe-likelihood.js";
 import { setting, settingSlider } from "./decoding-settings.js";
 
 /** @import { ShownBeamSearch as Search } from "#schema" */
@@ -143,6 +144,7 @@ function describeSearch(search) {
     nodes(`decoding.beam.say_${besideGreedy(search, probability)}`, places),
     greedy.complete ? "" : t("decoding.beam.greedy_unfinished"),
     finished ? "" : t("decoding.beam.unfinished", { steps: branches[best].step + 1 }),
+    explainLikelihood(baselineRun()),
   );
 }
 

@@ -8,21 +8,25 @@ import { SIDES } from "../core/state.js";
 import { encoderInput } from "./lesson-view.js";
 
 /** @import { Row } from "../charts/vector-strip.js" */
-/** @import { Kind, Side } from "../core/types.d.ts" */
+/** @import { Kind, Run, Side } from "../core/types.d.ts" */
 /** @import { LessonView } from "./lesson-view.js" */
 
-const SMALL = [26, 44]; // px a cell of the maps of many heads, and of few
+const SMALL = [18, 44]; // px a cell of the maps of many heads, and of few
 const FEW = 4;
 
-/** What the colours of a kind of figure mean. @param {"strips" | "map"} kind */
-export function colourLegend(kind) {
-  const [from, to] = kind === "strips" ? ["below", "above"] : ["zero", "one"];
-  const masked = [h("i", { class: "swatch hatched" }), t("masked")];
+/**
+ * What the colours of a figure mean: of strips, or of maps of a kind of attention.
+ * @param {"strips" | Kind} what @param {Run} run
+ */
+export function colourLegend(what, run) {
+  const isStrips = what === "strips";
+  const [from, to] = isStrips ? ["below", "above"] : ["zero", "one"];
+  const isMasked = !isStrips && run.attention[what].allowed.some((row) => row.includes(false));
   return h(
     "p",
-    { class: `colours ${kind}` },
+    { class: `colours ${isStrips ? "strips" : "map"}` },
     h("span", {}, t(`lesson.colours.${from}`), h("i", { class: "ramp" }), t(`lesson.colours.${to}`)),
-    kind === "map" ? h("span", {}, masked) : null,
+    isMasked ? h("span", {}, h("i", { class: "swatch hatched" }), t("masked")) : null,
   );
 }
 

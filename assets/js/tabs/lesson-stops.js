@@ -15,7 +15,7 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
 /** @import { ForcedRow } from "#schema" */
 /** @import { Stage } from "../charts/sublayer-stages.js" */
 /** @import { StopName } from "../core/lesson-plan.js" */
-/** @import { Child } from "../core/types.d.ts" */
+/** @import { Child, Kind } from "../core/types.d.ts" */
 /** @import { Choice, Quiz } from "./lesson-quiz.js" */
 /** @import { LessonView } from "./lesson-view.js" */
 /**
@@ -27,7 +27,7 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
  * shapes. Until the question is answered a figure that would give the answer away is veiled (`hides`), or a table of
  * scores has fewer `columns`. A `wide` figure stands above the text, another beside it; `colours` says what those in it
  * mean. `texts` are those that differ from the usual for a model.
- * @typedef {{ hides?: boolean, wide?: boolean, colours?: "strips" | "map", captioned?: boolean,
+ * @typedef {{ hides?: boolean, wide?: boolean, colours?: "strips" | Kind, captioned?: boolean,
  *   texts?: (view: LessonView) => Partial<Texts>, ask: (view: LessonView) => Quiz | Promise<Quiz> } & (
  *     { stage: Stage, columns?: { asked: string[], answered?: string[] } } |
  *     { headline: (view: LessonView) => [string, string], draw: (view: LessonView) => Child | Promise<Child> }
@@ -209,7 +209,7 @@ export const STOPS = {
   heads: {
     wide: true,
     captioned: true,
-    colours: "map",
+    colours: "encoder",
     headline: ({ run }) => [
       "head_i = softmax(Q_i K_i^T ÷ √d_k) V_i",
       shapeChain([1, run.model.heads, run.source.length, run.source.length]),
@@ -344,7 +344,7 @@ export const STOPS = {
     },
   },
   masked: {
-    colours: "map",
+    colours: "decoder",
     headline: ({ run }) => [
       "softmax(Q K^T ÷ √d_k + M),  M = 0, −∞",
       shapeChain([1, run.model.heads, run.output.length, run.output.length]),
@@ -373,7 +373,7 @@ export const STOPS = {
   },
   cross: {
     hides: true,
-    colours: "map",
+    colours: "cross",
     headline: ({ run }) => [
       "softmax(Q_dec K_enc^T ÷ √d_k) V_enc",
       shapeChain([1, run.model.heads, run.output.length, run.source.length]),

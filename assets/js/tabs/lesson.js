@@ -116,13 +116,13 @@ const hideAnswer = (figure) =>
 /** What is drawn of a stop beside its question. @param {Parts} parts @param {Content} content */
 function drawStop(
   { stop, headline, text, colours },
-  { stop: { wide, colours: kind }, texts, quiz, headline: formula },
+  { stop: { wide, colours: what }, run, texts, quiz, headline: formula },
 ) {
   stop.classList.toggle("wide", Boolean(wide));
   setChildren(headline, formula);
   const more = texts.more && h("p", {}, t(texts.more));
   setChildren(text, h("p", {}, nodes(texts.text, quiz.places)), more);
-  setChildren(colours, kind && colourLegend(kind));
+  setChildren(colours, what && colourLegend(what, run));
 }
 
 /** Everything that is drawn of a stop. @param {StopName} name @param {LessonView} view */

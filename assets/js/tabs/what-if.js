@@ -5,7 +5,7 @@ import { cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts
 import { pictureButtons } from "../charts/export.js";
 import { editMask, findChange, isAblated, toggleChange } from "../core/changes.js";
 import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
-import { formatPercent, nodes, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import {
   cells,
@@ -19,6 +19,7 @@ import {
   toggle,
 } from "../core/parts.js";
 import { argmax, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
+import { explainLikelihood } from "../shell/describe-likelihood.js";
 import { headPicker } from "./head-picker.js";
 import { changeControls } from "./what-if-controls.js";
 
@@ -127,7 +128,10 @@ const output = (run) => word(run.output.join(" "), "target");
 /** What the changes did, in a sentence. */
 function describeChanges() {
   const { run, baseline } = state;
-  if (!baseline) return nodes("whatif.say_original", { said: output(run), share: formatPercent(likelihood(run)) });
+  if (!baseline) {
+    const said = nodes("whatif.say_original", { said: output(run), share: formatPercent(likelihood(run)) });
+    return joinSentences(said, explainLikelihood(run));
+  }
   const places = {
     before: output(baseline),
     share: formatPercent(likelihood(baseline)),

@@ -1,5 +1,6 @@
 """Which models there are: the shipped ones, and visitors' own."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, NotRequired, ParamSpec, TypeVar
@@ -138,6 +139,7 @@ class Model(TypedDict):
     examples: tuple[Example, ...]
     words: Mapping[str, tuple[tuple[str, str], ...]]
     surprise: bool
+    label_smoothing: float
     experiments: NotRequired[Mapping[str, Experiment]]
     name: NotRequired[str]
     corpus: NotRequired[str]
@@ -157,9 +159,12 @@ def about(checkpoint: str) -> Model:
         "examples": known.examples,
         "words": known.words,
         "surprise": bool(known.held_out),
+        "label_smoothing": 0.0,
     }
     if not checkpoint.startswith(OWN_MODEL_PREFIX):
         shown["experiments"] = experiments.shipped(checkpoint)
+        if smoothed := re.search(r"^    python -m .* --label-smoothing ([\d.]+)", card(checkpoint), re.MULTILINE):
+            shown["label_smoothing"] = float(smoothed[1])
     else:
         portable = _own(checkpoint).portable
         config = portable.checkpoint.model.config
@@ -170,5 +175,6 @@ def about(checkpoint: str) -> Model:
             "layers": config.num_encoder_layers,
             "heads": config.n_heads,
             "d_model": config.d_model,
+            "label_smoothing": float(portable.training.get("label_smoothing", 0)),
         }
     return to_jsonable_python(shown)
