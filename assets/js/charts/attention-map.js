@@ -160,7 +160,7 @@ function heatmapLayout(queries, predicted, keys, width, maxCell) {
   const { size, left, cell, fits } = measured.find((each) => each.fits) ?? measured[1];
   const down = Math.max(Math.min(most * type, cell), isNarrow && predicted[0] ? 2.3 * size : 0);
   const slant = fits ? 0 : widest(keys, size); // px of a label that is turned, because it is wider than its cell
-  const foot = slant ? slant * 0.82 + (maxCell ? 16 : 28) : 36;
+  const foot = slant ? slant * 0.82 + (maxCell ? 22 : 28) : 36;
   const isTall = queries.length * down > TALL * type;
   return {
     size,

@@ -80,7 +80,7 @@ export function headMaps(view) {
     const picture = mapPicture(view, "encoder", view.layer, head, null, SMALL[heads > FEW ? 0 : 1]);
     return h("figure", { "data-head": head }, picture, h("small", {}, t("head_n", { head: head + 1 })));
   });
-  return h("div", { class: "heads" }, figures);
+  return h("div", { class: heads > FEW ? "heads many" : "heads" }, figures);
 }
 
 /**
