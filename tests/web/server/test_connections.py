@@ -1,6 +1,7 @@
 """Connections have bounds in number, bytes and seconds, over real sockets."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ import uvicorn
 
 from transformer.web.server import connections as module
 from transformer.web.server import fair_queue
-from transformer.web.server.connections import KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, bound_connections
+from transformer.web.server.connections import KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, bound_connections, queue_connections
 
 from ..loop import async_test, until
 
@@ -37,6 +38,7 @@ async def served(size: int = 2) -> AsyncIterator[tuple[int, uvicorn.Server]]:
     server = uvicorn.Server(config)
     task = asyncio.create_task(server._serve())
     await until(lambda: server.started)
+    queue_connections(server.servers[0].sockets)
     try:
         yield server.servers[0].sockets[0].getsockname()[1], server
     finally:
@@ -225,3 +227,17 @@ async def test_bodies_of_an_address_have_a_rate_in_bytes_and_pieces() -> None:
             assert asyncio.get_running_loop().time() - began > 0.15  # s: the last piece is read before its time is over
             assert len(sizes) < 100
             assert "127.0.0.1" in server.config.http.turns
+
+
+@async_test
+async def test_the_system_keeps_connections_that_wait() -> None:
+    """More than asyncio accepts in a turn of its loop."""
+    async with served() as (port, server):
+        waiting = []
+        try:
+            for _ in range(4 * module.ACCEPTED):  # no turn of the loop comes in between
+                waiting.append(socket.create_connection(("127.0.0.1", port), timeout=0.5))
+            await until(lambda: len(server.server_state.connections) == len(waiting))
+        finally:
+            for each in waiting:
+                each.close()

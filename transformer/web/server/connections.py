@@ -5,7 +5,9 @@ arrive, nor for an answer to be read, and its limit on all connections lets one 
 """
 
 import asyncio
+import socket
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, ClassVar, cast
 
 import h11
@@ -17,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from .fair_queue import client_of
 
 MAX_CONNECTIONS = 1000
+ACCEPTED = 16  # in one turn of the loop
 FILES = 4096  # that the server asks the system for; connections are at most half of what it gets
 HEADER_SECONDS = 10  # from a connection, or from an answer on it, to the last header of the next request
 KEEP_ALIVE_SECONDS = 5  # without any byte of it
@@ -35,13 +38,21 @@ def bound_connections(config: Config) -> None:
     class Connection(BoundedConnection):
         max_connections = most
         turns: ClassVar[dict[str, float]] = {}
+        by_address: ClassVar[dict[str, dict[BoundedConnection, None]]] = {}
 
     config.http = Connection
-    config.backlog = (files - most) // 8  # accepted at a time; some turns of the loop later some of them are closed
+    config.backlog = ACCEPTED  # at a time, by asyncio
     config.limit_concurrency = 2 * most  # beyond what is closed here
     config.timeout_keep_alive = KEEP_ALIVE_SECONDS
     config.h11_max_incomplete_event_size = HEADER_BYTES
     config.proxy_headers = False  # anybody can write them
+
+
+def queue_connections(listening: Iterable[socket.socket]) -> None:
+    """Let the system keep connections that wait; asyncio would let it keep as few as it accepts at a time."""
+    for each in listening:
+        with socket.fromfd(each.fileno(), each.family, each.type) as same:
+            same.listen(MAX_CONNECTIONS)
 
 
 def _files() -> int:
@@ -91,26 +102,31 @@ class BoundedConnection(H11Protocol):
     flow: "PacedReading"
     _deadline: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
-    _address_of: tuple[Scope | None, str] | None = None
+    by_address: ClassVar[dict[str, dict["BoundedConnection", None]]] = {}  # that are open, the oldest first
+    _address = ""
+    _placed_by: object = None  # the request that said the address
     _left = LEFT_BYTES
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self.flow = PacedReading(transport)
-        self._began = self.loop.time()
         self._expect_headers()
-        if len(self._all) > self.max_connections:
+        self._place({"type": "http", "client": self.client, "headers": []})
+        if sum(map(len, self.by_address.values())) > self.max_connections:
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._deadline, self._reading):
             if timer:
                 timer.cancel()
+        self._leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Reads on when it is the turn of this address's bodies, and hardly at all after the answer."""
         super().data_received(data)
+        if self.scope is not self._placed_by and not self.transport.is_closing():
+            self._place(cast(Scope, self.scope))
         if self.conn.their_state is not h11.SEND_BODY or self.transport.is_closing():
             return
         if not self._idle:
@@ -178,20 +194,25 @@ class BoundedConnection(H11Protocol):
     def _idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
-    @property
-    def _address(self) -> str:
-        """The client's as its last request says it; behind a proxy, the proxy's until there is one."""
-        scope = cast(Scope | None, self.scope)
-        if not self._address_of or self._address_of[0] is not scope:
-            known = scope or {"type": "http", "client": self.client, "headers": []}
-            self._address_of = scope, client_of(known).address
-        return self._address_of[1]
+    def _place(self, scope: Scope) -> None:
+        """Count it for the client of its last request; behind a proxy, until there is one, for the proxy."""
+        self._placed_by, address = self.scope, client_of(scope).address
+        if address != self._address or self not in self.by_address.get(address, ()):
+            self._leave()
+            self._address = address
+            self.by_address.setdefault(address, {})[self] = None
+
+    def _leave(self) -> None:
+        its = self.by_address.get(self._address, {})
+        its.pop(self, None)
+        if not its:
+            self.by_address.pop(self._address, None)
 
     def _make_room(self) -> None:
         """Close one, of the address that has most."""
-        there = [each for each in self._all if not each.transport.is_closing()]
-        ((busiest, _),) = Counter(each._address for each in there).most_common(1)
-        its = sorted((each for each in there if each._address == busiest), key=lambda each: each._began)
-        idle = [each for each in its if each._idle and each is not self]
-        arriving = [each for each in its if not each._idle and each.cycle.more_body]
-        (idle or arriving or its[::-1])[0].transport.abort()
+        its = max(self.by_address.values(), key=len)
+        idle = next((each for each in its if each._idle and each is not self), None)
+        arriving = next((each for each in its if not each._idle and each.cycle.more_body), None)
+        loser = idle or arriving or next(reversed(its))
+        loser._leave()
+        loser.transport.abort()

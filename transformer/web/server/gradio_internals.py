@@ -32,7 +32,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .access_log import SERVER_FAULT, fault
-from .connections import bound_connections
+from .connections import bound_connections, queue_connections
 from .fair_queue import FULL, Client, ClientLeftError, QueueFullError, client_of
 from .request_limits import CALL, NO_FILES, TABLE, BodyLimit, RequestLimits
 from .request_queue import LONG_SESSION, MAX_SESSION_HASH, QueueMiddleware, queued
@@ -292,6 +292,11 @@ class Server(http_server.Server):
         without_cors_and_state(config.app)
         bound_connections(config)
         super().__init__(config, *args, **options)
+
+    async def startup(self, *args: Any) -> None:
+        await super().startup(*args)
+        for server in self.servers:
+            queue_connections(server.sockets)
 
 
 def _dumps(value: Any, **options: Any) -> str:
