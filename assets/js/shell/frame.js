@@ -118,21 +118,32 @@ function closePopups(header) {
 const MIN_SCALE = 0.6; // what is smaller no back row reads
 
 /**
- * While presenting, an element that would end below the screen is drawn smaller, by so much that it fits.
- * @param {HTMLElement} element @param {AbortSignal} signal
+ * While presenting, what would end below the screen is drawn smaller, by so much that it fits: the figure, and where
+ * that is not enough all.
+ * @param {HTMLElement} element @param {HTMLElement} figure in it @param {AbortSignal} signal
  */
-export function fitToScreen(element, signal) {
+export function fitToScreen(element, figure, signal) {
   const fit = () => {
-    element.style.transform = "";
-    element.style.marginBottom = "";
-    const { top, height } = element.getBoundingClientRect();
+    for (const each of [element, figure]) scale(each, 1);
+    if (!isPresenting()) return;
+    const { top, width } = element.getBoundingClientRect();
     const room = innerHeight - (top + scrollY) - 24;
-    if (!isPresenting() || height <= room) return;
-    const scale = Math.max(room / height, MIN_SCALE);
-    element.style.transform = `scale(${scale})`;
-    element.style.marginBottom = `${(scale - 1) * height}px`;
+    const drawn = figure.getBoundingClientRect();
+    const isWide = drawn.width > 0.75 * width; // nothing stands beside it
+    const excess = isWide ? element.offsetHeight - room : drawn.bottom - top - room;
+    scale(figure, 1 - excess / drawn.height);
+    scale(element, room / element.offsetHeight);
   };
-  element.style.transformOrigin = "top left";
-  onResize(element, fit, signal);
+  for (const each of [element, figure]) {
+    each.style.transformOrigin = "top left";
+    onResize(each, fit, signal);
+  }
   addEventListener("resize", fit, { signal });
+}
+
+/** @param {HTMLElement} element @param {number} wanted */
+function scale({ style, offsetHeight }, wanted) {
+  const by = Math.min(1, Math.max(wanted, MIN_SCALE));
+  style.transform = by < 1 ? `scale(${by})` : "";
+  style.marginBottom = by < 1 ? `${(by - 1) * offsetHeight}px` : "";
 }

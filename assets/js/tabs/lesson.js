@@ -32,7 +32,7 @@ export function mount({ element, server, signal }) {
   const head = h("div", { class: "lesson-head" }, bar.element, h("span", { class: "space" }), plan.element, back, next);
   const name = () => `lesson-${state.stop + 1}`;
   const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
-  fitToScreen(stop, signal);
+  fitToScreen(stop, drawing, signal);
   stop.append(h("div", { class: "stop-title" }, title, headline), text, drawing, question);
   element.replaceChildren(h("section", { class: "card lesson" }, notice, head, stop, keys));
   drawInSight(element, () => draw(parts, element, server), signal);
