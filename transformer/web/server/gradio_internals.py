@@ -293,8 +293,8 @@ class Server(http_server.Server):
         bound_connections(config)
         super().__init__(config, *args, **options)
 
-    async def startup(self, *args: Any) -> None:
-        await super().startup(*args)
+    async def startup(self, *args: Any, **options: Any) -> None:
+        await super().startup(*args, **options)
         for server in self.servers:
             queue_connections(server.sockets)
 
