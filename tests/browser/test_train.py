@@ -112,6 +112,11 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     assert len(visit.requests) == before
     assert max(abs(a - b) for a, b in zip(untrained, trained, strict=True)) > 0.3
 
+    # A reload finds it again.
+    page.reload()
+    expect(page.locator("#train-scores")).to_contain_text(right)
+    assert replayed(page, "min", 0) == untrained
+
     # The whole page uses the model.
     expect(page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
     visit.ask("Ella come pan.")
@@ -161,6 +166,7 @@ def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed
     page.locator("#train button[value=classroom]").click()
     set_number(page, "steps", 3000)
     start(page)
+    expect(page.locator("#train-stop")).to_be_visible()
     page.locator("#language").select_option("zh-Hans")  # and nothing is lost
     expect(page.locator("#train-live .now-says .chip").first).to_be_visible()
     page.locator("#language").select_option("en")

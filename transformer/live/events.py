@@ -69,8 +69,11 @@ class SnapshotTaken(TypedDict):
 
 
 class End(TypedDict):
+    """`processor_seconds` are those of one thread."""
+
     step: int
     seconds: float
+    processor_seconds: float
     why: Literal["steps", "stop", "time"]
 
 

@@ -26,6 +26,7 @@ class Job:
         training: arguments of TrainingConfig.
         seconds: the time limit of training.
         threads: CPU threads.
+        estimate: the seconds that it takes on an idle machine.
         hub_token: names the visitor to the Hugging Face hub, which counts the GPU time of each.
     """
 
@@ -43,6 +44,7 @@ class Job:
     training: dict[str, Any]
     seconds: float
     threads: int = 1
+    estimate: float = 0
     hub_token: str = ""
 
     def to_json(self) -> str:

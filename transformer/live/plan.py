@@ -39,7 +39,7 @@ class Plan:
     Attributes:
         parameters: the number of weights.
         bytes: the estimated memory of the training.
-        seconds: its estimated time, on one thread of this machine.
+        seconds: its estimated time, on one thread of an idle machine (see pace.py for this one).
         corpus: the corpus, with vocabularies of all pairs.
         parts: the numbers of training and of held-out pairs.
     """
@@ -133,6 +133,7 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
             training={name: values[name] for name in LearningForm.model_fields},
             seconds=limits.seconds,
             threads=threads,
+            estimate=found.seconds,
         )
     return found
 

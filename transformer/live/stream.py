@@ -85,6 +85,7 @@ def live(
             yield {"event": "says", "step": step, **_words(run)}
 
     points: list[list[float]] = []
+    processor_begin = time.process_time()
     begin = sent = observed_at = snapshot_at = time.perf_counter()
     observing = translation_cost = snapshot_cost = 0.0  # seconds: of all observations, and of the last of each kind
     why: Literal["steps", "stop", "time"] = "steps"
@@ -130,7 +131,8 @@ def live(
     seconds = time.perf_counter() - begin
     if points:
         yield {"event": "progress", "points": points, "seconds": seconds, "left": 0}
-    ended: End = {"step": step, "seconds": seconds, "why": why}
+    processor_seconds = (time.process_time() - processor_begin) / job.threads
+    ended: End = {"step": step, "seconds": seconds, "processor_seconds": processor_seconds, "why": why}
     yield {"event": "ended", **ended}
     measured = SCORED if parameters < LARGE else SCORED // 10
 

@@ -25,6 +25,7 @@ from .api.events import Shown
 from .api.heads import heads
 from .api.models import about, translator
 from .api.refusals import alternatives
+from .api.sharing import share_model, shared_model
 from .component import ASSETS, component, modules
 from .schema import MAX_POSITIONS, page_schema
 from .server import mcp_tools
@@ -155,11 +156,11 @@ def build() -> gr.Blocks:
                 "why": toy.why_device().for_page(),
                 "space_host": os.environ.get("SPACE_HOST"),
             },
-            server=(checks, *INSIDE, provenance, weights_csv, notebook),
+            server=(checks, *INSIDE, provenance, weights_csv, notebook, share_model),
             models=models,
         )
         names, opened = tuple(handler.__name__ for handler in EVENTS), json.dumps(events.show("toy", opening))
-        top = component("shell/run-bar", opened, events=names, server=(alternatives,), models=models)
+        top = component("shell/run-bar", opened, events=names, server=(alternatives, shared_model), models=models)
         component("shell/tabs", elem_id="tabs")
         for name, place_components in TABS.items():
             with gr.Column(elem_id=f"panel-{name}", elem_classes="tab-panel"):

@@ -19,8 +19,8 @@ import { drawPlot, onThemeChange, pageColours, themedLayout } from "./plotly.js"
  * }} ChartData
  */
 /**
- * The curve goes from 0 to `steps` and `top`; `marked` are steps that can be shown, `step` is the one that is, with its
- * value.
+ * The curve goes from 0 to `steps` and `top`, in whatever unit its slider has; `marked` are places that can be shown,
+ * `step` is the one that is, with its value.
  * @typedef {{
  *   points: Point[], marked: number[], steps: number, top: number, step: number, value: number | null
  * }} SparklineData

@@ -16,6 +16,9 @@ import { sparkline, topLoss } from "./line-chart.js";
 const PLAY_MS = 300;
 const EXTRA_WORDS = 1; // that are shown of a translation beyond the length of the right one
 const THUMB = 9; // px, half the slider's
+const SLIDER_MAX = 1000;
+const EVEN_SHARE = 0.2; // of the slider, which all snapshots have alike: what hardly changes can be reached as well
+const MAX_STEP_LABELS = 6;
 
 /**
  * What the visitor looks at; it outlives every mounting. `of` are the snapshots of the training that it belongs to,
@@ -190,7 +193,9 @@ const playOrPause = (replay) => (replay.timer ? pause(replay) : play(replay));
 
 /** @param {Replay} replay @param {AbortSignal} signal */
 function buildPlayer(replay, signal) {
-  const slider = h("input", { type: "range", id: "film-step", min: 0, step: 1, "aria-label": t("film.slider") });
+  const range = { type: "range", min: 0, max: SLIDER_MAX, step: "any" };
+  const slider = h("input", { ...range, id: "film-step", "aria-label": t("film.slider"), title: t("film.spacing") });
+  const steps = h("div", { class: "film-steps", "aria-hidden": "true" });
   const losses = sparkline({ height: 40, inset: THUMB, colour: "accent", signal });
   const weights = sparkline({ height: 24, inset: THUMB, colour: "target", signal });
   const story = h("p", { class: "film-story" });
@@ -198,15 +203,79 @@ function buildPlayer(replay, signal) {
   const follow = link(t("film.follow"), () => goTo(replay, newest()), { id: "film-follow" });
   slider.addEventListener("input", () => pauseAt(replay, nearestSnapshot(slider.valueAsNumber)));
   slider.addEventListener("keydown", (event) => onSliderKey(replay, event));
-  const slide = h("div", { class: "film-slide" }, losses.element, slider, weights.element, story, follow);
+  const slide = h("div", { class: "film-slide" }, losses.element, slider, steps, weights.element, story, follow);
   const bar = h("div", { class: "film-bar" }, playButton, slide);
   const at = h("span", { class: "film-at" });
   const output = h("p", { class: "film-said" });
-  return { slider, losses, weights, story, playButton, follow, bar, at, output };
+  return { slider, steps, losses, weights, story, playButton, follow, bar, at, output };
 }
 
-/** @param {number} step */
-const nearestSnapshot = (step) => argmax(training.snapshots.map((each) => -Math.abs(each.step - step)));
+/** @param {number} place on the slider */
+const nearestSnapshot = (place) => argmax(places().map((each) => -Math.abs(each * SLIDER_MAX - place)));
+
+/** How much the maps of two snapshots differ: the mean difference of a weight. @param {Snapshot} a @param {Snapshot} b */
+function difference(a, b) {
+  const [one, other] = [a.forced ?? a.free, b.forced ?? b.free];
+  let sum = 0;
+  let count = 0;
+  for (const kind of KINDS) {
+    const [before, after] = [one.attention[kind].values, other.attention[kind].values];
+    const length = Math.min(before.length, after.length); // without the right words, outputs differ in length
+    for (let i = 0; i < length; i++) sum += Math.abs(after[i] - before[i]);
+    count += length;
+  }
+  return count ? sum / count : 0;
+}
+
+/** @type {{ of: Snapshot | null, count: number, places: number[] }} */
+const spacing = { of: null, count: 0, places: [] };
+
+/** The place of each snapshot on the slider, from 0 to 1: it is spaced by what changes, not by steps. */
+function places() {
+  const { snapshots } = training;
+  if (spacing.of === snapshots[0] && spacing.count === snapshots.length) return spacing.places;
+  const gaps = snapshots.map((each, i) => (i ? difference(snapshots[i - 1], each) : 0));
+  const total = gaps.reduce((sum, gap) => sum + gap, 0) || 1;
+  const last = Math.max(1, snapshots.length - 1);
+  let passed = 0;
+  const found = gaps.map((gap, i) => {
+    passed += gap;
+    return (EVEN_SHARE * i) / last + ((1 - EVEN_SHARE) * passed) / total;
+  });
+  Object.assign(spacing, { of: snapshots[0], count: snapshots.length, places: found });
+  return found;
+}
+
+/** Where a step is on the slider, also between two snapshots. @param {number} step */
+function placeOfStep(step) {
+  const { snapshots } = training;
+  const next = snapshots.findIndex((each) => each.step >= step);
+  if (next <= 0) return next === 0 ? 0 : 1;
+  const [before, after] = [snapshots[next - 1], snapshots[next]];
+  const share = (step - before.step) / (after.step - before.step);
+  return places()[next - 1] + share * (places()[next] - places()[next - 1]);
+}
+
+/** Points of a curve over the slider instead of over steps; losses after the newest snapshot have no place yet. @param {Point[]} points */
+function overSlider(points) {
+  const last = training.snapshots.at(-1)?.step ?? 0;
+  return points.filter(([step]) => step <= last).map(([step, ...values]) => [placeOfStep(step), ...values]);
+}
+
+/** Some steps under the slider, each where it is on it. @param {HTMLElement} element */
+function drawStepLabels(element) {
+  const { snapshots } = training;
+  const gap = 1 / MAX_STEP_LABELS;
+  let free = 0;
+  const labels = snapshots.flatMap(({ step }, i) => {
+    const place = places()[i];
+    const isLast = i === snapshots.length - 1;
+    if (!isLast && (place < free || place > 1 - gap)) return [];
+    free = place + gap;
+    return [h("span", { style: `left: ${place * 100}%` }, formatNumber(step))];
+  });
+  element.replaceChildren(...labels);
+}
 
 /** Here the keys of the page's own steps move the replay. @param {Replay} replay @param {KeyboardEvent} event */
 function onSliderKey(replay, event) {
@@ -330,9 +399,10 @@ function draw(replay) {
 
 /** @param {Replay} replay @param {Snapshot} snapshot @param {Point | null} point */
 function drawPlayer(replay, snapshot, point) {
-  const { slider, at, follow, losses, playButton } = replay.player;
-  slider.max = String(training.span);
-  slider.value = String(snapshot.step);
+  const { slider, steps, at, follow, losses, playButton } = replay.player;
+  const place = places()[training.snapshots.indexOf(snapshot)];
+  slider.value = String(place * SLIDER_MAX);
+  redraw(replay, "steps", [training.snapshots[0], training.snapshots.length], () => drawStepLabels(steps));
   at.replaceChildren(
     ...nodes(point ? "film.at" : "film.at_step", {
       step: formatNumber(snapshot.step),
@@ -344,11 +414,11 @@ function drawPlayer(replay, snapshot, point) {
   slider.setAttribute("aria-valuetext", `${at.textContent}: ${snapshot.free.text}`);
   follow.hidden = !isTraining() || view.at === null;
   losses.draw({
-    points: training.points,
-    marked: training.snapshots.map(({ step }) => step),
-    steps: training.span,
+    points: overSlider(training.points),
+    marked: places(),
+    steps: 1,
     top: topLoss(training),
-    step: snapshot.step,
+    step: place,
     value: point?.[1] ?? null,
   });
   redraw(replay, "play", [Boolean(replay.timer)], () => {
@@ -437,12 +507,12 @@ function drawRows(replay, run) {
  * @param {Replay} replay @param {Snapshot} snapshot @param {number} query
  */
 function drawStory({ player: { weights, story } }, snapshot, query) {
-  const { snapshots, span } = training;
+  const { snapshots } = training;
   for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
   if (!rowsAreComparable()) return;
-  const points = snapshots.map((each) => [each.step, Math.max(...rowOf(query, runOf(each)))]);
-  const value = points[snapshots.indexOf(snapshot)][1];
-  weights.draw({ points, marked: [], steps: span, top: 1, step: snapshot.step, value });
+  const points = snapshots.map((each, i) => [places()[i], Math.max(...rowOf(query, runOf(each)))]);
+  const [step, value] = points[snapshots.indexOf(snapshot)];
+  weights.draw({ points, marked: [], steps: 1, top: 1, step, value });
   const token = runOf(snapshot).attention[view.kind].queries[query];
   story.replaceChildren(
     ...nodes("film.story", {

@@ -45,7 +45,8 @@ export interface RunRequest {
 }
 
 /** A model of this session: trained here, or brought as a file. */
-export type OwnModel = Required<Wire.Model>;
+/** A model of this session, or one that somebody has shared. */
+export type OwnModel = Required<Wire.Model> & { shared?: true };
 
 type ServerFunctions = Wire.Wire["ServerFunctions"];
 export type ServerFunctionName = keyof ServerFunctions;

@@ -7,6 +7,7 @@ import { readSession, writeSession } from "./session.js";
 const MODELS_KEY = "attention-bitte-models"; // of this tab, so that a reload finds them again
 const SESSION_KEY = "attention-bitte-visit";
 const OWN = "own:"; // before a name in an address: the model's key is secret
+const SHARED = "shared:"; // before the token of a model that somebody has shared
 
 /** @type {Record<string, Model>} */
 let shipped = {};
@@ -32,12 +33,26 @@ export const isOwn = (checkpoint) => !Object.hasOwn(shipped, checkpoint);
 /** What people call a model. @param {string} checkpoint */
 export const modelName = (checkpoint) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
 
+/** Whether a model is another visitor's, who has shared it. @param {string} checkpoint */
+export const isShared = (checkpoint) => own.some((each) => each.checkpoint === checkpoint && each.shared);
+
 /** A model in an address. @param {string} checkpoint */
-export const modelAddress = (checkpoint) => (isOwn(checkpoint) ? `${OWN}${modelName(checkpoint)}` : checkpoint);
+export function modelAddress(checkpoint) {
+  if (isShared(checkpoint)) return tokenAddress(checkpoint);
+  return isOwn(checkpoint) ? `${OWN}${modelName(checkpoint)}` : checkpoint;
+}
+
+/** @param {string} token of a model */
+export const tokenAddress = (token) => `${SHARED}${token}`;
+
+/** The token of a shared model that an address names and that this page does not know yet. @param {string} text */
+export const unknownToken = (text) =>
+  text.startsWith(SHARED) && !checkpointFromAddress(text) ? text.slice(SHARED.length) : null;
 
 /** The checkpoint that an address names; null for one that is not here. @param {string} text */
 export function checkpointFromAddress(text) {
   if (Object.hasOwn(shipped, text)) return text;
+  if (text.startsWith(SHARED)) return own.find((each) => tokenAddress(each.checkpoint) === text)?.checkpoint ?? null;
   return text.startsWith(OWN) ? (own.find(({ name }) => name === text.slice(OWN.length))?.checkpoint ?? null) : null;
 }
 
@@ -71,14 +86,23 @@ export const useModel = (checkpoint) =>
  *   session: the oldest may have gone for a new one.
  */
 export function addModel({ model, kept }) {
-  lost = own.filter(({ checkpoint }) => !kept.includes(checkpoint)).map((each) => each.name);
-  own = own.filter(({ checkpoint }) => kept.includes(checkpoint));
+  const isKept = (/** @type {OwnModel} */ { checkpoint, shared }) => shared || kept.includes(checkpoint);
+  lost = own.filter((each) => !isKept(each)).map((each) => each.name);
+  own = own.filter(isKept);
+  add(model);
+  useModel(model.checkpoint);
+}
+
+/** A model that somebody has shared can be used from now on. @param {OwnModel} model */
+export const addSharedModel = (model) => add({ ...model, shared: true });
+
+/** @param {OwnModel} model */
+function add(model) {
   const taken = new Set([...Object.keys(shipped), ...own.map(({ name }) => name)]);
   let name = model.name;
   for (let i = 2; taken.has(name); i++) name = `${model.name} ${i}`;
   own = [...own, { ...model, name }];
   changed();
-  useModel(model.checkpoint);
 }
 
 /** The server does not have it any more, or the visitor does not want it. @param {string} checkpoint */

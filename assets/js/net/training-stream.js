@@ -1,6 +1,7 @@
 // A training on the server, as this page hears of it. It outlives every mounting, so it knows nothing of what is drawn.
 
 import { sessionId } from "./models.js";
+import { readSession, saveOnLeave } from "./session.js";
 
 /** @typedef {import("#schema").Wire["TrainingEvent"]} TrainingEvent */
 /** @import { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema" */
@@ -47,6 +48,12 @@ const nothing = () => ({
 
 export const training = nothing();
 
+const SESSION_KEY = "attention-bitte-training";
+const MAX_KEPT = 3_000_000; // characters of a reload's memory: a browser has five million for a site
+
+/** What was asked for and heard, from which a reload makes `training` again. */
+const kept = { about: {}, events: /** @type {TrainingEvent[]} */ ([]) };
+
 /** @type {Set<() => void>} */
 const listeners = new Set();
 let isScheduled = false; // an update is on its way to the listeners
@@ -84,10 +91,13 @@ export async function startTraining(question, uniform) {
   const { steps, label_smoothing: smoothing } = question.training;
   const about = { name, corpus, keeps: held_out > 0, smoothing, steps, span: steps, uniform };
   Object.assign(training, nothing(), about, { phase: "asking" });
+  Object.assign(kept, { about, events: [] });
   changed();
-  const receive = (/** @type {any} */ event) => {
+  const receive = (/** @type {TrainingEvent} */ event) => {
     if (mine !== abort) return;
+    if (event.event !== "waiting") kept.events.push(event);
     receiveEvent(event);
+    if (event.event === "trained") document.dispatchEvent(new CustomEvent("model:trained", { detail: event }));
     changed();
   };
   const refusal = await streamEvents("train", question, receive, mine.signal);
@@ -169,8 +179,36 @@ function receiveEvent(data) {
   if (data.event === "ended") Object.assign(training, data, { phase: "measuring", span: data.step });
   if (data.event === "trained") {
     Object.assign(training, { phase: "developing", scores: data.scores });
-    document.dispatchEvent(new CustomEvent("model:trained", { detail: data }));
   }
+}
+
+/**
+ * After a reload: the curves and the replay of the training before it, and from now on those of any training for the
+ * next reload. One that the reload has ended is not there any more. Returns whether there is a training to show.
+ */
+export function restoreTraining() {
+  saveOnLeave(SESSION_KEY, fitting);
+  const before = readSession(SESSION_KEY);
+  const { phase } = training;
+  if (phase !== "idle" || !before?.events?.length) return false;
+  Object.assign(kept, before);
+  Object.assign(training, nothing(), before.about);
+  for (const event of before.events) receiveEvent(event);
+  if (training.phase === "developing") training.phase = "trained";
+  if (training.phase !== "trained") training.phase = "failed";
+  return true;
+}
+
+/** What is kept, with every second snapshot left out until there is room for it. */
+function fitting() {
+  const lengths = kept.events.map((event) => JSON.stringify(event).length);
+  const snapshots = [...kept.events.keys()].filter((i) => kept.events[i].event === "snapshot");
+  const last = snapshots.at(-1);
+  let left = new Set(snapshots);
+  const size = () => lengths.reduce((sum, length, i) => sum + (lengthCounts(i) ? length : 0), 0);
+  const lengthCounts = (/** @type {number} */ i) => kept.events[i].event !== "snapshot" || left.has(i);
+  while (size() > MAX_KEPT && left.size > 2) left = new Set([...left].filter((i, n) => n % 2 === 0 || i === last));
+  return { about: kept.about, events: kept.events.filter((_, i) => lengthCounts(i)) };
 }
 
 /**

@@ -1,7 +1,6 @@
 // The title line: which model, which device and why, which language, light or dark.
 
 import { mapPaint } from "../charts/attention-map.js";
-import { isPresenting, pageAddress, sharedAddress } from "../core/address.js";
 import { h } from "../core/dom.js";
 import { chooseLanguage, formatMessage, LANGUAGES, language, nodes, t } from "../core/i18n.js";
 import { button, option } from "../core/parts.js";
@@ -11,6 +10,7 @@ import { readPreference, writePreference } from "../net/session.js";
 import { downloadMenu } from "./downloads.js";
 import { followFrame, listenForFrameKeys, presentButton } from "./frame.js";
 import { badge as checksBadge } from "./self-checks.js";
+import { shareButton } from "./share.js";
 
 /** @import { View } from "../core/types.d.ts" */
 
@@ -35,7 +35,7 @@ export function mount({ element, props, server, signal }) {
     languageChoice(),
     themeButton(),
     downloadMenu(server),
-    shareButton(props.value.space_host, signal),
+    shareButton(server, props.value.space_host, signal),
     presentButton(),
   ];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
@@ -116,34 +116,4 @@ function languageChoice() {
 function deviceBadge({ device, why }) {
   const summary = h("summary", {}, h("span", { class: "dot" }), device);
   return h("details", { class: "pill", id: "device" }, summary, h("p", { class: "popover" }, formatMessage(why)));
-}
-
-/**
- * Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need.
- * @param {string | null} spaceHost @param {AbortSignal} signal
- */
-function shareButton(spaceHost, signal) {
-  const link = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => link.select() });
-  const status = h("p", { role: "status" });
-  const copy = async (/** @type {boolean} */ presenting) => {
-    link.value = sharedAddress(pageAddress(presenting), window.parent === window ? null : spaceHost);
-    popover.hidden = false;
-    try {
-      await navigator.clipboard.writeText(link.value);
-      status.textContent = t(presenting ? "share.copied_presenter" : "share.copied");
-    } catch {
-      link.select(); // a page without that right: the visitor copies it
-      status.textContent = t("share.copy_it");
-    }
-  };
-  const presenter = button("link", t("share.presenter"), () => copy(true), { id: "share-presenter" });
-  const about = h("p", {}, presenter, " ", t("share.presenter_about"));
-  const popover = h("div", { class: "popover", hidden: true }, status, link, about);
-  const share = button("pill", t("share"), () => copy(isPresenting()), { id: "share" });
-  const element = h("span", { class: "share" }, share, popover);
-  const hide = (/** @type {Event} */ { target }) => {
-    if (!element.contains(/** @type {Node} */ (target))) popover.hidden = true;
-  };
-  document.addEventListener("click", hide, { signal });
-  return element;
 }

@@ -4,10 +4,10 @@ import { expectRun, formatAddress, parseAddress, restorePlace } from "../core/ad
 import { changes, lastingChanges, settleChanges } from "../core/changes.js";
 import { formatList, t } from "../core/i18n.js";
 import { showRun, state } from "../core/state.js";
-import { forgetModel, isOwn, models } from "../net/models.js";
+import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../net/models.js";
 import { reconnect } from "../net/reconnect.js";
 
-/** @import { Example, Message, Run, RunRequest, View } from "../core/types.d.ts" */
+/** @import { Example, Message, OwnModel, Run, RunRequest, View } from "../core/types.d.ts" */
 /**
  * `sentence` is what goes into the box; null leaves it alone.
  * @typedef {{ run: Run | null, baseline: Run | null, error: Message | null, sentence: string | null }} Answer
@@ -77,7 +77,7 @@ export class RunRequests {
     this.takeAnswer();
     this.view.watch("value", () => this.takeAnswer());
     addEventListener("popstate", () => this.followAddress(true), { signal: this.view.signal });
-    if (!session.isOpened) this.followAddress();
+    if (!session.isOpened) this.openAddress();
     session.isOpened = true;
   }
 
@@ -190,6 +190,14 @@ export class RunRequests {
       showRun(run, baseline, example && plainText(example.watch));
     }
     this.reactions.complain(error, session.sentence);
+  }
+
+  /** A link may lead to a model that somebody has shared, of which this page has to learn first. */
+  async openAddress() {
+    const checkpoint = unknownToken(new URLSearchParams(location.search).get("checkpoint") ?? "");
+    const found = checkpoint && (await this.view.server.shared_model({ checkpoint }).catch(() => null));
+    if (found && !("error" in found)) addSharedModel(/** @type {OwnModel} */ (found));
+    this.followAddress();
   }
 
   /** @param {boolean} isBack whether the page was there before */

@@ -5,7 +5,7 @@ import { h } from "../core/dom.js";
 import { formatList, formatMessage, formatNumber, t } from "../core/i18n.js";
 import { link } from "../core/parts.js";
 import { state } from "../core/state.js";
-import { addModel, forgetModel, lostModels, ownModels, sessionId, useModel } from "../net/models.js";
+import { addModel, forgetModel, isShared, lostModels, ownModels, sessionId, useModel } from "../net/models.js";
 
 /** @import { OwnModel } from "../core/types.d.ts" */
 
@@ -71,8 +71,8 @@ function modelRow(model, complain) {
   return h("li", { class: isUsed ? "used" : null }, content);
 }
 
-/** @param {OwnModel} model @param {(text: string) => void} complain */
-async function downloadModel({ checkpoint, name }, complain) {
+/** Save a model's file. @param {OwnModel} model @param {(text: string) => void} complain */
+export async function downloadModel({ checkpoint, name }, complain) {
   const answer = await fetch(at(`models/${checkpoint}`)).catch(() => null);
   if (answer?.ok) {
     download(await answer.blob(), `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.safetensors`);
@@ -84,7 +84,7 @@ async function downloadModel({ checkpoint, name }, complain) {
 
 /** @param {string} checkpoint */
 function deleteModel(checkpoint) {
-  fetch(at(`models/${checkpoint}`), { method: "DELETE" }).catch(() => {}); // else it expires
+  if (!isShared(checkpoint)) fetch(at(`models/${checkpoint}`), { method: "DELETE" }).catch(() => {}); // else it expires
   if (state.run?.checkpoint === checkpoint) useModel("toy");
   forgetModel(checkpoint);
 }

@@ -4,11 +4,11 @@
 import { trainingReplay } from "../charts/training-replay.js";
 import { h, namedChoice } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { isOpen } from "../core/parts.js";
+import { changeDetector, isOpen } from "../core/parts.js";
 import { state } from "../core/state.js";
 import { checkpointFromAddress, models } from "../net/models.js";
 import { readSession, saveOnLeave } from "../net/session.js";
-import { isTraining, onTrainingChange, startTraining, training } from "../net/training-stream.js";
+import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../net/training-stream.js";
 import { ownModelList } from "./own-models.js";
 import { ownPairs, teachSentence, unsettledPairs, untranslated } from "./own-pairs.js";
 import { dataCard } from "./train-data.js";
@@ -128,6 +128,7 @@ export function mount({ element, props, server, signal }) {
   const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
   const whole = h("div", { class: "train" }, picture.element, side);
   const plan = planner(element, server, draw, signal);
+  const isNewPhase = changeDetector();
 
   function draw() {
     const messageOf = (/** @type {string} */ name) => problems().find(({ field }) => field === name)?.message;
@@ -145,6 +146,10 @@ export function mount({ element, props, server, signal }) {
     live.draw();
     replay.draw();
     bar.draw(planned.plan, problems());
+    if (isNewPhase(training.phase) && !isTraining()) {
+      planned.question = ""; // an estimate learns from the training that has ended
+      plan.askSoon();
+    }
   }
   function changed() {
     draw();
@@ -195,6 +200,7 @@ function restore({ toy, classroom, own }) {
   const [navigation] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
   if (navigation?.type !== "reload") chosen.corpus = corpusOfPage();
   saveOnLeave(SESSION_KEY, () => chosen);
+  if (restoreTraining()) first = "replay";
 }
 
 /** Of the model that the address names, or that is shown. */

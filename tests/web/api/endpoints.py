@@ -12,6 +12,7 @@ from transformer.web.api.downloads import notebook, provenance, weights_csv
 from transformer.web.api.endpoints import FUNCTIONS
 from transformer.web.api.heads import heads
 from transformer.web.api.refusals import alternatives
+from transformer.web.api.sharing import share_model, shared_model
 
 Answer = dict[str, Any]
 Function = Callable[[Any], Any]
@@ -49,6 +50,8 @@ OF_MODELS: dict[Function, Answer] = {
     provenance: MODEL,
     what_if.vocabulary: MODEL,
     alternatives: {**MODEL, "sentence": "wasser"},
+    share_model: MODEL,
+    shared_model: MODEL,
 }
 SERVER_FUNCTIONS: dict[Function, Answer] = {
     **OF_MODELS,

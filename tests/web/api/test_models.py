@@ -16,7 +16,7 @@ from transformer.live.limits import Limits
 from transformer.live.stream import live
 from transformer.network.cost import count_parameters
 from transformer.storage.portable import load_portable
-from transformer.web.api import decoding, downloads, events, mistakes, models, what_if
+from transformer.web.api import decoding, downloads, events, mistakes, models, sharing, what_if
 from transformer.web.server.fair_queue import Client
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 
@@ -243,6 +243,19 @@ def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore, file
 
 
 # Files that lie
+
+
+def test_a_shared_model_answers_by_its_token_and_never_names_its_key(
+    store: ModelStore, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "model_store", lambda: store)
+    token = sharing.share_model({"checkpoint": key})["checkpoint"]
+    told = sharing.shared_model({"checkpoint": token})
+    run = shown(token)
+    assert told["checkpoint"] == run["checkpoint"] == token
+    assert key not in json.dumps([told, run])
+    store.delete(key)
+    assert error_of(token, SENTENCE) == "error.model_gone"
 
 
 def test_a_model_that_says_a_false_corpus_only_offers_what_it_cannot_take(

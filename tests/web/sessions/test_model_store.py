@@ -366,3 +366,18 @@ def test_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: py
     for folder in (mine, folders[1]):
         own_folder.remove(folder)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shared_model_is_used_by_its_token_and_goes_with_its_key(store: ModelStore) -> None:
+    key = put(store)
+    token = store.share(key)
+    assert token == store.share(key) != key
+    assert is_own_model(token)
+    assert find(store, token) is find(store, key)
+    assert store.keys_of("me") == [key]
+    store.delete(token)  # which removes nothing
+    assert kept(store, key) == [True]
+    with pytest.raises(ModelGoneError):
+        store.share(token)
+    store.delete(key)
+    assert store.find(token) is None

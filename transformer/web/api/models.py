@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, NotRequired, ParamSpec, TypeVar
 
@@ -84,9 +85,14 @@ def cached_per_checkpoint(
 
 
 def _own(checkpoint: str) -> LoadedModel:
-    if model := model_store().find(checkpoint):
-        return model_store().load(model)
-    raise ModelGoneError
+    if not (model := model_store().find(checkpoint)):
+        raise ModelGoneError
+    loaded = model_store().load(model)
+    if checkpoint == model.key:
+        return loaded
+    return replace(
+        loaded, translator=Translator(loaded.portable.checkpoint, checkpoint)
+    )  # its runs do not name the key
 
 
 @lru_cache
@@ -150,7 +156,17 @@ class Model(TypedDict):
 
 
 def about(checkpoint: str) -> Model:
-    """What the page tells of a model before it runs."""
+    """What the page tells of a model before it runs, as JSON."""
+    return to_jsonable_python(described(checkpoint))
+
+
+def described(checkpoint: str) -> Model:
+    """The same before it is JSON.
+
+    Raises:
+        CheckpointError: there is no such model.
+    """
+    translator(checkpoint)
     known = corpus_of(checkpoint)
     assert known
     shown: Model = {
@@ -177,4 +193,4 @@ def about(checkpoint: str) -> Model:
             "d_model": config.d_model,
             "label_smoothing": float(portable.training.get("label_smoothing", 0)),
         }
-    return to_jsonable_python(shown)
+    return shown

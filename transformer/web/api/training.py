@@ -88,7 +88,7 @@ def plan(request: AnyTrainingForm) -> TrainingPlan:
         "problems": found.problems,
         "parameters": found.parameters,
         "bytes": found.bytes,
-        "seconds": found.seconds,
+        "seconds": None if found.seconds is None else training_queue().pace.seconds(found.seconds),
         "pairs": {"training": found.parts[0], "held_out": found.parts[1]} if found.parts else None,
         "watch": found.watch,
         "uniform": math.log(len(found.corpus.tgt_vocab)) if found.corpus else None,

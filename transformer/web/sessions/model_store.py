@@ -1,6 +1,7 @@
 """The models of sessions: trained or uploaded here, for one session only, bounded in number, size and age.
 
-Anyone with a model's key can use it, and only the session that the model belongs to learns the key. Where room is
+Anyone with a model's key can use it, and only the session that the model belongs to learns the key. It may share the
+model by a token of it, by which others can use the model as well, but not remove it. Where room is
 short, the address that holds most gives way first, and there the session that holds most.
 
 Models are files, which are read into memory when they are used, and leave it soon afterwards.
@@ -33,6 +34,7 @@ from ..server.fair_queue import Client, pause_at_each_layer
 from . import own_folder
 
 OWN_MODEL_PREFIX = "own-"  # of every key; no shipped checkpoint has such a name
+SHARED_PREFIX = f"{OWN_MODEL_PREFIX}shared-"  # of every token
 SAFE_SECONDS = 300  # after its last use, in which another session's model does not push a model out
 IDLE_SHARE = 0.5  # of the store, up to which one address may push out models of others that nobody uses
 LOADED_SECONDS, CHECK_SECONDS = 30, 10  # after its last use, in which a model stays in memory; between two looks
@@ -100,6 +102,7 @@ class ModelStore:
         self._clock = clock
         self._lock = threading.Lock()
         self._models: dict[str, StoredModel] = {}  # by key, in the order of their last use
+        self._keys: dict[str, str] = {}  # by the token that others use a model by
         self._rooms: list[Room] = []
         self._check: threading.Timer | None = None  # whether models can leave memory
         self.folder = own_folder.make()
@@ -157,9 +160,25 @@ class ModelStore:
         self._unload(kept=model)
         return loaded
 
+    def share(self, key: str) -> str:
+        """The token of a model, by which others can use it for as long as it is kept.
+
+        Raises:
+            ModelGoneError: it is no longer there.
+        """
+        with self._lock:
+            if key not in self._models:
+                raise ModelGoneError
+            token = next((token for token, shared in self._keys.items() if shared == key), None)
+            token = token or f"{SHARED_PREFIX}{secrets.token_urlsafe(24)}"
+            self._keys[token] = key
+            return token
+
     def find(self, key: str) -> StoredModel | None:
+        """A model by its key, or by a token of it."""
         with self._lock:
             self._delete(*self._expired())
+            key = self._keys.get(key, key)
             model = self._models.pop(key, None)
             if model:
                 self._models[key] = model
@@ -243,6 +262,7 @@ class ModelStore:
     def _delete(self, *keys: str) -> None:
         for key in keys:
             self._models.pop(key).file.unlink(missing_ok=True)
+            self._keys = {token: shared for token, shared in self._keys.items() if shared != key}
 
 
 def size_of(job: Job) -> int:

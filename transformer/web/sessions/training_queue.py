@@ -20,6 +20,7 @@ from ...live.events import Failed, LiveEvent, Trained
 from ...live.job import Job
 from ...live.limits import Limits
 from ...live.mistake_training import MistakeEvent
+from ...live.pace import Pace
 from ...live.plan import THREADS_FROM
 from ...live.stream import NO_ROOM
 from ...messages import Message, MessageError
@@ -142,6 +143,7 @@ class TrainingQueue:
 
     def __init__(self, limits: Limits, models: ModelStore) -> None:
         self.limits = limits
+        self.pace = Pace()
         self._store = models
         self._queue = FairQueue(limits.concurrency, limits.queue_size)
         self._trainings: list[_Training] = []
@@ -257,12 +259,20 @@ class TrainingQueue:
                             kept = "model" in event
                             yield event
                         else:
+                            if isinstance(line, str) and line.startswith('{"event": "ended"'):
+                                self._learn(job, json.loads(line))
                             yield line
         except ModelStoreFullError as error:
             yield {"event": "error", "message": error.message.for_page()}
         finally:
             if not kept:
                 file.unlink(missing_ok=True)
+
+    def _learn(self, job: Job, ended: Event) -> None:
+        """How long trainings take here, where they run on the processor."""
+        if pick_device().type == "cpu" and not on_zero_gpu():
+            estimate = job.estimate * ended["step"] / job.training["steps"]
+            self.pace.learn(ended["step"], estimate, ended["seconds"], ended["processor_seconds"])
 
     async def _lines(self, training: _Training, job: Job, file: Path) -> Events:
         """Of a process with a GPU, if one is worth while and can be had; else of one on the processor."""
