@@ -28,6 +28,21 @@ def in_view(page: Page, element: Locator) -> bool:
     )
 
 
+# The words that the question and its reveal name, and the marked rows of the figure, of which none is on the screen.
+UNSEEN = """() => {
+  const isSeen = (element) => {
+    const { left, top, right, bottom } = element.getBoundingClientRect();
+    return right > left && left > -1 && top > -1 && right < innerWidth + 1 && bottom < innerHeight + 1;
+  };
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility());
+  const named = all("#lesson .question .word").flatMap((each) => each.textContent.split(" "));
+  const shown = all("#lesson .lesson-figure :is(text, .word, .chip), #top .chip").filter(isSeen);
+  const words = new Set(shown.map((each) => each.textContent.toLowerCase()));
+  const rows = all("#lesson .lesson-figure :is(tr.marked, rect.marked, figure)").filter((each) => !isSeen(each));
+  return [...named.filter((word) => !words.has(word)), ...rows.map((row) => row.outerHTML.slice(0, 80))];
+}"""
+
+
 def here(page: Page) -> dict[str, Any]:
     seen = place(page)
     return {name: seen[name] for name in PLACES}
@@ -93,6 +108,7 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
         expect(reveal).to_be_visible()
         for seen in (page.locator("#stop-title"), reveal, page.locator("#translation [aria-current=step]")):
             assert in_view(page, seen), (stop, seen)
+        assert page.evaluate(UNSEEN) == [], stop
         assert reveal.evaluate("element => parseFloat(getComputedStyle(element).fontSize)") >= 24
         page.keyboard.press("n")
 

@@ -140,9 +140,9 @@ const rowNames = (kind, run) => {
  * How large a heatmap's parts are in a place `width` px wide. A row's label stands in two lines where one would leave
  * the cells no room.
  * @param {string[]} queries @param {(string | undefined)[]} predicted @param {string[]} keys @param {number} width
- * @param {number} [maxCell] px of a small map's cells
+ * @param {{ maxCell?: number, maxHeight?: number }} limits see `heatmap`
  */
-function heatmapLayout(queries, predicted, keys, width, maxCell) {
+function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = Infinity }) {
   const type = typeScale();
   const [across, most] = maxCell ? [maxCell, maxCell] : MAX_CELL;
   const isNarrow = width < NARROW * type;
@@ -158,9 +158,10 @@ function heatmapLayout(queries, predicted, keys, width, maxCell) {
     return { size, left, cell, fits: widest(keys, size) <= cell + 2 };
   });
   const { size, left, cell, fits } = measured.find((each) => each.fits) ?? measured[1];
-  const down = Math.max(Math.min(most * type, cell), isNarrow && predicted[0] ? 2.3 * size : 0);
   const slant = fits ? 0 : widest(keys, size); // px of a label that is turned, because it is wider than its cell
   const foot = slant ? slant * 0.82 + (maxCell ? 22 : 28) : 36;
+  const room = Math.max(MIN_CELL * type, (maxHeight - 2 * foot) / queries.length);
+  const down = Math.max(Math.min(most * type, cell, room), isNarrow && predicted[0] ? 2.3 * size : 0);
   const isTall = queries.length * down > TALL * type;
   return {
     size,
@@ -181,13 +182,13 @@ function heatmapLayout(queries, predicted, keys, width, maxCell) {
 /**
  * A head's map as coloured cells, of the run at the top or of another one.
  * @param {Kind} kind @param {number} layer @param {number} head
- * @param {{ width: number, sides: [Side, Side], run?: DrawnRun, maxCell?: number }} options `maxCell`: px of the cells
- *   of a small one
+ * @param {{ width: number, sides: [Side, Side], run?: DrawnRun, maxCell?: number, maxHeight?: number }} options
+ *   `maxCell`: px of the cells of a small one; `maxHeight`: px of the whole, unless its rows would be too low to read
  */
-export function heatmap(kind, layer, head, { width, sides, run = state.run, maxCell }) {
+export function heatmap(kind, layer, head, { width, sides, run = state.run, ...limits }) {
   const { queries, keys, difference } = run.attention[kind];
   const predicted = predictions(kind, run);
-  const layout = heatmapLayout(queries, predicted, keys, width, maxCell);
+  const layout = heatmapLayout(queries, predicted, keys, width, limits);
   const { left, cell, down, isWritten } = layout;
   const boxOf = (/** @type {Cell} */ { query, key }) => ({
     ...{ x: left + key * cell, y: query * down + 1, width: cell - GAP, height: down - GAP },

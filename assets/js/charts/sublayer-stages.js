@@ -305,7 +305,10 @@ function drawFeedForward(view) {
   const places = { count: firing, of: hidden.length, share: formatPercent(firing / hidden.length) };
   return [
     h("p", { class: "fact", "data-firing": firing }, nodes("inside.firing", places)),
-    strips(view, [{ name: "hidden", values: hidden }], { label: t("inside.hidden"), fold: data.arrays.x.shape[1] }),
+    strips(view, [{ name: "hidden", values: hidden }], {
+      label: t("inside.hidden"),
+      fold: view.fold ?? data.arrays.x.shape[1],
+    }),
     titledStrips(view, t("inside.ff_output"), [{ name: "ff_output", values: data.at("ff_output", query) }]),
   ];
 }

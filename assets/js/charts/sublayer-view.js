@@ -7,11 +7,11 @@ import { findChange, isAblated, temperatureOf } from "../core/changes.js";
 
 /**
  * One query of one head. `showArithmetic` shows the arithmetic of a cell; `columns` are those of the table of scores,
- * where it does not have all.
+ * where it does not have all; `fold`: hidden units a line.
  *
  * @typedef {{
  *   run: Run, data: Sublayer, kind: Kind, layer: number, head: number, query: number, server: Server,
- *   signal?: AbortSignal, showArithmetic: (title: string, body: Child[]) => void, columns?: string[],
+ *   signal?: AbortSignal, showArithmetic: (title: string, body: Child[]) => void, columns?: string[], fold?: number,
  * }} SublayerView
  */
 

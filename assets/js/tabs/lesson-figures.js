@@ -13,6 +13,7 @@ import { encoderInput } from "./lesson-view.js";
 
 const SMALL = [18, 44]; // px a cell of the maps of many heads, and of few
 const FEW = 4;
+const MAX_SHARE = 0.72; // of the screen's height that a map takes
 
 /**
  * What the colours of a figure mean: of strips, or of maps of a kind of attention.
@@ -89,7 +90,8 @@ export function headMaps(view) {
  */
 const mapPicture = ({ run, signal }, kind, layer, head, query, maxCell) =>
   fluidPicture((width) => {
-    const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxCell });
+    const limits = maxCell ? { maxCell } : { maxHeight: innerHeight * MAX_SHARE };
+    const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, ...limits });
     markRow(picture, query);
     picture.setAttribute("aria-label", describeLargestWeights(kind, layer, head, run));
     return picture;

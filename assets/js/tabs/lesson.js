@@ -22,13 +22,14 @@ import { encoderHead, lessonView } from "./lesson-view.js";
 /** @typedef {ReturnType<typeof build>} Parts */
 /** @typedef {Awaited<ReturnType<typeof fetchContent>>} Content */
 
+const FOLD = 128; // hidden units a line
 const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
 
 /** @param {View} view */
 export function mount({ element, server, signal }) {
   const parts = build();
   const { bar, plan, title, headline, text, question, figure, colours, notice, arithmetic, back, next, stop } = parts;
-  const keys = h("span", { class: "keys hint" }, t("lesson.keys"));
+  const keys = h("p", { class: "keys hint" }, t("lesson.keys"));
   const head = h("div", { class: "lesson-head" }, bar.element, h("span", { class: "space" }), plan.element, back, next);
   const name = () => `lesson-${state.stop + 1}`;
   const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
@@ -141,7 +142,7 @@ async function fetchContent(name, view) {
   const head = await encoderHead(view);
   const drawing = (/** @type {string[] | undefined} */ columns) => [
     caption,
-    stageFigure(stop.stage, { ...head, columns }),
+    stageFigure(stop.stage, { ...head, columns, fold: FOLD }),
   ];
   const asked = drawing(stop.columns?.asked);
   const answered = stop.columns?.answered ? drawing(stop.columns.answered) : asked;
