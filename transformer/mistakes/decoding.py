@@ -25,6 +25,8 @@ from ..network.probe import Probe, Recorder
 from ..network.rng import rng_lock
 from .mistake import Side, Symptom, decoding_mistake
 
+MAX_RUNS = 30  # of a sentence, until one has other words
+
 
 @contextmanager
 def _chance() -> Iterator[None]:
@@ -94,13 +96,24 @@ def padding_rows(translator: Translator, sentence: str) -> Symptom:
     )
 
 
+def _one_padding_column(drawn: AttentionMap) -> AttentionMap:
+    """With the weights on padding summed in one last column."""
+    words = sum(token != PAD for token in drawn.key_tokens)
+    weights = np.concatenate([drawn.weights[..., :words], drawn.weights[..., words:].sum(-1, keepdims=True)], axis=-1)
+    keys = (*drawn.key_tokens[:words], f"{PAD} × {len(drawn.key_tokens) - words}")
+    return replace(drawn, key_tokens=keys, weights=weights, allowed=drawn.allowed[:, : words + 1])
+
+
 @decoding_mistake(
     right="x, weights = self.cross_attn(x, memory, memory, mask=src_padding_mask)",
     wrong="x, weights = self.cross_attn(x, memory, memory)",
     distractors=("rank_collapse", "padding_rows", "axes_swapped"),
 )
 def cross_padding(translator: Translator, sentence: str) -> Symptom:
-    """The decoder looks at P. Where a model's sentences are not padded, one word of padding is put there."""
+    """The decoder looks at P. Where a model's sentences are not padded, they are padded as in a batch of its longest.
+
+    Maps show all of the padding as one column: its weights are summed.
+    """
     checkpoint = translator.checkpoint
     count = len(checkpoint.src_vocab.split(sentence))
     if not checkpoint.pad_source or count == checkpoint.source_length:
@@ -117,8 +130,12 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
 
     def side(run: Translation) -> Side:
         there = on_padding(run)
-        numbers = {"weight_on_padding": float(there.mean()), "most_on_padding": float(there.max())}
-        return Side(numbers, run.text, attention=run.attention.cross[layer])
+        numbers = {
+            "most_on_padding": float(there.max()),
+            "weight_on_padding": float(there.mean()),
+            "padding": run.source.count(PAD),
+        }
+        return Side(numbers, run.text, attention=_one_padding_column(run.attention.cross[layer]))
 
     return Symptom(side(padded.translate(sentence)), side(forgotten), sentence, head=head)
 
@@ -130,24 +147,28 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
     shown_on="classroom",
 )
 def no_eval(translator: Translator, sentence: str) -> Symptom:
-    """The paper's dropout of 0.1 goes on in the translation: two runs of one sentence differ."""
+    """The paper's dropout of 0.1 goes on in the translation, so that runs of one sentence differ: the first run is shown
+    beside the next one whose words are not the same."""
     checkpoint, run = translator.checkpoint, translator.translate(sentence)
     src, _ = ids(translator, run)
 
-    def runs(model: Transformer) -> Side:
-        found, texts = [], []
-        for seed in range(2):
-            torch.manual_seed(seed)
-            said, distributions = _tutorial_loop(model, translator, src)
-            found.append(distributions)
+    def runs(model: Transformer, most: int) -> Side:
+        texts, distributions = [], []
+        while len(texts) < most and texts[-1:] == texts[:1]:
+            torch.manual_seed(len(texts))
+            said, rows = _tutorial_loop(model, translator, src)
             texts.append(checkpoint.tgt_vocab.decode(said))
-        common = min(map(len, found))
-        return Side({"difference": float((found[0][:common] - found[1][:common]).abs().max())}, " | ".join(texts))
+            distributions.append(rows)
+        first, last = distributions[0], distributions[-1]
+        common = min(len(first), len(last))
+        difference = float((first[:common] - last[:common]).abs().max())
+        return Side({"difference": difference, "runs": len(texts)}, f"{texts[0]} | {texts[-1]}")
 
     with _chance(), torch.no_grad():
         model = Transformer(replace(checkpoint.model.config, dropout=0.1)).to(translator.device)
         model.load_state_dict(checkpoint.model.state_dict())
-        return Symptom(right=runs(model.eval()), wrong=runs(model.train()), sentence=sentence)
+        wrong = runs(model.train(), MAX_RUNS)
+        return Symptom(runs(model.eval(), 2), wrong, sentence)
 
 
 def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> tuple[list[int], Tensor]:
@@ -260,19 +281,20 @@ def after_dropout(translator: Translator, sentence: str) -> Symptom:
     distractors=("rank_collapse", "axes_swapped", "after_dropout"),
 )
 def one_head(translator: Translator, sentence: str) -> Symptom:
-    """Head 0 of the last layer shown as "the attention": of all heads, how many look where it looks?"""
+    """Head 0 of the last layer shown as "the attention", beside the head that agrees least with it, which could have
+    been shown as well. Where all heads of a layer attend to the same words, there is nothing to see."""
     run = translator.translate(sentence)
-    looks = np.stack([m.weights.argmax(axis=-1) for m in run.attention.cross])  # (L, H, T)
-    shown = looks[-1, 0]
-    others = np.delete(looks.reshape(-1, len(shown)), (len(looks) - 1) * looks.shape[1], axis=0)
-    agree = float((others == shown).mean()) if len(others) else 1.0
-    right = {"agreement": 1.0, "heads": looks.shape[0] * looks.shape[1]}
     last = run.attention.cross[-1]
-    return Symptom(
-        Side(right, run.text, attention=last),
-        Side({"agreement": agree, "heads": 1}, run.text, attention=replace(last, weights=last.weights[:1])),
-        sentence,
-    )
+    looks = last.weights.argmax(axis=-1)  # (H, T)
+    order = [0, *sorted(range(1, last.n_heads), key=lambda head: float((looks[head] == looks[0]).mean()))]
+    pair = order[:2]
+
+    def side(heads: Sequence[int]) -> Side:
+        agree = (looks[list(heads)] == looks[0]).all(axis=0).mean()
+        shown = replace(last, weights=last.weights[list(heads)])
+        return Side({"agreement": float(agree), "heads": len(heads)}, run.text, attention=shown)
+
+    return Symptom(side(range(last.n_heads)), side(pair), sentence)
 
 
 @decoding_mistake(

@@ -83,7 +83,9 @@ FIGURES = (positions.positional_encoding, positions.input_sum)
 LESSON = (sublayers.inside, sublayers.parameters, sublayers.stack, decoding.diverging, *FIGURES)
 BREAK_IT: dict[str, Callable[[], object]] = {  # its parts; each shows the element of its name
     "whatif": lambda: component("tabs/what-if", elem_id="whatif", server=(what_if.sweep, what_if.vocabulary)),
-    "mistakes": lambda: component("tabs/mistakes", mistakes.opening(), elem_id="mistakes", server=(mistakes.mistake,)),
+    "mistakes": lambda: component(
+        "tabs/mistakes", mistakes.opening(), elem_id="mistakes", server=(mistakes.mistake, mistakes.recorded)
+    ),
     "decoding": lambda: component(
         "tabs/decoding", elem_id="decoding", server=(decoding.beam, decoding.sampled, decoding.forced)
     ),

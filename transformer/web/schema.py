@@ -204,10 +204,15 @@ SessionId = Annotated[  # `visit` is its old name
 ]
 
 
-class MistakeTrainingRequest(Request):
-    """A mistake of training, which small models are trained to show."""
+class RecordingRequest(Request):
+    """A mistake of training, as it was recorded."""
 
     name: Literal[tuple(name for name, each in MISTAKES.items() if each.kind == "training")]  # type: ignore[valid-type]
+
+
+class MistakeTrainingRequest(RecordingRequest):
+    """A mistake of training, which small models are trained to show."""
+
     session: SessionId
 
 

@@ -22,7 +22,8 @@ from transformer.web.api import mistakes
 from transformer.web.api.models import RefusedCheckpointError, translator
 from transformer.web.server.fair_queue import Client
 from transformer.web.sessions.model_store import model_store
-from transformer.web.sessions.training_queue import BusyError, Event
+from transformer.web.sessions.shared_run import Event
+from transformer.web.sessions.training_queue import BusyError
 
 from .endpoints import BEER, SENTENCES
 

@@ -28,7 +28,8 @@ from transformer.web.server.access_log import LOG
 from transformer.web.server.fair_queue import Client, FairQueue
 from transformer.web.server.routes import ROUTES, UPLOADS_PER_ADDRESS
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
-from transformer.web.sessions.training_queue import BusyError, Event, Events, TrainingQueue
+from transformer.web.sessions.shared_run import Event, Events
+from transformer.web.sessions.training_queue import BusyError, TrainingQueue
 
 from ...live.test_plan import question
 from ...live.test_stream import TINY

@@ -17,7 +17,8 @@ from transformer.web.api import models
 from transformer.web.server.fair_queue import Client
 from transformer.web.sessions import training_queue as module
 from transformer.web.sessions.model_store import ModelStore, ModelStoreFullError, is_own_model, size_of
-from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, Event, Events, TrainingQueue, Worker
+from transformer.web.sessions.shared_run import Event, Events
+from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, TrainingQueue, Worker
 
 from ...live.test_stream import job
 from ..loop import TIMEOUT, async_test, in_a_loop, until
@@ -210,7 +211,7 @@ async def test_an_address_that_fills_the_queue_waits_behind_itself(
     """However many sessions it says it has."""
     monkeypatch.setattr("random.random", itertools.count().__next__)  # of several sessions, the last one gives way
     queue = queue_of(store, queue_size=3)
-    noisy = [Listener(queue.train_mistake("rank_collapse", of(session))) for session in ("s", "t", "", "u")]
+    noisy = [Listener(queue.train(JOB, of(session))) for session in ("s", "t", "", "u")]
     await noisy[3].hears(3)
     with pytest.raises(BusyError):
         await anext(queue.train(JOB, of("v")))
@@ -394,7 +395,7 @@ async def test_a_mistake_trains_in_the_same_queue_and_leaves_nothing(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     queue = queue_of(store)
-    one, two = (Listener(queue.train_mistake("rank_collapse", of(session))) for session in "ab")
+    one, two = (Listener(queue.train_mistake(name, of("a"))) for name in ("rank_collapse", "causal_mask"))
     worker = await at_work(workers)
     assert worker.received == ["rank_collapse"]
     worker.write({"event": "ready"}, {"event": "progress", "side": "wrong"}, {"event": "symptom", "head": 0}, None)
@@ -403,6 +404,46 @@ async def test_a_mistake_trains_in_the_same_queue_and_leaves_nothing(
     (await at_work(workers, 1)).write({"event": "progress", "side": "wrong"}, None)
     await two.task
     assert (await two.hears(1, "run", "progress", "error"))["message"]["key"] == "train.died"
+    await assert_nothing_left(queue, store, workers)
+
+
+@async_test
+async def test_a_mistake_is_trained_once_for_all_who_ask(store: ModelStore, workers: list[FakeWorker]) -> None:
+    """Also where the visitor who was first leaves, or is another address; it ends with the last listener."""
+    queue = queue_of(store, queue_size=1)
+    training = Listener(queue.train(JOB, of("x")))
+    await training.hears("run")
+    first = Listener(queue.train_mistake("rank_collapse", of("a")))
+    await first.hears(1)
+    others = [Listener(queue.train_mistake("rank_collapse", of(f"s{i}", f"8.8.8.{i}"))) for i in range(30)]
+    for each in others:
+        await each.hears("joined", 1)
+    assert queue.counts() == {"running": 1, "waiting": 1}
+    await first.leaves()
+    await training.leaves()
+    worker = await at_work(workers, 1)
+    worker.write({"event": "progress", "side": "wrong"})
+    for each in others:
+        await each.hears("joined", 1, "run", "progress")
+    await asyncio.gather(*(each.leaves() for each in others[1:]))
+    worker.write({"event": "symptom", "head": 0}, None)
+    await others[0].task
+    await others[0].hears("joined", 1, "run", "progress", "symptom")
+    late = Listener(queue.train_mistake("rank_collapse", of("late")))
+    await late.task
+    assert (await late.hears("joined", "run", "progress", "symptom"))["head"] == 0
+    assert len(workers) == 2
+
+    last = Listener(queue.train_mistake("causal_mask", of("late")))
+    worker = await at_work(workers, 2)
+    await last.hears("run")
+    await last.leaves()  # nobody listens: the next one begins again
+    again = Listener(queue.train_mistake("causal_mask", of("late")))
+    (await at_work(workers, 3)).write({"event": "error", "message": {}}, None)
+    await again.task
+    once_more = Listener(queue.train_mistake("causal_mask", of("late")))  # a failure is not kept
+    await at_work(workers, 4)
+    await once_more.leaves()
     await assert_nothing_left(queue, store, workers)
 
 

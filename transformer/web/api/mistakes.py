@@ -11,9 +11,10 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...data import CORPORA
 from ...live import mistake_training
 from ...live.mistake_training import for_page
+from ...live.recordings import Recording, recordings
 from ...messages import MessageError
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
-from ..schema import AnyMistakeRequest, MistakeRequest
+from ..schema import AnyMistakeRequest, MistakeRequest, RecordingRequest
 from ..server.fair_queue import Client, release_turn
 from ..sessions.training_queue import training_queue
 from .endpoints import action, server_function
@@ -27,6 +28,7 @@ class MistakeCode(TypedDict):
     kind: Literal["training", "decoding"]
     right: str
     wrong: str
+    seconds: float | None  # that its trainings take of one processor, where they were recorded
 
 
 class DecodingSymptom(mistake_training.Symptom):
@@ -39,8 +41,21 @@ class DecodingSymptom(mistake_training.Symptom):
 def opening() -> list[MistakeCode]:
     """What the page knows of every mistake before it is shown."""
     return [
-        {"name": each.name, "kind": each.kind, "right": each.right, "wrong": each.wrong} for each in MISTAKES.values()
+        {
+            "name": each.name,
+            "kind": each.kind,
+            "right": each.right,
+            "wrong": each.wrong,
+            "seconds": recordings()[each.name]["seconds"] if each.name in recordings() else None,
+        }
+        for each in MISTAKES.values()
     ]
+
+
+@server_function
+def recorded(request: RecordingRequest) -> Recording:
+    """A training mistake as it was recorded, for a lesson without the time to train."""
+    return recordings()[request.name]
 
 
 @server_function
@@ -65,11 +80,14 @@ def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
         checkpoint = mistake.shown_on
         sentence = CORPORA[checkpoint].examples[0].sentence
     config = translator(checkpoint).checkpoint.model.config
-    if request.name == "one_head" and config.num_decoder_layers * config.n_heads == 1:
+    if request.name == "one_head" and config.n_heads == 1:
         raise MessageError("mistakes.one_head_only")
     if request.name == "unscaled" and config.head_dim == 1:
         raise MessageError("mistakes.nothing_to_scale")
-    return mistake.run(translator(checkpoint), sentence), checkpoint
+    symptom = mistake.run(translator(checkpoint), sentence)
+    if request.name == "one_head" and symptom.wrong.numbers["agreement"] == 1:
+        raise MessageError("mistakes.all_agree")
+    return symptom, checkpoint
 
 
 @action

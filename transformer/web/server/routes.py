@@ -40,7 +40,8 @@ from ...storage.portable import PortableError, load_portable, max_file_bytes
 from .. import schema
 from ..api.models import about, translator
 from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_name, model_store
-from ..sessions.training_queue import BusyError, Event, training_queue
+from ..sessions.shared_run import Event
+from ..sessions.training_queue import BusyError, training_queue
 from . import access_log, request_queue
 from .fair_queue import FairQueue, QueueFullError, client_of
 from .request_limits import foreign, pieces

@@ -9,7 +9,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from ...storage.portable import PortableError, load_portable
 from ..api.models import Model, about
 from ..server.fair_queue import Client, FairQueue, QueueFullError, Ticket
 from .model_store import ModelStore, ModelStoreFullError, Room, model_store, size_of
+from .shared_run import Event, Events, Joined, SharedRun
 
 ROOT = Path(__file__).resolve().parents[3]
 ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
@@ -38,8 +39,6 @@ GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
 SHARE_SECONDS = 20  # of a training of the address with most places, where another address waits
 GRACE_SECONDS = 60  # that a process has beside its training: to start, to measure, to write
 RESULTS = tuple(f'{{"event": "{name}"' for name in ("trained", "symptom", "error"))  # beginnings of their lines
-Event = dict[str, Any]  # any of TrainingEvent and MistakeTrainingEvent
-Events = AsyncGenerator[Event | str]  # events, also as lines of JSON
 
 
 class Waiting(TypedDict):
@@ -64,7 +63,7 @@ class TrainedModel(Trained):
 
 
 TrainingEvent = Waiting | Turn | LiveEvent | TrainedModel
-MistakeTrainingEvent = Waiting | Turn | MistakeEvent | Failed
+MistakeTrainingEvent = Joined | Waiting | Turn | MistakeEvent | Failed
 
 
 class BusyError(MessageError):
@@ -147,6 +146,7 @@ class TrainingQueue:
         self._store = models
         self._queue = FairQueue(limits.concurrency, limits.queue_size)
         self._trainings: list[_Training] = []
+        self._mistakes: dict[str, SharedRun] = {}  # the last run of each
         self._spare: Worker | None = None
         self._lock = threading.Lock()
 
@@ -186,9 +186,23 @@ class TrainingQueue:
         """
         return self._queued(client, lambda training: self._train(training, job))
 
-    def train_mistake(self, mistake: str, client: Client) -> Events:
-        """Wait, and train small models with a mistake and without it; see `train`."""
-        return self._queued(client, lambda training: self._work(training, lambda worker: worker.train_mistake(mistake)))
+    async def train_mistake(self, mistake: str, client: Client) -> Events:
+        """Wait, and train small models with a mistake and without it; see `train`.
+
+        A mistake has neither a sentence nor settings of a visitor, so one run serves all who ask while it goes on or
+        when it has ended: each hears the same events. It goes on until nobody listens.
+        """
+        run = self._mistakes.get(mistake)
+        if run is None or run.failed:
+            self.check(client)
+            own = Client(
+                client.address, f"{mistake} {secrets.token_hex(8)}"
+            )  # its session may leave, and train a model
+            work = partial(self._work, begin=lambda worker: worker.train_mistake(mistake))
+            run = self._mistakes[mistake] = SharedRun(self._queued(own, work))
+        async with aclosing(run.listen()) as events:
+            async for event in events:
+                yield event
 
     async def _queued(self, client: Client, work: Callable[[_Training], Events]) -> Events:
         self.check(client)
