@@ -13,6 +13,7 @@ import torch
 
 from transformer import Translator
 from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake
+from transformer.mistakes.decoding import MAX_RUNS
 
 ENGLISH = json.loads((Path(__file__).parents[2] / "assets/locales/en.json").read_text("utf-8"))
 SENTENCES = {"toy": "ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
@@ -73,7 +74,10 @@ def test_a_padding_mask_over_rows_gives_nan_or_looks_ahead(case: Case) -> None:
 
 def test_without_its_mask_cross_attention_looks_at_padding(case: Case) -> None:
     found = symptom("cross_padding", case)
-    assert found.right.numbers == {"weight_on_padding": 0, "most_on_padding": 0}
+    padding = found.right.numbers["padding"]
+    assert found.right.numbers == {"weight_on_padding": 0, "most_on_padding": 0, "padding": padding}
+    length, words = case[1].checkpoint.source_length, len(case[0].split())
+    assert padding == length - words
     assert 0.05 < found.wrong.numbers["weight_on_padding"] < found.wrong.numbers["most_on_padding"] <= 1
     assert found.right.text == case[1].translate(case[0]).text
 
@@ -93,11 +97,19 @@ def test_dropout_is_the_same_for_concurrent_visitors_while_models_are_loaded(nam
 
 def test_without_eval_two_runs_differ(case: Case) -> None:
     found = symptom("no_eval", case)
-    assert found.right.numbers["difference"] == 0
+    assert found.right.numbers == {"difference": 0, "runs": 2}
     assert found.wrong.numbers["difference"] > 1e-4
     one, two = found.right.text.split(" | ")
     assert one == two == case[1].translate(case[0]).text
-    assert len({*found.wrong.text.split(" | ")}) == 2 or case[1].name == "toy"  # which hides it
+    if case[1].name == "classroom":  # the toy hides it
+        assert len({*found.wrong.text.split(" | ")}) == 2
+        assert 2 <= found.wrong.numbers["runs"] < MAX_RUNS
+
+
+def test_every_example_of_the_classroom_has_two_runs_whose_words_differ(classroom: Translator) -> None:
+    for sentence in ("Den Hund sieht der Lehrer", "Ich möchte ein Bier"):
+        found = symptom("no_eval", (sentence, classroom)).wrong
+        assert len({*found.text.split(" | ")}) == 2, sentence
 
 
 def test_a_loop_of_fixed_length_talks_on(case: Case) -> None:
@@ -133,9 +145,15 @@ def test_weights_after_dropout_have_holes(case: Case) -> None:
 
 def test_other_heads_look_elsewhere_than_the_one_that_is_shown(case: Case) -> None:
     found = symptom("one_head", case)
-    config = case[1].checkpoint.model.config
-    assert found.right.numbers == {"agreement": 1, "heads": config.num_decoder_layers * config.n_heads}
-    assert found.wrong.numbers["agreement"] < 0.9
+    heads = case[1].checkpoint.model.config.n_heads
+    assert (found.wrong.numbers["heads"], found.right.numbers["heads"]) == (2, heads)
+    assert found.right.numbers["agreement"] <= found.wrong.numbers["agreement"] < 0.9
+    assert found.wrong.attention
+    looks = found.wrong.attention.weights.argmax(axis=-1)
+    assert found.wrong.numbers["agreement"] == pytest.approx((looks[0] == looks[1]).mean())
+    for drawn in case[1].translate(case[0]).attention.cross:  # no other disagrees more with the first of its layer
+        first, *others = drawn.weights.argmax(axis=-1)
+        assert min((each == first).mean() for each in others) >= found.wrong.numbers["agreement"] - 1e-6
 
 
 def test_with_positions_from_ids_the_order_of_words_tells_nothing(case: Case) -> None:
@@ -180,9 +198,13 @@ def test_a_map_shows_what_the_numbers_tell(case: Case) -> None:
     assert (right[:, :, -2:] == 0).all()
 
     right, wrong, head = maps("cross_padding")
-    padding = slice(len(run.source) - run.source.count("P"), None)  # of the toy it has a column by itself
-    most = symptom("cross_padding", case).wrong.numbers["most_on_padding"]
-    assert right[head, :, padding].max() == 0 < 0.2 < wrong[head, :, padding].sum(axis=-1).max() == pytest.approx(most)
+    found = symptom("cross_padding", case)
+    most, padding = (found.wrong.numbers[name] for name in ("most_on_padding", "padding"))
+    assert found.wrong.attention
+    words = len(found.sentence.split())
+    assert found.wrong.attention.key_tokens == (*run.source[:words], f"P × {padding}")  # one column for all of it
+    np.testing.assert_allclose(wrong.sum(axis=-1), 1, atol=1e-5)
+    assert right[head, :, -1].max() == 0 < 0.2 < wrong[head, :, -1].max() == pytest.approx(most)
 
     right, wrong, head = maps("unscaled")
     assert wrong[head].max(axis=-1).mean() > right[head].max(axis=-1).mean() + 0.2
@@ -195,8 +217,9 @@ def test_a_map_shows_what_the_numbers_tell(case: Case) -> None:
     np.testing.assert_allclose(wrong[wrong > 0], right[wrong > 0] / 0.9, rtol=1e-5)
 
     right, wrong, _ = maps("one_head")
-    np.testing.assert_array_equal(right[:1], wrong)
-    np.testing.assert_array_equal(right, run.attention.cross[-1].weights)
+    np.testing.assert_array_equal(right[0], wrong[0])
+    assert any(np.array_equal(each, wrong[1]) for each in right[1:])
+    assert any(np.array_equal(right, drawn.weights) for drawn in run.attention.cross)
 
 
 # In training
@@ -254,6 +277,16 @@ def test_fed_with_the_answer_a_half_trained_model_looks_better_than_it_is() -> N
 
 
 # All of them
+
+
+def test_a_wrong_guess_is_told_why_and_no_title_has_the_words_of_its_cause() -> None:
+    for name, mistake in MISTAKES.items():
+        assert {f"mistakes.{name}.clue", *(f"mistakes.{each}.telltale" for each in mistake.distractors)} <= set(ENGLISH)
+        title, cause = (
+            {word for word in ENGLISH[f"mistakes.{name}.{text}"].lower().split() if len(word) > 4}
+            for text in ("title", "cause")
+        )
+        assert len(title & cause) < 2, name
 
 
 def test_there_are_enough_and_each_has_both_kinds_of_lines() -> None:

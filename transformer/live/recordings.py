@@ -19,7 +19,7 @@ from ..mistakes.training import PAIRS, SMALL, STEPS
 from .mistake_training import Symptom, retrain
 
 FILE = Path(__file__).with_suffix(".json")
-DIGITS = 4  # of a loss and of a weight
+DIGITS = 6  # of a loss and of a weight
 
 
 class Recording(TypedDict):

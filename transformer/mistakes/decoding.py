@@ -147,8 +147,8 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
     shown_on="classroom",
 )
 def no_eval(translator: Translator, sentence: str) -> Symptom:
-    """The paper's dropout of 0.1 goes on in the translation, so that runs of one sentence differ: the first run is shown
-    beside the next one whose words are not the same."""
+    """The paper's dropout of 0.1 goes on in the translation, so that runs of one sentence differ: the first run is
+    shown beside the next one whose words are not the same."""
     checkpoint, run = translator.checkpoint, translator.translate(sentence)
     src, _ = ids(translator, run)
 
@@ -277,24 +277,24 @@ def after_dropout(translator: Translator, sentence: str) -> Symptom:
 
 @decoding_mistake(
     right="for layer, weights in enumerate(cross_attention):  # (heads, queries, keys)\n    show(layer, weights)",
-    wrong='show("the attention", cross_attention[-1][0])',
+    wrong='show("the attention", cross_attention[layer][0])',
     distractors=("rank_collapse", "axes_swapped", "after_dropout"),
 )
 def one_head(translator: Translator, sentence: str) -> Symptom:
-    """Head 0 of the last layer shown as "the attention", beside the head that agrees least with it, which could have
-    been shown as well. Where all heads of a layer attend to the same words, there is nothing to see."""
+    """Head 0 of a layer shown as "the attention", beside the head that agrees least with it, which could have been
+    shown as well; of the layer where they agree least. Where all agree, there is nothing to see."""
     run = translator.translate(sentence)
-    last = run.attention.cross[-1]
-    looks = last.weights.argmax(axis=-1)  # (H, T)
-    order = [0, *sorted(range(1, last.n_heads), key=lambda head: float((looks[head] == looks[0]).mean()))]
-    pair = order[:2]
+    looks = np.stack([m.weights.argmax(axis=-1) for m in run.attention.cross])  # (L, H, T)
+    layer, other = _most(-(looks == looks[:, :1]).mean(axis=-1))
+    drawn, looks = run.attention.cross[layer], looks[layer]
+    pair = (0, other) if other else (0, min(1, drawn.n_heads - 1))
 
     def side(heads: Sequence[int]) -> Side:
         agree = (looks[list(heads)] == looks[0]).all(axis=0).mean()
-        shown = replace(last, weights=last.weights[list(heads)])
+        shown = replace(drawn, weights=drawn.weights[list(heads)])
         return Side({"agreement": float(agree), "heads": len(heads)}, run.text, attention=shown)
 
-    return Symptom(side(range(last.n_heads)), side(pair), sentence)
+    return Symptom(side(range(drawn.n_heads)), side(pair), sentence)
 
 
 @decoding_mistake(

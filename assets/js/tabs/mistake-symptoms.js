@@ -7,14 +7,15 @@ import { fluidPicture } from "../charts/vector-strip.js";
 import { h, word } from "../core/dom.js";
 import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
 import { rowHeading, table } from "../core/parts.js";
-import { SIDES } from "../core/state.js";
+import { argmax, attentionRow, SIDES } from "../core/state.js";
 
 /** @import { MistakeCode, Symptom, SymptomSide } from "#schema" */
-/** @import { DrawnRun, Places, Side } from "../core/types.d.ts" */
+/** @import { DrawnRun, Kind, Places, Side } from "../core/types.d.ts" */
 /** @import { MistakeTraining } from "../net/mistake-training.js" */
 /** @typedef {"wrong" | "right"} Which */
 
 const FLIPPED = "axes_swapped"; // the rows of its map are keys
+const PART_FOR_WHOLE = "one_head";
 const COUNTS = [
   "words_after_end",
   "steps",
@@ -24,6 +25,8 @@ const COUNTS = [
   "saved_norm_values",
   "saved_output_values",
   "texts",
+  "padding",
+  "runs",
 ];
 /** Of what is neither counted nor a share. @type {Record<string, number>} */
 const DIGITS = { loss: 3, entropy: 2, row_sum_error: 2 };
@@ -69,11 +72,11 @@ export function symptomPlaces({ sentence, wanted, head, right, wrong }) {
 }
 
 /**
- * A side's map if it has one, large for the head that shows most and small for all.
+ * A side's maps if it has any: large for the head that shows most and small for the others; where the mistake is to show
+ * one of them, each large.
  * @param {string} exercise @param {Symptom} symptom @param {Which} which
  */
-export function symptomMap(exercise, symptom, which) {
-  const { head } = symptom;
+export function symptomMaps(exercise, symptom, which) {
   const { attention } = symptom[which];
   if (!attention) return null;
   const { kind, layer, heads, weights, ...rest } = attention;
@@ -83,22 +86,53 @@ export function symptomMap(exercise, symptom, which) {
   );
   const areRowsKeys = exercise === FLIPPED && which === "wrong";
   const sides = /** @type {[Side, Side]} */ (areRowsKeys ? SIDES[kind].toReversed() : SIDES[kind]);
+  const large = (/** @type {number} */ head) => largeMap(run, kind, head, sides, `${exercise}-${which}`);
+  const every = Array.from({ length: heads }, (_, i) => i);
+  if (exercise === PART_FOR_WHOLE) {
+    const caption = (/** @type {number} */ i) =>
+      which === "wrong" ? t("mistakes.slide", { n: i + 1 }) : describeHead(run, kind, i);
+    const figures = every.map((i) => h("figure", {}, h("figcaption", {}, caption(i)), large(i)));
+    return h("div", { class: "large-heads" }, figures);
+  }
+  const { head } = symptom;
+  const small = every.map((i) =>
+    h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, formatNumber(i + 1))),
+  );
+  return [
+    h("h4", {}, mapHeading(kind, layer, head)),
+    large(head),
+    heads > 1 ? h("h4", {}, t("mistakes.heads")) : null,
+    heads > 1 ? h("div", { class: "small-heads", "aria-hidden": "true" }, small) : null,
+  ];
+}
+
+/** @param {DrawnRun} run @param {Kind} kind @param {number} head @param {[Side, Side]} sides @param {string} file */
+function largeMap(run, kind, head, sides, file) {
   const figure = fluidPicture((width) => {
     const map = heatmap(kind, 0, head, { width, sides, run });
     markRow(map, null);
     map.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
     return map;
   });
-  const small = Array.from({ length: heads }, (_, i) =>
-    h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, formatNumber(i + 1))),
+  return h(
+    "div",
+    { class: "kept large" },
+    figure,
+    pictureButtons(figure, () => `${file}-${head + 1}`),
   );
-  const buttons = pictureButtons(figure, () => `${exercise}-${which}`);
-  return [
-    h("h4", {}, mapHeading(kind, layer, head)),
-    h("div", { class: "kept large" }, figure, buttons),
-    heads > 1 ? h("h4", {}, t("mistakes.heads")) : null,
-    heads > 1 ? h("div", { class: "small-heads", "aria-hidden": "true" }, small) : null,
-  ];
+}
+
+/**
+ * In how many rows a head has its largest weight elsewhere than the first.
+ * @param {DrawnRun} run @param {Kind} kind @param {number} head
+ */
+function describeHead(run, kind, head) {
+  if (!head) return t("head_n", { head: 1 });
+  const { queries } = run.attention[kind];
+  const looks = (/** @type {number} */ each) => queries.map((_, i) => argmax(attentionRow(kind, 0, each, i, run)));
+  const [first, own] = [looks(0), looks(head)];
+  const count = own.filter((key, i) => key !== first[i]).length;
+  return t("mistakes.head_differs", { head: head + 1, count, rows: queries.length });
 }
 
 /** The losses of both sides while they are trained. @param {AbortSignal} signal */
@@ -139,7 +173,9 @@ export function revealedMistake({ name, wrong, right }, symptom) {
   const sides = symptom && WHICH.map((which) => revealedSide(name, symptom, which));
   return [
     h("div", { class: "codes" }, code(wrong, right, "wrong"), code(right, wrong, "right")),
-    ...(symptom ? [h("div", { class: "sides" }, sides), measuredTable(symptom)] : []),
+    ...(symptom
+      ? [h("div", { class: `sides ${name === PART_FOR_WHOLE ? "stacked" : ""}` }, sides), measuredTable(symptom)]
+      : []),
     h("div", { class: "about-it" }, about),
   ];
 }
@@ -161,7 +197,9 @@ function code(own, other, which) {
 function revealedSide(name, symptom, which) {
   const text = texts(symptom[which]).flatMap((each, i) => [i ? " · " : "", outputText(each)]);
   const says = h("p", { class: "said" }, nodes("mistakes.says", { text }));
-  return h("section", { class: which }, h("h3", {}, t(`mistakes.${which}`)), symptomMap(name, symptom, which), says);
+  const isSeen = name === PART_FOR_WHOLE && which === "wrong"; // above, each of them large
+  const maps = isSeen ? null : symptomMaps(name, symptom, which);
+  return h("section", { class: which }, h("h3", {}, t(`mistakes.${which}`)), maps, says);
 }
 
 /** @param {Symptom} symptom */

@@ -5,11 +5,20 @@ import { formatMessage, formatNumber, joinSentences, nodes, t } from "../core/i1
 import { button, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
 import { EXERCISES, offeredCauses } from "../core/schema.js";
 import { state, update } from "../core/state.js";
-import { isTrainingMistake, mistakeTraining, trainMistake } from "../net/mistake-training.js";
+import {
+  isGoingOn,
+  isTrainingMistake,
+  mistakeTraining,
+  showRecording,
+  stepsDone,
+  stopMistake,
+  trainMistake,
+} from "../net/mistake-training.js";
 import { readSession, writeSession } from "../net/session.js";
-import { lossCurves, revealedMistake, symptomMap, symptomPlaces } from "./mistake-symptoms.js";
+import { lossCurves, revealedMistake, symptomMaps, symptomPlaces } from "./mistake-symptoms.js";
+import { formatDuration } from "./train-start.js";
 
-/** @import { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema" */
+/** @import { DecodingSymptom, MistakeCode, MistakeRequest, RecordingRequest, Symptom } from "#schema" */
 /** @import { Child, Server, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof exercisePlaces>} Places */
 /** @typedef {ReturnType<typeof showExercise>} Exercise */
@@ -17,13 +26,13 @@ import { lossCurves, revealedMistake, symptomMap, symptomPlaces } from "./mistak
 const DONE = "attention-bitte-mistakes"; // of this session, so that a reload still knows them
 const NAMES = Object.keys(EXERCISES);
 const TESTED_TWICE = "teacher_forced_test"; // one model, and nothing is wrong with its training
+const RANDOM = "no_eval"; // two runs of it may have the same words
 
-/**
- * The cause that was chosen in each exercise; null where the visitor wanted to be shown.
- * @type {Map<string, string | null>}
- */
+/** The causes that were chosen in each exercise, in their order. @type {Map<string, string[]>} */
 const guesses = new Map();
-/** Exercises that were answered, also before a reload. @type {Set<string>} */
+/** Exercises whose answer is shown: it was guessed, or asked for. @type {Set<string>} */
+const revealed = new Set();
+/** Exercises that were answered and whose symptom was seen, also before a reload. @type {Set<string>} */
 const done = new Set();
 
 /** @param {View} view */
@@ -119,7 +128,7 @@ function exercisePlaces() {
 function showExercise(mistake, { live, symptom, question, reveal }, server, answered) {
   const { name, kind } = mistake;
   const lifetime = new AbortController();
-  const training = kind === "training" ? trainingPanel(name, lifetime.signal) : null;
+  const training = kind === "training" ? trainingPanel(mistake, server, lifetime.signal) : null;
   const quiz = guessPanel(name, choose);
   let shown = /** @type {Symptom | null} */ (null);
   let asked = ""; // the request that is answered or waited for
@@ -151,21 +160,26 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
     symptom.hidden = !children.length;
     drawAnswer();
   }
-  /** What causes it, beside what is right; only for those who have guessed, or do not want to. */
+  /** What causes it, beside what is right; only for those who have found it, or do not want to. */
   function drawAnswer() {
     quiz.draw(shown !== null);
-    reveal.hidden = !guesses.has(name);
-    if (!reveal.hidden) reveal.replaceChildren(...revealedMistake(mistake, shown));
+    reveal.hidden = !revealed.has(name);
+    if (reveal.hidden) return;
+    reveal.replaceChildren(...revealedMistake(mistake, shown));
+    if (shown && !done.has(name)) {
+      writeSession(DONE, [...done.add(name)]); // of a training, not before its end
+      answered();
+    }
   }
-  /** Answer the question by the i-th choice; −1 to be shown. */
+  /** Answer the question by the i-th choice, as often as it takes; −1 to be shown. */
   function choose(/** @type {number} */ i) {
-    const cause = offeredCauses(name)[i] ?? null;
-    if (guesses.has(name) || (i >= 0 && (!shown || !cause))) return;
-    guesses.set(name, cause);
-    writeSession(DONE, [...done.add(name)]);
+    const cause = offeredCauses(name)[i];
+    const tried = guesses.get(name) ?? [];
+    if (revealed.has(name) || (i >= 0 && (!shown || !cause || tried.includes(cause)))) return;
+    if (cause) guesses.set(name, [...tried, cause]);
+    if (!cause || cause === name) revealed.add(name);
     drawAnswer();
     training?.draw(); // whose curves have names by now
-    answered();
   }
 
   live.replaceChildren(...(training?.content ?? []));
@@ -180,34 +194,60 @@ function describeSymptom(exercise, found) {
   const places = { model: "model" in found && found.model, sentence: word(found.sentence, "source") };
   return [
     h("h3", {}, t("mistakes.symptom")),
-    h("p", { class: "say" }, nodes(`mistakes.${exercise}.symptom`, symptomPlaces(found))),
+    h("p", { class: "say" }, nodes(symptomText(exercise, found), symptomPlaces(found))),
     isElsewhere ? h("p", { class: "hint" }, nodes("mistakes.elsewhere", places)) : null,
-    symptomMap(exercise, found, "wrong"),
+    symptomMaps(exercise, found, "wrong"),
   ];
 }
 
+/** @param {string} exercise @param {Symptom} found */
+function symptomText(exercise, { wrong }) {
+  const [one, two] = wrong.text.split(" | ");
+  return `mistakes.${exercise}.symptom${exercise === RANDOM && one === two ? "_same" : ""}`;
+}
+
 /**
- * The trainings of an exercise: a button, and then their losses while they go on.
- * @param {string} name @param {AbortSignal} signal
+ * The trainings of an exercise: live or as they were recorded; while they go on their steps, losses and time left.
+ * @param {MistakeCode} mistake @param {Server} server @param {AbortSignal} signal
  */
-function trainingPanel(name, signal) {
+function trainingPanel({ name, seconds }, server, signal) {
+  const models = name === TESTED_TWICE ? 1 : 2;
   const losses = lossCurves(signal);
-  const about = h("p", { class: "lead" }, t(name === TESTED_TWICE ? "mistakes.live.one" : "mistakes.live.both"));
+  const time = formatDuration(seconds ?? 0);
+  const about = h("p", { class: "lead" }, [
+    ...joinSentences(
+      [t(models === 1 ? "mistakes.live.one" : "mistakes.live.both")],
+      t("mistakes.live.takes", { time }),
+    ),
+  ]);
   const status = h("p", { class: "hint", role: "status" });
+  const bar = h("progress", { max: 1 });
+  const left = h("span", { class: "left" });
   const start = button("go", "", () => isTrainingMistake() || trainMistake(name));
+  const recorded = button("pill", t("mistakes.live.recorded"), () =>
+    showRecording(/** @type {RecordingRequest["name"]} */ (name), server),
+  );
+  const stop = button("pill", t("mistakes.live.stop"), stopMistake);
+  const going = h("div", { class: "going" }, bar, left, stop);
   return {
-    content: [about, h("p", {}, start), status, losses.element],
+    content: [about, h("p", { class: "controls" }, start, recorded), status, going, losses.element],
     draw() {
       const training = mistakeTraining(name);
       const { phase } = training;
-      const canStart = ["idle", "failed", "shown"].includes(phase);
-      const isAnother = canStart && isTrainingMistake(); // one after the other
+      const isOn = isGoingOn(training);
+      const isAnother = !isOn && isTrainingMistake(); // one after the other
       about.hidden = phase !== "idle";
-      start.textContent = t(phase === "shown" || phase === "failed" ? "mistakes.live.again" : "mistakes.live.start");
-      start.hidden = !canStart;
+      start.textContent = t(phase === "failed" || phase === "stopped" ? "mistakes.live.again" : "mistakes.live.start");
+      start.hidden = isOn || phase === "shown";
       start.disabled = isAnother;
-      status.textContent = isAnother ? t("mistakes.live.other") : trainingStatus(training);
-      const areKnown = guesses.has(name) && name !== TESTED_TWICE;
+      recorded.hidden = phase === "shown" || phase === "recorded";
+      const news = isAnother ? t("mistakes.live.other") : trainingStatus(training);
+      if (status.textContent !== news) status.textContent = news;
+      going.hidden = !isOn;
+      const share = stepsDone(training) / (models * training.steps);
+      bar.value = training.wrong.length ? share : 0;
+      left.textContent = isOn ? describeProgress(training, models, seconds ?? 0) : "";
+      const areKnown = revealed.has(name) && name !== TESTED_TWICE;
       const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
       losses.draw(training, { wrong: t(wrong), right: t(right) });
     },
@@ -215,14 +255,30 @@ function trainingPanel(name, signal) {
 }
 
 /** @param {ReturnType<typeof mistakeTraining>} training */
-function trainingStatus({ phase, place, message }) {
+function trainingStatus({ phase, message, joined }) {
   if (phase === "failed") return message ? formatMessage(message) : t("mistakes.failed");
-  if (phase === "waiting") return t("train.bar.waiting", { place });
-  return phase === "asking" || phase === "running" ? t("mistakes.live.running") : "";
+  if (phase === "stopped") return t("mistakes.live.stopped");
+  if (phase === "recorded") return t("mistakes.live.is_recorded");
+  return joined === null ? "" : t("mistakes.live.joined", { time: formatDuration(joined) });
 }
 
 /**
- * Four causes to choose from, and the verdict; `choose(-1)` shows it.
+ * Which step it is, and how long it takes yet: by the last seconds, before them as long as the recorded run took.
+ * @param {ReturnType<typeof mistakeTraining>} training @param {number} models @param {number} seconds
+ */
+function describeProgress(training, models, seconds) {
+  const { phase, place, steps, wrong, right, speed } = training;
+  if (phase === "waiting") return t("train.bar.waiting", { place });
+  const missing = models * steps - stepsDone(training);
+  if (!wrong.length) return t("mistakes.live.starting", { time: formatDuration(seconds) });
+  if (!missing) return t("mistakes.live.testing");
+  const time = formatDuration(speed ? missing / speed : (seconds * missing) / (models * steps));
+  const step = right.length || wrong.length;
+  return t("mistakes.live.progress", { n: right.length ? 2 : 1, of: models, step, steps, time });
+}
+
+/**
+ * Four causes to choose from, each once, and the verdict on the last one; `choose(-1)` shows the right one.
  * @param {string} name of the exercise @param {(i: number) => void} choose
  */
 function guessPanel(name, choose) {
@@ -235,21 +291,38 @@ function guessPanel(name, choose) {
   const wait = h("p", { class: "hint" }, t("mistakes.first"));
   const keys = h("p", { class: "keys hint" }, t("mistakes.keys"));
   return {
-    content: [h("h3", {}, t("mistakes.question")), h("div", { class: "choices" }, choices), wait, show, verdict, keys],
+    content: [h("h3", {}, t("mistakes.question")), h("div", { class: "choices" }, choices), wait, verdict, show, keys],
     draw(/** @type {boolean} */ isSeen) {
-      const isAnswered = guesses.has(name);
-      const guess = guesses.get(name);
+      const isAnswered = revealed.has(name);
+      const tried = guesses.get(name) ?? [];
+      const guess = tried.at(-1);
       wait.hidden = isAnswered || isSeen;
       show.hidden = isAnswered;
-      verdict.hidden = !isAnswered;
+      verdict.hidden = !isAnswered && !guess;
       for (const choice of choices) {
-        choice.disabled = isAnswered || !isSeen;
+        const isWrong = tried.includes(choice.value) && choice.value !== name;
+        choice.disabled = isAnswered || !isSeen || isWrong;
         choice.classList.toggle("right", isAnswered && choice.value === name);
-        choice.classList.toggle("wrong", isAnswered && choice.value === guess && guess !== name);
+        choice.classList.toggle("wrong", isWrong);
       }
-      const judged = guess ? [h("b", {}, t(guess === name ? "lesson.right" : "lesson.wrong"))] : [];
-      const cause = t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) });
-      verdict.replaceChildren(...(isAnswered ? joinSentences(judged, cause) : []));
+      const text = isAnswered ? rightVerdict(name, guess) : guess ? wrongVerdict(name, guess) : [];
+      verdict.replaceChildren(...text);
     },
   };
 }
+
+/** @param {string} name @param {string | undefined} guess the last one */
+const rightVerdict = (name, guess) =>
+  joinSentences(
+    guess === name ? [h("b", {}, t("lesson.right"))] : [],
+    t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) }),
+  );
+
+/** Why it is not that, and what to look at. @param {string} name @param {string} guess */
+const wrongVerdict = (name, guess) =>
+  joinSentences(
+    [h("b", {}, t("lesson.wrong"))],
+    t(`mistakes.${guess}.telltale`),
+    t(`mistakes.${name}.clue`),
+    t("mistakes.again"),
+  );

@@ -57,6 +57,7 @@ SERVER_FUNCTIONS: dict[Function, Answer] = {
     **OF_MODELS,
     positions.positional_encoding: {"length": 5, "d_model": 6},
     training.pairs: {"rows": [["Danke", "Thanks"]]},
+    mistakes.recorded: {"name": "causal_mask"},
 }
 EVENTS: dict[Function, Answer] = {
     events.ask: CHANGED,
