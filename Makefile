@@ -9,6 +9,7 @@
 #   make classroom  train the classroom checkpoint
 #   make evaluate   print the table of the classroom's card from the shipped weights
 #   make search     find the sentences that experiments open on, again after a training (2 minutes)
+#   make recordings record the training mistakes of Spot the bug, again after a change of their sentences (2 minutes)
 #   make tried      measure the other sizes and schedules in the classroom's card (minutes)
 #   make sample     print 200 sentences of the classroom's grammar
 # Measurements, on an idle machine
@@ -22,7 +23,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 NODE := $(BIN)/node .venv/js/node_modules
 
-.PHONY: demo check lint unit test format toy classroom evaluate search tried sample bench live modified load attack
+.PHONY: demo check lint unit test format toy classroom evaluate search recordings tried sample bench live modified load attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -66,6 +67,9 @@ evaluate: .venv/measure
 
 search: .venv/measure
 	$(BIN)/python -m transformer.analysis.experiments
+
+recordings: .venv/measure
+	$(BIN)/python -m transformer.live.recordings
 
 tried: .venv/measure
 	$(BIN)/python -m tests.benchmarks.tried checkpoints/classroom/tried.md $(CLASSROOM) --seed 1

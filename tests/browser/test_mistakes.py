@@ -225,7 +225,7 @@ def test_a_training_can_be_stopped_and_is_there_as_it_was_recorded(exercises: Pa
     live.get_by_role("button", name=t("mistakes.live.recorded")).click()
     expect(live.get_by_role("status")).to_have_text(t("mistakes.live.is_recorded"))
     found = recordings()[name]["symptom"]
-    expect(page.locator(EXERCISE + ".say")).to_have_text(symptom(name, found))
+    expect(page.locator(EXERCISE + ".say")).to_have_text(symptom(name, dict(found)))
     done = page.locator(f".exercises button[value={name}] .done")
     expect(done).to_be_hidden()
     page.keyboard.press("r")

@@ -35,19 +35,24 @@ class Recording(TypedDict):
 
 def record(mistake: TrainingMistake) -> Recording:
     """Train both sides now."""
-    began, points = time.process_time(), {"wrong": [], "right": []}
+    began, steps = time.process_time(), 0
+    points: dict[str, list[tuple[int, float]]] = {"wrong": [], "right": []}
     for event in retrain(mistake):
         if event["event"] == "progress":
             points[event["side"]] += [(step, round(loss, DIGITS)) for step, loss in event["points"]]
             steps = event["steps"]
         else:
-            found = event
-    symptom = Symptom(**{name: found[name] for name in Symptom.__annotations__})
+            symptom: Symptom = event
     for side in (symptom["right"], symptom["wrong"]):
         if side["attention"]:
             side["attention"]["weights"] = [round(weight, DIGITS) for weight in side["attention"]["weights"]]
-    seconds = round(time.process_time() - began, 1)
-    return {"steps": steps, **points, "symptom": symptom, "seconds": seconds}
+    return {
+        "steps": steps,
+        "wrong": points["wrong"],
+        "right": points["right"],
+        "symptom": symptom,
+        "seconds": round(time.process_time() - began, 1),
+    }
 
 
 def learned_from() -> str:

@@ -153,7 +153,8 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
     src, _ = ids(translator, run)
 
     def runs(model: Transformer, most: int) -> Side:
-        texts, distributions = [], []
+        texts: list[str] = []
+        distributions: list[Tensor] = []
         while len(texts) < most and texts[-1:] == texts[:1]:
             torch.manual_seed(len(texts))
             said, rows = _tutorial_loop(model, translator, src)
