@@ -133,8 +133,11 @@ def test_a_presenters_link_hides_what_a_lesson_does_not_need(visit: Visit) -> No
     hidden = ("#checkpoint", "#device", "#home", ".examples", "[role=tablist]")
     for control in (*hidden, ".lesson .saves >> nth=0"):
         expect(page.locator(control)).to_be_hidden()
-    for kept in ("#sentence input", "#translate", "#step", "#translation", "#lesson .question", "#stop-next"):
+    for kept in ("#translation", "#lesson .question", "#stop-next"):
         expect(page.locator(kept)).to_be_visible()
+    page.locator("#unfold").click()
+    for unfolded in ("#sentence input", "#translate", "#step", *hidden):
+        expect(page.locator(unfolded)).to_be_visible()
     page.keyboard.press("PageDown")
     page.wait_for_url("**stop=3**present=yes**")
     page.reload()

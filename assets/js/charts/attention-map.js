@@ -17,6 +17,7 @@ import { argmax, attentionRow, goldLink, SIDES, state, UNIFORM_MARGIN } from "..
 const GAP = 2;
 const MAX_CELL = [120, 56]; // px a cell, across and down
 const MIN_CELL = 14;
+const MIN_TAP = 26; // px of a cell and its gap that a finger hits, where the figure is as narrow as a phone
 const VALUES_FROM = 28; // px a cell, so that a number fits
 const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that their corners are round
 const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
@@ -154,7 +155,8 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
   const measured = (maxCell ? [12, 11] : [15, 13]).map((points) => {
     const size = points * type;
     const left = widest(names, size) + 20;
-    const cell = Math.max(MIN_CELL, Math.min(across * type, Math.floor((width - left - 4) / keys.length)));
+    const least = !maxCell && width < 480 ? MIN_TAP : MIN_CELL;
+    const cell = Math.max(least, Math.min(across * type, Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: widest(keys, size) <= cell + 2 };
   });
   const { size, left, cell, fits } = measured.find((each) => each.fits) ?? measured[1];

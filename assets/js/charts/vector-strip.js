@@ -19,11 +19,13 @@ import { contrastClass } from "./attention-map.js";
  *   choose?: (name: string, index: number) => void }} StripOptions
  */
 
-const ROW = 26; // px a row
+const ROW = 27; // px a row, 3 of them a gap
 const NUMBERS_FROM = 42; // px a cell, so that a number with two digits fits
 const DIGIT = 8; // px more for each further digit
 const MAX_CELL = 64;
 const MIN_CELL = 3;
+const MIN_TAP = 26; // px of a cell and its gap that a finger hits
+const FINGER = "(pointer: coarse), (width < 480px)";
 
 /** Per cent of the hue: from one over the surface to the other. @param {number} value @param {number} largest */
 const strength = (value, largest) => (largest ? 96 * Math.min(1, Math.abs(value) / largest) : 0);
@@ -96,7 +98,7 @@ export function vectorStrips(rows, { width, ...options }) {
       picture.append(svg("rect", { ...frame, class: "part" }));
     }
   });
-  if (choose) makeSelectable(picture, choose, rows.length, layout.across);
+  if (choose) makeSelectable(picture, choose, rows.length, layout);
   return picture;
 }
 
@@ -138,9 +140,9 @@ export function chooseCell(cell) {
 /**
  * Clicking a cell chooses it; in a focused picture the arrow keys do.
  * @param {SVGSVGElement} picture @param {(name: string, index: number) => void} choose
- * @param {number} rows @param {number} across cells a line
+ * @param {number} rows @param {{ across: number, cell: number, left: number }} layout
  */
-function makeSelectable(picture, choose, rows, across) {
+function makeSelectable(picture, choose, rows, { across, cell: size, left }) {
   picture.classList.add("choosable");
   const cells = /** @type {SVGElement[]} */ ([...picture.querySelectorAll(".cell")]);
   const count = cells.length / rows;
@@ -149,7 +151,13 @@ function makeSelectable(picture, choose, rows, across) {
     choose(cell.dataset.name ?? "", Number(cell.dataset.index));
   };
   picture.addEventListener("click", ({ target }) => {
-    if (target instanceof SVGElement && target.matches(".cell")) pick(target);
+    if (!(target instanceof SVGElement) || !target.matches(".cell")) return;
+    const column = Number(target.dataset.index) % across;
+    // Where the cells are too small for a finger, the first tap brings them closer.
+    const width = size < MIN_TAP && matchMedia(FINGER).matches ? left + across * MIN_TAP + 4 : 0;
+    const detail = { width, at: left + (column + 0.5) * MIN_TAP };
+    if (!width || picture.dispatchEvent(new CustomEvent("zoom", { detail, bubbles: true, cancelable: true })))
+      pick(target);
   });
   picture.addEventListener("keydown", (event) => {
     const now = cells.findIndex((cell) => cell.matches(".chosen"));
@@ -185,6 +193,13 @@ export function fluidPicture(draw, signal) {
     place.replaceChildren(draw(drawn));
   });
   observer.observe(place);
+  place.addEventListener("zoom", (event) => {
+    const { width, at } = /** @type {CustomEvent<{ width: number, at: number }>} */ (event).detail;
+    event.preventDefault();
+    place.classList.add("zoomed");
+    place.replaceChildren(draw(width));
+    place.scrollLeft = at - place.clientWidth / 2;
+  });
   signal?.addEventListener("abort", () => observer.disconnect());
   return place;
 }
