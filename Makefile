@@ -23,21 +23,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 NODE := $(BIN)/node .venv/js/node_modules
 
-.PHONY: demo check lint unit test format toy classroom evaluate search recordings tried sample bench live modified load attack
+.PHONY: demo check lint unit test everything format toy classroom evaluate search recordings tried sample bench live modified load attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
 
 # The two halves run side by side, because each leaves a core idle now and then; what each prints stays together.
-check: .venv/measure .venv/js
-	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) unit lint
+SIDE_BY_SIDE = @$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
-lint:
+check: .venv/measure .venv/js
+	$(SIDE_BY_SIDE) unit lint
+
+lint: .venv/js/schema.d.ts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(NODE)/@biomejs/biome/bin/biome ci
-	$(BIN)/python -m tests.js.wire .venv/js
-	$(NODE)/json-schema-to-typescript/dist/src/cli.js .venv/js/schema.json .venv/js/schema.d.ts
 	$(NODE)/typescript/bin/tsc -p tests/js
 	$(BIN)/node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test tests/js/*.test.js
 	$(BIN)/mypy
@@ -45,8 +45,12 @@ lint:
 unit:
 	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore tests/browser
 
-test: check .venv/test
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m slow
+test: .venv/test .venv/js
+	$(SIDE_BY_SIDE) everything lint
+
+# Four processes for two cores, because browsers and servers let one wait for the other.
+everything:
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 format: .venv/measure .venv/js
 	$(BIN)/ruff format .
@@ -114,6 +118,10 @@ sample: .venv/demo
 	@mkdir -p $@ && cp tests/js/package.json $@
 	cd $@ && ../bin/npm install --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
+
+.venv/js/schema.d.ts: tests/js/wire.py $(shell find transformer -name '*.py') | .venv/js
+	$(BIN)/python -m tests.js.wire .venv/js
+	$(NODE)/json-schema-to-typescript/dist/src/cli.js .venv/js/schema.json $@
 
 .venv/bench: tests/benchmarks/requirements.txt .venv/test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/benchmarks/requirements.txt

@@ -1,5 +1,6 @@
 """Fixtures that many tests share."""
 
+import gc
 import os
 
 import pytest
@@ -19,12 +20,22 @@ settings.register_profile("tests", deadline=None, max_examples=30, derandomize=T
 settings.load_profile("tests")
 
 
+LONGEST = ("test_hosting.py", "test_accessible.py", "test_train.py", "test_faults.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in a browser is slow. The slowest files begin, so that no process works alone at the end."""
     for item in items:
         if "browser" in item.path.parts:
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: "browser" not in item.path.parts)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(
+        key=lambda item: (item.path.name not in LONGEST, "browser" not in item.path.parts, item.path not in slow)
+    )
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what is imported stays: to look through it again takes a quarter of a second each time
 
 
 @pytest.fixture(autouse=True)

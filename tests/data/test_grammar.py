@@ -483,6 +483,7 @@ WORDS = sorted({word for sentence in generated(300) for word in sentence.source.
 ANY_ORDER = st.lists(st.sampled_from([*WORDS, "weil", "dass", ".", "wein", "ö"]), max_size=MAX_SOURCE_WORDS + 2)
 
 
+@pytest.mark.slow
 def test_the_worst_words_that_a_search_finds_cost_no_more_than_the_limit() -> None:
     """A visitor types anything, and the page asks for its gold alignment."""
     rng = random.Random(0)

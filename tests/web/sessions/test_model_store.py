@@ -344,6 +344,7 @@ def test_many_threads_lose_nothing_and_leave_nothing(store: ModelStore) -> None:
     assert sorted(model.client.session for model in store._models.values()) == sorted("01234567" * 2)
 
 
+@pytest.mark.slow
 def test_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     start = "from transformer.web.sessions import own_folder; print(own_folder.make(), flush=True); input()"

@@ -33,6 +33,12 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[FakeWorker]:
 
 
 @pytest.fixture
+def _last_session_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several that could give way, where chance would decide."""
+    monkeypatch.setattr("random.random", itertools.count().__next__)
+
+
+@pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelStore]:
     store = ModelStore(Limits())
     monkeypatch.setattr(models, "model_store", lambda: store)
@@ -150,11 +156,11 @@ async def test_every_failure_is_an_error_and_leaves_nothing(
         await assert_nothing_left(queue, store, workers)
 
 
+@pytest.mark.usefixtures("_last_session_gives_way")
 @async_test
 async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
-    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
+    store: ModelStore, workers: list[FakeWorker]
 ) -> None:
-    monkeypatch.setattr("random.random", itertools.count().__next__)  # of several sessions, the last one gives way
     queue = queue_of(store, concurrency=2, queue_size=3)
     clients = [Listener(queue.train(JOB, of(session))) for session in "abcde"]
     for client, first in zip(clients, ["run", "run", 1, 2, 3], strict=True):
@@ -204,12 +210,12 @@ async def test_another_address_gets_a_place_of_the_one_that_has_all(
         await client.leaves()
 
 
+@pytest.mark.usefixtures("_last_session_gives_way")
 @async_test
 async def test_an_address_that_fills_the_queue_waits_behind_itself(
-    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
+    store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     """However many sessions it says it has."""
-    monkeypatch.setattr("random.random", itertools.count().__next__)  # of several sessions, the last one gives way
     queue = queue_of(store, queue_size=3)
     noisy = [Listener(queue.train(JOB, of(session))) for session in ("s", "t", "", "u")]
     await noisy[3].hears(3)
