@@ -11,6 +11,7 @@ from typing import Any
 
 import gradio as gr
 import pytest
+import uvicorn
 from gradio import processing_utils
 from gradio.events import api
 from gradio.routes import App
@@ -20,6 +21,7 @@ from starlette.testclient import TestClient
 from transformer.web.api.endpoints import encoded
 from transformer.web.server import gradio_internals, request_queue
 from transformer.web.server.access_log import LOG, logged
+from transformer.web.server.connections import BoundedConnection
 from transformer.web.server.fair_queue import ClientLeftError, FairQueue, current_turn, release_turn
 from transformer.web.server.gradio_internals import (
     EXCEPTION_HANDLERS,
@@ -28,6 +30,7 @@ from transformer.web.server.gradio_internals import (
     REACHABLE,
     Blocks,
     EventQueue,
+    Server,
     body_limit,
     middleware,
     without_cors_and_state,
@@ -35,7 +38,7 @@ from transformer.web.server.gradio_internals import (
 from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
 from transformer.web.server.request_queue import MAX_SESSION_HASH
 
-from ..loop import async_test
+from ..loop import async_test, until
 
 SECRET = "geheim"
 ended = threading.Event()  # an endless call
@@ -431,6 +434,19 @@ async def test_a_call_that_is_cancelled_prints_nothing() -> None:
     with pytest.raises(gr.Error) as error:
         await page.process_api(function, [], SessionState(page))
     assert not error.value.print_exception
+
+
+@async_test
+async def test_the_server_that_gradio_starts_has_bounds() -> None:
+    with Blocks() as page:
+        pass
+    server = Server(uvicorn.Config(App.create_app(page), "127.0.0.1", 0, log_level="error", lifespan="off"))
+    task = asyncio.create_task(server.serve())
+    await until(lambda: server.started or task.done())
+    server.should_exit = True
+    await task
+    assert server.started
+    assert issubclass(server.config.http, BoundedConnection)  # type: ignore[arg-type]
 
 
 def test_what_a_client_calls_its_session_is_bounded(client: TestClient, events: EventQueue) -> None:
