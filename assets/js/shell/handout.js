@@ -1,4 +1,5 @@
-// What a class takes home: one HTML file that needs nothing else, with the figures and the worked head of this run.
+// What a class takes home: one HTML file that needs nothing else, with a worksheet, its answers, and then the figures and
+// the worked head of this run.
 
 import { explainCell } from "../charts/arithmetic.js";
 import { heatmap, markRow, thumbnail } from "../charts/attention-map.js";
@@ -15,6 +16,7 @@ import { argmax, attentionRow, KINDS, SIDES, state } from "../core/state.js";
 import { shapeTable } from "../tabs/inside.js";
 import { describeChange } from "./describe-change.js";
 import { checksTable } from "./self-checks.js";
+import { worksheet } from "./worksheet.js";
 
 /** @import { Provenance } from "#schema" */
 /** @import { Child, Kind, Run, Server } from "../core/types.d.ts" */
@@ -32,6 +34,7 @@ export async function handout(server) {
   ]);
   const ended = new AbortController();
   const content = [
+    await worksheet(server, WIDTH),
     openingSection(),
     factsTable(facts),
     h("h2", {}, t("handout.steps")),

@@ -8,6 +8,7 @@ import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js
 import { button, changeDetector } from "../core/parts.js";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../core/state.js";
 import { models } from "../net/models.js";
+import { explainLikelihood } from "../shell/describe-likelihood.js";
 
 /** @import { Candidate, Child, Step, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
@@ -178,7 +179,7 @@ function describeStep(shown) {
     own: word(candidates[0].token, "target"),
     own_share: formatPercent(candidates[0].probability),
   });
-  return joinSentences(output, describeAttention(shown));
+  return joinSentences(output, describeAttention(shown), explainLikelihood(run));
 }
 
 /** @param {Shown} shown */
