@@ -173,6 +173,25 @@ def test_the_handout_needs_nothing_but_paper(handout: Handout, sheet: Page) -> N
     assert 3 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 30
 
 
+def test_the_handout_begins_with_a_worksheet_of_two_pages_and_its_answers(handout: Handout, sheet: Page) -> None:
+    run, language = handout.run, handout.case.language
+    questions, more, answers = sheet.locator(".page").all()
+    asked = [t("worksheet.question", language, n=n) for n in range(1, 9)]
+    assert [*questions.locator("h3").all_inner_texts(), *more.locator("h3").all_inner_texts()] == asked
+    assert questions.locator(".figure svg").count() == more.locator(".figure svg").count() == 1  # the run's own maps
+    assert min(questions.locator(".lines div").count(), more.locator(".lines div").count()) >= 4
+    expect(answers.locator("h1")).to_have_text(t("worksheet.answers", language))
+    expect(answers.locator("li")).to_have_count(len(asked))
+    whole = percent(float(np.prod([step.probability for step in run.steps])))
+    expect(answers.locator("li").nth(6)).to_contain_text(t("worksheet.product.answer", language, whole=whole))
+    only = sheet.add_style_tag(content="body > :not(.page, svg[width='0']) { display: none !important }")
+    try:
+        pdf = sheet.pdf(prefer_css_page_size=True)
+        assert len(re.findall(rb"/Type /Page\b", pdf)) == 3
+    finally:
+        only.evaluate("style => style.remove()")
+
+
 def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout: Handout, sheet: Page) -> None:
     case, run, language = handout.case, handout.run, handout.case.language
     assert sheet.locator("h1 .word").all_text_contents() == [case.sentence, run.text]
