@@ -141,6 +141,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
         expect(other.page.locator("#checkpoint")).not_to_contain_text("Spanish")
         other.page.locator("#bring-model").set_input_files(file)
         expect(other.page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
+        other.page.locator("#unfold").click()
         other.ask("tú bebes leche.")
         assert output(other.page) == "You drink milk . E"
 

@@ -102,6 +102,7 @@ function complain(parts, error, sentence, wrongLink = "") {
   parts.run.classList.toggle("stale", parts.isRefused);
   parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
   parts.refusal.draw(error, sentence, wrongLink);
+  if (parts.isRefused) fold(false); // what leads on is in view
 }
 
 /**
