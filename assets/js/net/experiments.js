@@ -5,7 +5,7 @@ import { state, update } from "../core/state.js";
 import { models } from "./models.js";
 
 /** @import { Experiment } from "#schema" */
-/** @import { Change, State } from "../core/types.d.ts" */
+/** @import { State } from "../core/types.d.ts" */
 
 const RICHEST = "classroom"; // the model of which every kind is found
 
@@ -26,11 +26,9 @@ export function findExperiment(name) {
  * @param {Experiment & { checkpoint: string }} experiment @param {Partial<State>} place
  */
 export function openExperiment({ checkpoint, sentence, changes, settings }, place) {
-  const [change] = /** @type {Change[]} */ (/** @type {unknown} */ (changes));
-  const head = change?.do === "ablate" ? { kind: change.kind, layer: change.layer, head: change.head } : {};
   const { step, word, ...rest } = /** @type {any} */ (settings);
   const forcedMistake = word ? { step, word } : state.forcedMistake;
-  const arrive = () => update({ ...head, ...rest, forcedMistake, ...place });
+  const arrive = () => update({ ...rest, forcedMistake, ...place });
   document.addEventListener("translate:answered", arrive, { once: true });
   document.dispatchEvent(new CustomEvent("run:wanted", { detail: { checkpoint, sentence, changes } }));
 }

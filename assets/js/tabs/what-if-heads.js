@@ -5,9 +5,9 @@ import { changes, findChange, isAblated, replaceChange, requestChanges, toggleCh
 import { h, namedChoice, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
 import { formatPercents, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import { button, kindPicker } from "../core/parts.js";
+import { button } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
-import { argmax, state, update } from "../core/state.js";
+import { argmax, KINDS, state } from "../core/state.js";
 
 /** @import { Sweep } from "#schema" */
 /** @import { Change, Kind, Server } from "../core/types.d.ts" */
@@ -23,6 +23,7 @@ const SAMPLES = /** @type {const} */ (["sentence", "held_out"]);
 const chosen = {
   mode: /** @type {typeof MODES[number]} */ ("ablate"), // what a click does: ablate a head, or all others of its layer
   sample: /** @type {typeof SAMPLES[number]} */ ("sentence"), // what a sweep is made on
+  kind: /** @type {Kind} */ ("cross"), // whose heads are shown; the maps below may be of another
   isSwept: false, // from the first sweep on, every run is swept
 };
 
@@ -40,7 +41,10 @@ export function headControls(server) {
 function build(server) {
   const parts = {
     server,
-    kind: kindPicker(),
+    kind: namedChoice(t("attention.which"), KINDS, "kind", (kind) => {
+      chosen.kind = kind;
+      draw(parts);
+    }),
     mode: namedChoice(t("panel.heads.how"), MODES, "panel.heads", (mode) => {
       chosen.mode = mode;
       draw(parts);
@@ -75,7 +79,7 @@ async function sweep(parts) {
 /** @param {Parts} parts @returns {void} */
 function draw(parts) {
   if (chosen.isSwept && parts.question !== JSON.stringify(question())) sweep(parts);
-  const { kind } = state;
+  const { kind } = chosen;
   const { layers, heads } = state.run.attention[kind];
   parts.kind.set(kind);
   parts.mode.set(chosen.mode);
@@ -147,7 +151,6 @@ function pressHead(kind, layer, head) {
     requestChanges([...changesElsewhere(kind, layer), ...(next ? [next] : [])]);
   } else if (isolated && !kept.includes(head)) replaceChange({ do: "isolate", kind, layer }, isolation(added));
   else toggleChange({ do: "ablate", kind, layer, head });
-  update({ layer, head }); // while the server is at work
 }
 
 /** Which head of a kind is worth most, and what the numbers are. @param {Sweep} sweep @param {Kind} kind */

@@ -4,7 +4,7 @@
 import { cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
 import { editMask, findChange, isAblated, toggleChange } from "../core/changes.js";
-import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
+import { h, isSpecial, replaceKeepingFocus, scrollBox, svg, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import {
@@ -13,12 +13,15 @@ import {
   closest,
   isOpen,
   kindPicker,
+  link,
   onResize,
   rowHeading,
   table,
   toggle,
 } from "../core/parts.js";
-import { argmax, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
+import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
+import { findExperiment, openExperiment } from "../net/experiments.js";
+import { describeChange } from "../shell/describe-change.js";
 import { explainLikelihood } from "../shell/describe-likelihood.js";
 import { headPicker } from "./head-picker.js";
 import { changeControls } from "./what-if-controls.js";
@@ -28,22 +31,48 @@ import { changeControls } from "./what-if-controls.js";
 /** @typedef {keyof Parts["maps"]} MapName */
 
 const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
+const SMALL = 0.005; // a change of the probability of the same word below this is folded away
+const MIN_FOLD = 2; // rows
+const MIN_SCALE = 0.02; // the largest change that bars are drawn to, where all are smaller
+
+/** The kind of experiment that a change is. @type {Partial<Record<Change["do"], string>>} */
+const EXPERIMENTS = {
+  ablate: "head",
+  isolate: "head",
+  remove_mask: "mask",
+  edit_mask: "mask",
+  positions: "positions",
+  temperature: "temperature",
+  drop_residual: "residual",
+  force_word: "word",
+};
+
+/** What outlives every mounting. */
+const session = {
+  isFollowing: !new URLSearchParams(location.search).has("kind"), // the next modified run opens on its largest change
+  isUnfolded: false, // the rows of unchanged words
+};
 
 /** @param {View} view */
 export function mount(view) {
   const { element, signal } = view;
   const parts = build(view);
-  const { say, steps, starters, kind, picker, heading, maps, silenced, controls } = parts;
-  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps, starters);
-  const columns = [output, h("section", { class: "card" }, controls.element)];
+  const { say, steps, starters, kind, picker, heading, most, maps, silenced, controls } = parts;
+  const output = h("section", { class: "card" }, say, h("h2", {}, t("whatif.steps")), steps);
+  const columns = [h("section", { class: "card" }, controls.element), output];
   const pickers = h("div", { class: "controls" }, kind.element, picker.element);
   const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
-  const attention = [pickers, heading, beside, silenced, h("p", { class: "hint" }, t("whatif.cells"))];
+  const attention = [pickers, heading, most, beside, silenced, h("p", { class: "hint" }, t("whatif.cells"))];
   element.replaceChildren(
-    say,
+    silencedPaint(),
+    h("section", { class: "card" }, starters),
     h("div", { class: "columns whatif" }, columns),
     h("section", { class: "card below" }, attention),
   );
+  const follow = () => {
+    session.isFollowing = true;
+  };
+  for (const wanted of ["changes:wanted", "run:wanted"]) document.addEventListener(wanted, follow, { signal });
   maps.modified.place.addEventListener("click", (event) => {
     const { query, key } = closest(event, "[data-query][data-key]")?.dataset ?? {};
     if (query !== undefined) editMask(state.kind, Number(query), Number(key));
@@ -51,6 +80,18 @@ export function mount(view) {
   subscribe(element, () => draw(parts));
   onResize(element, () => state.run && draw(parts), signal);
 }
+
+/** What a silenced map is drawn with: lines the other way than those of masked cells. */
+const silencedPaint = () =>
+  svg(
+    "svg",
+    { class: "visually-hidden", "aria-hidden": "true" },
+    svg(
+      "pattern",
+      { id: "silenced", width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" },
+      svg("line", { y2: 8, class: "hatch-line" }),
+    ),
+  );
 
 /** @param {View} view */
 function build({ element, server, signal }) {
@@ -69,12 +110,14 @@ function build({ element, server, signal }) {
     kind: kindPicker(),
     picker: headPicker(),
     heading: h("h2"),
+    most: h("p", { class: "hint", hidden: true }),
     maps: { original: map("original"), modified: map("modified"), difference: map("difference") },
     silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
     controls: changeControls(server),
     isNew: changeDetector(),
     hasNewRuns: changeDetector(),
     difference: /** @type {DrawnRun | null} */ (null),
+    largest: /** @type {ReturnType<typeof largestChange>} */ (null), // of the difference
   };
 }
 
@@ -90,11 +133,22 @@ function draw(parts) {
   for (const map of [maps.original, maps.difference]) map.column.hidden = !baseline;
   const width = maps.modified.place.parentElement?.clientWidth ?? 0;
   if (!parts.isNew(run, baseline, kind, layer, head, step, width)) return;
-  if (parts.hasNewRuns(run, baseline)) parts.difference = baseline && mapDifference(run, baseline);
+  if (parts.hasNewRuns(run, baseline)) {
+    parts.difference = baseline && mapDifference(run, baseline);
+    parts.largest = parts.difference && largestChange(parts.difference, run.changes);
+    if (session.isFollowing && parts.largest) {
+      session.isFollowing = false;
+      const { kind, layer, head } = parts.largest;
+      update({ kind, layer, head }); // draws again
+      return;
+    }
+  }
   parts.say.replaceChildren(...describeChanges());
   drawSteps(parts);
   parts.heading.replaceChildren(...mapHeading(kind, layer, head));
   parts.silenced.hidden = !isAblated(kind, layer, head, run.changes);
+  parts.most.hidden = !baseline;
+  parts.most.replaceChildren(...describeMost(parts.largest));
   maps.modified.title.textContent = t(baseline ? "whatif.modified" : "whatif.original");
   drawMap(parts, "modified", run, width);
   if (baseline) drawMap(parts, "original", baseline, width);
@@ -107,9 +161,47 @@ function drawSteps({ steps, starters }) {
   const compared = run.beside?.slice(0, run.steps.length);
   const hasOtherInput = compared?.some(({ kept, same_input }) => kept !== null && !same_input);
   const note = hasOtherInput ? h("p", { class: "hint" }, `* ${t("whatif.other_input")}`) : null;
-  replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), note]);
+  const scaled = baseline ? h("p", { class: "hint" }, t("whatif.scale")) : null;
+  replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), scaled, note]);
   const list = h("div", { class: "starters" }, exampleChanges(baseline ?? run));
-  replaceKeepingFocus(starters, [h("h3", {}, t("whatif.try")), list]);
+  replaceKeepingFocus(starters, [h("h2", {}, t("whatif.try")), list]);
+}
+
+/**
+ * The attention weight that changed most, of the kind whose mask is changed if one is; null where none did.
+ * @param {DrawnRun} difference @param {Change[]} changes
+ */
+function largestChange({ attention }, changes) {
+  const masked = changes.flatMap((each) => (each.do === "remove_mask" || each.do === "edit_mask" ? [each.kind] : []));
+  let largest = null;
+  for (const kind of masked.length ? masked : KINDS) {
+    const { heads, queries, keys, values } = attention[kind];
+    const at = argmax(values.map(Math.abs));
+    const size = queries.length * keys.length;
+    const [head, cell] = [Math.floor(at / size), at % size];
+    if (Math.abs(values[at]) < VISIBLE || Math.abs(values[at]) <= Math.abs(largest?.value ?? 0)) continue;
+    const [from, to] = [queries[Math.floor(cell / keys.length)], keys[cell % keys.length]];
+    const place = { kind, layer: Math.floor(head / heads), head: head % heads };
+    largest = { ...place, value: values[at], from, to, isOfMask: masked.length > 0 };
+  }
+  return largest;
+}
+
+/** Where the largest change is, with a way there from another map. @param {Parts["largest"]} largest */
+function describeMost(largest) {
+  if (!largest) return [t("whatif.same_maps")];
+  const { kind, layer, head, value, from, to, isOfMask } = largest;
+  const isShown = kind === state.kind && layer === state.layer && head === state.head;
+  const places = {
+    from: word(from, SIDES[kind][0]),
+    to: word(to, SIDES[kind][1]),
+    value: `${value > 0 ? "+" : ""}${fixed(value, 2)}`,
+    map: link(t("whatif.map", { kind: t(`kind.${kind}`), layer: layer + 1, head: head + 1 }), () =>
+      update({ kind, layer, head }),
+    ),
+  };
+  if (!isShown) return nodes("whatif.most_there", places);
+  return nodes(isOfMask ? "whatif.most_masked" : "whatif.most", places);
 }
 
 /** @param {Parts} parts @param {MapName} name @param {DrawnRun} run @param {number} width */
@@ -118,6 +210,7 @@ function drawMap({ maps }, name, run, width) {
   const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run });
   const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
   markRow(picture, hasStep ? step : null);
+  picture.classList.toggle("silenced", name === "modified" && isAblated(kind, layer, head, state.run.changes));
   picture.setAttribute("aria-label", describeMap(name, run));
   maps[name].place.replaceChildren(picture);
 }
@@ -139,42 +232,87 @@ function describeChanges() {
     left: formatPercent(likelihood(run)),
   };
   if (run.output.join(" ") !== baseline.output.join(" ")) return nodes("whatif.say_other", places);
-  return nodes(places.share === places.left ? "whatif.say_stays" : "whatif.say_same", places);
+  const same = nodes(places.share === places.left ? "whatif.say_stays" : "whatif.say_same", places);
+  return joinSentences(same, elsewhere(run.changes[0]));
+}
+
+/** A way to a sentence whose words a change of this sort does change. @param {Change} change */
+function elsewhere(change) {
+  const experiment = findExperiment(EXPERIMENTS[change.do] ?? "");
+  if (!experiment || experiment.sentence === state.run.sentence) return "";
+  const [other] = /** @type {Change[]} */ (/** @type {unknown} */ (experiment.changes));
+  const open = link([...describeChange(other), " · ", word(experiment.sentence, "source")], () =>
+    openExperiment(experiment, {}),
+  );
+  return nodes("whatif.shows", { sentence: open });
 }
 
 /**
- * The output of both runs at every step, and the probability that the modified one gives the original word.
+ * The output of both runs at every step, and the probability that the modified one gives the original word; what is as
+ * it was is folded.
  * @param {Run} run @param {Run} baseline
  */
 function stepTable(run, baseline) {
   const isModified = run !== baseline;
-  const output = (/** @type {Run} */ { output, steps }, /** @type {number} */ i) =>
-    steps[i] ? [word(output[i], "target"), " ", h("small", {}, formatPercent(steps[i].probability))] : "–";
   const length = Math.max(run.steps.length, baseline.steps.length);
-  const rows = Array.from({ length }, (_, i) => {
-    const { kept = null, same_input = true } = run.beside?.[i] ?? {};
-    const change = kept === null ? null : kept - baseline.steps[i].probability;
-    const isOther = isModified && run.output[i] !== baseline.output[i];
-    const isBeyond = i >= run.steps.length;
-    const classes = [i === state.step ? "marked" : "", isOther ? "other" : ""].join(" ").trim();
-    const attributes = { class: classes || null, "data-change": change };
-    const heading = rowHeading(h("button", { type: "button", class: "link", disabled: isBeyond }, i + 1));
-    const modified = isModified ? [output(run, i), change === null ? "–" : shiftBar(change, same_input)] : [];
-    const onclick = () => !isBeyond && update({ step: i });
-    return h("tr", { onclick, ...attributes }, heading, cells([output(baseline, i), ...modified]));
+  const changes = Array.from({ length }, (_, i) => {
+    const { kept = null } = run.beside?.[i] ?? {};
+    return kept === null ? null : kept - baseline.steps[i].probability;
   });
+  const scale = Math.max(MIN_SCALE, ...changes.map((each) => Math.abs(each ?? 0)));
+  const isSame = changes.map((each, i) => run.output[i] === baseline.output[i] && Math.abs(each ?? 1) < SMALL);
+  /** @type {Element[]} */
+  const rows = [];
+  for (let i = 0; i < length; i++) {
+    const next = isSame.indexOf(false, i);
+    const same = (next < 0 ? length : next) - i;
+    if (isModified && !session.isUnfolded && same >= MIN_FOLD) {
+      rows.push(foldedRow(same));
+      i += same - 1;
+    } else rows.push(stepRow(run, baseline, i, changes[i], scale));
+  }
   const names = ["step", "original", ...(isModified ? ["modified", "kept"] : [])];
   const headings = names.map((name) => t(`whatif.column.${name}`));
   return table({ class: "steps-beside" }, headings, rows);
 }
 
+/** @param {number} count */
+function foldedRow(count) {
+  const unfold = () => {
+    session.isUnfolded = true;
+    update({});
+  };
+  const text = t("whatif.unchanged", { count });
+  return h("tr", { class: "folded" }, h("td", { colspan: 4 }, link(text, unfold, { "aria-expanded": "false" })));
+}
+
 /**
- * By how much a probability has changed: a bar from the middle, and the number in points.
- * @param {number} change @param {boolean} hasSameInput
+ * @param {Run} run @param {Run} baseline @param {number} i @param {number | null} change of the original word's probability
+ * @param {number} scale
  */
-function shiftBar(change, hasSameInput) {
+function stepRow(run, baseline, i, change, scale) {
+  const output = (/** @type {Run} */ { output, steps }) =>
+    steps[i] ? [word(output[i], "target"), " ", h("small", {}, formatPercent(steps[i].probability))] : "–";
+  const isModified = run !== baseline;
+  const { same_input = true } = run.beside?.[i] ?? {};
+  const isOther = isModified && run.output[i] !== baseline.output[i];
+  const isBeyond = i >= run.steps.length;
+  const classes = [i === state.step ? "marked" : "", isOther ? "other" : ""].join(" ").trim();
+  const heading = rowHeading(h("button", { type: "button", class: "link", disabled: isBeyond }, i + 1));
+  const modified = isModified ? [output(run), change === null ? "–" : shiftBar(change, scale, same_input)] : [];
+  const onclick = () => !isBeyond && update({ step: i });
+  const attributes = { class: classes || null, "data-change": change };
+  return h("tr", { onclick, ...attributes }, heading, cells([output(baseline), ...modified]));
+}
+
+/**
+ * By how much a probability has changed: a bar from the middle, to the scale of the largest change, and the number in
+ * points.
+ * @param {number} change @param {number} scale @param {boolean} hasSameInput
+ */
+function shiftBar(change, scale, hasSameInput) {
   const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
-  const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change)}` });
+  const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change) / scale}` });
   return h(
     "span",
     { class: "shift", title: hasSameInput ? null : t("whatif.other_input") },
