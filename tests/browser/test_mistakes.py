@@ -209,7 +209,8 @@ def test_what_a_training_would_show_is_shown_without_it(exercises: Page) -> None
         page.get_by_role("button", name=t("mistakes.show")).click()
         assert_explained(page, name)
         expect(page.locator(EXERCISE + ".measured")).to_have_count(0)
-        expect(page.locator(f".exercises button[value={name}] .done")).to_be_hidden()  # nothing was seen yet
+        if name != LIVE:  # which was trained above
+            expect(page.locator(f".exercises button[value={name}] .done")).to_be_hidden()  # nothing was seen yet
 
 
 def test_a_training_can_be_stopped_and_is_there_as_it_was_recorded(exercises: Page) -> None:

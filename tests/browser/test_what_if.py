@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from transformer import Translation, Translator
 from transformer.analysis import ablate_every_head, compare
+from transformer.analysis.experiments import shipped
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import Interventions
 
@@ -78,6 +79,11 @@ def weights(page: Page, name: str) -> np.ndarray:
 def expect_compared(page: Page, baseline: Translation, run: Translation, kind: Any, layer: int, head: int) -> None:
     """The baseline, the modified run and their difference, in words and in maps."""
     expect_output(page, run)
+    at = {"kind": kind, "layer": layer, "head": head}
+    page.evaluate(f"(place) => import({script('core/state.js')}).then(({{ update }}) => update(place))", at)
+    folded = page.locator(".steps-beside .folded button")
+    while folded.count():
+        folded.first.click()
     one, other = baseline.attention.of(kind)[layer].weights[head], run.attention.of(kind)[layer].weights[head]
     expect(page.locator("#whatif [data-map=modified] rect[data-query]")).to_have_count(other.size)
     np.testing.assert_allclose(weights(page, "original"), one, atol=1e-5)
@@ -98,6 +104,42 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
 
 
 # ---- changes by click
+
+
+def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(visit: Visit) -> None:
+    """With a way to a sentence where the change shows."""
+    sentence = "Den Hund sieht der Lehrer"
+    page = visit.open(f"?tab=break&checkpoint=classroom&sentence={quote(sentence)}&changes=remove_mask.decoder")
+    change = {"do": "remove_mask", "kind": "decoder"}
+    baseline, run = translate(CLASSROOM, sentence=sentence), translate(CLASSROOM, change, sentence=sentence)
+    expect(page.locator("#whatif .below")).to_contain_text(matching("whatif.most_masked"))
+    compared = compare(baseline, run)
+    largest = max(
+        (each for each in compared.maps if each.kind == "decoder"), key=lambda each: np.abs(each.weights).max()
+    )
+    at = place(page)
+    assert (at["kind"], at["layer"]) == ("decoder", largest.layer)
+    assert np.abs(largest.weights[at["head"]]).max() == pytest.approx(np.abs(largest.weights).max(), abs=1e-6)
+    folds = [
+        bool(step.baseline and step.modified and step.baseline.token == step.modified.token)
+        and abs(float(step.kept or 0) - step.baseline.probability) < 0.005  # type: ignore[union-attr]
+        for step in compared.steps
+    ]
+    groups = ["".join(group) for group in re.findall(r"1{2,}", "".join("01"[each] for each in folds))]
+    folded = page.locator(".steps-beside .folded")
+    expect(folded).to_have_text([t("whatif.unchanged", count=len(group)) for group in groups])
+    expect(page.locator(".steps-beside tbody tr")).to_have_count(len(folds) - sum(map(len, groups)) + len(groups))
+
+    experiment = shipped(CLASSROOM)["mask"]
+    with visit.answered():
+        page.locator("#whatif .say .link").click()
+    expect(page.locator("#sentence input")).to_have_value(experiment.sentence)
+    expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_other"))
+    ablated = {"do": "ablate", "kind": "cross", "layer": 1, "head": 0}
+    go(visit, CLASSROOM, "ablate.cross.2.1", head=0)
+    expect_compared(page, translate(CLASSROOM), translate(CLASSROOM, ablated), "cross", 1, 0)
+    expect(page.locator("#whatif .silenced")).to_have_count(1)
+    expect(page.locator("[data-map=modified] .silenced")).to_be_visible()
 
 
 def test_every_starter_modifies_the_run_and_is_undone(shared: Visit) -> None:
