@@ -104,6 +104,9 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
         choices = page.locator("#lesson .choice")
         if choices.count():
             assert in_view(page, choices.last), stop
+            page.keyboard.press("1")
+            why = page.locator("#lesson .why")
+            assert in_view(page, why) or why.is_hidden(), stop
             page.keyboard.press("r")
         reveal = page.locator("#lesson .reveal")
         expect(reveal).to_be_visible()

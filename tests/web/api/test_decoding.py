@@ -13,6 +13,7 @@ from transformer.inference.decoding import Hypothesis, Sampling
 from transformer.web.api import decoding
 from transformer.web.api.models import translator
 from transformer.web.api.runs import reference, run
+from transformer.web.schema import RunRequest
 
 from .endpoints import BEER, FLAGSHIP, Answer, Function
 
@@ -204,10 +205,10 @@ def test_a_forced_mistake_is_found_that_free_running_does_not_recover_from(check
 def test_a_run_that_recovers_from_every_mistake_shows_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "MAX_MISTAKES", 1)
     sentence = "Die Lehrer machen die Fenster auf"  # its likeliest mistake is harmless
-    found = decoding._diverging.__wrapped__(decoding.RunRequest(sentence=sentence, checkpoint="classroom"))  # type: ignore[attr-defined]
+    found = decoding._diverging.__wrapped__(RunRequest(sentence=sentence, checkpoint="classroom"))  # type: ignore[attr-defined]
     assert found["slip"] is not None
     assert found["right"]["free"] == found["of"] - 1
-    assert decoding._likely_mistakes(decoding.RunRequest(sentence="ein", checkpoint="toy"))
+    assert decoding._likely_mistakes(RunRequest(sentence="ein", checkpoint="toy"))
 
 
 @pytest.mark.parametrize(("checkpoint", "sentence"), ASKED)
