@@ -28,7 +28,7 @@ export function exampleBar(choose) {
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
   const dialog = h("dialog", { "aria-label": t("words.title") }, h("form", { method: "dialog" }, title), list);
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
-  const sentences = h("span", { class: "sentences" });
+  const sentences = h("span", { class: "example-list" });
   const more = button("more", t("offers.more"), () => unfold(true));
   const unfold = (/** @type {boolean} */ open) => {
     element.classList.toggle("unfolded", open);
