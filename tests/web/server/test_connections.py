@@ -13,7 +13,7 @@ import uvicorn
 
 from transformer.web.server import connections as module
 from transformer.web.server import fair_queue
-from transformer.web.server.connections import KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, bound_connections, queue_connections
+from transformer.web.server.connections import KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, bound_connections, bound_waiting
 
 from ..loop import async_test, until
 
@@ -38,7 +38,7 @@ async def served(size: int = 2) -> AsyncIterator[tuple[int, uvicorn.Server]]:
     server = uvicorn.Server(config)
     task = asyncio.create_task(server._serve())
     await until(lambda: server.started)
-    queue_connections(server.servers[0].sockets)
+    bound_waiting(server.servers[0].sockets)
     try:
         yield server.servers[0].sockets[0].getsockname()[1], server
     finally:

@@ -25,6 +25,7 @@ HEADER_SECONDS = 10  # from a connection, or from an answer on it, to the last h
 KEEP_ALIVE_SECONDS = 5  # without any byte of it
 HEADER_BYTES = 32 * 2**10  # of a request's line and headers: a link can have a sentence and its changes
 BODY_BYTES_A_SECOND, PIECES_A_SECOND = 4 * 2**20, 1000  # of all bodies of an address: what arrives faster waits
+RECEIVED_BYTES = 128 * 2**10  # of a connection that wait in the system
 LEFT_BYTES, LEFT_SECONDS = 64 * 2**10, 1  # of a body that are read after its answer; then to read that answer
 READ_SECONDS, READ_BYTES = 20, 64 * 2**10  # a client that reads less of its answer in this time is disconnected
 UNREAD_BYTES = 256 * 2**20  # of all answers that are being read
@@ -48,10 +49,13 @@ def bound_connections(config: Config) -> None:
     config.proxy_headers = False  # anybody can write them
 
 
-def queue_connections(listening: Iterable[socket.socket]) -> None:
-    """Let the system keep connections that wait; asyncio would let it keep as few as it accepts at a time."""
+def bound_waiting(listening: Iterable[socket.socket]) -> None:
+    """Let the system keep connections that wait, where asyncio lets it keep as few as it accepts at a time, and bound
+    what it keeps of a body that is not read yet: by default 32 MB.
+    """
     for each in listening:
         with socket.fromfd(each.fileno(), each.family, each.type) as same:
+            same.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_BYTES)  # connections inherit it
             same.listen(MAX_CONNECTIONS)
 
 

@@ -32,7 +32,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .access_log import SERVER_FAULT, fault
-from .connections import bound_connections, queue_connections
+from .connections import bound_connections, bound_waiting
 from .fair_queue import FULL, Client, ClientLeftError, QueueFullError, client_of
 from .request_limits import CALL, NO_FILES, TABLE, BodyLimit, RequestLimits
 from .request_queue import LONG_SESSION, MAX_SESSION_HASH, QueueMiddleware, queued
@@ -296,7 +296,7 @@ class Server(http_server.Server):
     async def startup(self, *args: Any, **options: Any) -> None:
         await super().startup(*args, **options)
         for server in self.servers:
-            queue_connections(server.sockets)
+            bound_waiting(server.sockets)
 
 
 def _dumps(value: Any, **options: Any) -> str:
