@@ -186,9 +186,11 @@ export function revealedMistake({ name, wrong, right }, symptom) {
  */
 function code(own, other, which) {
   const others = new Set(other.split("\n").map((line) => line.trim()));
-  const lines = own
-    .split("\n")
-    .map((line) => (others.has(line.trim()) ? `${line}\n` : h("mark", { class: which }, `${line}\n`)));
+  const lines = own.split("\n").map((line) => {
+    const indent = `--indent: ${line.search(/\S|$/)}`; // what does not fit goes on further in
+    const name = others.has(line.trim()) ? "span" : "mark";
+    return h(name, { class: name === "mark" ? which : "line", style: indent }, `${line}\n`);
+  });
   const caption = h("figcaption", {}, t(`mistakes.${which}`));
   return h("figure", { class: "code" }, caption, h("pre", { tabindex: 0 }, h("code", {}, lines)));
 }

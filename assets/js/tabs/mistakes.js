@@ -240,7 +240,7 @@ function trainingPanel({ name, seconds }, server, signal) {
       start.textContent = t(phase === "failed" || phase === "stopped" ? "mistakes.live.again" : "mistakes.live.start");
       start.hidden = isOn || phase === "shown";
       start.disabled = isAnother;
-      recorded.hidden = phase === "shown" || phase === "recorded";
+      recorded.hidden = isOn || phase === "shown" || phase === "recorded";
       const news = isAnother ? t("mistakes.live.other") : trainingStatus(training);
       if (status.textContent !== news) status.textContent = news;
       going.hidden = !isOn;
