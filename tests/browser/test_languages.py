@@ -151,7 +151,10 @@ class Reader:
         for stop in range(1, 15):
             expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))
             page.locator(".lesson-figure > *").first.wait_for()
-            page.keyboard.press("1" if stop % 2 else "r")
+            page.keyboard.press("1")
+            expect(page.locator("#lesson :is(.reveal, .why):visible")).to_have_count(1)
+            self.look()
+            page.keyboard.press("r")
             expect(page.locator("#lesson .reveal")).to_be_visible()
             if stop == 3:
                 page.locator(".lesson-figure .cell").first.dispatch_event("click")
