@@ -1,6 +1,7 @@
 """Models of other shapes than the shipped ones: every tab and every stop says what is true of them."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "bare": {"d_model": 33, "n_heads": 1, "layers": 1, "d_ff": 64, "positional_encoding": False},
     "tied": {"d_model": 32, "tie_weights": True, "norm_first": True},
 }
+NOT_IN_THE_FORM: dict[str, dict[str, Any]] = {"bare": {}, "tied": {"activation": "gelu"}}  # as a file may have it
 FALSE = re.compile(r"German|\b1 (?:heads|layers|pairs|times)\b|undefined|NaN|\{\w+[,}]")  # of any of these models
 
 
@@ -42,7 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         planned = plan(asked | {"model": settings["model"] | shape, "training": training}, Limits())
         assert planned.job, planned.problems
         made[name] = folder / f"{name}.safetensors"
-        *_, last = live(planned.job, made[name])
+        *_, last = live(replace(planned.job, model=planned.job.model | NOT_IN_THE_FORM[name]), made[name])
         assert last["event"] != "error"
     return made
 
@@ -158,9 +160,12 @@ def test_one_vocabulary_and_layer_norm_first(models: Visit, files: dict[str, Pat
     assert matching("lesson.logits.text_tied").search(stops["logits"]["lesson-text"])
     assert EN["lesson.residual.text_first"] in stops["residual"]["lesson-text"]
     assert stops["residual"]["formula"] == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o"
-    assert stops["ffn"]["formula"].startswith("ŷ = LayerNorm(y),  FFN(ŷ) = max(0, ŷ W")
+    assert stops["ffn"]["formula"].startswith("ŷ = LayerNorm(y),  FFN(ŷ) = GELU(ŷ W")
+    assert t("lesson.ffn.question", activation="GELU") in stops["ffn"]["question"]
+    assert "ReLU" not in stops["ffn"]["question"]
     assert EN["lesson.stack.norm"] in stops["stack"]["lesson-text"]
     for kind in ("inside", "encoder", "decoder"):
+        assert t("inside.ffn.smooth", activation="GELU") in said[kind]
         assert "ŷ = LayerNorm(y),  y + FFN(ŷ)" in said[kind]
         assert EN["inside.residual_first"] in said[kind]
         assert not re.search(r"LayerNorm\((x \+ o|y \+ FFN)", said[kind])

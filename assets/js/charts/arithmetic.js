@@ -4,7 +4,7 @@ import { h } from "../core/dom.js";
 import { formatNumber, t } from "../core/i18n.js";
 import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance } from "../core/numbers.js";
 import { fetchParameters } from "../core/server-cache.js";
-import { concatenated, headIsAblated, residualIsDropped, temperatureIn } from "./sublayer-view.js";
+import { activationName, concatenated, headIsAblated, residualIsDropped, temperatureIn } from "./sublayer-view.js";
 
 /** @import { Matrix } from "../core/server-cache.js" */
 /** @import { Child } from "../core/types.d.ts" */
@@ -71,18 +71,20 @@ const ARITHMETIC = {
   residual: (view, i) => explainResidual(view, "", i),
   sum: (view, i) => explainSum(view, "", i),
   norm: (view, i) => explainNorm(view, "", i),
-  async hidden({ data, query, kind, layer, server }, i) {
+  async hidden({ run, data, query, kind, layer, server }, i) {
     const [input, value] = [data.at("ff_input", query), data.at("ff_hidden", query)[i]];
     const { weights, bias } = await fetchParameters(server, kind, layer, "linear1", i);
     const before = dot(input, weights) + (bias ?? 0);
-    const shown = products(input, weights, bias, value > 0 ? value : before);
-    const kept = expression(`max(0, ${shown.result}) = `, h("b", { class: "result" }, value > 0 ? shown.result : "0"));
-    return [sumOfProducts(shown), kept];
+    const isRelu = run.model.activation === "relu";
+    const shown = products(input, weights, bias, isRelu && value > 0 ? value : before);
+    const activated = isRelu ? `max(0, ${shown.result})` : `${activationName(run.model)}(${shown.result})`;
+    const kept = isRelu ? (value > 0 ? shown.result : "0") : fixed(value, 4);
+    return [sumOfProducts(shown), expression(`${activated} = `, h("b", { class: "result" }, kept))];
   },
   async ff_output({ data, query, kind, layer, server }, i) {
     const { weights, bias } = await fetchParameters(server, kind, layer, "linear2", i);
     const hidden = data.at("ff_hidden", query);
-    const firing = hidden.flatMap((value, n) => (value > 0 ? [n] : [])); // the others add 0
+    const firing = hidden.flatMap((value, n) => (value ? [n] : [])); // the others add 0
     const shown = products(
       firing.map((n) => hidden[n]),
       firing.map((n) => weights[n]),
@@ -90,7 +92,7 @@ const ARITHMETIC = {
       data.at("ff_output", query)[i],
     );
     const silent = hidden.length - firing.length;
-    return [sumOfProducts(shown), hint(t("cell.ff_output.about", { silent }))];
+    return [sumOfProducts(shown), silent ? hint(t("cell.ff_output.about", { silent })) : []];
   },
   ff_residual: (view, i) => explainResidual(view, "ff_", i),
   ff_sum: (view, i) => explainSum(view, "ff_", i),

@@ -8,6 +8,7 @@ import { button, rowHeading, table } from "../core/parts.js";
 import { explainCell } from "./arithmetic.js";
 import { pictureButtons } from "./export.js";
 import {
+  activationName,
   anyHeadIsAblated,
   concatenated,
   headCount,
@@ -97,7 +98,9 @@ function stageFormula(stage, view) {
   const dropped = isDropped(stage, view) && (data.norm_first ? DROPPED_FIRST : DROPPED)[stage];
   if (dropped) return dropped;
   const first = data.norm_first && { ...NORM_FIRST, ...(kind === "cross" ? CROSS_FIRST : {}) };
-  return { ...FORMULAS, ...first }[stage];
+  const formula = { ...FORMULAS, ...first }[stage];
+  const { model } = view.run;
+  return model.activation === "relu" ? formula : formula.replace("max(0, ", `${activationName(model)}(`);
 }
 
 /** Whether the stream that a stage adds to was dropped. @param {Stage} stage @param {SublayerView} view */
@@ -113,13 +116,13 @@ export function stageSection(stage, view) {
   const figure = h("div", { class: "stage-figure" }, stageFigure(stage, view));
   const [title, about] = (data.norm_first && TEXT_NORM_FIRST[stage]) ||
     (headCount(view) === 1 && TEXT_ONLY_HEAD[stage]) || [`inside.${stage}`, `inside.${stage}.about`];
-  const more = furtherText(stage, view);
+  const more = furtherTexts(stage, view).map((key) => [" ", t(key, { activation: activationName(view.run.model) })]);
   return h(
     "section",
     { class: "stage", id: `stage-${stage}` },
     h("h3", {}, t(title)),
     stageHeadline(stage, view),
-    h("p", { class: "hint" }, nodes(textOfChange(stage, view) ?? about, textPlaces(view)), more ? [" ", t(more)] : []),
+    h("p", { class: "hint" }, nodes(textOfChange(stage, view) ?? about, textPlaces(view)), more),
     figure,
     pictureButtons(figure, () => `${kind}-layer-${layer + 1}-head-${head + 1}-${stage}`),
   );
@@ -133,11 +136,13 @@ function textOfChange(stage, view) {
   return stage === "residual" ? "inside.residual_dropped.about" : "inside.ffn_residual_dropped.about";
 }
 
-/** What else there is to say. @param {Stage} stage @param {SublayerView} view */
-function furtherText(stage, view) {
-  if (stage === "scores" && !view.data.allowed[view.query].includes(true)) return "inside.scores.closed";
-  if (stage === "concat" && anyHeadIsAblated(view)) return "inside.concat.silent";
-  return stage === "ffn" && view.kind === "decoder" ? "inside.between" : null;
+/** What else there is to say. @param {Stage} stage @param {SublayerView} view @returns {string[]} */
+function furtherTexts(stage, view) {
+  if (stage === "scores") return view.data.allowed[view.query].includes(true) ? [] : ["inside.scores.closed"];
+  if (stage === "concat") return anyHeadIsAblated(view) ? ["inside.concat.silent"] : [];
+  if (stage !== "ffn") return [];
+  const hidden = view.run.model.activation === "relu" ? "inside.ffn.relu" : "inside.ffn.smooth";
+  return view.kind === "decoder" ? [hidden, "inside.between"] : [hidden];
 }
 
 /** @param {SublayerView} view */
@@ -302,9 +307,10 @@ function drawFeedForward(view) {
   const { data, query } = view;
   const hidden = data.at("ff_hidden", query);
   const firing = hidden.filter((value) => value > 0).length;
+  const isRelu = view.run.model.activation === "relu";
   const places = { count: firing, of: hidden.length, share: formatPercent(firing / hidden.length) };
   return [
-    h("p", { class: "fact", "data-firing": firing }, nodes("inside.firing", places)),
+    h("p", { class: "fact", "data-firing": firing }, nodes(isRelu ? "inside.firing" : "inside.firing.smooth", places)),
     strips(view, [{ name: "hidden", values: hidden }], {
       label: t("inside.hidden"),
       fold: view.fold ?? data.arrays.x.shape[1],

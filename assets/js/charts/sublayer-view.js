@@ -43,6 +43,10 @@ export function residualIsDropped({ run, kind, layer }, part) {
   return Boolean(findChange({ do: "drop_residual", stack, layer, sublayer }, run.changes));
 }
 
+const ACTIVATIONS = { relu: "ReLU", gelu: "GELU", silu: "SiLU" };
+/** The name of a network's activation. @param {{ activation: keyof typeof ACTIVATIONS }} network */
+export const activationName = ({ activation }) => ACTIVATIONS[activation];
+
 /** All heads' outputs of one query, side by side. @param {SublayerView} view */
 export const concatenated = ({ data, query }) =>
   Array.from({ length: data.arrays.head_output.shape[0] }, (_, head) => data.at("head_output", head, query)).flat();

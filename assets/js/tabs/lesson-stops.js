@@ -1,6 +1,7 @@
 // The 14 stops of the lesson: what each draws, and a question about this run that can be reasoned out, with its answer.
 
 import { shapeChain } from "../charts/sublayer-stages.js";
+import { activationName } from "../charts/sublayer-view.js";
 import { h, scrollBox, word } from "../core/dom.js";
 import { formatNumber, formatPercent, t } from "../core/i18n.js";
 import { commonDigits, dot, fixed, products, sum } from "../core/numbers.js";
@@ -270,14 +271,18 @@ export const STOPS = {
     captioned: true,
     colours: "strips",
     stage: "ffn",
+    texts: ({ run }) =>
+      run.model.activation === "relu" ? {} : { text: "lesson.ffn.text_smooth", reveal: "lesson.ffn.reveal_smooth" },
     async ask(view) {
       const { data, query } = await encoderHead(view);
       const { d_model, d_ff } = view.run.model;
       const hidden = data.at("ff_hidden", query);
       const firing = hidden.filter((value) => value > 0).length;
+      const isRelu = view.run.model.activation === "relu";
       const isMost = 2 * d_model * d_ff > 4 * d_model ** 2; // of the weights of an encoder layer
       const places = {
         ...view.places,
+        activation: activationName(view.run.model),
         firing,
         silent: hidden.length - firing,
         of: hidden.length,
@@ -286,7 +291,9 @@ export const STOPS = {
       };
       const choices = ["same", "one", "mixing"].map((name) => ({
         text: t(`lesson.ffn.${name}`),
-        ...(name === "one" ? {} : { why: `lesson.ffn.why.${name}` }),
+        ...(name === "one"
+          ? {}
+          : { why: name === "same" && !isRelu ? "lesson.ffn.why.same_smooth" : `lesson.ffn.why.${name}` }),
       }));
       return orderedQuiz(choices, places);
     },

@@ -75,7 +75,7 @@ def test_provenance_names_the_command_and_what_runs_it() -> None:
     assert (sent["seed"], sent["weights"]) == ("0", 701_961)
     assert sent["device"] == str(translator("toy").device)
     assert sent["versions"].keys() == {"python", "torch", "gradio", "plotly", "pandas", "numpy"}
-    assert sent["versions"]["torch"] == torch.__version__
+    assert torch.__version__.startswith(sent["versions"]["torch"])  # a build may add +cpu
     sent = asked(provenance, "classroom")
     assert sent["command"].startswith("python -m transformer.training --corpus classroom --layers 2 ")
     assert sent["command"].endswith(" --out checkpoints/classroom")

@@ -12,6 +12,7 @@ from ...data.alignment import GoldAlignment
 from ...inference.attention_maps import Kind, StackedMaps, stacked
 from ...inference.interventions import AnyChange
 from ...inference.translator import KINDS, Candidate, Translation, TranslationStep
+from ...network.config import Activation
 from ...storage.checkpoint import Checkpoint
 from ...training.evaluation import sentence_alignment
 
@@ -46,6 +47,7 @@ class NetworkFacts(TypedDict):
     d_ff: int
     positions: bool
     norm_first: bool
+    activation: Activation
     final_norm: bool
     tied: bool
     source_words: int
@@ -120,6 +122,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "d_ff": config.d_ff,
             "positions": config.positional_encoding,
             "norm_first": config.norm_first,
+            "activation": config.activation,
             "final_norm": config.final_norm != "none",
             "tied": config.tie_weights,
             "source_words": len(source),
