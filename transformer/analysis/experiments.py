@@ -92,7 +92,8 @@ def candidates(checkpoint: str) -> tuple[list[tuple[str, str]], list[str]]:
     held_out = next(iter(corpus.held_out.values()), tuple)()
     short = [(pair.spelling, pair.target) for pair in held_out if len(pair.source.split()) <= MAX_WORDS]
     plain = [source for source, _ in short[:UNUSUAL] if "," not in source]
-    unusual = [sentence for source in plain for sentence in _replaced(source, corpus)]
+    joining = {source.split(", ")[1].split()[0] for source, _ in short if ", " in source}  # words that begin a clause
+    unusual = [other for source in plain for other in _replaced(source, corpus) if joining.isdisjoint(other.split())]
     return [pair for pair in shown if len(pair[0].split()) <= MAX_WORDS] + short[:SEARCHED], unusual
 
 

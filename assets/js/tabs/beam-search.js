@@ -10,6 +10,7 @@ import { DECODING_SETTINGS } from "../core/schema.js";
 import { baselineRun, state, update } from "../core/state.js";
 import { explainLikelihood } from "../shell/describe-likelihood.js";
 import { setting, settingSlider } from "./decoding-settings.js";
+import { experimentLink } from "./experiment-link.js";
 
 /** @import { ShownBeamSearch as Search } from "#schema" */
 /** @import { Attributes } from "../core/dom.js" */
@@ -140,10 +141,12 @@ function describeSearch(search) {
     width,
     count: hypotheses.length,
   };
+  const compared = besideGreedy(search, probability);
   return joinSentences(
-    nodes(`decoding.beam.say_${besideGreedy(search, probability)}`, places),
+    nodes(`decoding.beam.say_${compared}`, places),
     greedy.complete ? "" : t("decoding.beam.greedy_unfinished"),
     finished ? "" : t("decoding.beam.unfinished", { steps: branches[best].step + 1 }),
+    compared === "same" ? experimentLink("beam") : "",
     explainLikelihood(baselineRun()),
   );
 }

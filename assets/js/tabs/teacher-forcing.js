@@ -2,11 +2,12 @@
 
 import { pictureFrame } from "../charts/export.js";
 import { h, scrollBox, word } from "../core/dom.js";
-import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
+import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { changeDetector, columnHeading, option, rowHeading } from "../core/parts.js";
 import { baselineRun, possibleMistakes, state, update } from "../core/state.js";
 import { tokensAsText } from "./beam-search.js";
 import { setting } from "./decoding-settings.js";
+import { experimentLink } from "./experiment-link.js";
 
 /** @import { ForcedRow, TeacherForcing } from "#schema" */
 /** @import { Strategy } from "./decoding.js" */
@@ -106,7 +107,8 @@ function stepCells(step, other, isForced, isGraded) {
 function describeComparison({ teacher, free, right, of, slip: forcedAt }) {
   const wrong = teacher.findIndex((step) => step.said !== step.wanted);
   const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ said }) => said)) };
-  if (forcedAt === null && wrong < 0) return nodes("decoding.forced.say_right", places);
+  if (forcedAt === null && wrong < 0)
+    return joinSentences(nodes("decoding.forced.say_right", places), experimentLink("forced"));
   const step = forcedAt ?? wrong;
   const { said: output, wanted } = teacher[step];
   return nodes(forcedAt === null ? "decoding.forced.say_mistake" : "decoding.forced.say_forced", {

@@ -20,9 +20,8 @@ import {
   toggle,
 } from "../core/parts.js";
 import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
-import { findExperiment, openExperiment } from "../net/experiments.js";
-import { describeChange } from "../shell/describe-change.js";
 import { explainLikelihood } from "../shell/describe-likelihood.js";
+import { experimentLink } from "./experiment-link.js";
 import { headPicker } from "./head-picker.js";
 import { changeControls } from "./what-if-controls.js";
 
@@ -233,18 +232,7 @@ function describeChanges() {
   };
   if (run.output.join(" ") !== baseline.output.join(" ")) return nodes("whatif.say_other", places);
   const same = nodes(places.share === places.left ? "whatif.say_stays" : "whatif.say_same", places);
-  return joinSentences(same, elsewhere(run.changes[0]));
-}
-
-/** A way to a sentence whose words a change of this sort does change. @param {Change} change */
-function elsewhere(change) {
-  const experiment = findExperiment(EXPERIMENTS[change.do] ?? "");
-  if (!experiment || experiment.sentence === state.run.sentence) return "";
-  const [other] = /** @type {Change[]} */ (/** @type {unknown} */ (experiment.changes));
-  const open = link([...describeChange(other), " · ", word(experiment.sentence, "source")], () =>
-    openExperiment(experiment, {}),
-  );
-  return nodes("whatif.shows", { sentence: open });
+  return joinSentences(same, experimentLink(EXPERIMENTS[run.changes[0].do] ?? ""));
 }
 
 /**
