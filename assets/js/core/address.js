@@ -151,6 +151,7 @@ let address = null;
 /** What of it makes an entry of the browser's history: a tab, a stop, an exercise or a part. */
 let entry = "";
 let isRestoring = false;
+let isAhead = false; // the address bar, of the page: a run is on its way
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let waiting;
 /** @type {RunRequest | null} */
@@ -165,6 +166,7 @@ const entryOf = ({ tab, stop, part, exercise }) =>
  * @param {Place} place @param {boolean} whole whether what the address leaves out goes back to what it is at first
  */
 export function restorePlace(place, whole = false) {
+  isAhead = false;
   isRestoring = true;
   update(whole ? { ...HOME, ...place } : place);
   isRestoring = false;
@@ -192,6 +194,7 @@ export function expectRun(run) {
  * before. What changes within a place does not wait for itself: a browser allows no more than a few changes a second.
  */
 export function updateAddressBar() {
+  if (isAhead) return;
   const now = pageAddress(presenting, asked ?? state.run);
   const isAnotherPlace = address !== null && !isRestoring && entryOf(state) !== entry;
   if (isAnotherPlace) {
@@ -204,6 +207,12 @@ export function updateAddressBar() {
   if (isUntouched || isAnotherPlace) return;
   clearTimeout(waiting);
   waiting = setTimeout(writeAddress, 300);
+}
+
+/** The browser went to another entry of its history: until `restorePlace`, its address stays. @param {boolean} wanted */
+export function holdAddress(wanted) {
+  clearTimeout(waiting);
+  isAhead = wanted;
 }
 
 function writeAddress() {

@@ -16,6 +16,7 @@ let isFolded = isPresenting() || new URLSearchParams(location.search).has("tab")
 export function fold(wanted) {
   isFolded = wanted;
   showFrame();
+  update({}); // what is drawn has another size
 }
 
 /** Show the page to a room, or as usual; what is drawn grows with its type. @param {boolean} wanted */

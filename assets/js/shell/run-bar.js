@@ -1,6 +1,6 @@
 // The run at the top of the page: its tokens, its steps, its changes, and what to do about a sentence that was refused.
 
-import { updateAddressBar } from "../core/address.js";
+import { isPresenting, updateAddressBar } from "../core/address.js";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../core/changes.js";
 import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
@@ -135,10 +135,22 @@ function draw(parts) {
   }
   for (const [i, token] of [...target.children].entries())
     token.setAttribute("aria-current", i === step ? "step" : "false");
-  const line = target.parentElement; // which scrolls where the frame is folded
-  const now = /** @type {HTMLElement} */ (target.children[step]);
-  if (line && line.scrollWidth > line.clientWidth) line.scrollLeft = now.offsetLeft - line.clientWidth / 2;
+  fitTokens(/** @type {HTMLElement} */ (target.parentElement), /** @type {HTMLElement} */ (target.children[step]));
   steps.draw();
+}
+
+const MIN_ZOOM = 0.6;
+
+/**
+ * Where the frame is folded to one line, it shrinks to show the whole run, or scrolls to the step.
+ * @param {HTMLElement} line @param {HTMLElement} now
+ */
+function fitTokens(line, now) {
+  line.style.removeProperty("zoom");
+  const { clientWidth, scrollWidth } = line;
+  if (scrollWidth <= clientWidth) return;
+  if (isPresenting()) line.style.setProperty("zoom", String(Math.max(MIN_ZOOM, clientWidth / scrollWidth - 0.01)));
+  line.scrollLeft = now.offsetLeft - line.clientWidth / 2;
 }
 
 /** What stays while the visitor moves through a run. @param {Parts} parts */

@@ -1,6 +1,6 @@
 // What the page asks the server about runs, one question at a time, and what becomes of the answers.
 
-import { expectRun, formatAddress, parseAddress, restorePlace } from "../core/address.js";
+import { expectRun, formatAddress, holdAddress, parseAddress, restorePlace } from "../core/address.js";
 import { changes, lastingChanges, settleChanges } from "../core/changes.js";
 import { formatList, t } from "../core/i18n.js";
 import { showRun, state } from "../core/state.js";
@@ -24,6 +24,7 @@ import { reconnect } from "../net/reconnect.js";
  *   focusSteps: () => void }} Reactions
  */
 
+const UNHEARD_MS = 500; // after which a question is put once more
 const DOUBT_MS = 3000; // a translation takes milliseconds; after this the page asks whether the server is there
 const PATIENCE_MS = 20000; // and after this there is no answer
 
@@ -47,6 +48,8 @@ export const plainText = (text) => text.toLowerCase().normalize("NFD").replaceAl
 export class RunRequests {
   /** @type {(() => void) | null} */
   arrive = null; // while the page is on its way to what its address asks for
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  unheard;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   doubt;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -70,6 +73,7 @@ export class RunRequests {
       document.addEventListener(name, (event) => react.call(this, /** @type {CustomEvent} */ (event).detail), {
         signal,
       });
+    signal.addEventListener("abort", () => clearInterval(this.unheard));
   }
 
   /** Take the answer that is there, and go where the address leads: not again when another language is spoken. */
@@ -95,7 +99,10 @@ export class RunRequests {
     session.sentence = asked.sentence ?? "";
     // Where a link leads, the address is that link.
     if (asked.sentence && !this.arrive) expectRun(/** @type {RunRequest} */ (asked));
-    this.view.trigger(question.event, asked);
+    const trigger = () => this.view.trigger(question.event, asked);
+    clearInterval(this.unheard);
+    this.unheard = setInterval(trigger, UNHEARD_MS); // Gradio may not listen yet
+    trigger();
   }
 
   /** @param {Example} example */
@@ -140,6 +147,7 @@ export class RunRequests {
   }
 
   onAsked() {
+    clearInterval(this.unheard);
     this.reactions.showBusy(true);
     clearTimeout(this.doubt);
     this.doubt = setTimeout(async () => (await reconnect()) && this.giveUp(), DOUBT_MS);
@@ -147,6 +155,7 @@ export class RunRequests {
   }
 
   giveUp() {
+    holdAddress(false);
     document.body.classList.remove("opening");
     this.reactions.showBusy(false);
     session.sent = null;
@@ -202,6 +211,7 @@ export class RunRequests {
 
   /** @param {boolean} isBack whether the page was there before */
   followAddress(isBack = false) {
+    holdAddress(isBack);
     const { run, place, wrong } = parseAddress(location.search);
     const isShown = run && formatAddress(location.href, false, run) === formatAddress(location.href, false, state.run);
     this.arrive = () => {
@@ -222,6 +232,7 @@ export class RunRequests {
       return;
     }
     document.body.classList.toggle("opening", !isBack); // until the run is there, none is shown
+    setTimeout(() => document.body.classList.remove("opening"), DOUBT_MS);
     setTimeout(() => this.ask("example", () => run)); // Gradio listens by then
   }
 }
