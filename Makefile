@@ -11,6 +11,7 @@
 #   make search     find the sentences that experiments open on, again after a training (2 minutes)
 #   make recordings record the training mistakes of Spot the bug, again after a change of their sentences (2 minutes)
 #   make tried      measure the other sizes and schedules in the classroom's card (minutes)
+#   make everyday   say which of fifty everyday sentences the classroom translates right
 #   make sample     print 200 sentences of the classroom's grammar
 # Measurements, on an idle machine
 #   make bench      the benchmarks (5 minutes)
@@ -23,7 +24,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 NODE := $(BIN)/node .venv/js/node_modules
 
-.PHONY: demo check lint unit test everything format toy classroom evaluate search recordings tried sample bench live modified load attack
+.PHONY: demo check lint unit test everything format toy classroom evaluate search recordings everyday tried sample bench live modified load attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -60,7 +61,7 @@ format: .venv/measure .venv/js
 toy: .venv/demo
 	$(BIN)/python -m transformer.training --corpus toy --out checkpoints/toy
 
-CLASSROOM := --corpus classroom --layers 2 --n-heads 4 --dropout 0 --batch-size 128 --steps 1700 \
+CLASSROOM := --corpus classroom --layers 2 --n-heads 4 --d-model 80 --dropout 0 --batch-size 64 --steps 4600 \
 	--schedule one-cycle --learning-rate 0.003 --label-smoothing 0.1
 
 classroom: .venv/measure
@@ -74,6 +75,9 @@ search: .venv/measure
 
 recordings: .venv/measure
 	$(BIN)/python -m transformer.live.recordings
+
+everyday: .venv/demo
+	$(BIN)/python -m tests.data.everyday
 
 tried: .venv/measure
 	$(BIN)/python -m tests.benchmarks.tried checkpoints/classroom/tried.md $(CLASSROOM) --seed 1

@@ -59,7 +59,11 @@ CHANGED = ("checks", "inside cross", "stack", "input encoder", "input decoder", 
 TABS = ("translate", "attention", "positions", "inside", "train", "break", "lesson")
 
 RENAMED = {".mixed.": ".head_output.", '"silence"': '"ablate"'}  # in paths of the record, made of commit 252f936
-CORRECTED = ("rank_collapse",)  # questions whose numbers were wrong: the exercise now shows the cause that it names
+CORRECTED = (  # questions whose numbers were wrong: their texts alone are compared
+    "rank_collapse",  # the exercise now shows the cause that it names
+    "classroom",  # the grammar was mended and its model trained again: the record holds the former model's answers
+    "Heute habe ich",  # the classroom's, where a question's name is cut short
+)
 
 KINDS: tuple[Any, ...] = ("encoder", "decoder", "cross")
 BEER, COLA, FLAGSHIP = "Ich möchte ein Bier", "ich mochte ein cola", "Heute habe ich ein kaltes Bier getrunken"

@@ -251,7 +251,7 @@ def test_the_mean_of_the_heads_can_be_a_pattern_that_no_head_has(classroom: Tran
 
 def test_a_layer_may_add_more_than_was_there(classroom: Translator) -> None:
     """So no text may say that it changes the stream only a little."""
-    recorder = Recorder(lambda name: name in ("encoder.1.residual2", "encoder.1.feed_forward.output"))
+    recorder = Recorder(lambda name: name in ("decoder.1.residual3", "decoder.1.feed_forward.output"))
     classroom.translate(DOG, probe=recorder)
     stream, added = (recorder.values[name][0].norm(dim=-1) for name in sorted(recorder.values, reverse=True))
     assert (added > stream).any()
@@ -305,9 +305,9 @@ def test_no_head_can_find_both_links_of_a_word_that_has_two() -> None:
     pairs = next(iter(CORPORA["classroom"].held_out.values()))()
     sure = [links for pair in pairs for links in pair.gold.sure if links]
     two, drawn = sum(len(links) == 2 for links in sure), sum(len(pair.gold.aligned_words()) for pair in pairs)
-    assert (two, drawn, max(map(len, sure))) == (148, 7718, 2)
+    assert (two, drawn, max(map(len, sure))) == (77, 6764, 2)
     best = 1 - (len(sure) + drawn) / (drawn + sum(map(len, sure)))  # one link a word, each of them right
-    assert round(best, 4) == 0.0096
+    assert round(best, 4) == 0.0058
     assert "can only be half found" in ENGLISH["heads.about"]
 
 

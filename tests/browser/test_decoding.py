@@ -17,7 +17,7 @@ from .catalogue import matching, percent, t
 from .conftest import Visit, module
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
-MISTAKEN = "Wir zeigen die alten Hunde einer Schwester"  # the model says “an old sister the old dogs”
+MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my old phone”
 SAY = "#decoding .say"
 DEFAULTS = {
     "strategy": "beam",

@@ -14,17 +14,19 @@ from transformer.data.classroom import lexicon
 from transformer.data.classroom.corpus import (
     HELD_OUT_SENTENCES,
     UNSEEN_COMBINATIONS,
+    UNSEEN_PAIRS,
     find,
     main,
     sample,
     split_of,
 )
 from transformer.data.classroom.grammar import Sentence, generate, parse
-from transformer.data.classroom.lexicon import Verb
-from transformer.data.vocabulary import fold
+from transformer.data.classroom.idioms import GREETINGS, IDIOMS, Idiom
+from transformer.data.classroom.lexicon import Adverb
+from transformer.data.vocabulary import lower
 
 CLASSROOM = CORPORA["classroom"]
-SPLITS = {"": 500, HELD_OUT_SENTENCES: 60, UNSEEN_COMBINATIONS: 30}
+SPLITS = {"": 500, HELD_OUT_SENTENCES: 60, UNSEEN_COMBINATIONS: 30, UNSEEN_PAIRS: 30}
 
 
 @cache
@@ -32,31 +34,35 @@ def sampled(split: str) -> tuple[Sentence, ...]:
     return sample(split, SPLITS[split])
 
 
-def is_reserved(noun: str, adjective: str, verb: str) -> bool:
-    """One combination in 25, by a checksum that is the same on every machine."""
-    return zlib.crc32(f"{noun} {adjective} {verb}".encode()) % 25 == 0
+def is_reserved(*words: str) -> bool:
+    """One combination of three in 25 and one pair in 23, by a checksum that is the same on every machine."""
+    return zlib.crc32(" ".join(words).encode()) % {2: 23, 3: 25}[len(words)] == 0
 
 
-def has_verb(verb: Verb, words: list[str]) -> bool:
-    """Whether a clause has this verb in any form, by the lexicon's forms alone."""
-    finite = {fold(verb.present(person)) for person in range(3)}
-    joined = {fold(verb.particle + form) for form in finite} | {fold(verb.infinitive), fold(verb.participle)}
-    separate = words[-1] == verb.particle and bool(finite & {*words})
-    return bool(joined & {*words}) or (separate if verb.particle else bool(finite & {*words}))
+VERBS = {verb.infinitive for verb in (*lexicon.VERBS, *lexicon.CLAUSE_VERBS, lexicon.WISH_VERB, lexicon.COPULA)}
+ASIDE = sorted(  # phrases whose words do not count: greetings and adverbials
+    {
+        lower(each.german)
+        for value in (*vars(lexicon).values(), GREETINGS)
+        for each in (value if isinstance(value, tuple) else (value,))
+        if isinstance(each, Adverb | Idiom) and " " in each.german
+    },
+    key=len,
+)
 
 
-def combinations(sentence: Sentence) -> set[tuple[str, str, str]]:
-    """Every (noun, adjective, verb) whose words occur anywhere in a sentence, copula and modals excepted."""
-    words = frozenset(sentence.source.split())
-    clauses = [clause.split() for clause in re.split(" (?:weil|dass) ", sentence.source)]
-    verbs = [
-        verb.infinitive
-        for verb in (*lexicon.VERBS, *lexicon.CLAUSE_VERBS)
-        if any(has_verb(verb, clause) for clause in clauses)
-    ]
+def combinations(sentence: Sentence) -> set[tuple[str, ...]]:
+    """Every noun, adjective and verb, adjective and noun, and noun and verb of a sentence, wherever they stand."""
+    if not sentence.lemmas[2] <= VERBS:  # an everyday phrase: of its words only those of noun phrases count
+        return {*sentence.combinations, *sentence.pairs}
+    source = f" {sentence.source} "
+    for phrase in reversed(ASIDE):
+        source = source.replace(f" {phrase} ", "  ")
+    words = frozenset(source.split())
     nouns = [noun.singular for noun in lexicon.NOUNS if noun.forms & words]
     adjectives = [adjective.base for adjective in lexicon.ADJECTIVES if adjective.forms & words]
-    return set(itertools.product(nouns, adjectives, verbs))
+    words_of = (nouns, adjectives, sentence.lemmas[2]), (adjectives, nouns), (nouns, sentence.lemmas[2])
+    return {each for kinds in words_of for each in itertools.product(*kinds)}
 
 
 # Held out
@@ -74,21 +80,56 @@ def test_a_split_has_distinct_sentences_of_its_own_the_same_for_the_same_seed(sp
 
 
 def test_no_sentence_is_in_two_splits_whatever_the_seed() -> None:
-    held_out = {sentence.source for split in (HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS) for sentence in sampled(split)}
-    assert len(held_out) == 90
+    held_out = {sentence.source for split in SPLITS if split for sentence in sampled(split)}
+    assert len(held_out) == 120
     for seed in (0, 1):
         assert not held_out & {sentence.source for sentence in sample("", 500, seed)}
 
 
-def test_every_unseen_combination_is_reserved_and_none_occurs_in_another_split() -> None:
+@pytest.mark.parametrize("split", [UNSEEN_COMBINATIONS, UNSEEN_PAIRS])
+def test_what_was_never_seen_together_is_reserved(split: str) -> None:
     """By the words alone, in whatever clause they stand."""
-    for sentence in sampled(UNSEEN_COMBINATIONS):
-        reserved = {each for each in sentence.combinations if is_reserved(*each)}
+    for sentence in sampled(split):
+        joined = {UNSEEN_COMBINATIONS: sentence.combinations, UNSEEN_PAIRS: sentence.pairs}[split]
+        reserved = {each for each in joined if is_reserved(*each)}
         assert reserved, sentence.spelling
-        assert {each for each in reserved if each[2] not in ("sein", "möchten")} <= combinations(sentence)
-    for sentence in (*sampled(""), *sampled(HELD_OUT_SENTENCES)):
-        found = {*sentence.combinations, *itertools.product(*sentence.lemmas), *combinations(sentence)}
-        assert not [each for each in found if is_reserved(*each)], sentence.spelling
+        assert {each for each in reserved if not {*each} & {"sein", "möchten"}} <= combinations(sentence)
+
+
+@pytest.mark.parametrize("split", ["", HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS])
+def test_what_is_reserved_occurs_in_no_other_split(split: str) -> None:
+    for sentence in sampled(split):
+        nouns, adjectives, verbs = sentence.lemmas
+        pairs = {*sentence.pairs, *itertools.product(adjectives, nouns), *itertools.product(nouns, verbs)}
+        found = {*pairs, *sentence.combinations, *itertools.product(*sentence.lemmas), *combinations(sentence)}
+        of_three = split == UNSEEN_COMBINATIONS  # reserved in this split
+        assert not [each for each in found if is_reserved(*each) and (len(each) == 2 or not of_three)]
+
+
+@pytest.mark.slow
+def test_the_words_of_an_unseen_combination_were_seen_two_by_two_and_those_of_an_unseen_pair_alone() -> None:
+    """As the card says, of all training sentences."""
+    training = [set(source.split()) for source, _ in CLASSROOM.pairs]
+    verbs = {verb.infinitive: verb for verb in (*lexicon.VERBS, lexicon.WISH_VERB, *lexicon.CLAUSE_VERBS)}
+    nouns = {noun.singular: noun for noun in lexicon.NOUNS}
+    adjectives = {adjective.base: adjective for adjective in lexicon.ADJECTIVES}
+    phrases = {idiom.german: idiom for idiom in IDIOMS}
+
+    @cache
+    def forms(word: str) -> frozenset[str]:
+        if word == "sein":
+            return frozenset(lexicon.AUXILIARIES["sein"].split())
+        return (nouns.get(word) or adjectives.get(word) or verbs.get(word) or phrases[word]).forms
+
+    @cache
+    def together(*words: str) -> bool:
+        return any(all(forms(word) & sentence for word in words) for sentence in training)
+
+    for size, split in ((2, UNSEEN_COMBINATIONS), (1, UNSEEN_PAIRS)):
+        for sentence in CLASSROOM.held_out[split]():
+            joined = getattr(sentence, "combinations" if size == 2 else "pairs")
+            for words in (each for each in joined if is_reserved(*each)):
+                assert all(together(*some) for some in itertools.combinations(words, size)), words
 
 
 def test_about_a_fifth_of_the_sentences_is_held_out() -> None:
@@ -96,7 +137,7 @@ def test_about_a_fifth_of_the_sentences_is_held_out() -> None:
     splits = [split_of(generate(rng)) for _ in range(1500)]
     held_out = splits.count(HELD_OUT_SENTENCES)
     assert held_out / (splits.count("") + held_out) == pytest.approx(0.2, abs=0.04)
-    assert 0 < splits.count(UNSEEN_COMBINATIONS) < 0.1 * len(splits)
+    assert 0 < splits.count(UNSEEN_COMBINATIONS) < splits.count(UNSEEN_PAIRS) < 0.1 * len(splits)
 
 
 # What a page shows of it
@@ -105,37 +146,37 @@ def test_about_a_fifth_of_the_sentences_is_held_out() -> None:
 def test_an_example_is_a_sentence_and_its_word_to_watch_is_aligned() -> None:
     splits = set()
     for example in CLASSROOM.examples:
-        sentence = find(fold(example.sentence.replace(",", "")))
+        sentence = find(lower(example.sentence.translate(str.maketrans("", "", ",?!"))))
         assert sentence is not None, example
         assert sentence.spelling == example.sentence
         aligned = {i for word in (*sentence.gold.sure, *sentence.gold.possible) for i in word}
-        assert sentence.source.split().index(fold(example.watch)) in aligned
+        assert sentence.source.split().index(lower(example.watch)) in aligned
         splits.add(sentence.held_out)
-    assert splits == SPLITS.keys()
+    assert splits == SPLITS.keys() - {UNSEEN_PAIRS}
     names, sentences = ({getattr(example, field) for example in CLASSROOM.examples} for field in ("name", "sentence"))
     assert len(names) == len(sentences) == 15
 
 
 def word_list(side: int) -> set[str]:
     entries = (entry[side] for words in CLASSROOM.words.values() for entry in words)
-    return {fold(word) for entry in entries for word in re.findall(r"\w+", entry)}
+    return {lower(word) for entry in entries for word in re.findall(r"[\w']+", entry)}
 
 
 def test_the_word_list_is_the_lexicon_and_the_shipped_checkpoint_knows_it() -> None:
     checkpoint = Translator.load("classroom", device="cpu").checkpoint
     for side, vocab in enumerate((checkpoint.src_vocab, checkpoint.tgt_vocab)):
         assert word_list(side) - set(vocab.words) == set()
-    lemmas = [form for noun in lexicon.NOUNS for form in (noun.singular, noun.plural)]
+    lemmas = [form for noun in lexicon.NOUNS for form in noun.spellings()]
     lemmas += [adjective.base for adjective in lexicon.ADJECTIVES]
     lemmas += [verb.infinitive for verb in (*lexicon.VERBS, *lexicon.CLAUSE_VERBS)]
     lemmas += [modal.finite.split()[0] for modal in lexicon.MODALS]
     lemmas += [word for place in lexicon.PLACES for word in place.german.split()]
-    assert set(map(fold, lemmas)) <= word_list(0)
+    assert set(map(lower, lemmas)) <= word_list(0)
 
 
 def test_the_shipped_checkpoint_knows_every_held_out_word_and_example() -> None:
     checkpoint = Translator.load("classroom", device="cpu").checkpoint
-    for sentence in (*sampled(HELD_OUT_SENTENCES), *sampled(UNSEEN_COMBINATIONS)):
+    for sentence in itertools.chain.from_iterable(map(sampled, SPLITS)):
         checkpoint.src_vocab.encode(sentence.source)
         checkpoint.tgt_vocab.encode(sentence.target)
     for example in CLASSROOM.examples:
@@ -155,7 +196,7 @@ def test_the_command_prints_sentences_with_their_alignments(capsys: pytest.Captu
     assert len(blocks) == 3
     for block in blocks:
         spelling, english, links = block.split("\n")
-        sentence = parse(fold(spelling.replace(",", "")))
+        sentence = parse(lower(spelling.translate(str.maketrans("", "", ",?!"))))
         assert sentence is not None
         assert (sentence.spelling, sentence.target) == (spelling, english)
         german, gold = sentence.source.split(), sentence.gold

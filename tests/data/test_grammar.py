@@ -25,11 +25,17 @@ from transformer.data.classroom.grammar import (
     parse,
     parses,
 )
+from transformer.data.classroom.idioms import GREETINGS, IDIOMS
 from transformer.data.classroom.lexicon import Adverb, Verb
-from transformer.data.vocabulary import fold
+from transformer.data.vocabulary import lower
 
 VERBS: tuple[Verb, ...] = (*lexicon.VERBS, *lexicon.CLAUSE_VERBS, lexicon.COPULA)
-ADVERBS = tuple(each for each in vars(lexicon).values() if isinstance(each, Adverb))
+ADVERBS = tuple(
+    each
+    for value in vars(lexicon).values()
+    for each in (value if isinstance(value, tuple) else (value,))
+    if isinstance(each, Adverb)
+)
 HELPERS = (*lexicon.AUXILIARIES.values(), *(modal.finite for modal in lexicon.MODALS))
 
 
@@ -37,6 +43,12 @@ HELPERS = (*lexicon.AUXILIARIES.values(), *(modal.finite for modal in lexicon.MO
 def generated(count: int, seed: int = 0) -> tuple[Sentence, ...]:
     rng = random.Random(seed)
     return tuple(generate(rng) for _ in range(count))
+
+
+def clauses_of_the_grammar(count: int) -> list[Sentence]:
+    """Generated sentences that are no everyday phrases and greet nobody."""
+    verbs = {verb.infinitive for verb in (*VERBS, lexicon.WISH_VERB)}
+    return [each for each in generated(count) if each.lemmas[2] <= verbs and "," not in each.target]
 
 
 def parsed(source: str) -> Sentence:
@@ -55,34 +67,37 @@ def test_every_generated_sentence_parses_to_itself_in_one_meaning() -> None:
         assert meanings == {(sentence.target, sentence.gold, sentence.spelling)}
 
 
-def test_every_word_but_the_full_stop_is_aligned() -> None:
+def test_every_word_but_the_marks_is_aligned() -> None:
     for sentence in generated(300):
         german, english, gold = sentence.source.split(), sentence.target.split(), sentence.gold
         for word, sure, possible in zip(english, gold.sure, gold.possible, strict=True):
             both = (*sure, *possible)
             assert len(set(both)) == len(both)
-            assert bool(both) is (word != ".")
-        assert english.index(".") == len(english) - 1
+            helps = english[-1] == "?" and word in ("do", "does", "did")  # a question's "do" translates nothing
+            assert helps or bool(both) is (word not in ".,?!")
+        assert english[-1] in ".?!"
         aligned = {i for words in (*gold.sure, *gold.possible) for i in words}
-        assert aligned == set(range(len(german))), sentence.spelling
+        assert {word for i, word in enumerate(german) if i not in aligned} <= {"es"}, sentence.spelling
 
 
 def test_spelling_lemmas_and_length() -> None:
     for sentence in generated(300):
-        assert fold(sentence.spelling.replace(",", "")) == sentence.source
+        assert lower(sentence.spelling.translate(str.maketrans("", "", ",?!"))) == sentence.source
         assert sentence.spelling[0].isupper()
-        assert sentence.spelling.count(",") == len(re.findall(r"\b(?:weil|dass)\b", sentence.source))
+        assert sentence.spelling.count(",") >= len(re.findall(r"\b(?:weil|dass)\b", sentence.source))
+        assert (sentence.spelling[-1] == "?") is (sentence.target[-1] == "?")
+    for sentence in clauses_of_the_grammar(300):
         words = frozenset(sentence.source.split())
         nouns, adjectives, verbs = sentence.lemmas
-        assert nouns == {noun.singular for noun in lexicon.NOUNS if noun.forms & words}, sentence.spelling
-        assert adjectives == {each.base for each in lexicon.ADJECTIVES if each.forms & words}, sentence.spelling
+        assert nouns <= {noun.singular for noun in lexicon.NOUNS if noun.forms & words}, sentence.spelling
+        assert adjectives <= {each.base for each in lexicon.ADJECTIVES if each.forms & words}, sentence.spelling
         assert len(verbs) in (1, 1 + sentence.spelling.count(","))
         assert verbs <= {verb.infinitive for verb in (*VERBS, lexicon.WISH_VERB) if verb.forms & words} | (
             {"sein"} if words & {*lexicon.AUXILIARIES["sein"].split()} else set()
         )
         assert sentence.combinations <= set(itertools.product(nouns, adjectives, verbs))
     assert max(len(sentence.source.split()) for sentence in generated(300)) == MAX_SOURCE_WORDS
-    assert parsed("gestern hat die arztin die turen zugemacht").spelling == "Gestern hat die Ärztin die Türen zugemacht"
+    assert parsed("gestern hat die ärztin die türen zugemacht").spelling == "Gestern hat die Ärztin die Türen zugemacht"
     sentence = parsed("ich kaufe ein billiges auto weil der mann hungrig ist")
     assert [set(lemmas) for lemmas in sentence.lemmas] == [{"Auto", "Mann"}, {"billig", "hungrig"}, {"kaufen", "sein"}]
     assert set(sentence.combinations) == {("Auto", "billig", "kaufen"), ("Mann", "hungrig", "sein")}
@@ -100,17 +115,20 @@ def all_spellings() -> set[str]:
     words |= {word for forms in HELPERS for word in forms.split()} | {"nicht", *lexicon.NUMBERS}
     words |= {article for genders in lexicon.THE.values() for article in genders.values()}
     endings = {ending for genders in lexicon.A.values() for ending in genders.values()}
-    words |= {stem + ending for stem in ("ein", "mein", "kein") for ending in endings}
-    pronouns = (*lexicon.SUBJECTS, *(each for case in lexicon.OBJECTS.values() for each in case))
+    words |= {stem + ending for stem in ("ein", "mein", "dein", "kein") for ending in endings}
+    words |= {word for each in (*IDIOMS, *GREETINGS) for word in each.spellings()} | {"gern", "sehr", "es", "das"}
+    words |= {"Zug", "Bus", "Student"}
+    pronouns = (*lexicon.SUBJECTS, *lexicon.ASKED, *(each for case in lexicon.OBJECTS.values() for each in case))
     return words | {german for german, *_ in pronouns}
 
 
-def test_generated_words_are_in_the_lexicon_where_only_two_fold_to_the_same_word() -> None:
+def test_generated_words_are_in_the_lexicon_where_few_differ_in_case_alone() -> None:
     spellings = defaultdict(set)
     for spelling in all_spellings():
-        spellings[fold(spelling)].add(spelling)
+        spellings[lower(spelling)].add(spelling)
     assert {word for sentence in generated(300) for word in sentence.source.split()} <= spellings.keys()
-    assert [each for each in spellings.values() if len(each) > 1] == [{"Morgen", "morgen"}]
+    alike = {lower(word) for each in spellings.values() if len(each) > 1 for word in each}
+    assert alike == {"auf", "essen", "gute", "guten", "hilfe", "morgen", "sie"} & alike | {"morgen", "sie"}
     assert parsed("am morgen trinkt der lehrer einen kaffee").target == "in the morning the teacher drinks a coffee ."
     assert parsed("morgen trinkt der lehrer einen kaffee").target == "tomorrow the teacher will drink a coffee ."
 
@@ -129,43 +147,67 @@ am abend liest der alte mann die zeitung
 in=am the=am evening=abend the=der old=alte man=mann reads=liest the=die newspaper=zeitung .
 # the verb last after weil
 ich schlafe weil ich gestern gearbeitet habe
-i=ich sleep=schlafe because=weil i=ich worked=gearbeitet~habe yesterday=gestern .
+i=ich am~schlafe sleeping=schlafe because=weil i=ich worked=gearbeitet~habe yesterday=gestern .
+# a reason is of this moment
+er wartet weil wir die tür nicht aufmachen
+he=er is~wartet waiting=wartet because=weil we=wir are~aufmachen not=nicht opening=aufmachen the=die door=tür .
+# unless it is a habit
+er wartet weil die frau oft schläft
+he=er is~wartet waiting=wartet because=weil the=die woman=frau often=oft sleeps=schläft .
+# or a state
+er wartet weil wir ihn sehen
+he=er is~wartet waiting=wartet because=weil we=wir see=sehen him=ihn .
+# a thing that was named is it
+sie suchen den salat weil ich ihn brauche
+they=sie are~suchen looking=suchen for=suchen the=den salad=salat because=weil i=ich need=brauche it=ihn .
+# a neuter one too
+ich kaufe ein buch weil wir es lesen müssen
+i=ich am~kaufe buying=kaufe a=ein book=buch because=weil we=wir have=müssen to~müssen+lesen read=lesen it=es .
+# and as a subject
+ich trinke den kaffee weil er warm ist
+i=ich am~trinke drinking=trinke the=den coffee=kaffee because=weil it=er is=ist warm=warm .
+# sie and a thing
+ich esse die suppe weil sie nicht kalt ist
+i=ich am~esse eating=esse the=die soup=suppe because=weil it=sie is=ist not=nicht cold=kalt .
+# sie and things
+wir kaufen drei stühle weil sie rot sind
+we=wir are~kaufen buying=kaufen three=drei chairs=stühle because=weil they=sie are=sind red=rot .
 # the verb last after dass
-die frau weiss dass der hund die suppe essen will
-the=die woman=frau knows=weiss that=dass the=der dog=hund wants=will to~will+essen eat=essen the=die soup=suppe .
+die frau weiß dass der hund die suppe essen will
+the=die woman=frau knows=weiß that=dass the=der dog=hund wants=will to~will+essen eat=essen the=die soup=suppe .
 # modal
 die kinder wollen morgen im park spielen
 the=die children=kinder want=wollen to~wollen+spielen play=spielen in=im the=im park=park tomorrow=morgen .
 # one modal, two English words
-wir mussen die arztin anrufen
-we=wir have=mussen to~mussen+anrufen call=anrufen the=die doctor=arztin .
+wir müssen die ärztin anrufen
+we=wir have=müssen to~müssen+anrufen call=anrufen the=die doctor=ärztin .
 # a separable verb apart
 mein freund ruft mich oft an
 my=mein friend=freund often=oft calls=ruft+an me=mich .
 # a separable verb joined at the end of a clause
 er glaubt nicht dass mein freund mich anruft
-he=er does=nicht not=nicht think=glaubt that=dass my=mein friend=freund calls=anruft me=mich .
+he=er does=nicht not=nicht think=glaubt that=dass my=mein friend=freund is~anruft calling=anruft me=mich .
 # a separable verb as a participle
-ich habe die arztin angerufen
-i=ich have=habe called=angerufen the=die doctor=arztin .
+ich habe die ärztin angerufen
+i=ich have=habe called=angerufen the=die doctor=ärztin .
 # a separable verb as an infinitive, and nicht
-sie konnen das fenster nicht aufmachen
-they=sie cannot=konnen+nicht open=aufmachen the=das window=fenster .
+sie können das fenster nicht aufmachen
+they=sie cannot=können+nicht open=aufmachen the=das window=fenster .
 # kein
 wir kaufen kein altes auto
-we=wir do=kein not=kein buy=kaufen an=kein old=altes car=auto .
+we=wir are~kaufen not=kein buying=kaufen an=kein old=altes car=auto .
 # kein with several
-er kauft keine bucher
-he=er does=keine not=keine buy=kauft any=keine books=bucher .
+er kauft keine bücher
+he=er is~kauft not=keine buying=kauft any=keine books=bücher .
 # kein with a modal
 er muss kein bier trinken
-he=er does=kein not=kein have=muss to~muss+trinken drink=trinken a=kein beer=bier .
+he=er does=kein not=kein have=muss to~muss+trinken drink=trinken any=kein beer=bier .
 # nicht without a second verb
-sie schlaft nicht
-she=sie does=nicht not=nicht sleep=schlaft .
+sie schläft nicht
+she=sie is~schläft not=nicht sleeping=schläft .
 # gestern: two German verbs are one
-gestern hat sie drei bucher gelesen
-yesterday=gestern she=sie read=gelesen~hat three=drei books=bucher .
+gestern hat sie drei bücher gelesen
+yesterday=gestern she=sie read=gelesen~hat three=drei books=bücher .
 # gestern, denied
 gestern hat er kein buch gelesen
 yesterday=gestern he=er did=kein~hat not=kein read=gelesen a=kein book=buch .
@@ -180,38 +222,106 @@ der hund sieht den lehrer
 the=der dog=hund sees=sieht the=den teacher=lehrer .
 # dem in front
 dem kind hilft die frau
-the=die woman=frau helps=hilft the=dem child=kind .
-# a neuter object in front of a pronoun
-das buch liest er
-he=er reads=liest the=das book=buch .
+the=die woman=frau is~hilft helping=hilft the=dem child=kind .
 # two objects
 ich habe dem kind einen roten ball gegeben
 i=ich have=habe given=gegeben the=dem child=kind a=einen red=roten ball=ball .
 # several, told by article and verb
 die lehrer machen die fenster auf
-the=die teachers=lehrer open=machen+auf the=die windows=fenster .
+the=die teachers=lehrer are~machen+auf opening=machen+auf the=die windows=fenster .
 # one, told by article and verb
 der lehrer macht die fenster auf
-the=der teacher=lehrer opens=macht+auf the=die windows=fenster .
+the=der teacher=lehrer is~macht+auf opening=macht+auf the=die windows=fenster .
 # sie and one
-sie ist mude
-she=sie is=ist tired=mude .
+sie ist müde
+she=sie is=ist tired=müde .
 # sie and several
-sie sind mude
-they=sie are=sind tired=mude .
+sie sind müde
+they=sie are=sind tired=müde .
 # möchte, without a second verb
-ich mochte ein bier
-i=ich would=mochte like=mochte a=ein beer=bier .
+ich möchte ein bier
+i=ich would=möchte like=möchte a=ein beer=bier .
 # möchte, denied, with a second verb
-er mochte kein bier trinken
-he=er would=mochte not=kein like=mochte to~mochte+trinken drink=trinken a=kein beer=bier .
+er möchte kein bier trinken
+he=er would=möchte not=kein like=möchte to~möchte+trinken drink=trinken any=kein beer=bier .
 # one verb that is two in English
 ich suche die katze
-i=ich look=suche for=suche the=die cat=katze .
+i=ich am~suche looking=suche for=suche the=die cat=katze .
+# a question without a word that asks
+trinkst du ein bier
+are~trinkst you=du drinking=trinkst a=ein beer=bier ?
+# a question with do
+wo wohnt deine schwester
+where=wo does your=deine sister=schwester live=wohnt ?
+# Sie in a question is you
+sprechen sie englisch
+do you=sie speak=sprechen english=englisch ?
+# sie in a question is she
+wohin geht sie
+where=wohin is~geht she=sie going=geht ?
+# what is asked for
+was möchtest du trinken
+what=was would=möchtest you=du like=möchtest to~möchtest+trinken drink=trinken ?
+# who is asked for
+wer hat die suppe gegessen
+who=wer has=hat eaten=gegessen the=die soup=suppe ?
+# gern
+ich trinke gern tee
+i=ich like=gern to~gern+trinke drink=trinke tea=tee .
+# a place
+wo ist der bahnhof
+where=wo is=ist the=der train=bahnhof station=bahnhof ?
+# on something
+das buch ist auf dem tisch
+the=das book=buch is=ist on=auf the=dem table=tisch .
+# weather
+warum regnet es heute
+why=warum is~regnet it=es raining=regnet today=heute ?
+# schön is not schon
+die katze ist sehr schön
+the=die cat=katze is=ist very=sehr beautiful=schön .
+# a phrase
+wie geht es dir
+how=wie are=geht you=dir ?
+# a greeting and a question
+hallo wie alt ist dein bruder
+hello=hallo , how=wie old=alt is=ist your=dein brother=bruder ?
 # a place of three words that is two
 ich lese das buch in der schule
-i=ich read=lese the=das book=buch at=in school=der+schule .
+i=ich am~lese reading=lese the=das book=buch at=in school=der+schule .
 """
+
+
+def test_english_that_a_teacher_accepts() -> None:
+    mass = "|".join(noun.english for noun in lexicon.NOUNS if noun.is_mass)
+    thing = re.compile(r"(?:den|einen|meinen) (?:\w+ )?(?:salat|saft|kaffee|brief|ball|stuhl) .*weil ")
+    found = dict.fromkeys(("any", "it", "progressive"), 0)
+    for sentence in generated(5000):
+        german, english = sentence.source, sentence.target
+        found["any"] += bool(re.search(rf"any (?:\w+ )?(?:{mass}) ", english))
+        for clause in english.split(" because "):  # not a juice
+            assert not re.search(rf"not .*\ban? (?:\w+ )?(?:{mass}) ", f"{clause} ") or "that" in clause, english
+        if thing.search(german):
+            words = english.split(" because ")[1].split()
+            found["it"] += "it" in words
+            assert not {"he", "him"} & {*words}, english
+        reason = english.partition(" because ")[2]
+        found["progressive"] += bool(re.search(r"\b(?:am|is|are) (?:not )?\w+ing\b", reason))
+        for verb in lexicon.VERBS:
+            simple = re.search(rf"^(?:he|she|(?:the|a|my) \w+) {verb.third} (?!not)", reason)
+            if verb.has_progressive and simple:
+                assert re.search(r" in the (?:morning|evening) \.$", reason), english
+        assert not re.search(r"\bdoes? not (?:be|can|will|am|is)\b|\bwho (?:do|does|did)\b", english), english
+        if re.search(r"\bhoff\w+ dass ", german):
+            assert not re.search(r" (?:soll|sollen|muss|müssen)$", german), sentence.spelling
+    assert min(found.values()) > 0, found
+
+
+def test_a_verb_has_its_progressive_form() -> None:
+    forms = {verb.base: verb.progressive for verb in lexicon.VERBS}
+    assert [forms[verb] for verb in ("drink", "write", "give", "come", "look for", "close", "go")] == [
+        "drinking", "writing", "giving", "coming", "looking for", "closing", "going"
+    ]  # fmt: skip
 
 
 def aligned(sentence: Sentence) -> str:
@@ -234,22 +344,23 @@ def test_a_phenomenon_has_its_english_and_its_links(phenomenon: str) -> None:
 @pytest.mark.parametrize(
     ("subject", "finite", "english"),
     [
-        ("ich", "trinke", "i drink"),
-        ("er", "trinkt", "he drinks"),
-        ("sie", "trinkt", "she drinks"),
-        ("wir", "trinken", "we drink"),
-        ("sie", "trinken", "they drink"),
-        ("der mann", "trinkt", "the man drinks"),
-        ("die manner", "trinken", "the men drink"),
-        ("das madchen", "trinkt", "the girl drinks"),
-        ("die madchen", "trinken", "the girls drink"),
-        ("meine schwestern", "trinken", "my sisters drink"),
+        ("ich", "trinke", "i am drinking"),
+        ("er", "trinkt", "he is drinking"),
+        ("sie", "trinkt", "she is drinking"),
+        ("du", "trinkst", "you are drinking"),
+        ("wir", "trinken", "we are drinking"),
+        ("sie", "trinken", "they are drinking"),
+        ("der mann", "trinkt", "the man is drinking"),
+        ("die männer", "trinken", "the men are drinking"),
+        ("das mädchen", "trinkt", "the girl is drinking"),
+        ("die mädchen", "trinken", "the girls are drinking"),
+        ("meine schwestern", "trinken", "my sisters are drinking"),
     ],
 )
 def test_subject_and_verb_agree_or_do_not_parse(subject: str, finite: str, english: str) -> None:
     assert parsed(f"{subject} {finite} das bier").target == f"{english} the beer ."
     fitting = {"sie": {"trinkt", "trinken"}}.get(subject, {finite})
-    for form in {"trinke", "trinkt", "trinken"} - fitting:
+    for form in {"trinke", "trinkt", "trinken", "trinkst"} - fitting:
         assert parse(f"{subject} {form} das bier") is None
 
 
@@ -274,13 +385,13 @@ DECLENSION = {
         "meinem kleinen hund", "meiner kleinen katze", "meinem kleinen kind",
     ),
 }  # fmt: skip
-FRAMES = {"nom": "{} schlaft", "acc": "ich sehe {}", "dat": "ich helfe {}"}
+FRAMES = {"nom": "{} schläft", "acc": "ich sehe {}", "dat": "ich helfe {}"}
 
 
 @pytest.mark.parametrize("case", DECLENSION)
 def test_endings_are_those_of_a_grammar_book_and_no_others(case: str) -> None:
     def frame(phrase: str) -> str:
-        return FRAMES[case].replace("schlaft", "schlafen" if "hunde" in phrase else "schlaft").format(phrase)
+        return FRAMES[case].replace("schläft", "schlafen" if "hunde" in phrase else "schläft").format(phrase)
 
     pairs = {(words[0], words[-1]) for phrases in DECLENSION.values() for words in map(str.split, phrases)}
     endings = ("", "e", "en", "er", "es")
@@ -293,8 +404,8 @@ def test_endings_are_those_of_a_grammar_book_and_no_others(case: str) -> None:
 
 
 def test_a_before_a_vowel_is_an() -> None:
-    assert parsed("ich esse ein ei").target == "i eat an egg ."
-    assert parsed("ich esse ein kaltes ei").target == "i eat a cold egg ."
+    assert parsed("ich esse ein ei").target == "i am eating an egg ."
+    assert parsed("ich esse ein kaltes ei").target == "i am eating a cold egg ."
     for sentence in generated(300):
         for article, following in itertools.pairwise(sentence.target.split()):
             if article in ("a", "an"):
@@ -303,20 +414,20 @@ def test_a_before_a_vowel_is_an() -> None:
 
 # Word order: the finite verb is found by the lexicon's forms alone
 
-FINITE = {fold(form) for verb in VERBS for form in (verb.present(person) for person in range(3))}
-FINITE |= {fold(form) for forms in HELPERS for form in forms.split()}
-FINITE_AT_THE_END = FINITE | {fold(v.particle + v.present(person)) for v in VERBS for person in range(3)}
-SEPARATED: dict[str, set[str]] = {fold(v.present(person)): set() for v in VERBS if v.particle for person in range(3)}
+FINITE = {lower(form) for verb in VERBS for form in (verb.present(person) for person in range(4))}
+FINITE |= {lower(form) for forms in HELPERS for form in forms.split()}
+FINITE_AT_THE_END = FINITE | {lower(v.particle + v.present(person)) for v in VERBS for person in range(4)}
+SEPARATED: dict[str, set[str]] = {lower(v.present(person)): set() for v in VERBS if v.particle for person in range(4)}
 for _verb in VERBS:
-    for _form in {fold(_verb.present(person)) for person in range(3)} & SEPARATED.keys():
+    for _form in {lower(_verb.present(person)) for person in range(4)} & SEPARATED.keys():
         SEPARATED[_form].add(_verb.particle)
-NOT_FINITE = {fold(form) for verb in VERBS for form in (verb.infinitive, verb.participle)}
+NOT_FINITE = {lower(form) for verb in VERBS for form in (verb.infinitive, verb.participle)}
 
-_NOUN = "|".join(fold(word) for noun in lexicon.NOUNS for word in noun.spellings())
+_NOUN = "|".join(lower(word) for noun in lexicon.NOUNS for word in noun.spellings())
 _ADJECTIVE = "|".join(sorted(form for adjective in lexicon.ADJECTIVES for form in adjective.forms))
 CONSTITUENT = re.compile(  # what can stand before the verb: one thing, not two
-    rf"(?:ich|er|sie|wir|{'|'.join(fold(adverb.german) for adverb in ADVERBS)}"
-    rf"|(?:der|die|das|den|dem|(?:m|k)?ein(?:e|en|em|er)?) (?:(?:{_ADJECTIVE}) )?(?:{_NOUN}))"
+    rf"(?:ich|er|sie|wir|du|es|{'|'.join(lower(adverb.german) for adverb in ADVERBS)}"
+    rf"|(?:(?:der|die|das|den|dem|(?:m|k|d)?ein(?:e|en|em|er)?) )?(?:(?:{_ADJECTIVE}) )?(?:{_NOUN}))"
 )
 
 
@@ -347,12 +458,14 @@ def test_the_checks_of_word_order_find_wrong_ones() -> None:
 
 
 def test_word_order_and_agreement_of_generated_sentences() -> None:
-    helpers = {fold(form) for forms in HELPERS for form in forms.split()}
-    forms = [{fold(each.split()[person]) for each in HELPERS} for person in range(3)]
-    forms = [some | {fold(v.present(i)) for v in VERBS} for i, some in enumerate(forms)]
-    joined = [some | {fold(v.particle + v.present(i)) for v in VERBS} for i, some in enumerate(forms)]
+    helpers = {lower(form) for forms in HELPERS for form in forms.split()}
+    forms = [{lower(each.split()[person]) for each in HELPERS} for person in range(4)]
+    forms = [some | {lower(v.present(i)) for v in VERBS} for i, some in enumerate(forms)]
+    joined = [some | {lower(v.particle + v.present(i)) for v in VERBS} for i, some in enumerate(forms)]
     subordinates = particles = infinitives = 0
-    for sentence in generated(600):
+    for sentence in clauses_of_the_grammar(600):
+        if sentence.target.endswith("?"):
+            continue
         main, subordinate = clauses(sentence)
         finite = next(word for word in main if word in FINITE)
         assert verb_is_second(main), sentence.spelling
@@ -360,15 +473,15 @@ def test_word_order_and_agreement_of_generated_sentences() -> None:
             subordinates += 1
             assert verb_is_last(subordinate), sentence.spelling
         for form in SEPARATED.keys() & {*main} - NOT_FINITE:
-            particles += 1
-            assert main[-1] in SEPARATED[form], sentence.spelling
+            particles += main[-1] in SEPARATED[form] - {""}
+            assert "" in SEPARATED[form] or main[-1] in SEPARATED[form], sentence.spelling
         if finite in helpers and {*main} & (NOT_FINITE - helpers):
             infinitives += 1
             assert main[-1] in NOT_FINITE, sentence.spelling
-        for person, pronoun in enumerate(("ich", "er", "wir")):
+        for person, pronoun in enumerate(("ich", "er", "wir", "du")):
             assert pronoun not in main or finite in forms[person], sentence.spelling
             assert pronoun not in subordinate or subordinate[-1] in joined[person], sentence.spelling
-    assert (subordinates > 100, particles > 5, infinitives > 200) == (True, True, True)
+    assert (subordinates > 60, particles > 3, infinitives > 80) == (True, True, True)
 
 
 # What does not parse
@@ -378,19 +491,22 @@ def test_word_order_and_agreement_of_generated_sentences() -> None:
     "wrong",
     [
         "heute ich habe ein kaltes bier getrunken",  # the verb third
-        "habe ich heute ein kaltes bier getrunken",  # and first: a question
+        "trinkst ein bier du",  # and in a question
+        "wo du wohnst",
+        "was trinkst du das bier",
+        "wer trinkst das bier",
         "heute habe ich getrunken ein kaltes bier",  # the participle too early
         "heute habe getrunken ich ein kaltes bier",
         "ich schlafe weil ich habe gestern gearbeitet",  # the verb second where it is last
         "ich schlafe weil gestern ich gearbeitet habe",
-        "die frau weiss dass der hund will die suppe essen",
-        "die frau weiss dass der hund die suppe will essen",
+        "die frau weiß dass der hund will die suppe essen",
+        "die frau weiß dass der hund die suppe will essen",
         "weil ich gestern gearbeitet habe",  # no main clause
         "die kinder wollen spielen morgen im park",
         "mein freund anruft mich oft",  # joined where it is apart
         "er glaubt dass mein freund mich ruft an",  # and apart where it is joined
         "mein freund ruft an mich oft",
-        "ich habe die arztin geanruft",
+        "ich habe die ärztin geanruft",
         "heute habe ich ein kalter bier getrunken",  # endings
         "heute habe ich einen kaltes bier getrunken",
         "heute habe ich das kaltes bier getrunken",
@@ -407,8 +523,15 @@ def test_word_order_and_agreement_of_generated_sentences() -> None:
         "ich kann ein bier getrunken",
         "ich nicht schlafe",
         "ich kaufe nicht ein auto",  # kein
-        "die hund schlaft",  # genders
-        "der katze schlaft",
+        "die hund schläft",  # genders
+        "der katze schläft",
+        "der mann sucht den salat weil ich ihn finde",  # which of the two?
+        "ich kaufe den salat weil er müde ist",  # not the salad, and nobody else was named
+        "ich kaufe keinen salat weil er warm ist",  # there is none
+        "die suppe ist warm weil ich schlafe",  # no reason
+        "der lehrer hofft dass ich arbeiten soll",  # duties
+        "das alte kind schläft",
+        "ich kaufe einen brief",
         "ich sehe mich",  # oneself would be mich selbst, and he and him two people
         "die frau sieht die frau die frau",
         "ich trinke das buch",  # nobody does
@@ -419,8 +542,8 @@ def test_word_order_and_agreement_of_generated_sentences() -> None:
         "dass dass",
         "ich schlafe weil ich schlafe weil ich schlafe",
         "ich schlafe weil",
-        "ich weiss dass",
-        "Heute habe ich ein kaltes Bier getrunken",  # it hears folded words
+        "ich weiß dass",
+        "Heute habe ich ein kaltes Bier getrunken",  # it hears lower case
         "heute  habe ich ein kaltes bier getrunken",
         " heute habe ich ein kaltes bier getrunken",
         "heute habe ich ein kaltes bier getrunken .",
@@ -461,8 +584,8 @@ def steps(source: str) -> int:
         "weil.x dass",
         "(" * 12,
         "[a-z]* .* \\b(?:weil)",
-        "ich möchte ein bier",  # not folded
-        "ich\u00a0mochte\u2003ein bier",
+        "Ich möchte ein Bier",  # not in lower case
+        "ich\u00a0möchte\u2003ein bier",
         "ich m\u00f6chte \U0001f37a",
         "\ud800 \0 \x1b",
         "i" * 100_000,
@@ -470,13 +593,13 @@ def steps(source: str) -> int:
 )
 def test_hostile_text_is_rejected_after_few_steps(hostile: str) -> None:
     assert parse(hostile) is None
-    assert steps(hostile) < 1000
+    assert steps(hostile) < MAX_STEPS / 2
 
 
 def test_a_generated_sentence_is_far_from_the_limit() -> None:
     taken = sorted(steps(sentence.source) for sentence in generated(300))
     assert taken[150] < MAX_STEPS / 8
-    assert taken[-1] < 0.6 * MAX_STEPS
+    assert taken[-1] < 0.9 * MAX_STEPS
 
 
 WORDS = sorted({word for sentence in generated(300) for word in sentence.source.split()})

@@ -11,7 +11,7 @@ import torch
 from transformer import Transformer, Translator
 from transformer.data import CORPORA
 from transformer.data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
-from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, sample
+from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS, sample
 from transformer.storage.checkpoint import Checkpoint
 from transformer.training.evaluation import (
     BATCH,
@@ -171,7 +171,7 @@ def test_alignment_is_scored_on_the_reference(babbler: Translator) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", [HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS])
+@pytest.mark.parametrize("which", [HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS])
 def test_the_shipped_classroom_scores_equal_single_translations(which: str) -> None:
     classroom = Translator.load("classroom", device="cpu")
     held_out = sample(which, 40)

@@ -7,7 +7,7 @@ from heapq import nlargest
 
 from .alignment import AlignedPair
 from .corpus import Corpus
-from .vocabulary import fold, strip_punctuation
+from .vocabulary import fold, lower, strip_punctuation
 
 
 def nearest_pairs(sentence: str, corpus: Corpus, most: int) -> list[AlignedPair]:
@@ -30,9 +30,8 @@ def nearest_pairs(sentence: str, corpus: Corpus, most: int) -> list[AlignedPair]
 def _candidates(corpus: Corpus) -> tuple[tuple[AlignedPair, ...], Counter[str]]:
     """Examples and held-out pairs or, where a corpus has none, all of its own; and in how many of them each word is."""
     held_out = next(iter(corpus.held_out.values()), tuple)()  # of the first set, which is made in a moment
-    sources = [" ".join(_words(example.sentence)) for example in corpus.examples]
-    if not held_out:
-        sources += [source for source, _ in corpus.pairs]
+    examples = (filter(None, map(strip_punctuation, lower(each.sentence).split())) for each in corpus.examples)
+    sources = list(map(" ".join, examples)) if held_out else [source for source, _ in corpus.pairs]
     pairs = {pair.source: pair for pair in (*filter(None, map(corpus.find, sources)), *held_out)}
     return tuple(pairs.values()), Counter(word for pair in pairs.values() for word in set(_words(pair.spelling)))
 

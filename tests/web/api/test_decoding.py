@@ -17,7 +17,7 @@ from transformer.web.schema import RunRequest
 
 from .endpoints import BEER, FLAGSHIP, Answer, Function
 
-MISTAKEN = "Wir zeigen die alten Hunde einer Schwester"  # the model says “an old sister the old dogs”
+MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my old phone”
 ASKED = [("toy", BEER), ("classroom", FLAGSHIP), ("classroom", MISTAKEN)]
 
 
@@ -143,7 +143,7 @@ def test_the_teacher_reads_the_reference_and_free_running_itself(checkpoint: str
     taught = translator(checkpoint).translate(sentence, forced=wanted)
     for row, step in zip(answer["teacher"], taught.steps, strict=True):
         assert (row["said"], row["probability"]) == (step.candidates[0].token, step.candidates[0].probability)
-    teacher, free = (8, 2) if sentence == MISTAKEN else (len(wanted), len(wanted))
+    teacher, free = (9, 4) if sentence == MISTAKEN else (len(wanted), len(wanted))
     assert answer["right"] == {"teacher": teacher, "free": free}
 
 
@@ -204,7 +204,7 @@ def test_a_forced_mistake_is_found_that_free_running_does_not_recover_from(check
 
 def test_a_run_that_recovers_from_every_mistake_shows_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "MAX_MISTAKES", 1)
-    sentence = "Die Lehrer machen die Fenster auf"  # its likeliest mistake is harmless
+    sentence = "Mein Freund ruft mich oft an"  # its likeliest mistake is harmless
     found = decoding._diverging.__wrapped__(RunRequest(sentence=sentence, checkpoint="classroom"))  # type: ignore[attr-defined]
     assert found["slip"] is not None
     assert found["right"]["free"] == found["of"] - 1

@@ -65,7 +65,7 @@ def test_another_model_keeps_the_visitors_own_sentence_where_it_knows_the_words(
 
 
 def test_a_sentence_that_another_model_or_a_link_cannot_read_stays_beside_the_refusal() -> None:
-    for own, key in (("wasser", "error.unknown_near"), ("", "error.empty")):
+    for own, key in (("hunt", "error.unknown_near"), ("", "error.empty")):
         kept, answer = choose({"checkpoint": "classroom", "sentence": own, "example": False})
         assert kept is None
         assert (answer["run"]["sentence"], answer["error"]["key"]) == (FIRST, key)

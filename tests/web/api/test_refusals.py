@@ -13,7 +13,7 @@ def test_a_refused_sentence_leads_on() -> None:
     found = alternatives({"checkpoint": "classroom", "sentence": "xyzzy", "own": ["own-gone"]})
     assert (found["nearest"], found["readers"]) == (None, [])
     assert len(found["pairs"]) == SUGGESTED_PAIRS
-    assert alternatives({"checkpoint": "toy", "sentence": f"{BEER} wasser"})["readers"] == []
+    assert alternatives({"checkpoint": "toy", "sentence": f"{BEER} xyzzy"})["readers"] == []
 
 
 def test_a_model_that_is_gone_has_no_alternatives() -> None:

@@ -1,4 +1,4 @@
-"""The classroom: thousands of generated German sentences with gold alignments, and two sets held out from training.
+"""The classroom: thousands of generated German sentences with gold alignments, and three sets held out from training.
 
 `python -m transformer.data.classroom` prints 200 sentences with their alignments, for proofreading.
 """
@@ -6,41 +6,54 @@
 import argparse
 import itertools
 import random
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 
 from ..corpus import Corpus, Example, Pair
-from ..vocabulary import END, PAD, START, Vocabulary
+from ..vocabulary import END, PAD, START, Vocabulary, lower
 from . import lexicon
 from .grammar import MAX_SOURCE_WORDS, Sentence, generate, parse
+from .idioms import IDIOMS
 
-HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS = "held-out sentences", "unseen combinations"
+HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS = "held-out sentences", "unseen combinations", "unseen pairs"
 TRAINING_SIZE = 30_000
-HELD_OUT_SIZE = 1_000  # of each of the two sets
+HELD_OUT_SIZE = 1_000  # of each set
+FIXED_PHRASES = {lower(each.german) for each in IDIOMS if not re.search(r"\b[A-Z]+\b", each.german)}
 ABOUT_HELD_OUT = f"""\
 - *{HELD_OUT_SENTENCES}*: training has none of them, but many that are close.
 - *{UNSEEN_COMBINATIONS}*: a noun, its adjective and its verb (*kaltes Bier trinken*) that never stand in one training
-  sentence; any two of them may."""
+  sentence; any two of them do.
+- *{UNSEEN_PAIRS}*: a noun and its adjective, or a noun and its verb, that never stand in one training sentence; each
+  alone does. Adverbials (*im Hotel*) do not count."""
 
 
 def split_of(sentence: Sentence) -> str | None:
     """The held-out set that a sentence belongs to, "" for training, None for neither.
 
-    One sentence in five is held out. One (noun, adjective, verb) combination in 25 is reserved: a training sentence
-    never holds the three words, wherever they stand; a sentence of UNSEEN_COMBINATIONS combines them ("kaltes Bier
-    trinken").
+    One sentence in five is held out. Reserved are one (adjective, noun) or (noun, verb) pair in 23 and one (noun,
+    adjective, verb) combination in 25: a training sentence never holds their words, wherever they stand but in an
+    adverbial ("im Hotel") or a greeting. A sentence of UNSEEN_PAIRS or of UNSEEN_COMBINATIONS ("kaltes Bier trinken")
+    joins them; the latter holds no reserved pair. Phrases without a choice ("Guten Morgen") are all in training.
     """
+    nouns, adjectives, verbs = sentence.lemmas
+    if any(map(_is_reserved, sentence.pairs)):
+        return UNSEEN_PAIRS
+    if any(map(_is_reserved, itertools.chain(itertools.product(adjectives, nouns), itertools.product(nouns, verbs)))):
+        return None
     if any(map(_is_reserved, sentence.combinations)):
         return UNSEEN_COMBINATIONS
-    if any(map(_is_reserved, itertools.product(*sentence.lemmas))):
+    if any(map(_is_reserved, itertools.product(nouns, adjectives, verbs))):
         return None
+    if sentence.source in FIXED_PHRASES:
+        return ""
     return HELD_OUT_SENTENCES if zlib.crc32(sentence.source.encode()) % 5 == 0 else ""
 
 
-def _is_reserved(combination: tuple[str, ...]) -> bool:
-    return zlib.crc32(" ".join(combination).encode()) % 25 == 0
+def _is_reserved(words: tuple[str, ...]) -> bool:
+    return zlib.crc32(" ".join(words).encode()) % (23 if len(words) == 2 else 25) == 0
 
 
 def sample(split: str, count: int, seed: int = 0) -> tuple[Sentence, ...]:
@@ -61,7 +74,7 @@ def _generated(seed: int) -> Iterator[Sentence]:
 
 
 def find(source: str) -> Sentence | None:
-    """The sentence of the grammar with these folded words, if there is one."""
+    """The sentence of the grammar with these words, in lower case, if there is one."""
     sentence = parse(source)
     return sentence and replace(sentence, held_out=split_of(sentence) or "")
 
@@ -84,7 +97,7 @@ def classroom_corpus(size: int = TRAINING_SIZE) -> Corpus:
         examples=EXAMPLES,
         words=_word_list(),
         find=find,
-        held_out={split: partial(held_out, split) for split in (HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS)},
+        held_out={split: partial(held_out, split) for split in (HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS)},
         about_held_out=ABOUT_HELD_OUT,
     )
 
@@ -118,22 +131,28 @@ EXAMPLES = (
 def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
     """(German, English) by kind of word."""
     der = lexicon.THE["nom"]
-    adverbs = [value for value in vars(lexicon).values() if isinstance(value, lexicon.Adverb)]
+    values = [each for value in vars(lexicon).values() for each in (value if isinstance(value, tuple) else (value,))]
+    adverbs = [each for each in values if isinstance(each, lexicon.Adverb) and each is not lexicon.GLADLY]
+    verbs = sorted(lexicon.VERBS, key=str)
     return {
-        "nouns": tuple((f"{der[n.gender]} {n.singular}, {n.plural}", n.english) for n in lexicon.NOUNS),
-        "verbs": tuple((f"{v.infinitive}, {v.participle}", v.base) for v in sorted(lexicon.VERBS, key=str))
+        "nouns": tuple(
+            (f"{der[n.gender]} {', '.join(n.spellings())}", n.english.replace("·", " ")) for n in lexicon.NOUNS
+        ),
+        "verbs": tuple((v.infinitive if v.only_present else f"{v.infinitive}, {v.participle}", v.base) for v in verbs)
         + tuple((v.infinitive, v.base) for v in lexicon.CLAUSE_VERBS),
         "modals": tuple((m.spellings()[0], m.english.split("/")[0]) for m in lexicon.MODALS),
         "adjectives": tuple((a.base, a.english) for a in lexicon.ADJECTIVES),
-        "adverbs": tuple((a.german, a.english) for a in (*adverbs, *lexicon.PLACES)),
+        "adverbs": tuple((each.german, each.english) for each in dict.fromkeys(adverbs)),
         "others": (
-            *((german, english) for german, english, _ in lexicon.SUBJECTS),
+            *((german, english) for german, english, _ in (*lexicon.SUBJECTS, *lexicon.IT)),
             *((german, english) for case in ("acc", "dat") for german, english, _ in lexicon.OBJECTS[case]),
             ("der, die, das", "the"),
             ("ein, eine", "a"),
             ("mein, meine", "my"),
+            ("dein, deine", "your"),
             ("kein, keine", "not a, not any"),
             ("nicht", "not"),
+            ("gern", "like to"),
             *lexicon.NUMBERS.items(),
         ),
     }
