@@ -130,6 +130,7 @@ async def test_the_address_with_most_unread_loses_an_answer_not_the_one_with_the
 @async_test
 async def test_behind_a_proxy_the_visitor_with_most_connections_makes_room() -> None:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PIECES_A_SECOND", 10**6)  # requests are read at once
         patch.setattr(fair_queue, "settings", lambda: SimpleNamespace(proxies=1))
         async with served() as (port, server):
             here = server.server_state.connections
@@ -150,6 +151,7 @@ async def test_behind_a_proxy_the_visitor_with_most_connections_makes_room() -> 
 async def test_the_address_with_most_connections_makes_room() -> None:
     """First with what asks nothing, then with what has not asked fully, and then it gets no further ones."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PIECES_A_SECOND", 10**6)  # requests are read at once
         async with served() as (port, server):
             here = server.server_state.connections
 
@@ -241,3 +243,18 @@ async def test_the_system_keeps_connections_that_wait() -> None:
         finally:
             for each in waiting:
                 each.close()
+
+
+@async_test
+async def test_many_connections_of_an_address_are_read_one_after_the_other() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PIECES_A_SECOND", 0.01)
+        async with served() as (port, server):
+            first, second = [await connect(port, ASK) for _ in range(2)]
+            other = await connect(port, ASK, "127.0.0.2")
+            for reader in (first, other):
+                await reader.readuntil(b"\r\n\r\n00")
+            await until(lambda: len(server.server_state.connections) == 3)
+            reading = [(each._address, each.transport.is_reading()) for each in server.server_state.connections]
+            assert sorted(reading) == [("127.0.0.1", False), ("127.0.0.1", True), ("127.0.0.2", True)]
+            assert second

@@ -24,7 +24,8 @@ FILES = 4096  # that the server asks the system for; connections are at most hal
 HEADER_SECONDS = 10  # from a connection, or from an answer on it, to the last header of the next request
 KEEP_ALIVE_SECONDS = 5  # without any byte of it
 HEADER_BYTES = 32 * 2**10  # of a request's line and headers: a link can have a sentence and its changes
-BODY_BYTES_A_SECOND, PIECES_A_SECOND = 4 * 2**20, 1000  # of all bodies of an address: what arrives faster waits
+BODY_BYTES_A_SECOND, PIECES_A_SECOND = 4 * 2**20, 1000  # of an address: what arrives faster, or new connections, wait
+TURN_SECONDS = 1  # that a new connection waits for its turn, at most: others of its address may send large bodies
 RECEIVED_BYTES = 128 * 2**10  # of a connection that wait in the system
 LEFT_BYTES, LEFT_SECONDS = 64 * 2**10, 1  # of a body that are read after its answer; then to read that answer
 READ_SECONDS, READ_BYTES = 20, 64 * 2**10  # a client that reads less of its answer in this time is disconnected
@@ -102,7 +103,7 @@ class BoundedConnection(H11Protocol):
     """
 
     max_connections = MAX_CONNECTIONS
-    turns: ClassVar[dict[str, float]] = {}  # by address, the time from which its next piece of a body is read
+    turns: ClassVar[dict[str, float]] = {}  # by address, the time from which it has its next turn
     flow: "PacedReading"
     _deadline: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
@@ -118,6 +119,17 @@ class BoundedConnection(H11Protocol):
         self._place({"type": "http", "client": self.client, "headers": []})
         if sum(map(len, self.by_address.values())) > self.max_connections:
             self._make_room()
+        if seconds := self._turn_in(1 / PIECES_A_SECOND):  # many at once would be a long turn of the loop
+            self.flow.hold_reading(min(seconds, TURN_SECONDS))
+
+    def _turn_in(self, seconds: float) -> float:
+        """Take the next turn of this address, which is so long; returns the seconds until it begins."""
+        now = self.loop.time()
+        begins = max(now, self.turns.get(self._address, 0))
+        self.turns[self._address] = begins + seconds
+        if len(self.turns) > MAX_CONNECTIONS:
+            type(self).turns = {address: time for address, time in self.turns.items() if time > now}
+        return begins - now
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._deadline, self._reading):
@@ -136,12 +148,8 @@ class BoundedConnection(H11Protocol):
         if not self._idle:
             if not self.cycle.body:  # headers only
                 return
-            now = self.loop.time()
             seconds = max(len(data) / BODY_BYTES_A_SECOND, 1 / PIECES_A_SECOND)
-            turn = self.turns[self._address] = max(now, self.turns.get(self._address, 0)) + seconds
-            self.flow.hold_reading(turn - now)
-            if len(self.turns) > MAX_CONNECTIONS:
-                type(self).turns = {address: time for address, time in self.turns.items() if time > now}
+            self.flow.hold_reading(self._turn_in(seconds) + seconds)
         elif self._left >= 0:
             self._left -= len(data)
             if self._left < 0:
