@@ -43,7 +43,7 @@ def test_inside_is_sent_whole(checkpoint: str, kind: Kind) -> None:
     assert sent["allowed"] == seen.allowed.tolist()
     assert (sent["queries"], sent["keys"]) == (list(seen.queries), list(seen.keys))
     assert (sent["kind"], sent["layer"], sent["norm_first"]) == (kind, 1, False)
-    assert (sent["head_dim"], sent["eps"]) == (64 // len(seen.q), 1e-5)
+    assert (sent["head_dim"], sent["eps"]) == (model.checkpoint.model.config.d_model // len(seen.q), 1e-5)
     assert sent.keys() == {
         *("kind", "layer", "queries", "keys", "norm_first", "head_dim", "eps", "allowed", "arrays"),
     }
@@ -84,5 +84,6 @@ def test_shapes_are_here_and_in_the_papers_size(checkpoint: str) -> None:
     assert cross["layers"] == len(baseline.attention.cross)
     assert rows["encoder_hidden"]["paper"] == [1, source, 2048]
     assert rows["logits"]["here"] == rows["logits"]["paper"] == [1, target, len(baseline.steps[0].candidates)]
-    facts = {"d_model": 64, "n_heads": heads, "d_ff": 256, "layers": len(baseline.attention.encoder)}
+    width = baseline.source_input.input.shape[-1]
+    facts = {"d_model": width, "n_heads": heads, "d_ff": 256, "layers": len(baseline.attention.encoder)}
     assert sent["facts"] == facts
