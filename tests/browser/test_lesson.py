@@ -80,7 +80,7 @@ STOP = """async (stop) => {
 def enter(visit: Visit, checkpoint: str, sentence: str, place: str = "") -> Page:
     """The lesson of a sentence, by its link."""
     page = visit.open(f"?checkpoint={checkpoint}&sentence={quote(sentence)}&tab=lesson{place}")
-    expect(page.locator(".tokens .chip.source")).to_have_text(run(checkpoint, sentence).source)
+    expect(page.locator(".tokens .chip.source")).to_have_text(run(checkpoint, sentence).typed)
     page.locator("#lesson .choice").first.wait_for()
     return page
 
