@@ -67,7 +67,8 @@ class Corpus:
         pad_source: whether every source is padded to source_length, so that attention maps show padding.
         examples: sentences to try, one per phenomenon.
         words: by kind of word, (German, English).
-        find: source tokens, joined by spaces -> the pair with its gold alignment, or None where the corpus lacks the sentence.
+        find: source tokens, joined by spaces -> the pair with its gold alignment, or None where the corpus lacks the
+            sentence.
         held_out: name -> the pairs of a set that training never sees, made when first called.
         about_held_out: how those sets differ from training, as Markdown for the card.
         deciding_words: target word -> the source word that decides it, where one does.
