@@ -39,7 +39,7 @@ UNSEEN = """() => {
   const shown = all("#lesson .lesson-figure :is(text, .word, .chip), #top .chip").filter(isSeen);
   const words = new Set(shown.map((each) => each.textContent.toLowerCase()));
   const rows = all("#lesson .lesson-figure :is(tr.marked, rect.marked, figure)").filter((each) => !isSeen(each));
-  return [...named.filter((word) => !words.has(word)), ...rows.map((row) => row.outerHTML.slice(0, 80))];
+  return [...named.filter((word) => !words.has(word.toLowerCase())), ...rows.map((row) => row.outerHTML.slice(0, 80))];
 }"""
 
 
