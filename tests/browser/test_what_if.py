@@ -120,7 +120,7 @@ def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(visit: Vis
     assert most[at["layer"]][at["head"]] == pytest.approx(max(each.max() for each in most.values()), abs=1e-6)
     folds = [
         bool(step.baseline and step.modified and step.baseline.token == step.modified.token)
-        and abs(float(step.kept or 0) - step.baseline.probability) < 0.005  # type: ignore[union-attr]
+        and abs(float(step.kept or 0) - step.baseline.probability) < 0.005
         for step in compared.steps
     ]
     groups = ["".join(group) for group in re.findall(r"1{2,}", "".join("01"[each] for each in folds))]

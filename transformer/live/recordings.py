@@ -11,6 +11,7 @@ import time
 from functools import cache
 from pathlib import Path
 
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..data import TOY, classroom_corpus
@@ -64,7 +65,7 @@ def learned_from() -> str:
 @cache
 def recordings() -> dict[str, Recording]:
     """By the mistake's name."""
-    return json.loads(FILE.read_text("utf-8"))["recordings"]
+    return TypeAdapter(dict[str, Recording]).validate_python(json.loads(FILE.read_text("utf-8"))["recordings"])
 
 
 def main() -> None:

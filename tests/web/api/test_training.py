@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from transformer.data import CORPORA
 from transformer.live.limits import Limits
+from transformer.live.pace import Pace
 from transformer.web.api import training as train
 
 from ...live.test_plan import question, questions
@@ -22,7 +23,7 @@ from ...models import json_values
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How often a process was prepared. None is."""
     asked: list[str] = []
-    shop = SimpleNamespace(limits=Limits(), prepare=lambda: asked.append("process"))
+    shop = SimpleNamespace(limits=Limits(), pace=Pace(busy=lambda: 1.0), prepare=lambda: asked.append("process"))
     monkeypatch.setattr(train, "training_queue", lambda: shop)
     return asked
 
