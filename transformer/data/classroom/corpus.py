@@ -112,7 +112,7 @@ def _load(size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
 EXAMPLES = (
     Example("perfect", "Heute habe ich ein kaltes Bier getrunken", "getrunken"),
     Example("modal", "Die Kinder wollen morgen im Park spielen", "spielen"),
-    Example("inversion", "Am Abend liest der alte Mann die Zeitung", "mann"),
+    Example("inversion", "Am Abend liest der alte Mann ein Buch", "mann"),
     Example("weil", "Ich schlafe, weil ich gestern gearbeitet habe", "gearbeitet"),
     Example("dass", "Die Frau weiß, dass der Hund die Suppe essen will", "will"),
     Example("case", "Den Hund sieht der Lehrer", "den"),
