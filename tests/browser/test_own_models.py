@@ -72,7 +72,7 @@ def bring(visit: Visit, file: Path) -> Page:
 
 def open_tab(visit: Visit, name: str) -> Locator:
     visit.tab(name)
-    panel = visit.page.locator(f"#tab-{name}")
+    panel = visit.page.locator(f"#panel-{name}")
     expect(panel).to_be_visible()
     expect(panel).not_to_be_empty()
     return panel
