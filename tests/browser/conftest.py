@@ -168,7 +168,7 @@ class Visit:
 
     def settle(self) -> None:
         """Until the page has asked what it asks by itself: the checks of the run, and what the open tab needs."""
-        self.page.locator("#checks:not([data-state='…'])").wait_for()
+        self.page.locator("#checks:not([data-state='…'])").wait_for(state="attached")  # presenting hides it
         self.page.wait_for_load_state("networkidle")
 
     @property

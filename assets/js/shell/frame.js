@@ -108,7 +108,7 @@ function closePopups(header) {
   const found = header.querySelectorAll("details[open], .share .popover:not([hidden])");
   const open = /** @type {HTMLElement[]} */ ([...found]);
   for (const each of open) {
-    const opener = each.parentElement?.querySelector("#share") ?? each.querySelector("summary");
+    const opener = each.closest(".share")?.querySelector("#share") ?? each.querySelector("summary");
     if (each.contains(document.activeElement)) /** @type {HTMLElement | null} */ (opener)?.focus();
     if (each instanceof HTMLDetailsElement) each.open = false;
     /** @type {HTMLElement} */ else each.hidden = true;

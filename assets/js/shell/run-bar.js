@@ -4,7 +4,7 @@ import { isPresenting, updateAddressBar } from "../core/address.js";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../core/changes.js";
 import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { button, changeDetector, link } from "../core/parts.js";
+import { button, changeDetector, link, onResize } from "../core/parts.js";
 import { attentionRow, state, subscribe, update } from "../core/state.js";
 import { setShippedModels } from "../net/models.js";
 import { describeChange } from "./describe-change.js";
@@ -62,6 +62,7 @@ export function mount(view) {
   );
   element.replaceChildren(card);
   subscribe(element, () => draw(parts));
+  onResize(parts.run, () => fitTokens(parts.target), signal);
   const showQueue = (/** @type {Event} */ event) => drawQueue(parts, /** @type {CustomEvent} */ (event).detail);
   document.addEventListener("queue:changed", showQueue, { signal });
   requests.begin();
@@ -135,7 +136,7 @@ function draw(parts) {
   }
   for (const [i, token] of [...target.children].entries())
     token.setAttribute("aria-current", i === step ? "step" : "false");
-  fitTokens(/** @type {HTMLElement} */ (target.parentElement), /** @type {HTMLElement} */ (target.children[step]));
+  fitTokens(target);
   steps.draw();
 }
 
@@ -143,9 +144,12 @@ const MIN_ZOOM = 0.6;
 
 /**
  * Where the frame is folded to one line, it shrinks to show the whole run, or scrolls to the step.
- * @param {HTMLElement} line @param {HTMLElement} now
+ * @param {HTMLElement} target
  */
-function fitTokens(line, now) {
+function fitTokens(target) {
+  const line = target.parentElement;
+  const now = /** @type {HTMLElement | undefined} */ (target.children[state.step]);
+  if (!line || !now) return;
   line.style.removeProperty("zoom");
   const { clientWidth, scrollWidth } = line;
   if (scrollWidth <= clientWidth) return;
