@@ -196,18 +196,17 @@ def test_json_in_utf_16_is_refused() -> None:
 @pytest.mark.parametrize("unit", [b" ", b"a", b'"a', b"\\a"])
 def test_others_run_while_json_is_checked(unit: bytes) -> None:
     body = b'"' * (unit[:1] == b"\\") + unit * (TABLE.size // len(unit))
-    longest = 0.0
+    turns = 0
 
     async def check() -> None:
-        nonlocal longest
+        nonlocal turns
         checking = asyncio.create_task(asyncio.to_thread(too_much, body, TABLE.values))
         while not checking.done():
-            began = time.perf_counter()
             await asyncio.sleep(0)
-            longest = max(longest, time.perf_counter() - began)
+            turns += 1
 
     asyncio.run(check())
-    assert longest < 0.5  # s: on a busy machine
+    assert turns > 100  # one search of the whole body lets the loop have a few turns, at its beginning and at its end
 
 
 @pytest.mark.parametrize("unit", [b"[],", b'"', b'\\"', b'"\\', b'["a', b"a", b" "])
