@@ -124,6 +124,11 @@ def test_what_the_page_is_told_of_it(key: str) -> None:
     assert about["words"]["all"][0] == ["wie geht es dir", "how are you ?"]
 
 
+def test_a_shipped_model_is_described_without_loading_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(models, "_shipped")
+    assert models.about("classroom")["checkpoint"] == "classroom"
+
+
 def test_a_click_on_another_model_shows_its_first_example(key: str) -> None:
     sentence, answer = events.choose({"checkpoint": key, "sentence": "Ich möchte ein Bier"})
     assert sentence == answer["run"]["sentence"] == "wie geht es dir"

@@ -161,12 +161,13 @@ def about(checkpoint: str) -> Model:
 
 
 def described(checkpoint: str) -> Model:
-    """The same before it is JSON.
+    """The same before it is JSON. A shipped model is not loaded for it: a broken one must not keep the page from
+    starting.
 
     Raises:
-        CheckpointError: there is no such model.
+        ModelGoneError: it is a visitor's own, and no longer there.
     """
-    translator(checkpoint)
+    own = _own(checkpoint) if checkpoint.startswith(OWN_MODEL_PREFIX) else None
     known = corpus_of(checkpoint)
     assert known
     shown: Model = {
@@ -177,12 +178,14 @@ def described(checkpoint: str) -> Model:
         "surprise": bool(known.held_out),
         "label_smoothing": 0.0,
     }
-    if not checkpoint.startswith(OWN_MODEL_PREFIX):
+    if not own:
         shown["experiments"] = experiments.shipped(checkpoint)
-        if smoothed := re.search(r"^    python -m .* --label-smoothing ([\d.]+)", card(checkpoint), re.MULTILINE):
+        written = FOLDER / checkpoint / CARD
+        about_it = written.read_text("utf-8", errors="replace") if written.exists() else ""
+        if smoothed := re.search(r"^    python -m .* --label-smoothing ([\d.]+)", about_it, re.MULTILINE):
             shown["label_smoothing"] = float(smoothed[1])
     else:
-        portable = _own(checkpoint).portable
+        portable = own.portable
         config = portable.checkpoint.model.config
         shown |= {
             "name": portable.name,

@@ -33,4 +33,5 @@ def shared_model(request: CheckpointRequest) -> Model:
     Raises:
         CheckpointError: there is none of that name.
     """
+    translator(request.checkpoint)
     return described(request.checkpoint)
