@@ -18,7 +18,7 @@ BIER = "Ich möchte ein Bier"
 STRAYS = r"""({ tokens, names, said }) => {
     const [words, usual, either] = [new Set(tokens), new Set(names), new Set(said)];
     const own = ".word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
-        "#sentence input, #sentence textarea, .share input";
+        "#sentence input, #sentence textarea, .share input, .example-list button"; // whole sentences, shortened
     // Where tokens of either language stand among other text.
     const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, #setting-mistake, .target select";
     const never = "script, style, noscript, .visually-hidden[aria-hidden=true], code"; // PyTorch has one language, too
@@ -165,8 +165,7 @@ class Reader:
     def read_break(self) -> None:
         page = self.page
         self.visit.tab("break")
-        for summary in page.locator("#whatif .group:not([open]) summary").all():
-            summary.click()
+        page.locator("#whatif .group:not([open]) summary").evaluate_all("all => all.forEach((each) => each.click())")
         page.locator("#sweep").click()
         page.locator("#whatif .score[data-drop]").first.wait_for()
         for i in range(page.locator(".starters button").count()):

@@ -43,6 +43,12 @@ UNSEEN = """() => {
 }"""
 
 
+def press(page: Page, key: str) -> None:
+    """And wait until what it changes is drawn: a figure is fitted to the screen in the frame after."""
+    page.keyboard.press(key)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def here(page: Page) -> dict[str, Any]:
     seen = place(page)
     return {name: seen[name] for name in PLACES}
@@ -104,10 +110,10 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
         choices = page.locator("#lesson .choice")
         if choices.count():
             assert in_view(page, choices.last), stop
-            page.keyboard.press("1")
+            press(page, "1")
             why = page.locator("#lesson .why")
             assert in_view(page, why) or why.is_hidden(), stop
-            page.keyboard.press("r")
+            press(page, "r")
         reveal = page.locator("#lesson .reveal")
         expect(reveal).to_be_visible()
         for seen in (page.locator("#stop-title"), reveal, page.locator("#translation [aria-current=step]")):
