@@ -150,11 +150,11 @@ class Visit:
     def answered(self) -> Iterator[None]:
         """Until the run that is asked for meanwhile is there."""
         self.page.evaluate(
-            "() => { window.answered = new Promise((done) => "
-            "document.addEventListener('translate:answered', () => done(), { once: true })); }"
+            "() => { window.answered = false; "
+            "document.addEventListener('translate:answered', () => { window.answered = true; }, { once: true }); }"
         )
         yield
-        self.page.evaluate("window.answered")
+        self.page.wait_for_function("window.answered")
 
     def ask(self, sentence: str) -> None:
         with self.answered():

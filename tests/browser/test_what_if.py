@@ -82,8 +82,9 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
     at = {"kind": kind, "layer": layer, "head": head}
     page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", at)
     folded = page.locator(".steps-beside .folded button")
-    while folded.count():
-        folded.first.click()
+    if folded.count():
+        folded.first.click()  # unfolds them all
+    expect(folded).to_have_count(0)
     one, other = baseline.attention.of(kind)[layer].weights[head], run.attention.of(kind)[layer].weights[head]
     expect(page.locator("#whatif [data-map=modified] rect[data-query]")).to_have_count(other.size)
     np.testing.assert_allclose(weights(page, "original"), one, atol=1e-5)

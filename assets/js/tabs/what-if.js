@@ -131,7 +131,7 @@ function draw(parts) {
   // Without changes there is one map.
   for (const map of [maps.original, maps.difference]) map.column.hidden = !baseline;
   const width = maps.modified.place.parentElement?.clientWidth ?? 0;
-  if (!parts.isNew(run, baseline, kind, layer, head, step, width)) return;
+  if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded)) return;
   if (parts.hasNewRuns(run, baseline)) {
     parts.difference = baseline && mapDifference(run, baseline);
     parts.largest = parts.difference && largestChange(parts.difference, run.changes);
