@@ -289,7 +289,7 @@ LOOK = r"""async (asked) => {
         if (e.closest(unread) || !shown(e) || !opacity(e)) continue;
         const [box, style, picture] = [e.getBoundingClientRect(), getComputedStyle(e), e instanceof SVGElement];
         if (box.width < 2) continue;
-        if ((box.right > innerWidth + 1 || box.left < -1) && !e.closest(".scroll, [role=tablist], pre")) found.push(`cut off: ${name(e)}`);
+        if ((box.right > innerWidth + 1 || box.left < -1) && !e.closest(".scroll, [role=tablist], pre, .folded .run > p, .header-controls")) found.push(`cut off: ${name(e)}`);
         if (asked === "size") continue;
         const ground = picture ? groundIn(e, box) : groundOf(e);
         const [r, g, b, a] = rgba(picture ? style.fill : style.color);
@@ -307,7 +307,7 @@ LOOK = r"""async (asked) => {
     if (asked !== "everything") return found;
     // Nothing moves for who does not want it, and nothing that is clicked is out of the keyboard's reach.
     const longest = (list) => Math.max(...list.split(",").map((time) => parseFloat(time) * (time.endsWith("ms") ? 1 : 1000)));
-    const keys = "button:not([tabindex='-1']), a[href], input, select, summary, label, [tabindex='0']";
+    const keys = "button:not([tabindex='-1']), a[href], input, select, summary, label, [tabindex='0'], [role=tab]"; // arrows lead to tabs
     for (const e of document.querySelectorAll("body *")) {
         if (!shown(e)) continue;
         for (const part of [null, "::before", "::after"]) {

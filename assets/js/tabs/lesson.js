@@ -193,6 +193,7 @@ function drawQuestion(parts, { name, stop: { hides }, run, quiz, texts, asked, a
     const last = known.guesses.at(-1);
     const drawing = solved ? answered : asked;
     if (drawing !== shown) setChildren(figure, drawing);
+    for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
     shown = drawing;
     const isVeiled = Boolean(hides) && !solved;
     figure.inert = isVeiled;
