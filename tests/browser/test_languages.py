@@ -20,7 +20,7 @@ STRAYS = r"""({ tokens, names, said }) => {
     const own = ".word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
         "#sentence input, #sentence textarea, .share input, .example-list button"; // whole sentences, shortened
     // Where tokens of either language stand among other text.
-    const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, #setting-mistake, .target select";
+    const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, #setting-mistake, .target select, #whatif select";
     const never = "script, style, noscript, .visually-hidden[aria-hidden=true], code"; // PyTorch has one language, too
     const told = ["aria-label", "aria-valuetext", "title", "placeholder", "alt", "data-title"];
     const plain = (word) => word.toLowerCase().normalize("NFD").replace(/\u0308/g, "").replaceAll("ß", "ss");
