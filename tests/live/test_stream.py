@@ -348,6 +348,8 @@ def test_snapshots_take_only_their_share_of_the_time(file: Path, monkeypatch: py
         def perf_counter(self) -> float:
             return self.now
 
+        process_time = perf_counter
+
     def steps(*arguments: Any) -> Iterator[Progress]:
         for progress in train(*arguments):
             clock.now += 1

@@ -25,7 +25,7 @@ FIXED_PHRASES = {lower(each.german) for each in IDIOMS if not re.search(r"\b[A-Z
 ABOUT_HELD_OUT = f"""\
 - *{HELD_OUT_SENTENCES}*: training has none of them, but many that are close.
 - *{UNSEEN_COMBINATIONS}*: a noun, its adjective and its verb (*kaltes Bier trinken*) that never stand in one training
-  sentence; any two of them do.
+  sentence; any two of them may.
 - *{UNSEEN_PAIRS}*: a noun and its adjective, or a noun and its verb, that never stand in one training sentence; each
   alone does. Adverbials (*im Hotel*) do not count."""
 
