@@ -22,7 +22,18 @@ from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, sample
 from transformer.inference.attention_maps import KINDS
 from transformer.live.form import DEFAULTS
 from transformer.storage.portable import PortableModel, save_portable
-from transformer.web.api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
+from transformer.web.api import (
+    decoding,
+    events,
+    mistakes,
+    positions,
+    refusals,
+    runs,
+    sharing,
+    sublayers,
+    training,
+    what_if,
+)
 from transformer.web.api.checks import checks
 from transformer.web.api.downloads import notebook, provenance, weights_csv
 from transformer.web.api.heads import heads
@@ -232,6 +243,7 @@ class Visitor:
             "beam search": (decoding.beam, {"width": 4, "alpha": 0.6}),
             "sample": (decoding.sampled, {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": rng.randrange(9)}),
             "teacher forcing": (decoding.forced, {"slip": None}),
+            "a slip that stays": (decoding.diverging, {}),
             "a slip": (decoding.forced, {"slip": {"step": 1, "word": "a"}}),
             "inside a head": (sublayers.inside, {"kind": kind, "layer": rng.randrange(2)}),
             "a matrix's row": (
@@ -247,6 +259,8 @@ class Visitor:
             "handout": (provenance, {}),
             "open a CSV": (training.pairs, table()),
             "plan a training": (training.plan, plan),
+            "a recorded training": (mistakes.recorded, {"name": "output_in_forward"}),
+            "a refusal's alternatives": (refusals.alternatives, {"own": []}),
         }
         for name, (function, more) in calls.items():
             body = {"checkpoint": checkpoint, "sentence": sentence, "changes": [], **more}
@@ -278,7 +292,7 @@ class Visitor:
         await (self._own_model(ask) if name == OWN_MODEL else ask(self.others()[name]()))
 
     async def _own_model(self, ask: Ask) -> None:
-        """Upload a model, translate with it, download and delete it."""
+        """Upload a model, translate with it, share, download and delete it."""
         file, session = model_file(), {"Session": self.session}
         uploaded = await ask(
             Question(
@@ -291,6 +305,14 @@ class Visitor:
         asked = {"checkpoint": key, "sentence": GERMAN, "changes": []}
         translate = self._page.click("translate with an own model", "ask", self.session, asked)
         await ask(replace(translate, check=lambda answer: answer["run"]["output"] == ENGLISH))
+        own = {"checkpoint": key}
+        shared = await ask(
+            replace(self._page.call("share a model", sharing.share_model, self.session, own), expected=None)
+        )
+        if shared:
+            look = self._page.call("open a shared model", sharing.shared_model, self.session, shared)
+            told = lambda answer: answer["name"] == "load" and key not in json.dumps(answer)  # noqa: E731
+            await ask(replace(look, expected=None, check=told))
         await ask(Question("download a model", f"models/{key}", check=lambda answer: answer == file))
         await ask(Question("delete a model", f"models/{key}", check=lambda answer: answer == {}, method="DELETE"))
 

@@ -1,6 +1,5 @@
 """The actions over HTTP, as another program calls them. What they answer is tested in tests/web/api."""
 
-import asyncio
 import json
 import re
 import shutil
@@ -17,6 +16,7 @@ from gradio_client.exceptions import AppError
 
 from transformer.web.page import ACTIONS
 
+from ..web.loop import in_a_loop
 from .conftest import ROOT
 
 DOCUMENT = (ROOT / "transformer/web/README.md").read_text().split("## API")[1].split("\n## ")[0]
@@ -66,7 +66,7 @@ def test_every_action_answers_curl_as_it_answers_in_this_process(url: str) -> No
     for (name, values), answer in zip(asked.items(), run.stdout.splitlines(), strict=True):
         expected = NAMED[name](*values)
         if iscoroutine(expected):
-            expected = asyncio.run(expected)
+            expected = in_a_loop(expected)
         (found,) = json.loads(answer)["data"]
         expect_same(found, json.loads(orjson.dumps(expected, option=orjson.OPT_SERIALIZE_NUMPY)))
 
