@@ -217,7 +217,12 @@ class Visitor:
 
     def _shown(self, action: str, event: str, changes: tuple[dict[str, Any], ...] = (), **more: Any) -> Question:
         asked = {"checkpoint": self.checkpoint, "sentence": self.sentence, "changes": list(changes), **more}
-        return self._page.click(action, event, self.session, asked, lambda: HANDLERS[event](asked)[1])
+
+        def expected() -> dict[str, Any]:
+            sentence, shown = HANDLERS[event](asked)
+            return {**shown, "sentence": sentence}
+
+        return self._page.click(action, event, self.session, asked, expected)
 
     def others(self) -> dict[str, Callable[[], Question]]:
         """All other actions by their names, about the sentence that is shown."""
@@ -360,7 +365,8 @@ def train_mistake(session: str) -> Question:
 def right(question: Question, answer: Any) -> bool:
     """Whether an answer is what this process computes by itself; slow."""
     if question.action == "surprise":
-        expected = events.show("classroom", answer["run"]["sentence"])
+        sentence = answer["run"]["sentence"]
+        expected = {**events.show("classroom", sentence), "sentence": sentence}
     elif question.expected is None:
         return True
     else:
