@@ -163,7 +163,7 @@ def test_the_first_event_describes_the_training_and_progress_its_remaining_time(
         "uniform": math.log(len(asked.target_words)),
         "parameters": sum(values.numel() for values in trained_alone(asked, 1).model.parameters()),
         "watch": "Guten Morgen!",
-        "reference": "good morning !",
+        "reference": "Good morning !",
     }
     assert of("held_out", everything) == []  # no pair is held out by default
     events = of("progress", everything)
