@@ -46,7 +46,7 @@ pytestmark = pytest.mark.slow  # it trains models
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelStore]:
     """The server's, of this test alone."""
     store = ModelStore(Limits())
-    for module in (models, downloads):
+    for module in (models, downloads, sharing):
         monkeypatch.setattr(module, "model_store", lambda: store)
     yield store
     store.close()
@@ -109,8 +109,8 @@ def test_an_own_model_is_shown(store: ModelStore, files: dict[str, Path], name: 
     run = shown(key)
     expected = Translator(load_portable(files[name]).checkpoint, key).translate(SENTENCE)
     assert run["checkpoint"] == key
-    assert tuple(run["output"]) == expected.output == ("how", "are", "you", "?", "E")
-    assert run["reference"]["text"] == "how are you ?"
+    assert tuple(run["output"]) == expected.output == ("How", "are", "you", "?", "E")
+    assert run["reference"]["text"] == "How are you ?"
     assert run["reference"]["gold"] is None  # nobody has aligned it
     assert {kind: run["attention"][kind]["heads"] for kind in KINDS} == dict.fromkeys(KINDS, 2)
 
@@ -120,8 +120,8 @@ def test_what_the_page_is_told_of_it(key: str) -> None:
     assert about["checkpoint"] == key
     assert (about["name"], about["corpus"], about["sentences"], about["surprise"]) == ("Mein Modell", "own", 3, False)
     assert (about["layers"], about["heads"], about["d_model"]) == (1, 2, 16)
-    assert about["examples"][0]["sentence"] == "wie geht es dir"
-    assert about["words"]["all"][0] == ["wie geht es dir", "how are you ?"]
+    assert about["examples"][0]["sentence"] == "Wie geht es dir ?"
+    assert about["words"]["all"][0] == ["Wie geht es dir ?", "How are you ?"]
 
 
 def test_a_shipped_model_is_described_without_loading_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +130,8 @@ def test_a_shipped_model_is_described_without_loading_it(monkeypatch: pytest.Mon
 
 
 def test_a_click_on_another_model_shows_its_first_example(key: str) -> None:
-    sentence, answer = events.choose({"checkpoint": key, "sentence": "Ich möchte ein Bier"})
-    assert sentence == answer["run"]["sentence"] == "wie geht es dir"
+    sentence, answer = events.choose({"checkpoint": key, "sentence": "Ich möchte ein Bier", "example": True})
+    assert sentence == answer["run"]["sentence"] == "Wie geht es dir ?"
     assert refused(events.surprise({"checkpoint": key})[1], "error.no_held_out")
 
 
@@ -178,7 +178,7 @@ def test_a_table_has_no_formula_in_it(key: str) -> None:
     assert {"'=1+1", "'@home", "'-", "'+a", "'="} <= {row["key_token"] for row in rows} | {
         row["query_token"] for row in rows
     }
-    assert "danke" in {row["key_token"] for row in rows}
+    assert "Danke" in {row["key_token"] for row in rows}
 
 
 @pytest.mark.parametrize("carried", [True, False])
@@ -250,10 +250,7 @@ def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore, file
 # Files that lie
 
 
-def test_a_shared_model_answers_by_its_token_and_never_names_its_key(
-    store: ModelStore, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sharing, "model_store", lambda: store)
+def test_a_shared_model_answers_by_its_token_and_never_names_its_key(store: ModelStore, key: str) -> None:
     token = sharing.share_model({"checkpoint": key})["checkpoint"]
     told = sharing.shared_model({"checkpoint": token})
     run = shown(token)
