@@ -289,7 +289,7 @@ LOOK = r"""async (asked) => {
         if (e.closest(unread) || !shown(e) || !opacity(e)) continue;
         const [box, style, picture] = [e.getBoundingClientRect(), getComputedStyle(e), e instanceof SVGElement];
         if (box.width < 2) continue;
-        if ((box.right > innerWidth + 1 || box.left < -1) && !e.closest(".scroll, [role=tablist], pre, .folded .run > p, .header-controls")) found.push(`cut off: ${name(e)}`);
+        if ((box.right > innerWidth + 1 || box.left < -1) && !e.closest(".scroll, [role=tablist], pre, .folded :is(.run > p, .changed), .header-controls")) found.push(`cut off: ${name(e)}`);
         if (asked === "size") continue;
         const ground = picture ? groundIn(e, box) : groundOf(e);
         const [r, g, b, a] = rgba(picture ? style.fill : style.color);
