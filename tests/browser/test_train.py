@@ -168,7 +168,6 @@ def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed
     set_number(page, "steps", 3000)
     start(page)
     expect(page.locator("#train-stop")).to_be_visible()
-    page.locator("#unfold").click()  # a link opens it folded
     page.locator("#language").select_option("zh-Hans")  # and nothing is lost
     expect(page.locator("#train-live .now-says .chip").first).to_be_visible()
     page.locator("#language").select_option("en")

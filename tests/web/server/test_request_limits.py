@@ -31,7 +31,7 @@ from transformer.web.server.request_limits import (
 )
 from transformer.web.server.settings import Settings
 
-from ..loop import async_test, until
+from ..loop import async_test, in_a_loop, until
 
 LIMIT = BodyLimit(10_000, 100)
 PATHS = dict.fromkeys(("/size", "/unbounded", "/broken"), ("POST",)) | {"/file={path:path}": ("GET",)}
@@ -205,7 +205,7 @@ def test_others_run_while_json_is_checked(unit: bytes) -> None:
             await asyncio.sleep(0)
             turns += 1
 
-    asyncio.run(check())
+    in_a_loop(check())
     assert turns > 1000  # one search of the whole body leaves some hundreds, until its thread runs
 
 
