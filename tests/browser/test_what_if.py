@@ -272,6 +272,8 @@ def test_one_click_measures_every_head(shared: Visit) -> None:
         page.locator(f"#whatif .panel button[value={kind}]").click()
         drops = page.locator("#whatif .score").evaluate_all("cells => cells.map((each) => Number(each.dataset.drop))")
         np.testing.assert_allclose(drops, expected.drop(kind).ravel(), atol=1e-5)
+    go(shared, TOY)  # it has more heads: the classroom's numbers must not be drawn on them
+    expect(page.locator("#whatif .score[data-drop]")).to_have_count(6 * 8)
 
 
 # ---- in a link, and in every tab

@@ -69,6 +69,7 @@ async function sweep(parts) {
   chosen.isSwept = true;
   const asked = question();
   parts.question = JSON.stringify(asked);
+  parts.sweep = null; // it answers another question, of a model with other heads perhaps
   const answer = await askOnce("sweep", asked, parts.server.sweep).catch(() => null);
   if (parts.question !== JSON.stringify(asked)) return; // something else is wanted by now
   parts.sweep = answer;
