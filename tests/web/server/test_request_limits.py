@@ -5,7 +5,6 @@ import asyncio
 import json
 import logging
 import socket
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +30,7 @@ from transformer.web.server.request_limits import (
 )
 from transformer.web.server.settings import Settings
 
-from ..loop import async_test, in_a_loop, until
+from ..loop import async_test, until
 
 LIMIT = BodyLimit(10_000, 100)
 PATHS = dict.fromkeys(("/size", "/unbounded", "/broken"), ("POST",)) | {"/file={path:path}": ("GET",)}
@@ -193,28 +192,13 @@ def test_json_in_utf_16_is_refused() -> None:
         assert error.value.status_code == 400
 
 
-@pytest.mark.parametrize("unit", [b" ", b"a", b'"a', b"\\a"])
-def test_others_run_while_json_is_checked(unit: bytes) -> None:
-    body = b'"' * (unit[:1] == b"\\") + unit * (TABLE.size // len(unit))
-    turns = 0
-
-    async def check() -> None:
-        nonlocal turns
-        checking = asyncio.create_task(asyncio.to_thread(too_much, body, TABLE.values))
-        while not checking.done():
-            await asyncio.sleep(0)
-            turns += 1
-
-    in_a_loop(check())
-    assert turns > 1000  # one search of the whole body leaves some hundreds, until its thread runs
-
-
-@pytest.mark.parametrize("unit", [b"[],", b'"', b'\\"', b'"\\', b'["a', b"a", b" "])
-def test_json_is_checked_in_linear_time(unit: bytes) -> None:
-    body = unit * (TABLE.size // len(unit))
-    began = time.process_time()
+@pytest.mark.parametrize("unit", [b" ", b"a", b'"a', b"\\a", b"[],", b'"', b'\\"', b'"\\', b'["a'])
+def test_json_is_checked_in_short_matches(unit: bytes) -> None:
+    """Others run between two matches, and none goes back."""
+    body = unit * (2**18 // len(unit))
+    for pattern in (module.INSIDE, module.OUTSIDE):
+        assert all(len(match[0]) <= 2**16 for match in pattern.finditer(body))
     too_much(body, TABLE.values)
-    assert time.process_time() - began < 5  # s: on a busy machine; what goes back takes hours
 
 
 def test_a_table_of_many_pairs_is_taken() -> None:
@@ -288,7 +272,7 @@ async def test_where_there_is_no_room_the_largest_body_gives_way_that_has_not_ar
         other = await post("b", 300)
         assert sizes() == [("a", 150), ("a", 5), ("a", 40), ("a", 120), ("b", 300)]
         await post("c", 200)
-        assert statuses(*slow, *calls, honest, other) == [None, 503, None, None, None, 503] or sizes()
+        assert statuses(*slow, *calls, honest, other) == [503, 503, None, None, None, None]
         for each in limits._bodies:
             each.complete = True
         full = await post("a", 290)
