@@ -40,7 +40,7 @@ def test_an_experiment_changes_words(checkpoint: str, name: str, request: pytest
         one, many = (translator.beam(experiment.sentence, width) for width in (1, experiment.settings["width"]))
         assert many.branches[many.best].log_probability > one.branches[one.best].log_probability
     else:
-        assert experiment.sentence in dict(candidates(checkpoint)[0])
+        assert experiment.sentence in dict(candidates(translator)[0])
 
 
 def test_the_classroom_has_one_of_every_kind() -> None:

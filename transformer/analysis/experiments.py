@@ -82,12 +82,12 @@ def search(
     return {name: found for name, (_, found) in best.items()}
 
 
-def candidates(checkpoint: str) -> tuple[list[tuple[str, str]], list[str]]:
+def candidates(translator: Translator) -> tuple[list[tuple[str, str]], list[str]]:
     """The corpus's examples and short held-out sentences, with their translations; and sentences that the grammar does
     not make: one word of a held-out sentence replaced by another of its kind, such as an adverb.
     """
-    corpus = CORPORA[checkpoint]
-    pairs = [corpus.find(" ".join(corpus.src_vocab.split(each.sentence))) for each in corpus.examples]
+    corpus, vocab = CORPORA[translator.name], translator.checkpoint.src_vocab
+    pairs = [corpus.find(" ".join(vocab.split(each.sentence))) for each in corpus.examples]
     shown = [(each.sentence, pair.target) for each, pair in zip(corpus.examples, pairs, strict=True) if pair]
     held_out = next(iter(corpus.held_out.values()), tuple)()
     short = [(pair.spelling, pair.target) for pair in held_out if len(pair.source.split()) <= MAX_WORDS]
@@ -193,7 +193,8 @@ SEARCHES: dict[str, Callable[[Translator, Translation], Found]] = {
 def main() -> None:
     torch.set_num_threads(1)  # of small networks, more only wait for each other
     for checkpoint in sys.argv[1:] or CORPORA:
-        found = search(Translator.load(checkpoint, device="cpu"), *candidates(checkpoint))
+        translator = Translator.load(checkpoint, device="cpu")
+        found = search(translator, *candidates(translator))
         text = json.dumps({name: asdict(each) for name, each in found.items()}, ensure_ascii=False, indent=1)
         Path(FOLDER / checkpoint / FILE).write_text(text + "\n", "utf-8")
         print(checkpoint, text)
