@@ -50,10 +50,10 @@ def words(text: str) -> list[str]:
 
 def words_and_marks(text: str) -> list[str]:
     """Words as they are; a punctuation mark at the edge of one is a token of its own: "Beer!" -> Beer, !"""
-    return [piece for word in words(text) for piece in _without_marks(word)]
+    return [piece for word in words(text) for piece in _marks_apart(word)]
 
 
-def _without_marks(word: str) -> list[str]:
+def _marks_apart(word: str) -> list[str]:
     if word in _UNQUOTED:
         return [word]
     core = strip_punctuation(word)
@@ -170,7 +170,7 @@ class Vocabulary:
             return [(word, word if word in self.ids and word not in SPECIAL else None) for word in text.split()]
         found = []
         for word in words(text):
-            pieces = [word] if self._token(word) else _without_marks(word)
+            pieces = [word] if self._token(word) else _marks_apart(word)
             for piece in pieces:
                 token = self._token(piece)
                 if token or strip_punctuation(piece):
@@ -217,9 +217,12 @@ class Vocabulary:
         read = self.read(text)
         if not read:
             raise SentenceError("error.empty", known=self.some_words())
-        unknown = {lower(typed) if self.folds else typed: typed for typed, token in reversed(read) if token is None}
+        unknown: dict[str, str] = {}
+        for typed, token in read:
+            if token is None:
+                unknown.setdefault(lower(typed) if self.folds else typed, typed)
         if unknown:
-            raise self._unknown(list(reversed(unknown.values())))
+            raise self._unknown(list(unknown.values()))
         return [self.ids[token] for _, token in read if token is not None]
 
     def decode(self, ids: Iterable[int]) -> str:
