@@ -1,7 +1,7 @@
 """A Jupyter notebook (nbformat 4.5) that repeats a run and checks it. Knows nothing of the page.
 
-It carries the library and the model, so that it runs on a machine that has neither. The sentence is untrusted: in code
-it is one Python literal, in Markdown it is inside a code span.
+It carries the library and a model of up to 4 MiB, so that it runs on a machine that has neither. The sentence is
+untrusted: in code it is one Python literal, in Markdown it is inside a code span.
 """
 
 import base64
@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from ..files import PACKAGE
 from ..inference.translator import Translation
 from ..messages import CATALOGUE
-from ..storage.checkpoint import FOLDER
+from ..storage.checkpoint import CARD, CONFIG, FOLDER, VOCABULARIES, WEIGHTS
 
 MAX_CARRIED = 4 * 2**20  # bytes of a model file; a larger one is downloaded from the page and put beside the notebook
 PACKAGES = "torch numpy pandas pydantic safetensors tqdm typing-extensions plotly"
@@ -196,14 +196,13 @@ def _span(text: str) -> str:
 @cache
 def _packed_with_shipped(checkpoint: str) -> str:
     """The library and one of the shipped models."""
-    return _packed(
-        {f"transformer/checkpoints/{checkpoint}/{each.name}": each for each in (FOLDER / checkpoint).iterdir()}
-    )
+    names = (CONFIG, VOCABULARIES, CARD, WEIGHTS)
+    return _packed({f"transformer/checkpoints/{checkpoint}/{name}": FOLDER / checkpoint / name for name in names})
 
 
 def _packed(model: dict[str, Path]) -> str:
     """The library and a model's files by their names, as the base64 of a zip archive."""
-    sources = [*PACKAGE.glob("*.py"), *(file for name in LIBRARY for file in sorted((PACKAGE / name).rglob("*.py")))]
+    sources = sorted([*PACKAGE.glob("*.py"), *(file for name in LIBRARY for file in (PACKAGE / name).rglob("*.py"))])
     files = {f"transformer/{each.relative_to(PACKAGE).as_posix()}": each for each in sources}
     files[f"transformer/assets/locales/{CATALOGUE.name}"] = CATALOGUE
     archive = io.BytesIO()
