@@ -209,12 +209,8 @@ def never_stops(translator: Translator, sentence: str) -> Symptom:
 )
 def unscaled(translator: Translator, sentence: str) -> Symptom:
     """Scores are sqrt(d_k) times too large, and the softmax sees little but its largest one (§3.2.1, footnote 4)."""
-
-    undone = Temperature(temperature=1 / math.sqrt(translator.checkpoint.model.config.head_dim))
-    plain, changed = (
-        translator.translate(sentence),
-        translator.translate(sentence, interventions=Interventions((undone,))),
-    )
+    undone = Interventions((Temperature(temperature=1 / math.sqrt(translator.checkpoint.model.config.head_dim)),))
+    plain, changed = translator.translate(sentence), translator.translate(sentence, interventions=undone)
     spread = [np.stack([m.entropy().mean(axis=-1) for m in run.attention.encoder]) for run in (plain, changed)]
     layer, head = _most(spread[0] - spread[1])  # of the encoder, which reads the same words in both
 
