@@ -1,6 +1,7 @@
 """Experiments that show something: sentences for which a change, or another decoding method, changes the translation.
 
-Most do not: of a redundant network, few heads can be silenced alone without changing a word. So they are searched:
+Most change nothing: most heads of a redundant network can be ablated one at a time without changing a word. So this
+module searches for those that do:
 
     python -m transformer.analysis.experiments          # make search: writes experiments.json beside the weights
 """
@@ -11,10 +12,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
 from ..data import CORPORA, Corpus
 from ..data.vocabulary import SPECIAL
@@ -40,7 +41,6 @@ UNSURE = 150  # of the latter, those of whose translation the model is least sur
 CLEAREST = 1  # rank
 VISIBLE = 0.005  # of a probability, as the page writes it
 MIN_WORDS, MAX_WORDS = 4, 8  # of a sentence: it is read from the back row
-MAX_SEED = 1_000
 
 
 @dataclass(frozen=True)
@@ -107,16 +107,13 @@ def _replaced(sentence: str, corpus: Corpus) -> Iterator[str]:
 
 def _sureness(run: Translation) -> float:
     """Mean log-probability of a word."""
-    return sum(math.log(step.probability) for step in run.steps) / len(run.steps)
+    return run.log_probability / len(run.steps)
 
 
 def shipped(checkpoint: str) -> dict[str, Experiment]:
     """Those of a shipped checkpoint; none where nobody has searched."""
     file = FOLDER / checkpoint / FILE
-    found = json.loads(file.read_text("utf-8")) if file.exists() else {}
-    return {
-        name: Experiment(each["sentence"], tuple(each["changes"]), each["settings"]) for name, each in found.items()
-    }
+    return TypeAdapter(dict[str, Experiment]).validate_json(file.read_bytes()) if file.exists() else {}
 
 
 def _differing(one: Sequence[str], other: Sequence[str]) -> int:
@@ -167,13 +164,13 @@ def _forced(translator: Translator, run: Translation) -> Found:
 def _beam(translator: Translator, run: Translation) -> Found:
     """A sentence that is likelier as a whole than greedy's, the more the better."""
     tree, settings = translator.beam(run.sentence), {"width": 4, "alpha": 0.6}
-    gain = math.exp(tree.branches[tree.best].log_probability) - math.prod(step.probability for step in run.steps)
+    gain = math.exp(tree.branches[tree.best].log_probability) - math.exp(run.log_probability)
     shows = run.complete and gain > VISIBLE and tree.text != run.text and len(tree.text.split()) >= MIN_WORDS
     yield 1 / gain if shows else 0, Experiment(run.sentence, (), settings)
 
 
 def _sampling(translator: Translator, run: Translation) -> Found:
-    seed = translator.first_other_seed(run, Sampling(), MAX_SEED)
+    seed = translator.first_other_seed(run, Sampling())
     yield 0 if seed is None else 1 + seed, Experiment(run.sentence, (), {"seed": seed})
 
 
@@ -196,7 +193,7 @@ def main() -> None:
         translator = Translator.load(checkpoint, device="cpu")
         found = search(translator, *candidates(translator))
         text = json.dumps({name: asdict(each) for name, each in found.items()}, ensure_ascii=False, indent=1)
-        Path(FOLDER / checkpoint / FILE).write_text(text + "\n", "utf-8")
+        (FOLDER / checkpoint / FILE).write_text(text + "\n", "utf-8")
         print(checkpoint, text)
 
 

@@ -99,8 +99,8 @@ class Sampling:
 
     def chooser(self) -> Callable[[Tensor], int]:
         """The `choose` argument of `decode` for one sentence; each chooser starts from the seed."""
-        generator = torch.Generator().manual_seed(self.seed)
-        return lambda distribution: int(torch.multinomial(self.distribution(distribution), 1, generator=generator))
+        draw = _drawer(self.seed)
+        return lambda distribution: draw(self.distribution(distribution))
 
     def first_other_seed(self, distributions: Tensor, most: int) -> int | None:
         """The first seed that draws another token than greedy decoding outputs; None if none up to `most` does.
@@ -111,13 +111,16 @@ class Sampling:
         drawn_from, greedy = [self.distribution(each) for each in distributions], distributions.argmax(dim=-1).tolist()
 
         def follows(seed: int) -> bool:
-            generator = torch.Generator().manual_seed(seed)
-            return all(
-                int(torch.multinomial(each, 1, generator=generator)) == token
-                for each, token in zip(drawn_from, greedy, strict=True)
-            )
+            draw = _drawer(seed)
+            return all(draw(each) == token for each, token in zip(drawn_from, greedy, strict=True))
 
         return next((seed for seed in range(most + 1) if not follows(seed)), None)
+
+
+def _drawer(seed: int) -> Callable[[Tensor], int]:
+    """Draws an index from each distribution that it is given."""
+    generator = torch.Generator().manual_seed(seed)
+    return lambda distribution: int(torch.multinomial(distribution, 1, generator=generator))
 
 
 def decode(

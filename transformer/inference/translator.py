@@ -3,6 +3,7 @@
 S source, T target, D model width, H heads, V target vocabulary.
 """
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ __all__ = [
 
 MAX_CHARACTERS = 500
 MAX_BEAM_WIDTH = 5
+MAX_FIRST_SEED = 1_000  # of those that are tried for a sample that differs from greedy decoding
 Tokens = tuple[str, ...]
 INPUT_PARTS = ("embedding", "positions", "input")
 RECORDED = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in INPUT_PARTS}
@@ -163,6 +165,11 @@ class Translation:
     def complete(self) -> bool:
         """Whether the output ends on E."""
         return self.output[-1] == END
+
+    @property
+    def log_probability(self) -> float:
+        """Of the whole output, nats."""
+        return sum(math.log(step.probability) for step in self.steps)
 
     def table(self) -> "pd.DataFrame":
         """One row per attention weight: kind, layer, head, query, key (all from 0), query_token, key_token, weight.
@@ -378,7 +385,7 @@ class Translator:
             return False
         return True
 
-    def first_other_seed(self, run: Translation, sampling: Sampling, most: int) -> int | None:
+    def first_other_seed(self, run: Translation, sampling: Sampling, most: int = MAX_FIRST_SEED) -> int | None:
         """The first seed up to `most` that samples something else than a greedy run outputs; None if none does."""
         ids = self.checkpoint.tgt_vocab.ids
         distributions = torch.zeros(len(run.steps), len(ids))

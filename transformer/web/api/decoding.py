@@ -21,7 +21,6 @@ from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest
 MAX_CANDIDATES = 10  # a step
-MAX_FIRST_SEED = 1_000  # of those that are tried for a sample that differs from greedy decoding
 MAX_MISTAKES = 24  # that are tried for one that free running does not recover from
 
 Branch = decoding.Hypothesis[str]
@@ -185,7 +184,7 @@ def _sample(request: SampleRequest) -> Sample:
     model, settings = translator(request.checkpoint), request.model_dump(exclude=set(RunRequest.model_fields))
     if request.seed is None:
         greedy, sampling = run(request.checkpoint, request.sentence), Sampling(**settings | {"seed": 0})
-        settings["seed"] = model.first_other_seed(greedy, sampling, MAX_FIRST_SEED) or 0
+        settings["seed"] = model.first_other_seed(greedy, sampling) or 0
     sampling = Sampling(**settings)
     drawn = model.translate(request.sentence, sampling=sampling)
     steps: list[DrawnStep] = []
@@ -361,5 +360,4 @@ def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = N
 
 
 def _likelihood(translation: Translation) -> Likelihood:
-    log = sum(math.log(step.probability) for step in translation.steps)
-    return {"log_probability": log, "probability": math.exp(log)}
+    return {"log_probability": translation.log_probability, "probability": math.exp(translation.log_probability)}
