@@ -52,7 +52,7 @@ export function mount({ element, server, signal }) {
     asked = run;
     const { checkpoint, sentence } = run;
     const found = await askOnce("heads", { checkpoint, sentence }, server.heads).catch(() => null);
-    if (asked !== run) return; // another sentence by now
+    if (state.run !== run) return; // another is shown by now
     answer = found;
     if (!found) asked = null; // the next change asks again
     keepFocus(section, draw);
