@@ -10,8 +10,12 @@ import { activationName, concatenated, headIsAblated, residualIsDropped, tempera
 /** @import { Child } from "../core/types.d.ts" */
 /** @import { Part, SublayerView } from "./sublayer-view.js" */
 
+/** The latest question of each place that shows arithmetic. @type {WeakMap<SublayerView["showArithmetic"], symbol>} */
+const latest = new WeakMap();
+
 /**
- * Show how the i-th number of a row came about; some rows have a token's number: "k:3".
+ * Show how the i-th number of a row came about; some rows have a token's number: "k:3". Only the latest number asked
+ * for is shown.
  * @param {SublayerView} view @param {string} name @param {number} i
  */
 export async function explainCell(view, name, i) {
@@ -21,10 +25,15 @@ export async function explainCell(view, name, i) {
   const query = queries[view.query];
   const places = { n: i + 1, token: row === "q" ? query : keys[token], from: query, to: keys[i] };
   const title = t(`cell.${row === "ff_output" ? row : row.replace("ff_", "")}`, places);
+  const question = Symbol(name);
+  latest.set(view.showArithmetic, question);
+  const show = (/** @type {string} */ heading, /** @type {Child[]} */ body) => {
+    if (latest.get(view.showArithmetic) === question && !view.signal?.aborted) view.showArithmetic(heading, body);
+  };
   try {
-    view.showArithmetic(title, await ARITHMETIC[row](view, i, token));
+    show(title, await ARITHMETIC[row](view, i, token));
   } catch (error) {
-    view.showArithmetic(t("inside.failed"), []);
+    show(t("inside.failed"), []);
     throw error;
   }
 }
@@ -71,9 +80,10 @@ const ARITHMETIC = {
   residual: (view, i) => explainResidual(view, "", i),
   sum: (view, i) => explainSum(view, "", i),
   norm: (view, i) => explainNorm(view, "", i),
-  async hidden({ run, data, query, kind, layer, server }, i) {
+  async hidden(view, i) {
+    const { run, data, query } = view;
     const [input, value] = [data.at("ff_input", query), data.at("ff_hidden", query)[i]];
-    const { weights, bias } = await fetchParameters(server, kind, layer, "linear1", i);
+    const { weights, bias } = await fetchParameters(view, "linear1", i);
     const before = dot(input, weights) + (bias ?? 0);
     const isRelu = run.model.activation === "relu";
     const shown = products(input, weights, bias, isRelu && value > 0 ? value : before);
@@ -81,8 +91,9 @@ const ARITHMETIC = {
     const kept = isRelu ? (value > 0 ? shown.result : "0") : fixed(value, 4);
     return [sumOfProducts(shown), expression(`${activated} = `, h("b", { class: "result" }, kept))];
   },
-  async ff_output({ data, query, kind, layer, server }, i) {
-    const { weights, bias } = await fetchParameters(server, kind, layer, "linear2", i);
+  async ff_output(view, i) {
+    const { data, query } = view;
+    const { weights, bias } = await fetchParameters(view, "linear2", i);
     const hidden = data.at("ff_hidden", query);
     const firing = hidden.flatMap((value, n) => (value ? [n] : [])); // the others add 0
     const shown = products(
@@ -122,8 +133,8 @@ function sumOfProducts({ terms, bias, result: total }) {
  * A vector times a row of a matrix, plus a bias.
  * @param {SublayerView} view @param {number[]} input @param {Matrix} matrix @param {number} row @param {number} value
  */
-async function linear({ kind, layer, server }, input, matrix, row, value) {
-  const { weights, bias } = await fetchParameters(server, kind, layer, matrix, row);
+async function linear(view, input, matrix, row, value) {
+  const { weights, bias } = await fetchParameters(view, matrix, row);
   return [sumOfProducts(products(input, weights, bias, value))];
 }
 

@@ -81,12 +81,11 @@ export async function fetchSublayer(server, kind, layer, run = state.run) {
 }
 
 /**
- * A row of a weight matrix, and its bias.
- * @param {Server} server @param {Kind} kind @param {number} layer @param {Matrix} part @param {number} row
+ * A row of a weight matrix of a sublayer, and its bias.
+ * @param {{ run: Run, kind: Kind, layer: number, server: Server }} view @param {Matrix} part @param {number} row
  * @returns {Promise<{ weights: number[], bias: number | null }>}
  */
-export async function fetchParameters(server, kind, layer, part, row) {
-  const { checkpoint } = state.run;
+export async function fetchParameters({ run: { checkpoint }, kind, layer, server }, part, row) {
   const data = await askOnce("parameters", { checkpoint, kind, layer, part, row }, server.parameters);
   return { weights: Array.from(decodeFloats(data.weights)), bias: data.bias };
 }
