@@ -41,10 +41,10 @@ export function mount({ element, server, signal }) {
     about.replaceChildren(...joinSentences(t(`decoding.${name}.about`), hint));
     for (const [i, each] of [...panels, ...figures].entries()) each.hidden = NAMES[i % NAMES.length] !== name;
     strategy.drawControls();
-    if (!isOpen(element)) return;
     const run = baselineRun();
     const question = { checkpoint: run.checkpoint, sentence: run.sentence, ...strategy.question() };
     wanted = { strategy, run, question, key: JSON.stringify([name, question]) };
+    if (!isOpen(element)) return;
     if (!isDrawn(wanted)) ask();
     else if (strategy.followsStep && drawn?.step !== state.step) drawAnswer();
   }

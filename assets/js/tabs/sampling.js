@@ -8,8 +8,10 @@ import { DECODING_SETTINGS, settingsOf } from "../core/schema.js";
 import { baselineRun, state, update } from "../core/state.js";
 import { sentenceWord, tokensAsText } from "./beam-search.js";
 import { setting, settingSlider } from "./decoding-settings.js";
+import { setUnlessTyped } from "./train-settings.js";
 
 /** @import { DrawnStep, Sample } from "#schema" */
+/** @import { Run } from "../core/types.d.ts" */
 /** @import { Strategy } from "./decoding.js" */
 
 const MAX_SENTENCES = 8;
@@ -47,7 +49,7 @@ export function sampling() {
   // A drawn word that was chosen, and the run's step then: what was drawn may be longer than the run.
   let picked = { step: -1, runStep: -1 };
 
-  function draw(/** @type {Sample} */ sample) {
+  function draw(/** @type {Sample} */ sample, run = baselineRun()) {
     const { steps } = sample;
     seedShown = sample.seed;
     seed.draw();
@@ -56,7 +58,8 @@ export function sampling() {
     const pick = (/** @type {number} */ step) => {
       const runStep = Math.min(step, state.run.steps.length - 1);
       picked = { step, runStep };
-      if (runStep === state.step) draw(sample);
+      if (runStep === state.step)
+        draw(sample, run); // by now another may be wanted
       else update({ step });
     };
     const card = (
@@ -71,13 +74,13 @@ export function sampling() {
       return h("li", { class: `${i === now ? "now" : ""} ${isBold ? "bold" : ""}` }, opener);
     };
     const isOther = (/** @type {DrawnStep} */ { token, candidates }) => token !== candidates[0].token;
-    greedy.replaceChildren(...baselineRun().steps.map((each, i) => card(i, each.token, each.probability)));
+    greedy.replaceChildren(...run.steps.map((each, i) => card(i, each.token, each.probability)));
     drawing.textContent = t("decoding.drawn", { seed: String(sample.seed) });
     drawn.replaceChildren(...steps.map((each, i) => card(i, each.token, each.drawn, isOther(each))));
     heading.textContent = t("decoding.step", { step: now + 1 });
     bars.replaceChildren(...distributionRows(steps[now]));
     left.replaceChildren(...describeDistribution(steps[now]));
-    tally.replaceChildren(...tallyOf(sample));
+    tally.replaceChildren(...tallyOf(sample, run));
   }
 
   return {
@@ -103,9 +106,7 @@ function seedControl(shown) {
   });
   const again = button("pill", t("decoding.again"), () => update({ seed: (shown() + 1) % (max + 1) }));
   const control = h("span", { class: "seed" }, h("span", { class: "stepper" }, input), again);
-  const draw = () => {
-    if (document.activeElement !== input) input.value = String(state.seed ?? shown()); // while it is typed it is the visitor's
-  };
+  const draw = () => setUnlessTyped(input, String(state.seed ?? shown()));
   return { element: setting("seed", control, input), draw };
 }
 
@@ -134,9 +135,8 @@ const describeDistribution = ({ token, left, drawn, probability }) =>
     own: formatPercent(probability),
   });
 
-/** How often each sentence was drawn under these settings. @param {Sample} sample */
-function tallyOf({ text, temperature, top_k, top_p, seed }) {
-  const { checkpoint, sentence } = baselineRun();
+/** How often each sentence was drawn of a run under these settings. @param {Sample} sample @param {Run} run */
+function tallyOf({ text, temperature, top_k, top_p, seed }, { checkpoint, sentence }) {
   const settings = JSON.stringify([checkpoint, sentence, temperature, top_k, top_p]);
   const texts = draws.get(settings) ?? new Map();
   draws.set(settings, texts.set(seed, text));

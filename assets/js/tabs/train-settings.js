@@ -177,7 +177,7 @@ export function problemLine(id) {
 }
 
 /** While something is typed it is the visitor's. @param {HTMLInputElement} input @param {string} value */
-const setUnlessTyped = (input, value) => {
+export const setUnlessTyped = (input, value) => {
   if (document.activeElement !== input) input.value = value;
 };
 
