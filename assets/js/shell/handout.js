@@ -23,7 +23,7 @@ import { worksheet } from "./worksheet.js";
 
 const WIDTH = 680; // px: what A4 holds between its margins
 
-/** The file's text. @param {Server} server */
+/** The file's text; an error where another run is shown before it is done. @param {Server} server */
 export async function handout(server) {
   const { run } = state;
   const [facts, { rows }, { checks }, style] = await Promise.all([
@@ -46,6 +46,7 @@ export async function handout(server) {
     h("h2", {}, t("shapes.title")),
     shapeTable(rows).slice(1),
   ];
+  if (state.run !== run) throw new Error("a file of two runs");
   const sheet = h("div", { class: "view sheet", style: `width: ${WIDTH}px`, "aria-hidden": "true" }, content);
   document.querySelector(".gradio-container")?.append(sheet);
   await twoFrames(); // pictures as wide as their place draw themselves when they have one
