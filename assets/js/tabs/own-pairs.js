@@ -86,9 +86,10 @@ export function pairEditor({ server, changed, signal }) {
   const [body] = pairs.tBodies;
   const pager = h("div", { class: "pager" });
   const found = h("div", { class: "found", id: "train-found", "data-field": "rows", "aria-live": "polite" });
-  const fill = link(t("train.pairs.fill"), async () =>
-    replaceRows([...own.rows.filter(isFilled), ...(await french())]),
-  );
+  const fill = link(t("train.pairs.fill"), async () => {
+    const more = await french();
+    replaceRows([...own.rows.filter(isFilled), ...more]); // with what has been typed meanwhile
+  });
   const clear = link(t("train.pairs.clear"), () => replaceRows([emptyRow(), emptyRow()]));
   const controls = h("div", { class: "controls" });
   const about = h("p", { class: "hint" }, t("train.pairs.about"));
