@@ -28,8 +28,7 @@ export function findExperiment(name) {
 export function openExperiment({ checkpoint, sentence, changes, settings }, place) {
   const { step, word, ...rest } = /** @type {any} */ (settings);
   const forcedMistake = word ? { step, word } : state.forcedMistake;
-  const arrive = () => update({ ...rest, forcedMistake, ...place });
   update(place); // the place that is left keeps its run
-  document.addEventListener("translate:answered", arrive, { once: true });
-  document.dispatchEvent(new CustomEvent("run:wanted", { detail: { checkpoint, sentence, changes } }));
+  const detail = { run: { checkpoint, sentence, changes }, place: { ...rest, forcedMistake, ...place } };
+  document.dispatchEvent(new CustomEvent("run:wanted", { detail }));
 }

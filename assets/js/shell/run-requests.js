@@ -3,25 +3,30 @@
 import { expectRun, formatAddress, holdAddress, parseAddress, restorePlace } from "../core/address.js";
 import { changes, lastingChanges, settleChanges } from "../core/changes.js";
 import { formatList, t } from "../core/i18n.js";
-import { showRun, state } from "../core/state.js";
+import { showRun, state, update } from "../core/state.js";
 import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../net/models.js";
 import { reconnect } from "../net/reconnect.js";
 
-/** @import { Example, Message, OwnModel, Run, RunRequest, View } from "../core/types.d.ts" */
+/** @import { Example, Message, OwnModel, Run, RunRequest, State, View } from "../core/types.d.ts" */
 /**
  * `sentence` is what goes into the box; null leaves it alone.
  * @typedef {{ run: Run | null, baseline: Run | null, error: Message | null, sentence: string | null }} Answer
  */
 /**
- * `data()` is called when the question is sent.
- * @typedef {{ event: "ask" | "example" | "surprise" | "choose", data: () => Partial<RunRequest> & { example?: boolean }
- *   }} Question
+ * `data()` is called when the question is sent; `place` is where its run is looked at.
+ * @typedef {{
+ *   event: "ask" | "example" | "surprise" | "choose",
+ *   data: () => Partial<RunRequest> & { example?: boolean },
+ *   place?: Partial<State>,
+ * }} Question
  */
 /**
  * What the parts of the run bar do about a request.
- * @typedef {{ complain: (error: Message | null, sentence: string, wrongLink?: string) =>
- *   void, showBusy: (isBusy: boolean) => void,
- *   focusSteps: () => void }} Reactions
+ * @typedef {{
+ *   complain: (error: Message | null, sentence: string, wrongLink?: string) => void,
+ *   showBusy: (isBusy: boolean) => void,
+ *   focusSteps: () => void,
+ * }} Reactions
  */
 
 const UNHEARD_MS = 500; // after which a question is put once more
@@ -36,7 +41,8 @@ const session = {
   sentence: "", // likewise
   sent: /** @type {Question | null} */ (null), // the question that is on its way
   next: /** @type {Question | null} */ (null), // the newest question that came meanwhile
-  answer: { text: "", read: /** @type {Answer} */ ({ run: null, baseline: null, error: null, sentence: null }) }, // the latest
+  // The latest.
+  answer: { text: "", read: /** @type {Answer} */ ({ run: null, baseline: null, error: null, sentence: null }) },
 };
 
 /** The example that a run is of, if it was chosen as one. @param {Run} run */
@@ -85,9 +91,9 @@ export class RunRequests {
     session.isOpened = true;
   }
 
-  /** @param {Question["event"]} event @param {Question["data"]} data */
-  ask(event, data) {
-    session.next = { event, data };
+  /** @param {Question["event"]} event @param {Question["data"]} data @param {Question["place"]} [place] */
+  ask(event, data, place) {
+    session.next = { event, data, place };
     if (!session.sent) this.send();
   }
 
@@ -122,10 +128,10 @@ export class RunRequests {
     this.ask("ask", () => ({ sentence: state.run.sentence, changes: changes() }));
   }
 
-  /** @param {RunRequest} run */
-  askRun(run) {
+  /** @param {{ run: RunRequest, place: Partial<State> }} experiment */
+  askRun({ run, place }) {
     session.checkpoint = run.checkpoint;
-    this.ask("example", () => run);
+    this.ask("example", () => run, place);
   }
 
   /** @param {string} checkpoint */
@@ -165,6 +171,7 @@ export class RunRequests {
   onAnswered() {
     clearTimeout(this.doubt);
     clearTimeout(this.patience);
+    const place = session.sent?.place;
     session.sent = null;
     if (session.next) {
       this.send();
@@ -181,6 +188,7 @@ export class RunRequests {
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const isInBox = document.activeElement === this.box;
     if (isInBox && !error && this.box.value === state.run.sentence) focusSteps();
+    if (place) update(place);
   }
 
   /** The latest answer, read once: it is large. */
@@ -213,7 +221,10 @@ export class RunRequests {
   followAddress(isBack = false) {
     holdAddress(isBack);
     const { run, place, wrong } = parseAddress(location.search);
-    const isShown = run && formatAddress(location.href, false, run) === formatAddress(location.href, false, state.run);
+    const isShown =
+      run &&
+      !session.sent &&
+      formatAddress(location.href, false, run) === formatAddress(location.href, false, state.run);
     this.arrive = () => {
       const { error } = this.latestAnswer();
       const less = run && error && withoutWhatIsWrong(run, error, wrong);

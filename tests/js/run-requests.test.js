@@ -1,0 +1,91 @@
+// Which answer a question's place belongs to, and where Back leads while a question is on its way.
+
+import "./page.js";
+import assert from "node:assert/strict";
+import { after, beforeEach, test } from "node:test";
+import { pageAddress } from "../../assets/js/core/address.js";
+import { showRun, state, update } from "../../assets/js/core/state.js";
+import { openExperiment } from "../../assets/js/net/experiments.js";
+import { setShippedModels } from "../../assets/js/net/models.js";
+import { RunRequests } from "../../assets/js/shell/run-requests.js";
+
+/** @import { Run } from "../../assets/js/core/types.d.ts" */
+
+const page = Object.assign(new EventTarget(), {
+  body: { classList: { toggle() {}, remove() {} } },
+  activeElement: null,
+});
+Object.assign(globalThis, {
+  document: page,
+  location: new URL("https://example.org"),
+  history: { state: null, pushState() {}, replaceState() {} },
+});
+
+/** @param {string} sentence @returns {Run} */
+function runOf(sentence) {
+  const maps = { layers: 2, heads: 4, queries: ["S", "a"], keys: ["ich", "b"], values: new Float32Array(32) };
+  const attention = { encoder: maps, decoder: maps, cross: maps };
+  const steps = [0, 1].map(() => ({ candidates: [], token: "a" }));
+  return /** @type {any} */ ({ checkpoint: "toy", sentence, changes: [], attention, steps, output: ["a", "E"] });
+}
+
+/** @type {any[]} */
+let sent = [];
+const ended = new AbortController();
+const trigger = (/** @type {string} */ _, /** @type {any} */ question) => sent.push(question);
+const view = { props: { value: "" }, signal: ended.signal, trigger };
+const box = { value: "" };
+const reactions = { complain() {}, showBusy() {}, focusSteps() {} };
+const requests = new RunRequests(/** @type {any} */ (view), /** @type {any} */ (box), reactions);
+
+/** The server answers the question that is on its way. @param {string} sentence */
+function answer(sentence) {
+  view.props.value = JSON.stringify({ run: { sentence }, baseline: null, error: null, sentence });
+  showRun(runOf(sentence));
+  document.dispatchEvent(new CustomEvent("translate:answered"));
+}
+
+beforeEach(() => {
+  const model = { checkpoint: "toy", sentences: 2, examples: [], words: {}, surprise: false, label_smoothing: 0 };
+  setShippedModels({ toy: /** @type {any} */ (model) });
+  sent = [];
+  showRun(runOf("here"));
+  update({ tab: "translate", head: 0, layer: 0, step: 0 });
+});
+after(() => ended.abort());
+
+test("an experiment's place waits for its own run", () => {
+  requests.askSentence("before");
+  openExperiment({ checkpoint: "toy", sentence: "found", changes: [], settings: { head: 3 } }, { tab: "attention" });
+  assert.equal(state.tab, "attention");
+  answer("before");
+  assert.equal(state.head, 0);
+  answer("found");
+  assert.equal(state.head, 3);
+  assert.deepEqual(
+    sent.map(({ sentence }) => sentence),
+    ["before", "found"],
+  );
+});
+
+test("a sentence that is asked for after an experiment is looked at where the visitor is", () => {
+  openExperiment({ checkpoint: "toy", sentence: "found", changes: [], settings: { head: 3 } }, {});
+  requests.askSentence("later");
+  answer("found");
+  answer("later");
+  assert.equal(state.head, 0);
+});
+
+test("Back while a question is on its way asks for the run of its address", ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  Object.assign(globalThis, { location: new URL(pageAddress()) });
+  requests.askSentence("late");
+  requests.followAddress(true);
+  mock.timers.tick(1);
+  answer("late");
+  answer("here");
+  assert.deepEqual(
+    sent.map(({ sentence }) => sentence),
+    ["late", "here"],
+  );
+});
