@@ -188,6 +188,11 @@ def place(page: Page) -> dict[str, Any]:
     return page.evaluate(f"{module('core/state.js')}.then({read})")
 
 
+def move(page: Page, to: dict[str, Any]) -> None:
+    """To another place, as a click does it."""
+    page.evaluate(f"(to) => {module('core/state.js')}.then(({{ update }}) => update(to))", to)
+
+
 def luminance(rgb: list[float]) -> float:
     """Of a colour from 0 to 255, as WCAG 2 defines it; what follows the three is ignored."""
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (value / 255 for value in rgb[:3])]

@@ -8,7 +8,7 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Visit, module
+from .conftest import Visit, module, move
 from .test_train import finished, set_number, start
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
@@ -186,7 +186,7 @@ def go(visit: Visit, place: dict[str, Any]) -> Page:
     page = visit.page
     if page.url == "about:blank":
         visit.open("?checkpoint=classroom&sentence=Der Hund sieht den Lehrer")
-    page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", place)
+    move(page, place)
     return page
 
 
@@ -194,7 +194,7 @@ def walk(page: Page, places: Sequence[Place] = PLACES) -> Iterator[str]:
     """Every part of the page, one after the other."""
     for name, place, there, do in places:
         if place:
-            page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", place)
+            move(page, place)
         page.locator(there).first.wait_for()
         do(page)
         yield name

@@ -14,7 +14,7 @@ from transformer.inference.translator import Sampling
 from transformer.web.api.decoding import beam, forced, sampled
 
 from .catalogue import matching, percent, t
-from .conftest import Visit, module
+from .conftest import Visit, move
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my old phone”
@@ -48,7 +48,7 @@ def go(visit: Visit, checkpoint: str, sentence: str, **place: Any) -> Page:
     visit.choose_model(checkpoint)
     visit.ask(sentence)
     at = {"tab": "break", "part": "decoding", **DEFAULTS, **place}
-    page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", at)
+    move(page, at)
     visit.settle()
     return page
 

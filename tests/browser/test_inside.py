@@ -21,7 +21,7 @@ from transformer.web.api.sublayers import shapes
 
 from .arithmetic import expect_right, near, number
 from .catalogue import matching, t
-from .conftest import Visit, module, place, visiting
+from .conftest import Visit, module, move, place, visiting
 
 SENTENCES = {"toy": "Ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
 STAGES = ("qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual")
@@ -140,7 +140,7 @@ def show(visit: Visit, look: Look) -> dict[str, Any]:
         visit.ask(SENTENCES[look.checkpoint])
     at = {"tab": "inside", **look._asdict()}
     del at["checkpoint"]
-    visit.page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", at)
+    move(visit.page, at)
     return drawn(visit.page, look)
 
 

@@ -13,7 +13,7 @@ from transformer import Translation, Translator, sinusoidal_positions
 from transformer.inference.attention_maps import KINDS, AttentionMap
 
 from .catalogue import matching, t
-from .conftest import Visit, module, place
+from .conftest import Visit, module, move, place
 
 BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SAID = {BIER: "i want a beer . E", COLA: "i want a coke . E"}
@@ -33,7 +33,7 @@ def go(visit: Visit, tab: str) -> Page:
     if place(page)["run"] != ["toy", BIER]:
         visit.ask(BIER)
     visit.tab(tab)
-    page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", OPENING)
+    move(page, OPENING)
     return page
 
 

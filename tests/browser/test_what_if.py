@@ -18,7 +18,7 @@ from transformer.inference.interventions import Interventions
 
 from .arithmetic import expect_right
 from .catalogue import matching, t
-from .conftest import Visit, module, place
+from .conftest import Visit, module, move, place
 
 TOY, CLASSROOM = "toy", "classroom"
 SENTENCES = {TOY: "Ich möchte ein Bier", CLASSROOM: "Heute habe ich ein kaltes Bier getrunken"}
@@ -80,7 +80,7 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
     """The baseline, the modified run and their difference, in words and in maps."""
     expect_output(page, run)
     at = {"kind": kind, "layer": layer, "head": head}
-    page.evaluate(f"(place) => {module('core/state.js')}.then(({{ update }}) => update(place))", at)
+    move(page, at)
     folded = page.locator(".steps-beside .folded button")
     if folded.count():
         folded.first.click()  # unfolds them all
