@@ -2,19 +2,19 @@
 
 import math
 import re
-from functools import cache
 from itertools import zip_longest
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from transformer import Translation, Translator
+from transformer import Translation
 from transformer.inference.translator import Sampling
 from transformer.web.api.decoding import beam, forced, sampled
 
 from .catalogue import matching, percent, t
 from .conftest import Visit, move
+from .test_inside import translator
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my old phone”
@@ -29,11 +29,6 @@ DEFAULTS = {
     "seed": 0,
     "step": 0,
 }
-
-
-@cache
-def translator(checkpoint: str) -> Translator:
-    return Translator.load(checkpoint, device="cpu")
 
 
 def greedy(checkpoint: str, sentence: str) -> Translation:

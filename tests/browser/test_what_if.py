@@ -1,7 +1,6 @@
 """What if: changes are made by clicks; every number is of the two runs, and every tab speaks of the modified one."""
 
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from transformer import Translation, Translator
+from transformer import Translation
 from transformer.analysis import ablate_every_head, compare
 from transformer.analysis.experiments import shipped
 from transformer.inference.attention_maps import KINDS
@@ -19,6 +18,7 @@ from transformer.inference.interventions import Interventions
 from .arithmetic import expect_right
 from .catalogue import matching, t
 from .conftest import Visit, module, move, place
+from .test_inside import translator
 
 TOY, CLASSROOM = "toy", "classroom"
 SENTENCES = {TOY: "Ich möchte ein Bier", CLASSROOM: "Heute habe ich ein kaltes Bier getrunken"}
@@ -32,11 +32,6 @@ GO = f"""async ([changes, place]) => {{
   await answered;
   update(place);
 }}"""
-
-
-@cache
-def translator(checkpoint: str) -> Translator:
-    return Translator.load(checkpoint, device="cpu")
 
 
 def translate(checkpoint: str, *changes: dict[str, Any], sentence: str = "") -> Translation:

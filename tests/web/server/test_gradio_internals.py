@@ -38,7 +38,7 @@ from transformer.web.server.gradio_internals import (
 from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
 from transformer.web.server.request_queue import MAX_SESSION_HASH
 
-from ..loop import async_test, until
+from ..loop import async_test, in_a_loop, until
 
 SECRET = "geheim"
 ended = threading.Event()  # an endless call
@@ -371,17 +371,13 @@ def test_a_call_ends_when_its_listener_has_left(client: TestClient, events: Even
     events._readers["left"] += 1
     for _ in range(2):  # one works, one waits
         call(client, "call/endless", data=[], session_hash="left")
-    end = time.monotonic() + 30
-    while len(events._tasks) < 2 or request_queue.request_queue().working + request_queue.request_queue().waiting < 2:
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    queue = request_queue.request_queue()
+    in_a_loop(until(lambda: min(len(events._tasks), queue.working + queue.waiting) == 2))
     del events._readers["left"]
     assert client.portal
     client.portal.call(events._forget, "left")
     assert ended.wait(30)
-    while events._tasks or request_queue.request_queue().working:
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    in_a_loop(until(lambda: not events._tasks and not queue.working))
 
 
 def test_a_session_that_calls_again_is_not_forgotten(
@@ -396,10 +392,7 @@ def test_a_session_that_calls_again_is_not_forgotten(
         time.sleep(0.1)  # s: in which the last one is forgotten, if nothing happens
         answer = client.get("/gradio_api/queue/data?session_hash=again")
         assert "process_completed" in answer.text
-    end = time.monotonic() + 30
-    while "again" in events._forgetting:
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    in_a_loop(until(lambda: "again" not in events._forgetting))
 
 
 def test_both_ways_to_call_send_what_is_json_already() -> None:

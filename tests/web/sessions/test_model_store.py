@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from transformer.web.sessions.model_store import (
 )
 
 from ...models import of_pairs, packed
+from ..loop import in_a_loop, until
 
 PORTABLE = packed()
 NUMBERS = itertools.count()
@@ -286,10 +286,7 @@ def test_a_model_leaves_memory_when_it_is_not_used_and_comes_back(
     clock.now += LOADED_SECONDS - 1
     assert find(store, two).loaded
     clock.now += 1
-    end = time.monotonic() + 30
-    while store._models[one].loaded or not left:
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    in_a_loop(until(lambda: left and not store._models[one].loaded))
     assert store._models[two].loaded
     again = store.load(find(store, one))
     assert again.translator.translate("wort1 wort2").text == text
