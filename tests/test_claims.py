@@ -19,6 +19,7 @@ from transformer import Recorder, Transformer, TransformerConfig, Translator
 from transformer.analysis.head_ablation import ablate_cross_attention
 from transformer.analysis.sublayer import ids
 from transformer.data import CORPORA, TOY
+from transformer.data.corpus import encode_pairs
 from transformer.inference.interventions import Interventions, RemoveMask
 from transformer.mistakes import MISTAKES, DecodingMistake
 from transformer.mistakes.decoding import with_fresh_norms
@@ -154,11 +155,11 @@ def test_the_dropout_of_no_eval_is_the_paper_s_not_the_model_s(classroom: Transl
 
 @pytest.mark.slow
 def test_with_dropout_on_a_model_measures_worse_than_it_is(classroom: Translator) -> None:
-    model = Transformer(replace(classroom.checkpoint.model.config, dropout=0.1))
-    model.load_state_dict(classroom.checkpoint.model.state_dict())
-    corpus = CORPORA["classroom"]
-    pairs = next(iter(corpus.held_out.values()))()[:100]
-    batch = corpus.batch([(pair.source, pair.target) for pair in pairs])
+    checkpoint, corpus = classroom.checkpoint, CORPORA["classroom"]
+    model = Transformer(replace(checkpoint.model.config, dropout=0.1))
+    model.load_state_dict(checkpoint.model.state_dict())
+    pairs = [(pair.source, pair.target) for pair in next(iter(corpus.held_out.values()))()[:100]]
+    batch = encode_pairs(pairs, checkpoint.src_vocab, checkpoint.tgt_vocab, corpus.source_length)
 
     def loss() -> float:
         with torch.no_grad():
@@ -312,8 +313,8 @@ def test_no_head_can_find_both_links_of_a_word_that_has_two() -> None:
 
 
 @pytest.mark.parametrize("readme", ["README.md", "README.zh.md"])
-def test_the_readme_s_figures_of_the_deciding_step(readme: str) -> None:
-    run = Translator.load("toy", device="cpu").translate("Ich möchte ein Bier")
+def test_the_readme_s_figures_of_the_deciding_step(readme: str, toy: Translator) -> None:
+    run = toy.translate("Ich möchte ein Bier")
     rows = np.concatenate([m.weights[:, run.output.index("beer")] for m in run.attention.cross])  # (48, S)
     on_bier, largest = rows[:, run.source.index("bier")], rows.max(axis=-1)
     figures = [on_bier.max(), np.median(on_bier), 1 / 4, np.median(largest)]
@@ -324,10 +325,10 @@ def test_the_readme_s_figures_of_the_deciding_step(readme: str) -> None:
     assert re.search(rf"\b{(largest < 0.4).sum()}\b", text.split("0.40")[0])
 
 
-def test_an_example_says_what_its_words_become() -> None:
+def test_an_example_says_what_its_words_become(classroom: Translator) -> None:
     assert f"ln 9 = {math.log(9):.3f}" in ENGLISH["mistakes.output_in_forward.symptom"]
     example = next(each for each in CORPORA["classroom"].examples if each.name == "one_to_many")
-    assert "would like" in Translator.load("classroom", device="cpu").translate(example.sentence).text
+    assert "would like" in classroom.translate(example.sentence).text
     assert "would like" in ENGLISH["example.one_to_many.shows"]
 
 

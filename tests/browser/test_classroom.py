@@ -19,8 +19,8 @@ DRUNK, GETRUNKEN = 3, 6  # the step that says it; the source word
 
 
 @pytest.fixture(scope="module")
-def run() -> Translation:
-    return Translator.load("classroom", device="cpu").translate(FLAGSHIP)
+def run(classroom: Translator) -> Translation:
+    return classroom.translate(FLAGSHIP)
 
 
 def go(visit: Visit, tab: str = "translate") -> Page:
@@ -114,13 +114,15 @@ def test_drunk_attends_to_getrunken(shared: Visit, run: Translation) -> None:
     expect(page.locator("#attention .say")).to_have_text(matching("aloud.mostly", word="getrunken"))
 
 
-def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(shared: Visit) -> None:
+def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(
+    shared: Visit, classroom: Translator
+) -> None:
     page = go(shared)
     page.locator(".examples .more").click()
     for example in CORPORA["classroom"].examples:
         page.locator(f'.examples [data-sentence="{example.sentence}"]').click()
         expect(page.locator("#sentence input")).to_have_value(example.sentence)
-        pair = find(" ".join(Translator.load("classroom").translate(example.sentence).source))
+        pair = find(" ".join(classroom.translate(example.sentence).source))
         assert pair is not None
         expect(page.locator("#translation")).to_have_text(f"{pair.target} E")
         expect(page.locator(".note")).to_contain_text(EN[f"example.{example.name}.shows"])

@@ -157,8 +157,8 @@ def word_list(side: int) -> set[str]:
     return {lower(word) for entry in entries for word in re.findall(r"[\w']+", entry)}
 
 
-def test_the_word_list_is_the_lexicon_and_the_shipped_checkpoint_knows_it() -> None:
-    checkpoint = Translator.load("classroom", device="cpu").checkpoint
+def test_the_word_list_is_the_lexicon_and_the_shipped_checkpoint_knows_it(classroom: Translator) -> None:
+    checkpoint = classroom.checkpoint
     for side, vocab in enumerate((checkpoint.src_vocab, checkpoint.tgt_vocab)):
         assert word_list(side) - set(vocab.words) == set()
     lemmas = [form for noun in lexicon.NOUNS for form in noun.spellings()]
@@ -169,8 +169,8 @@ def test_the_word_list_is_the_lexicon_and_the_shipped_checkpoint_knows_it() -> N
     assert set(map(lower, lemmas)) <= word_list(0)
 
 
-def test_the_shipped_checkpoint_knows_every_held_out_word_and_example() -> None:
-    checkpoint = Translator.load("classroom", device="cpu").checkpoint
+def test_the_shipped_checkpoint_knows_every_held_out_word_and_example(classroom: Translator) -> None:
+    checkpoint = classroom.checkpoint
     for sentence in itertools.chain.from_iterable(map(sampled, SPLITS)):
         checkpoint.src_vocab.encode(sentence.source)
         checkpoint.tgt_vocab.encode(sentence.target)

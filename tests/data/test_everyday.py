@@ -8,8 +8,7 @@ from .everyday import everyday, outcome
 
 
 @pytest.mark.slow
-def test_most_everyday_sentences_are_translated_right() -> None:
-    classroom = Translator.load("classroom", device="cpu")
+def test_most_everyday_sentences_are_translated_right(classroom: Translator) -> None:
     outcomes = [outcome(classroom, *each) for each in everyday()]
     assert len(outcomes) == 50
     assert sum(each.is_right for each in outcomes) >= 45

@@ -172,8 +172,7 @@ def test_alignment_is_scored_on_the_reference(babbler: Translator) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS])
-def test_the_shipped_classroom_scores_equal_single_translations(which: str) -> None:
-    classroom = Translator.load("classroom", device="cpu")
+def test_the_shipped_classroom_scores_equal_single_translations(which: str, classroom: Translator) -> None:
     held_out = sample(which, 40)
     texts = translate_all(classroom.checkpoint, [pair.source for pair in held_out])
     assert texts == [classroom.translate(pair.source).text for pair in held_out]
