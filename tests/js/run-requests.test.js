@@ -77,11 +77,11 @@ test("a sentence that is asked for after an experiment is looked at where the vi
 });
 
 test("Back while a question is on its way asks for the run of its address", ({ mock }) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+  const soon = (/** @type {() => void} */ run, delay = 0) => delay || run();
+  mock.method(globalThis, "setTimeout", soon);
   Object.assign(globalThis, { location: new URL(pageAddress()) });
   requests.askSentence("late");
   requests.followAddress(true);
-  mock.timers.tick(1);
   answer("late");
   answer("here");
   assert.deepEqual(
