@@ -316,8 +316,11 @@ class Visitor:
         )
         if shared:
             look = self._page.call("open a shared model", sharing.shared_model, self.session, shared)
-            told = lambda answer: answer["name"] == "load" and key not in json.dumps(answer)  # noqa: E731
-            await ask(replace(look, expected=None, check=told))
+
+            def names_no_key(answer: Any) -> bool:
+                return answer["name"] == "load" and key not in json.dumps(answer)
+
+            await ask(replace(look, expected=None, check=names_no_key))
         await ask(Question("download a model", f"models/{key}", check=lambda answer: answer == file))
         await ask(Question("delete a model", f"models/{key}", check=lambda answer: answer == {}, method="DELETE"))
 
