@@ -81,7 +81,7 @@ def words(page: Page) -> None:
 
 
 def messages(page: Page) -> None:
-    """A sentence that cannot be taken; and what is told to whoever waits in line, as busy.js tells it."""
+    """A sentence that cannot be taken; and what a visitor who waits in the queue is told, as busy.js tells it."""
     escape(page)
     page.locator("#sentence input").fill("Xylophon")
     page.locator("#sentence input").press("Enter")
@@ -206,7 +206,7 @@ def walk(page: Page, places: Sequence[Place] = PLACES) -> Iterator[str]:
 # - #js-plotly-tester: Plotly measures words in it, far outside of the page;
 # - clicks on Plotly's plots, and on the cells of the broken map: sliders, and the mask's two menus, do the same by key.
 LOOK = r"""async (asked) => {
-    if (asked !== "everything") for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); // drawn anew
+    if (asked !== "everything") for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); // drawn again
     const found = [];
     const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && e.getClientRects().length > 0 && !e.closest("[inert]");
     const name = (e) => {
@@ -305,7 +305,7 @@ LOOK = r"""async (asked) => {
     }
 
     if (asked !== "everything") return found;
-    // Nothing moves for who does not want it, and nothing that is clicked is out of the keyboard's reach.
+    // Nothing moves for visitors who prefer reduced motion, and the keyboard reaches everything that can be clicked.
     const longest = (list) => Math.max(...list.split(",").map((time) => parseFloat(time) * (time.endsWith("ms") ? 1 : 1000)));
     const keys = "button:not([tabindex='-1']), a[href], input, select, summary, label, [tabindex='0'], [role=tab]"; // arrows lead to tabs
     for (const e of document.querySelectorAll("body *")) {

@@ -318,7 +318,7 @@ def test_many_interactions_leave_nothing_behind(visit: Visit) -> None:
     session.send("Performance.enable")
 
     def footprint(rounds: int) -> tuple[float, float]:
-        """How many nodes there are after so many sentences, and how many MB of objects."""
+        """Nodes, and MB of objects, after this number of sentences."""
         for i in range(rounds):
             visit.ask((BIER, COLA)[i % 2])
             page.evaluate(WANDER, i)

@@ -62,7 +62,7 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     walked.append(here(page))
     page.locator("#stop-next").click()
     walked.append(here(page))
-    visit.ask(COLA)  # a run is no place of its own
+    visit.ask(COLA)  # another run is not another place
     page.locator("#lesson .stops button").nth(11).click()
     walked.append(here(page))
     page.keyboard.press("r")
@@ -107,6 +107,7 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
     visit.open(f"?tab=lesson&stop=1&present=yes&checkpoint={checkpoint}")
     for stop in range(1, STOPS + 1):
         expect(page.locator("#stop-title")).to_contain_text(t("lesson.title", n=stop, of=STOPS, name="").strip())
+        page.locator(".lesson-figure > *").first.wait_for()
         choices = page.locator("#lesson .choice")
         if choices.count():
             assert in_view(page, choices.last), stop
@@ -168,8 +169,8 @@ def test_the_keyboard_gets_past_the_frame_and_out_of_every_popup(visit: Visit) -
     expect(page.locator("#leave")).to_be_hidden()
 
 
-def test_a_link_to_another_model_draws_only_that(visit: Visit) -> None:
-    """Nothing that is drawn is pushed, and it all comes in few answers."""
+def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
+    """From a link, too."""
     page = visit.page
     page.add_init_script(
         "window.shifted = 0; new PerformanceObserver((list) => { for (const each of list.getEntries()) "

@@ -311,7 +311,7 @@ def test_a_mistake_is_the_same_again_and_leaves_the_model_as_it_was(
     one = mistake.run(translator, sentence)
     state = torch.random.get_rng_state()
     two = mistake.run(translator, sentence)
-    assert torch.equal(torch.random.get_rng_state(), state)  # whoever trains beside it draws what they would
+    assert torch.equal(torch.random.get_rng_state(), state)  # a training beside it draws the same numbers
     assert one == two
     assert_numbers(one)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())

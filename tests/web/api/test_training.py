@@ -1,4 +1,4 @@
-"""What the Train tab asks before a training is answered with JSON, whoever asks it."""
+"""The Train tab's questions before a training are answered with JSON, whatever is sent."""
 
 import base64
 import json

@@ -98,7 +98,7 @@ async def test_sessions_with_one_request_each_do_not_keep_a_visitor_of_their_add
 
 
 @async_test
-async def test_an_address_has_so_many_turns_at_a_time() -> None:
+async def test_an_address_has_a_limited_number_of_turns_at_a_time() -> None:
     queue = FairQueue(3, 10, per_address=2)
     tickets = joined(queue, "a1", "a2", "a3", "b1")
     assert [tickets[ticket] for ticket in queue._working] == ["a1", "a2", "b1"]
@@ -125,7 +125,7 @@ async def test_the_longest_turn_of_the_busiest_address_ends_first_where_that_hel
 
 
 @async_test
-async def test_whoever_leaves_no_place_is_lost() -> None:
+async def test_no_place_is_lost_when_clients_leave() -> None:
     rng, queue = random.Random(0), FairQueue(3, 10)
     here: list[tuple[asyncio.Task[None], asyncio.Event]] = []
 
