@@ -4,6 +4,7 @@
 import { h } from "../core/dom.js";
 import { formatMessage, joinSentences, nodes, t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
+import { askOnce } from "../core/server-cache.js";
 import { state, update } from "../core/state.js";
 import { modelName, ownModels, useModel } from "../net/models.js";
 
@@ -28,8 +29,8 @@ export function refusalNotice(server, translate) {
     const mine = latest;
     const { checkpoint } = state.run;
     const own = ownModels().map((each) => each.checkpoint);
-    const answer = await server.alternatives({ checkpoint, sentence, own }).catch(() => null);
-    if (mine !== latest || !answer || "error" in answer) return;
+    const answer = await askOnce("alternatives", { checkpoint, sentence, own }, server.alternatives).catch(() => null);
+    if (mine !== latest || !answer) return;
     const { readers, nearest, pairs } = answer;
     const buttons = readers.map((reader) => {
       const text = h("span", {}, nodes("refusal.reader", { name: h("b", {}, modelName(reader)) }));

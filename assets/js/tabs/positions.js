@@ -6,7 +6,7 @@ import { findChange } from "../core/changes.js";
 import { h, segmented } from "../core/dom.js";
 import { formatNumber, joinSentences, t } from "../core/i18n.js";
 import { onResize, option } from "../core/parts.js";
-import { runQuestion } from "../core/server-cache.js";
+import { askAboutRun, askOnce } from "../core/server-cache.js";
 import { decodeFloats, state, subscribe, update } from "../core/state.js";
 
 /** @import { Encoding } from "#schema" */
@@ -192,9 +192,9 @@ function fetchSoon(parts) {
 async function fetchEncoding(parts) {
   parts.asked += 1;
   const { asked } = parts;
-  const answer = await parts.server.positional_encoding({ length: view.length, d_model: view.d_model });
+  const question = { length: view.length, d_model: view.d_model };
+  const answer = await askOnce("positional_encoding", question, parts.server.positional_encoding);
   if (asked !== parts.asked) return; // a later request is on its way
-  if ("error" in answer) throw new Error(answer.error.english);
   const { z } = /** @type {any} */ (answer.heatmap).data[0];
   encoding = { ...answer, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
   await drawMap(parts);
@@ -272,9 +272,8 @@ async function drawSum(parts) {
   const { figures, sumSay } = parts;
   parts.askedSum += 1;
   const { askedSum } = parts;
-  const answer = await parts.server.input_sum({ ...runQuestion(run), stack });
+  const answer = await askAboutRun("input_sum", parts.server, { stack }, run);
   if (askedSum !== parts.askedSum) return;
-  if ("error" in answer) throw new Error(answer.error.english);
   const { data, layout } = themedFigure(answer.figure, "sum");
   const color = pageColours()[stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
   for (const axis of Object.keys(layout)) if (axis.startsWith("yaxis")) layout[axis].tickfont = { color };
