@@ -17,7 +17,7 @@ import { argmax, attentionRow, goldLink, SIDES, state, UNIFORM_MARGIN } from "..
 const GAP = 2;
 const MAX_CELL = [120, 56]; // px a cell, across and down
 const MIN_CELL = 14;
-const MIN_TAP = 26; // px of a cell and its gap that a finger hits, where the figure is as narrow as a phone
+export const MIN_TAP = 26; // px of a cell and its gap that a finger hits
 const VALUES_FROM = 28; // px a cell, so that a number fits
 const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that their corners are round
 const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
@@ -131,11 +131,16 @@ const widest = (tokens, size) => Math.max(...tokens.map((token) => textWidth(tok
 const predictions = (kind, { attention, output }) =>
   attention[kind].queries.map((_, i) => (kind === "encoder" ? undefined : output[i]));
 
-/** A row of a map in words: what it reads, and what it predicts. @param {Kind} kind @param {DrawnRun} run */
-const rowNames = (kind, run) => {
-  const predicted = predictions(kind, run);
-  return run.attention[kind].queries.map((read, i) => [read, predicted[i]].filter(Boolean).join(ARROW));
-};
+/**
+ * The lines of rows' labels: what each row reads and, where it is known, what it predicts.
+ * @param {string[]} queries @param {(string | undefined)[]} predicted @param {boolean} isNarrow in two lines
+ */
+const labelTexts = (queries, predicted, isNarrow) =>
+  queries.flatMap((read, i) => {
+    const said = predicted[i];
+    if (!said) return [read];
+    return isNarrow ? [read, ARROW.trimStart() + said] : [read + ARROW + said];
+  });
 
 /**
  * How large a heatmap's parts are in a place `width` px wide. A row's label stands in two lines where one would leave
@@ -147,15 +152,11 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
   const type = typeScale();
   const [across, most] = maxCell ? [maxCell, maxCell] : MAX_CELL;
   const isNarrow = width < NARROW * type;
-  const names = queries.flatMap((read, i) => {
-    const said = predicted[i];
-    if (!said) return [read];
-    return isNarrow ? [read, ARROW.trimStart() + said] : [read + ARROW + said];
-  });
+  const names = labelTexts(queries, predicted, isNarrow);
   const measured = (maxCell ? [12, 11] : [15, 13]).map((points) => {
     const size = points * type;
     const left = widest(names, size) + 20;
-    const least = !maxCell && width < 480 ? MIN_TAP : MIN_CELL;
+    const least = !maxCell && width < NARROW ? MIN_TAP : MIN_CELL; // on a phone a finger hits it
     const cell = Math.max(least, Math.min(across * type, Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: widest(keys, size) <= cell + 2 };
   });
@@ -325,9 +326,7 @@ export function lineDrawing(kind, layer, head, { width, sides }) {
   const predicted = predictions(kind, state.run);
   const size = 15 * typeScale();
   const isNarrow = width < NARROW * typeScale();
-  const names = isNarrow
-    ? [...queries, ...predicted.map((said) => (said ? ARROW + said : ""))]
-    : rowNames(kind, state.run);
+  const names = labelTexts(queries, predicted, isNarrow);
   const [left, right] = [widest(names, size) + 24, widest(keys, size) + 24];
   const pitch = PITCH * typeScale();
   const height = Math.max(queries.length, keys.length) * pitch;

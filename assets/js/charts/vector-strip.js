@@ -3,7 +3,7 @@
 import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import { contrastClass } from "./attention-map.js";
+import { contrastClass, MIN_TAP } from "./attention-map.js";
 
 /** @import { Side } from "../core/types.d.ts" */
 
@@ -24,14 +24,15 @@ const NUMBERS_FROM = 42; // px a cell, so that a number with two digits fits
 const DIGIT = 8; // px more for each further digit
 const MAX_CELL = 64;
 const MIN_CELL = 3;
-const MIN_TAP = 26; // px of a cell and its gap that a finger hits
 const FINGER = "(pointer: coarse), (width < 480px)";
 
 /** Per cent of the hue: from one over the surface to the other. @param {number} value @param {number} largest */
 const strength = (value, largest) => (largest ? 96 * Math.min(1, Math.abs(value) / largest) : 0);
 /** @param {number} value @param {number} largest */
-const colour = (value, largest) =>
-  `fill: color-mix(in oklab, var(--${value < 0 ? "negative" : "accent"}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
+function colour(value, largest) {
+  const hue = value < 0 ? "negative" : "accent";
+  return `fill: color-mix(in oklab, var(--${hue}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
+}
 
 /**
  * What a picture of rows is called, and between what its numbers are.
