@@ -44,8 +44,11 @@ export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.b
 /** The sentence that a model is to learn and that has no translation yet; "" for none. */
 export const untranslated = () => (own.rows.some(isUntranslated) ? own.taught : "");
 
+/** Whether a row is of the sentence that a model is to learn. @param {string[]} row */
+const isTaught = ([source]) => own.taught !== "" && source === own.taught;
+
 /** @param {string[]} row */
-const isUntranslated = ([source, target]) => own.taught !== "" && source === own.taught && !target.trim();
+const isUntranslated = (row) => isTaught(row) && !row[1].trim();
 
 /** @param {string[]} row */
 const isFilled = (row) => row.some((text) => text.trim());
@@ -106,9 +109,9 @@ export function pairEditor({ server, changed, signal }) {
     drawFindings();
   }
   function drawFindings() {
-    const isTaught = own.taught !== "" && own.rows.some(([source]) => source === own.taught);
-    lesson.hidden = !isTaught;
-    lesson.replaceChildren(...(isTaught ? nodes("train.teach", { sentence: word(own.taught, "source") }) : []));
+    const isTeaching = own.rows.some(isTaught);
+    lesson.hidden = !isTeaching;
+    lesson.replaceChildren(...(isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : []));
     clear.hidden = !own.rows.some(isFilled);
     heading.draw();
     drawPager(pager, draw);
@@ -174,8 +177,7 @@ function tableRow(i) {
   const cells = SIDES.map((side, column) => {
     const label = t(`train.pairs.${side}_of`, { row: i + 1 });
     const place = { "data-row": i, "data-column": column };
-    const isWanted = column === 1 && own.taught !== "" && own.rows[i][0] === own.taught;
-    const placeholder = isWanted ? t("train.teach.translation") : null;
+    const placeholder = column === 1 && isTaught(own.rows[i]) ? t("train.teach.translation") : null;
     return h(
       "td",
       {},
