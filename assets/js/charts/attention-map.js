@@ -5,6 +5,7 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { columnHeading, rowHeading, table } from "../core/parts.js";
 import { argmax, attentionRow, goldLink, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
+import { strength } from "./map-canvas.js";
 
 /** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
 
@@ -25,12 +26,6 @@ const TALL = 320; // px of rows: of more, the words of the columns stand above t
 const ARROW = " → "; // between what a row reads and what it predicts
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
 
-/**
- * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the
- * surface at 0. Dropout may leave more than 1.
- * @param {number} value @param {boolean} [difference]
- */
-const strength = (value, difference) => (difference ? 96 * Math.abs(value) : 4 + 96 * Math.min(1, value));
 /** @param {number} value @param {boolean} [difference] */
 const hue = (value, difference) => `${value < 0 ? "less" : "more"}-${Math.round(strength(value, difference))}`;
 

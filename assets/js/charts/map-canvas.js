@@ -1,0 +1,269 @@
+// Attention maps painted on a canvas: thousands of cells are too many elements for a page. The colours are those of the
+// style, so that a painted map and a built one are alike.
+
+import { h } from "../core/dom.js";
+import { goldLink, state } from "../core/state.js";
+
+/** @import { AttentionMaps, DrawnRun, Kind } from "../core/types.d.ts" */
+
+/** Cells of a map that is built of elements; a map of more is painted. */
+export const MAX_ELEMENTS = 400;
+const LEVELS = 101; // colours of a hue, one a per cent
+const HATCH = 6; // px between the lines of masked cells
+const SHARP = 4; // pixels of their pattern a pixel of the page
+const RING_FROM = 6; // px a cell: a smaller one has a dot instead of a gold ring
+const STRIPE = 4; // cells between the stripes of masked cells where a cell is one pixel
+
+/**
+ * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the
+ * surface at 0. Dropout may leave more than 1.
+ * @param {number} value @param {boolean} [difference]
+ */
+export const strength = (value, difference) => (difference ? 96 * Math.abs(value) : 4 + 96 * Math.min(1, value));
+
+/** Which colour of a palette a weight has: those of the negative hue follow. @param {number} value @param {boolean} [difference] */
+export const colourIndex = (value, difference) => (value < 0 ? LEVELS : 0) + Math.round(strength(value, difference));
+
+/**
+ * The colours of a theme: RGBA of every level, as `ImageData` holds them, and those of the rest as CSS.
+ * @typedef {{ levels: Uint32Array, surface: string, ink: string, ground: string, line: string, stripes: [number, number],
+ *   hatch: CanvasImageSource }} Palette
+ */
+
+/** @type {Map<boolean, Palette>} */
+const palettes = new Map();
+
+/** The colours of the page's theme, read once from its style. */
+export function palette() {
+  const isDark = document.body.classList.contains("dark");
+  const known = palettes.get(isDark) ?? readPalette();
+  palettes.set(isDark, known);
+  return known;
+}
+
+function readPalette() {
+  const probe = h("span", { hidden: true });
+  document.body.append(probe);
+  const resolved = (/** @type {string} */ colour) => {
+    probe.style.color = colour;
+    return getComputedStyle(probe).color;
+  };
+  const scale = (/** @type {string} */ hue) =>
+    Array.from({ length: LEVELS }, (_, i) => resolved(`color-mix(in oklab, var(--${hue}) ${i}%, var(--surface))`));
+  const [surface, ink, ground, line] = ["surface", "ink", "bg", "hatch"].map((name) => resolved(`var(--${name})`));
+  const pixels = asPixels([...scale("accent"), ...scale("negative"), ground, line]);
+  probe.remove();
+  const levels = pixels.slice(0, 2 * LEVELS);
+  const stripes = /** @type {[number, number]} */ ([...pixels.slice(2 * LEVELS)]);
+  return { levels, surface, ink, ground, line, stripes, hatch: hatchTile(ground, line) };
+}
+
+/** Colours as a canvas holds them. @param {string[]} colours */
+function asPixels(colours) {
+  const context = contextOf(h("canvas", { width: colours.length, height: 1 }));
+  colours.forEach((colour, i) => {
+    context.fillStyle = colour;
+    context.fillRect(i, 0, 1, 1);
+  });
+  return new Uint32Array(context.getImageData(0, 0, colours.length, 1).data.buffer);
+}
+
+/** One tile of masked cells, to be turned by 45°. @param {string} ground @param {string} line */
+function hatchTile(ground, line) {
+  const tile = h("canvas", { width: HATCH * SHARP, height: HATCH * SHARP });
+  const context = contextOf(tile);
+  context.fillStyle = ground;
+  context.fillRect(0, 0, tile.width, tile.height);
+  context.fillStyle = line;
+  context.fillRect(0, 0, (HATCH / 4) * SHARP, tile.height);
+  return tile;
+}
+
+/** @param {HTMLCanvasElement} canvas */
+export const contextOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+
+/**
+ * The colour of every cell of a head's map, row by row.
+ * @param {AttentionMaps} maps @param {number} layer @param {number} head @param {Uint32Array} levels of a palette
+ * @param {(query: number, key: number) => number} masked the colour of a masked cell
+ */
+export function cellColours({ heads, queries, keys, values, allowed, difference }, layer, head, levels, masked) {
+  const colours = new Uint32Array(queries.length * keys.length);
+  const start = (layer * heads + head) * colours.length;
+  let i = 0;
+  for (let query = 0; query < queries.length; query++) {
+    const open = allowed[query];
+    for (let key = 0; key < keys.length; key++, i++)
+      colours[i] = open[key] ? levels[colourIndex(values[start + i], difference)] : masked(query, key);
+  }
+  return colours;
+}
+
+/** Which cell is at a point of a map's body; null beside it. @param {number} x @param {number} y
+ * @param {{ across: number, down: number, cellWidth: number, cellHeight: number }} body cells, and px a cell */
+export function cellAt(x, y, { across, down, cellWidth, cellHeight }) {
+  const [query, key] = [Math.floor(y / cellHeight), Math.floor(x / cellWidth)];
+  return query >= 0 && query < down && key >= 0 && key < across ? { query, key } : null;
+}
+
+/** px between two cells of this size. @param {number} cell px */
+export const gapOf = (cell) => (cell >= 14 ? 2 : cell >= 7 ? 1 : 0);
+
+/** @type {HTMLCanvasElement | null} */
+let scratch = null; // a pixel a cell
+
+/** @param {Uint32Array} colours @param {number} across @param {number} down */
+function cellImage(colours, across, down) {
+  scratch ??= h("canvas");
+  Object.assign(scratch, { width: across, height: down });
+  putColours(scratch, colours);
+  return scratch;
+}
+
+/** @param {HTMLCanvasElement} canvas a pixel a cell @param {Uint32Array} colours */
+function putColours(canvas, colours) {
+  const data = new Uint8ClampedArray(/** @type {ArrayBuffer} */ (colours.buffer));
+  contextOf(canvas).putImageData(new ImageData(data, canvas.width, canvas.height), 0, 0);
+}
+
+/**
+ * Paint a head's map: the colours of its weights, masked cells hatched, and a ring around every gold link where the
+ * alignment is laid over it. Call it again after a change of theme: see `keepPainted`.
+ * @param {CanvasRenderingContext2D} context @param {DrawnRun} run @param {Kind} kind @param {number} layer
+ * @param {number} head
+ * @param {{ x?: number, y?: number, cellWidth: number, cellHeight?: number }} place px of the context
+ */
+export function paintMap(context, run, kind, layer, head, { x = 0, y = 0, cellWidth, cellHeight = cellWidth }) {
+  const maps = run.attention[kind];
+  const { levels, surface, hatch } = palette();
+  const [across, down] = [maps.keys.length, maps.queries.length];
+  const [width, height] = [across * cellWidth, down * cellHeight];
+  const pixels = context.getTransform().a; // a px
+  context.save();
+  if (maps.allowed.some((row) => row.includes(false))) {
+    const pattern = /** @type {CanvasPattern} */ (context.createPattern(hatch, "repeat"));
+    pattern.setTransform(new DOMMatrix().rotate(45).scale(1 / SHARP));
+    context.fillStyle = pattern;
+    context.fillRect(x, y, width, height);
+  }
+  context.imageSmoothingEnabled = Math.min(cellWidth, cellHeight) * pixels < 1;
+  const image = cellImage(
+    cellColours(maps, layer, head, levels, () => 0),
+    across,
+    down,
+  );
+  context.drawImage(image, x, y, width, height);
+  context.fillStyle = surface;
+  const sharp = (/** @type {number} */ at) => Math.round(at * pixels) / pixels;
+  const [beside, below] = [gapOf(cellWidth), gapOf(cellHeight)];
+  for (let i = 1; beside && i <= across; i++) context.fillRect(sharp(x + i * cellWidth) - beside, y, beside, height);
+  for (let i = 1; below && i <= down; i++) context.fillRect(x, sharp(y + i * cellHeight) - below, width, below);
+  if (state.gold && kind === "cross") paintGold(context, run, { x, y, cellWidth, cellHeight });
+  context.restore();
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {DrawnRun} run
+ * @param {{ x: number, y: number, cellWidth: number, cellHeight: number }} place
+ */
+function paintGold(context, run, { x, y, cellWidth, cellHeight }) {
+  const { queries, keys } = run.attention.cross;
+  const { ink, surface } = palette();
+  const cell = Math.min(cellWidth, cellHeight);
+  queries.forEach((_, query) => {
+    keys.forEach((_, key) => {
+      const link = goldLink(query, key, run);
+      if (!link) return;
+      const [left, top] = [x + key * cellWidth, y + query * cellHeight];
+      if (cell < RING_FROM) {
+        const inset = cell < 2 ? 0 : 0.25; // of the cell
+        context.fillStyle = ink;
+        context.fillRect(
+          left + inset * cellWidth,
+          top + inset * cellHeight,
+          (1 - 2 * inset) * cellWidth,
+          (1 - 2 * inset) * cellHeight,
+        );
+        return;
+      }
+      const size = [cellWidth - 3 - gapOf(cellWidth), cellHeight - 3 - gapOf(cellHeight)];
+      for (const [colour, width] of /** @type {[string, number][]} */ ([
+        [surface, 4],
+        [ink, 2],
+      ])) {
+        context.setLineDash(colour === ink && link === "possible" ? [4, 3] : []);
+        Object.assign(context, { strokeStyle: colour, lineWidth: width });
+        context.strokeRect(left + 1.5, top + 1.5, size[0], size[1]);
+      }
+    });
+  });
+}
+
+/** A map without words, a pixel a cell: it is as large as its place. @param {DrawnRun} run @param {Kind} kind @param {number} layer @param {number} head */
+export function paintedThumbnail(run, kind, layer, head) {
+  const maps = run.attention[kind];
+  const canvas = h("canvas", {
+    class: "painted",
+    width: maps.keys.length,
+    height: maps.queries.length,
+    "aria-hidden": "true",
+  });
+  keepPainted(canvas, () => {
+    const { levels, stripes } = palette();
+    const masked = (/** @type {number} */ query, /** @type {number} */ key) => stripes[(query + key) % STRIPE ? 0 : 1];
+    putColours(canvas, cellColours(maps, layer, head, levels, masked));
+    if (state.gold && kind === "cross") paintGold(contextOf(canvas), run, { x: 0, y: 0, cellWidth: 1, cellHeight: 1 });
+  });
+  return canvas;
+}
+
+/** @type {WeakMap<HTMLCanvasElement, () => void>} */
+const painters = new WeakMap();
+/** @type {Set<WeakRef<HTMLCanvasElement>>} */
+const canvases = new Set();
+/** @type {MutationObserver | null} */
+let themes = null;
+
+/**
+ * Paint a canvas now, and again whenever the theme changes. A later call replaces what paints it.
+ * @param {HTMLCanvasElement} canvas @param {() => void} paint
+ */
+export function keepPainted(canvas, paint) {
+  if (!painters.has(canvas)) canvases.add(new WeakRef(canvas));
+  painters.set(canvas, paint);
+  if (!themes) {
+    wasDark = document.body.classList.contains("dark");
+    themes = new MutationObserver(repaintAll);
+    themes.observe(document.body, { attributeFilter: ["class"] });
+  }
+  paint();
+}
+
+let wasDark = false;
+
+function repaintAll() {
+  const isDark = document.body.classList.contains("dark");
+  if (isDark === wasDark) return; // another class
+  wasDark = isDark;
+  for (const each of canvases) {
+    const canvas = each.deref();
+    if (canvas) painters.get(canvas)?.();
+    else canvases.delete(each);
+  }
+}
+
+/**
+ * A canvas of this size on the page, sharp on every screen, and its context in px of the page.
+ * @param {number} width @param {number} height
+ */
+export function sharpCanvas(width, height) {
+  const canvas = h("canvas", {
+    class: "painted",
+    width: Math.ceil(width * devicePixelRatio),
+    height: Math.ceil(height * devicePixelRatio),
+    style: `width: ${width}px; height: ${height}px`,
+  });
+  const context = contextOf(canvas);
+  context.scale(devicePixelRatio, devicePixelRatio);
+  return { canvas, context };
+}

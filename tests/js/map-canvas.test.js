@@ -1,0 +1,49 @@
+// What is computed of a painted attention map before it is painted.
+
+import "./page.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cellAt, cellColours, colourIndex } from "../../assets/js/charts/map-canvas.js";
+
+const LEVELS = Uint32Array.from({ length: 202 }, (_, i) => i); // every colour is its own index
+
+test("a colour for every per cent of a hue, and the other hue for less than before", () => {
+  assert.deepEqual(
+    [0, 0.5, 1, 1.2].map((value) => colourIndex(value)),
+    [4, 52, 100, 100],
+  );
+  assert.deepEqual(
+    [0, 0.5, 1, -0.5, -1].map((value) => colourIndex(value, true)),
+    [0, 48, 96, 149, 197],
+  );
+});
+
+test("the cells of one head, row by row; a masked one has none of the scale's colours", () => {
+  const [queries, keys] = [
+    ["a", "b"],
+    ["x", "y", "z"],
+  ];
+  const allowed = [
+    [true, true, true],
+    [true, false, true],
+  ];
+  const values = Array.from({ length: 2 * 2 * 6 }, (_, i) => i / 100);
+  const maps = { layers: 2, heads: 2, queries, keys, allowed, values };
+  const masked = (/** @type {number} */ query, /** @type {number} */ key) => 1000 + 10 * query + key;
+  const expected = [18, 19, 20, 21, 22, 23].map((i) => 4 + Math.round(0.96 * i));
+  expected[4] = 1011;
+  assert.deepEqual([...cellColours(maps, 1, 1, LEVELS, masked)], expected);
+});
+
+test("a point is in the cell under it, or in none", () => {
+  const body = { across: 3, down: 2, cellWidth: 10, cellHeight: 5 };
+  assert.deepEqual(cellAt(0, 0, body), { query: 0, key: 0 });
+  assert.deepEqual(cellAt(29.9, 9.9, body), { query: 1, key: 2 });
+  for (const [x, y] of [
+    [-0.1, 0],
+    [30, 0],
+    [0, 10],
+    [0, -1],
+  ])
+    assert.equal(cellAt(x, y, body), null);
+});
