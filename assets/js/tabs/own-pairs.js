@@ -96,7 +96,7 @@ export function pairEditor({ server, changed, signal }) {
   const clear = link(t("train.pairs.clear"), () => replaceRows([emptyRow(), emptyRow()]));
   const controls = h("div", { class: "controls" });
   const about = h("p", { class: "hint" }, t("train.pairs.about"));
-  const lesson = h("p", { class: "lead teach", hidden: true });
+  const lesson = h("p", { class: "lead", hidden: true });
   const element = h("div", { class: "editor" }, controls, lesson, found, pairs, pager, about);
   const heading = headingTick((header) => own.file && check({ ...own.file, header }));
   controls.append(...fileOpener(element, open), fill, clear, heading.element);
