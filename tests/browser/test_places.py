@@ -59,11 +59,12 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     page.evaluate("window.unloaded = false")
     walked = [here(page)]
     page.locator("#start-lesson").click()
+    expect(page.locator("#plan-open")).to_have_text(t("lesson.plan", minutes=45, count=8))
     walked.append(here(page))
     page.locator("#stop-next").click()
     walked.append(here(page))
     visit.ask(COLA)  # another run is not another place
-    page.locator("#lesson .stops button").nth(11).click()
+    page.locator("#lesson .stops button").nth(5).click()  # cross-attention
     walked.append(here(page))
     page.keyboard.press("r")
     with visit.answered():
@@ -72,7 +73,7 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     walked.append(here(page))
     assert [each["tab"] for each in walked] == ["translate", "lesson", "lesson", "lesson", "break"]
     back = page.locator("#return")
-    expect(back).to_have_text(t("lesson.return", n=12))
+    expect(back).to_have_text(t("lesson.return", n=6))
     page.keyboard.press("f")
     assert in_view(page, back)
     page.keyboard.press("Escape")

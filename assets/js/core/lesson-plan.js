@@ -1,5 +1,4 @@
-// The stops of the lesson, and which of them a lesson of so many minutes has. tabs/lesson-stops.js has what each draws
-// and asks.
+// The stops of the lesson, and which of them a shorter lesson has. tabs/lesson-stops.js has what each draws and asks.
 
 /** Minutes of a stop, and the shortest lesson that has it: longer ones have it too. */
 const STOPS = /** @type {const} */ ({
@@ -27,7 +26,7 @@ export const LESSON_STOPS = /** @type {StopName[]} */ (Object.keys(STOPS));
 /** Lessons to choose from, in minutes. */
 export const PLANS = [20, 45, 90];
 
-/** The stops of a lesson of so many minutes, from 0; null for all. @param {number} minutes */
+/** The stops of a lesson of this length, counted from 0; null for all. @param {number} minutes */
 export function plannedStops(minutes) {
   const stops = [...LESSON_STOPS.keys()].filter((stop) => STOPS[LESSON_STOPS[stop]].plan <= minutes);
   return stops.length < LESSON_STOPS.length ? stops : null;

@@ -4,6 +4,7 @@
 import { isPresenting, setPresenting } from "../core/address.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
+import { stopOrder } from "../core/lesson-plan.js";
 import { button, closest, onResize } from "../core/parts.js";
 import { state, subscribe, update } from "../core/state.js";
 
@@ -77,8 +78,9 @@ export function returnButton() {
   const goBack = () => update({ tab: "lesson", stop: state.returnStop ?? state.stop, returnStop: null });
   const element = button("pill", "", goBack, { id: "return" });
   subscribe(element, () => {
-    element.hidden = state.returnStop === null || state.tab === "lesson";
-    if (!element.hidden) element.textContent = t("lesson.return", { n: Number(state.returnStop) + 1 });
+    const at = stopOrder(state.stops).indexOf(state.returnStop ?? -1); // as the lesson counts them
+    element.hidden = at < 0 || state.tab === "lesson";
+    element.textContent = t("lesson.return", { n: at + 1 });
   });
   return element;
 }
@@ -119,8 +121,7 @@ function closePopups(header) {
 const MIN_SCALE = 0.6; // what is smaller no back row reads
 
 /**
- * While presenting, what would end below the screen is drawn smaller, by so much that it fits: the figure, and where
- * that is not enough all.
+ * While presenting, what would end below the screen is scaled down until it fits: first the figure, then everything.
  * @param {HTMLElement} element @param {HTMLElement} figure in it @param {AbortSignal} signal
  */
 export function fitToScreen(element, figure, signal) {

@@ -4,6 +4,7 @@ import { isPresenting, updateAddressBar } from "../core/address.js";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../core/changes.js";
 import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
+import { plannedStops } from "../core/lesson-plan.js";
 import { button, changeDetector, link, onResize } from "../core/parts.js";
 import { attentionRow, state, subscribe, update } from "../core/state.js";
 import { setShippedModels } from "../net/models.js";
@@ -17,7 +18,7 @@ import { stepControls } from "./run-steps.js";
 /** @import { Change, Message, Places, Run, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
 
-const LESSON_MINUTES = 45; // of its stops together, as a class takes them
+const LESSON_MINUTES = 45; // of the lesson that the button starts
 
 /** @param {View} view */
 export function mount(view) {
@@ -37,7 +38,7 @@ export function mount(view) {
     requests.askSentence(box.value);
     fold(true);
   };
-  const startLesson = () => update({ tab: "lesson", stop: 0 });
+  const startLesson = () => update({ tab: "lesson", stop: 0, stops: plannedStops(LESSON_MINUTES) });
   const ask = h(
     "form",
     { id: "ask", onsubmit: askSentence },
