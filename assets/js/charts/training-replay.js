@@ -117,7 +117,9 @@ function openMostChangedHead() {
  * @typedef {{
  *   player: ReturnType<typeof buildPlayer>, map: ReturnType<typeof buildMap>,
  *   frame: { waiting: HTMLElement, body: HTMLElement, limits: HTMLElement },
- *   timer: ReturnType<typeof setInterval> | undefined, drawn: Record<string, unknown[]>, layerChoice: ReturnType<typeof segmented> | null,
+ *   timer: ReturnType<typeof setInterval> | undefined,
+ *   drawn: Record<string, unknown[]>,
+ *   layerChoice: ReturnType<typeof segmented> | null,
  *   mapHeight: number,
  * }} Replay
  */
@@ -256,7 +258,10 @@ function placeOfStep(step) {
   return places()[next - 1] + share * (places()[next] - places()[next - 1]);
 }
 
-/** Points of a curve over the slider instead of over steps; losses after the newest snapshot have no place yet. @param {Point[]} points */
+/**
+ * Points of a curve over the slider instead of over steps; losses after the newest snapshot have no place yet.
+ * @param {Point[]} points
+ */
 function overSlider(points) {
   const last = training.snapshots.at(-1)?.step ?? 0;
   return points.filter(([step]) => step <= last).map(([step, ...values]) => [placeOfStep(step), ...values]);

@@ -75,7 +75,10 @@ const rowName = (query) => {
   return h("span", {}, word(decoder_input[query], "target"), " → ", word(output[query], "target"));
 };
 
-/** The map of a head, of the size that fits a page. @param {Kind} kind @param {number} layer @param {number} head @param {number} width */
+/**
+ * The map of a head, of the size that fits a page.
+ * @param {Kind} kind @param {number} layer @param {number} head @param {number} width
+ */
 function figureOf(kind, layer, head, width) {
   const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], maxCell: MAX_CELL });
   markRow(picture, null);

@@ -13,8 +13,16 @@ import { teacherForcing } from "./teacher-forcing.js";
 /**
  * `asks` is a function of the server, `describe` the answer in a sentence; what is drawn depends on the step as well if
  * it `followsStep`.
- * @typedef {{ asks: "beam" | "sampled" | "forced", followsStep?: boolean, controls: Child, figure: Child,
- *   question: () => object, drawControls: () => void, draw: (answer: any) => void, describe: (answer: any) => (string | Node)[] }} Strategy
+ * @typedef {{
+ *   asks: "beam" | "sampled" | "forced",
+ *   followsStep?: boolean,
+ *   controls: Child,
+ *   figure: Child,
+ *   question: () => object,
+ *   drawControls: () => void,
+ *   draw: (answer: any) => void,
+ *   describe: (answer: any) => (string | Node)[],
+ * }} Strategy
  */
 /** @typedef {{ strategy: Strategy, run: Run, question: object, key: string }} Question */
 

@@ -89,7 +89,10 @@ function row(stop) {
   );
 }
 
-/** With a stop or without it; one that comes in goes before the first that usually follows it. @param {readonly number[]} order @param {number} stop */
+/**
+ * With a stop or without it; one that comes in goes before the first that usually follows it.
+ * @param {readonly number[]} order @param {number} stop
+ */
 function toggled(order, stop) {
   if (order.includes(stop)) return order.filter((each) => each !== stop);
   const after = order.findIndex((each) => each > stop);

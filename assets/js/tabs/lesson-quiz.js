@@ -5,9 +5,18 @@ import { formatNumber } from "../core/i18n.js";
 import { readSession, writeSession } from "../net/session.js";
 
 /** @import { Places } from "../core/types.d.ts" */
-/** A choice; a wrong one with the key of the text that says why, filled from `places`. @typedef {{ text: string, why?: string, places?: Places }} Choice */
-/** `right` is the index of the right choice; `places` fill the texts of the stop. @typedef {{ choices: Choice[], right: number, places: Places }} Quiz */
-/** Which choices were guessed, in their order, and whether the answer is shown. @typedef {{ guesses: number[], shown: boolean }} Guesses */
+/**
+ * A choice; a wrong one with the key of the text that says why, filled from `places`.
+ * @typedef {{ text: string, why?: string, places?: Places }} Choice
+ */
+/**
+ * `right` is the index of the right choice; `places` fill the texts of the stop.
+ * @typedef {{ choices: Choice[], right: number, places: Places }} Quiz
+ */
+/**
+ * Which choices were guessed, in their order, and whether the answer is shown.
+ * @typedef {{ guesses: number[], shown: boolean }} Guesses
+ */
 
 /**
  * Values as choices in their order, each text once.
@@ -28,7 +37,11 @@ export function valueQuiz(right, wrong, places, format = rounded) {
   );
 }
 
-/** Choices in the order that they are given in, of which the right one has no `why`. @param {Choice[]} choices @param {Places} places @returns {Quiz} */
+/**
+ * Choices in the order that they are given in, of which the right one has no `why`.
+ * @param {Choice[]} choices @param {Places} places
+ * @returns {Quiz}
+ */
 export const orderedQuiz = (choices, places) => ({ choices, right: choices.findIndex(({ why }) => !why), places });
 
 /** @param {number} value */

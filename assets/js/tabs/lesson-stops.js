@@ -480,7 +480,10 @@ export const STOPS = {
   },
 };
 
-/** What a choice gets wrong: first about teacher forcing, then about free running. @param {string} name @param {{ teacher: boolean, free: boolean }} outcome */
+/**
+ * What a choice gets wrong: first about teacher forcing, then about free running.
+ * @param {string} name @param {{ teacher: boolean, free: boolean }} outcome
+ */
 function whyNot(name, outcome) {
   const saysTeacher = name === "both" || name === "only_teacher";
   if (saysTeacher !== outcome.teacher) return outcome.teacher ? "lesson.loop.why.teacher" : "lesson.loop.why.astray";

@@ -258,7 +258,10 @@ function corpusPicker(choose) {
   return { element: h("fieldset", { class: "card forms-head" }, legend, controls), set };
 }
 
-/** The settings of a training. @param {any} defaults @param {Record<string, string>} sentences @param {() => void} changed */
+/**
+ * The settings of a training.
+ * @param {any} defaults @param {Record<string, string>} sentences @param {() => void} changed
+ */
 function formCard(defaults, sentences, changed) {
   const form = trainSettings({ settings, changed, presets: () => presets(defaults) });
   const name = settingRow("name", { length: MAX_NAME_LENGTH }, (text) => {
