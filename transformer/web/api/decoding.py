@@ -7,11 +7,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...data.vocabulary import END, PAD, START, Vocabulary
+from ...data.vocabulary import END, SPECIAL, Vocabulary
 from ...inference import decoding
 from ...inference.translator import BeamTree, Candidate, Sampling, Translation
 from ..schema import BeamRequest, ForcedMistake, ForcedRequest, RunRequest, SampleRequest
@@ -262,18 +262,37 @@ def forced(request: ForcedRequest) -> TeacherForcing:
     return _forced(request)
 
 
+class _Taught(NamedTuple):
+    """A free run, what the reference wants, and the run with teacher forcing; without a reference all are the free run,
+    because forcing its own output changes nothing."""
+
+    own: Translation
+    wanted: tuple[str, ...]
+    taught: Translation
+
+
+def _taught(request: RunRequest) -> _Taught:
+    own = run(request.checkpoint, request.sentence)
+    pair = reference(request.checkpoint, own)
+    if not pair:
+        return _Taught(own, own.output, own)
+    wanted = (*pair.target.split(), END)
+    return _Taught(own, wanted, translator(request.checkpoint).translate(request.sentence, forced=wanted))
+
+
 @cached_per_checkpoint(16)
 def _forced(request: ForcedRequest) -> TeacherForcing:
-    model, own, slip = translator(request.checkpoint), run(request.checkpoint, request.sentence), request.slip
-    pair = reference(request.checkpoint, own)
-    wanted = (*pair.target.split(), END) if pair else own.output
-    # Without a reference its own output is forced, which changes nothing.
-    taught = model.translate(request.sentence, forced=wanted) if pair else own
+    return _compared(request, _taught(request), request.slip)
+
+
+def _compared(request: RunRequest, runs: _Taught, slip: ForcedMistake | None) -> TeacherForcing:
+    own, wanted, taught = runs
     free = own
     if slip:
         last = min(len(wanted), len(own.output)) - 1
         if slip.step > last:
             raise ValueError(f"A slip happens at a step from 0 to {last}.")
+        model = translator(request.checkpoint)
         free = model.translate(request.sentence, forced=(*own.output[: slip.step], slip.word))
     teacher = _rows(taught, [each.candidates[0] for each in taught.steps], wanted)
     if slip:
@@ -286,7 +305,7 @@ def _forced(request: ForcedRequest) -> TeacherForcing:
         "right": {"teacher": _right(teacher), "free": _right(rows)},
         "of": len(wanted),
         "slip": slip.step if slip else None,
-        "reference": pair is not None,
+        "reference": taught is not own,
     }
 
 
@@ -302,25 +321,23 @@ def diverging(request: RunRequest) -> TeacherForcing:
 
 @cached_per_checkpoint(16)
 def _diverging(request: RunRequest) -> TeacherForcing:
-    likeliest = None
-    for slip in _likely_mistakes(request):
-        found = _forced(ForcedRequest(sentence=request.sentence, checkpoint=request.checkpoint, slip=slip))
+    taught, likeliest = _taught(request), None
+    for slip in _likely_mistakes(taught):
+        found = _compared(request, taught, slip)
         if any(row["said"] != row["wanted"] for row in found["free"][slip.step + 1 :]):
             return found
         likeliest = likeliest or found
-    return likeliest or _forced(ForcedRequest(sentence=request.sentence, checkpoint=request.checkpoint))
+    return likeliest or _compared(request, taught, None)
 
 
-def _likely_mistakes(request: RunRequest) -> list[ForcedMistake]:
+def _likely_mistakes(runs: _Taught) -> list[ForcedMistake]:
     """Words that the model could output instead of the right one before its last step, the likeliest first."""
-    own = run(request.checkpoint, request.sentence)
-    pair = reference(request.checkpoint, own)
-    wanted = (*pair.target.split(), END) if pair else own.output
+    own, wanted, _ = runs
     found = [
         (each.probability, ForcedMistake(step=step, word=each.token))
         for step in range(min(len(wanted), len(own.output)) - 1)
         for each in own.steps[step].candidates[1:MAX_CANDIDATES]
-        if each.token not in (PAD, START, END, wanted[step])
+        if each.token not in (*SPECIAL, wanted[step])
     ]
     return [mistake for _, mistake in sorted(found, key=lambda each: -each[0])[:MAX_MISTAKES]]
 
