@@ -1,7 +1,6 @@
 """What a visitor takes home of a run: its weights as a table, a notebook that repeats it, and its provenance."""
 
 import platform
-import re
 from importlib.metadata import version
 from typing import Any
 
@@ -13,7 +12,7 @@ from ...storage.portable import PortableModel
 from ..schema import ChangedRunRequest, CheckpointRequest
 from ..sessions.model_store import file_name, model_store
 from .endpoints import server_function
-from .models import card, title, translator
+from .models import card, found_in_card, own_model, title, translator
 from .runs import run_of
 
 TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")
@@ -70,14 +69,13 @@ def notebook(request: ChangedRunRequest) -> Download:
 def provenance(request: CheckpointRequest) -> Provenance:
     """What made a model, and what runs it here."""
     made = translator(request.checkpoint)
-    stored = model_store().find(request.checkpoint)
-    own = model_store().load(stored).portable if stored else None
+    own = own_model(request.checkpoint)
     about = "" if own else card(request.checkpoint)
     return {
         "checkpoint": title(request.checkpoint),
-        "command": _found(r"^    (.+)$", about),
-        "seed": own.training.get("seed") if own else _found(r"^\| seed \| (.+) \|$", about),
-        "trained": _trained(own) if own else None,
+        "command": found_in_card(r"^    (.+)$", about),
+        "seed": own.portable.training.get("seed") if own else found_in_card(r"^\| seed \| (.+) \|$", about),
+        "trained": _trained(own.portable) if own else None,
         "weights": sum(weights.numel() for weights in made.checkpoint.model.parameters()),
         "device": str(made.device),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
@@ -96,8 +94,3 @@ def _trained(portable: PortableModel) -> TrainedOn:
         "steps": training.get("steps_taken"),
         "settings": settings | {name: training[name] for name in names},
     }
-
-
-def _found(pattern: str, text: str) -> str | None:
-    found = re.search(pattern, text, re.MULTILINE)
-    return found[1] if found else None

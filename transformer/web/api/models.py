@@ -19,7 +19,7 @@ from ...storage.checkpoint import CARD, FOLDER
 from ..schema import CheckpointRequest
 from ..server import access_log as log
 from ..server.fair_queue import pause_at_each_layer
-from ..sessions.model_store import OWN_MODEL_PREFIX, LoadedModel, ModelGoneError, model_store, when_unloaded
+from ..sessions.model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
 
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
 WORDS = 20  # of a held-out pair, both sides
@@ -39,9 +39,8 @@ def translator(checkpoint: str) -> Translator:
     Raises:
         CheckpointError: there is none of that name.
     """
-    if checkpoint.startswith(OWN_MODEL_PREFIX):
-        return _own(checkpoint).translator
-    return _shipped(checkpoint)[0]
+    own = own_model(checkpoint)
+    return own.translator if own else _shipped(checkpoint)[0]
 
 
 def card(checkpoint: str) -> str:
@@ -51,6 +50,12 @@ def card(checkpoint: str) -> str:
         CheckpointError: there is none of that name.
     """
     return _shipped(checkpoint)[1]
+
+
+def found_in_card(pattern: str, text: str) -> str | None:
+    """The first group of a pattern, of which ^ and $ are the ends of a line of the card."""
+    found = re.search(pattern, text, re.MULTILINE)
+    return found[1] if found else None
 
 
 def cached_per_checkpoint(
@@ -77,22 +82,28 @@ def cached_per_checkpoint(
         def ask(about: About, /, *more: P.args, **named: P.kwargs) -> T:
             checkpoint = about if isinstance(about, str) else about.checkpoint
             translator(checkpoint)
-            return (owned if checkpoint.startswith(OWN_MODEL_PREFIX) else shipped)(about, *more, **named)
+            return (owned if is_own_model(checkpoint) else shipped)(about, *more, **named)
 
         return ask
 
     return keep
 
 
-def _own(checkpoint: str) -> LoadedModel:
+def own_model(checkpoint: str) -> LoadedModel | None:
+    """A visitor's own model, loaded; None for a shipped checkpoint.
+
+    Raises:
+        ModelGoneError: it is no longer there.
+    """
+    if not is_own_model(checkpoint):
+        return None
     if not (model := model_store().find(checkpoint)):
         raise ModelGoneError
     loaded = model_store().load(model)
     if checkpoint == model.key:
         return loaded
-    return replace(
-        loaded, translator=Translator(loaded.portable.checkpoint, checkpoint)
-    )  # its runs do not name the key
+    # Its runs name the token that it was asked for by, not the key.
+    return replace(loaded, translator=Translator(loaded.portable.checkpoint, checkpoint))
 
 
 @lru_cache
@@ -110,11 +121,13 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
 
 
 def corpus_of(checkpoint: str) -> Corpus | None:
-    """The corpus that a model learned from, where that is known."""
-    if checkpoint.startswith(OWN_MODEL_PREFIX):
-        model = model_store().find(checkpoint)
-        return model_store().load(model).corpus if model else None
-    return CORPORA.get(checkpoint)
+    """The corpus that a model learned from, where that is known.
+
+    Raises:
+        ModelGoneError: it is a visitor's own, and no longer there.
+    """
+    own = own_model(checkpoint)
+    return own.corpus if own else CORPORA.get(checkpoint)
 
 
 def held_out(checkpoint: str) -> tuple[AlignedPair, ...]:
@@ -165,11 +178,11 @@ def described(checkpoint: str) -> Model:
     starting.
 
     Raises:
-        ModelGoneError: it is a visitor's own, and no longer there.
+        CheckpointError: it is a visitor's own, and no longer there; or its corpus is not known.
     """
-    own = _own(checkpoint) if checkpoint.startswith(OWN_MODEL_PREFIX) else None
-    known = corpus_of(checkpoint)
-    assert known
+    own, known = own_model(checkpoint), corpus_of(checkpoint)
+    if not known:
+        raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(CORPORA)))
     shown: Model = {
         "checkpoint": checkpoint,
         "sentences": known.size,
@@ -182,8 +195,8 @@ def described(checkpoint: str) -> Model:
         shown["experiments"] = experiments.shipped(checkpoint)
         written = FOLDER / checkpoint / CARD
         about_it = written.read_text("utf-8", errors="replace") if written.exists() else ""
-        if smoothed := re.search(r"^    python -m .* --label-smoothing ([\d.]+)", about_it, re.MULTILINE):
-            shown["label_smoothing"] = float(smoothed[1])
+        if smoothing := found_in_card(r"^    python -m .* --label-smoothing ([\d.]+)", about_it):
+            shown["label_smoothing"] = float(smoothing)
     else:
         portable = own.portable
         config = portable.checkpoint.model.config

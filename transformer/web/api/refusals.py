@@ -29,9 +29,8 @@ def alternatives(request: RefusedRequest) -> Alternatives:
     """
     translator(request.checkpoint)  # raises where there is none
     sentence, known = request.sentence, corpus_of(request.checkpoint)
-    assert known
-    others = [name for name in (*available_checkpoints(), *request.own) if name != request.checkpoint]
-    nearest = nearest_pairs(sentence, known, SUGGESTED_PAIRS)
+    others = [name for name in (*available_checkpoints(), *dict.fromkeys(request.own)) if name != request.checkpoint]
+    nearest = nearest_pairs(sentence, known, SUGGESTED_PAIRS) if known else []
     pairs = nearest or nearest_pairs(sentence, CORPORA["classroom"], SUGGESTED_PAIRS) or held_out("classroom")
     return {
         "readers": [name for name in others if _reads(name, sentence)],
