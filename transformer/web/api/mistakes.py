@@ -40,13 +40,14 @@ class DecodingSymptom(mistake_training.Symptom):
 
 def opening() -> list[MistakeCode]:
     """What the page knows of every mistake before it is shown."""
+    known = recordings()
     return [
         {
             "name": each.name,
             "kind": each.kind,
             "right": each.right,
             "wrong": each.wrong,
-            "seconds": recordings()[each.name]["seconds"] if each.name in recordings() else None,
+            "seconds": known[each.name]["seconds"] if each.name in known else None,
         }
         for each in MISTAKES.values()
     ]

@@ -162,7 +162,7 @@ class FairQueue:
 
     def overdue(self) -> Ticket | None:
         """The turn to end first where somebody waits: of the addresses whose end helps, the longest of the busiest."""
-        held = Counter(ticket.client.address for ticket in self._working)
+        held = self._held()
         full = len(self._working) >= self._concurrency
         help_all = full and any(held[address] < self._per_address for address in self._waiting)
         able = [ticket for ticket in self._working if help_all or ticket.client.address in self._waiting]
@@ -170,7 +170,7 @@ class FairQueue:
 
     def above_share(self) -> Ticket | None:
         """The longest turn of the address with most, where another one waits that has at least two fewer."""
-        held = Counter(ticket.client.address for ticket in self._working)
+        held = self._held()
         if not self._waiting or max(held.values()) < min(held[address] for address in self._waiting) + 2:
             return None
         return max(self._working, key=lambda ticket: held[ticket.client.address])
@@ -184,10 +184,14 @@ class FairQueue:
         before = _ahead([*map(len, sessions.values())], list(sessions).index(session), sessions[session].index(ticket))
         return 1 + _ahead([*map(_count, self._waiting.values())], list(self._waiting).index(address), before)
 
+    def _held(self) -> Counter[str]:
+        """Turns of each address."""
+        return Counter(ticket.client.address for ticket in self._working)
+
     def _fill(self) -> None:
         """Give the free places away."""
         while len(self._working) < self._concurrency:
-            held = Counter(ticket.client.address for ticket in self._working)
+            held = self._held()
             address = next((name for name in self._waiting if held[name] < self._per_address), None)
             if address is None:
                 return
