@@ -32,11 +32,10 @@ from starlette.routing import Route
 from starlette.types import Message as AsgiMessage
 from starlette.types import Receive, Scope, Send
 
-from ...inference.device import pick_device
 from ...inference.translator import available_checkpoints
 from ...live.plan import plan
 from ...messages import Message
-from ...storage.portable import PortableError, load_portable, max_file_bytes
+from ...storage.portable import PortableError, max_file_bytes
 from .. import schema
 from ..api.models import about, translator
 from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_name, model_store
@@ -111,10 +110,8 @@ async def upload(request: Request) -> Response:
     try:
         async with arriving.turn(client, UPLOAD_WAIT_SECONDS) as ticket:
             await _write(request, file, lambda: arriving.overdue() is ticket)
-            parameters = training_queue().limits.parameters
             async with reading.turn(client, UPLOAD_SECONDS):
-                portable = await asyncio.to_thread(load_portable, file, parameters, pick_device())
-                key = await asyncio.to_thread(model_store().put, portable, client, file)
+                key = await asyncio.to_thread(model_store().keep, client, file)
         kept = True
         return JSONResponse({"model": await asyncio.to_thread(about, key), "kept": model_store().keys_of(session)})
     except QueueFullError:

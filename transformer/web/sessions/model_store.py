@@ -71,6 +71,7 @@ class StoredModel:
         size: bytes, in memory.
         used: when it was used last, by the store's clock.
         loaded: None while it is only a file.
+        token: by which others use it, once it is shared.
     """
 
     key: str
@@ -80,6 +81,7 @@ class StoredModel:
     size: int
     used: float
     loaded: LoadedModel | None
+    token: str = ""
     loading: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -124,6 +126,15 @@ class ModelStore:
             with self._lock:
                 self._rooms = [each for each in self._rooms if each is not room]
 
+    def keep(self, client: Client, file: Path, room: Room | None = None) -> str:
+        """Read a model's file, and keep both as `put`.
+
+        Raises:
+            PortableError, OSError: the file cannot be read.
+            ModelStoreFullError: other models take the room.
+        """
+        return self.put(self._read(file), client, file, room)
+
     def put(self, portable: PortableModel, client: Client, file: Path, room: Room | None = None) -> str:
         """Keep a model and its file, in the `room` that was reserved for it; returns its key.
 
@@ -152,13 +163,16 @@ class ModelStore:
             if loaded := model.loaded:
                 return loaded
             try:
-                portable = load_portable(model.file, self.limits.parameters, pick_device())
+                portable = self._read(model.file)
             except (PortableError, OSError):
                 self.delete(model.key)
                 raise ModelGoneError from None
             loaded = model.loaded = _loaded(portable, model.key)
         self._unload(kept=model)
         return loaded
+
+    def _read(self, file: Path) -> PortableModel:
+        return load_portable(file, self.limits.parameters, pick_device())
 
     def share(self, key: str) -> str:
         """The token of a model, by which others can use it for as long as it is kept.
@@ -167,12 +181,12 @@ class ModelStore:
             ModelGoneError: it is no longer there.
         """
         with self._lock:
-            if key not in self._models:
+            if not (model := self._models.get(key)):
                 raise ModelGoneError
-            token = next((token for token, shared in self._keys.items() if shared == key), None)
-            token = token or f"{SHARED_PREFIX}{secrets.token_urlsafe(24)}"
-            self._keys[token] = key
-            return token
+            if not model.token:
+                model.token = SHARED_PREFIX + secrets.token_urlsafe(24)
+                self._keys[model.token] = key
+            return model.token
 
     def find(self, key: str) -> StoredModel | None:
         """A model by its key, or by a token of it."""
@@ -261,8 +275,9 @@ class ModelStore:
 
     def _delete(self, *keys: str) -> None:
         for key in keys:
-            self._models.pop(key).file.unlink(missing_ok=True)
-            self._keys = {token: shared for token, shared in self._keys.items() if shared != key}
+            model = self._models.pop(key)
+            model.file.unlink(missing_ok=True)
+            self._keys.pop(model.token, None)
 
 
 def size_of(job: Job) -> int:

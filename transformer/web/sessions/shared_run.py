@@ -12,8 +12,13 @@ Event = dict[str, Any]
 Events = AsyncGenerator[Event | str]  # events, also as lines of JSON
 
 
+def line_of(*names: str) -> tuple[str, ...]:
+    """The beginnings of the lines of events with these names."""
+    return tuple(f'{{"event": "{name}"' for name in names)
+
+
 class Joined(TypedDict):
-    """The training is another visitor's, and began so many `seconds` ago; what it has told so far follows at once."""
+    """The training is another visitor's, and began `seconds` ago; what it has told so far follows at once."""
 
     event: Literal["joined"]
     seconds: float
@@ -96,4 +101,4 @@ class SharedRun:
 
 
 def _is_error(event: Event | str) -> bool:
-    return event.startswith('{"event": "error"') if isinstance(event, str) else event["event"] == "error"
+    return event.startswith(line_of("error")) if isinstance(event, str) else event["event"] == "error"

@@ -26,11 +26,11 @@ from ...live.stream import NO_ROOM
 from ...messages import Message, MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
-from ...storage.portable import PortableError, load_portable
+from ...storage.portable import PortableError
 from ..api.models import Model, about
 from ..server.fair_queue import Client, FairQueue, QueueFullError, Ticket
 from .model_store import ModelStore, ModelStoreFullError, Room, model_store, size_of
-from .shared_run import Event, Events, Joined, SharedRun
+from .shared_run import Event, Events, Joined, SharedRun, line_of
 
 ROOT = Path(__file__).resolve().parents[3]
 ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
@@ -38,7 +38,7 @@ HEARTBEAT_SECONDS = 15  # between two events of a training that waits: proxies c
 GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
 SHARE_SECONDS = 20  # of a training of the address with most places, where another address waits
 GRACE_SECONDS = 60  # that a process has beside its training: to start, to measure, to write
-RESULTS = tuple(f'{{"event": "{name}"' for name in ("trained", "symptom", "error"))  # beginnings of their lines
+RESULTS = line_of("trained", "symptom", "error")
 
 
 class Waiting(TypedDict):
@@ -189,15 +189,14 @@ class TrainingQueue:
     async def train_mistake(self, mistake: str, client: Client) -> Events:
         """Wait, and train small models with a mistake and without it; see `train`.
 
-        A mistake has neither a sentence nor settings of a visitor, so one run serves all who ask while it goes on or
-        when it has ended: each hears the same events. It goes on until nobody listens.
+        A mistake has neither a sentence nor settings of a visitor, so one run serves everybody, during the
+        training and after it: each listener hears the same events. It goes on until nobody listens.
         """
         run = self._mistakes.get(mistake)
         if run is None or run.failed:
             self.check(client)
-            own = Client(
-                client.address, f"{mistake} {secrets.token_hex(8)}"
-            )  # its session may leave, and train a model
+            # A session of its own: the listener's may leave, and train a model.
+            own = Client(client.address, f"{mistake} {secrets.token_hex(8)}")
             work = partial(self._work, begin=lambda worker: worker.train_mistake(mistake))
             run = self._mistakes[mistake] = SharedRun(self._queued(own, work))
         async with aclosing(run.listen()) as events:
@@ -228,7 +227,7 @@ class TrainingQueue:
             self._tell_places()
 
     def _end_above_share(self, training: _Training, seconds: float) -> None:
-        """After so many seconds or later, let a training go on no longer where its address has too many places."""
+        """Stop a training that is still above its address's share after `seconds`, or as soon as it is later."""
 
         def look() -> None:
             if training in self._trainings and not training.stopped:
@@ -268,12 +267,12 @@ class TrainingQueue:
             with self._store.reserved(client, size_of(job)) as room:
                 async with aclosing(self._lines(training, job, file)) as lines:
                     async for line in lines:
-                        if isinstance(line, str) and line.startswith('{"event": "trained"'):
+                        if isinstance(line, str) and line.startswith(line_of("trained")):
                             event = await self._keep(json.loads(line), file, room)
                             kept = "model" in event
                             yield event
                         else:
-                            if isinstance(line, str) and line.startswith('{"event": "ended"'):
+                            if isinstance(line, str) and line.startswith(line_of("ended")):
                                 self._learn(job, json.loads(line))
                             yield line
         except ModelStoreFullError as error:
@@ -318,7 +317,7 @@ class TrainingQueue:
                 worker.stop()
             async with aclosing(worker.lines(self.limits.seconds + GRACE_SECONDS)) as lines:
                 async for line in lines:
-                    if not line.startswith('{"event": "ready"'):
+                    if not line.startswith(line_of("ready")):
                         finished = finished or line.startswith(RESULTS)
                         yield line
         finally:
@@ -329,8 +328,7 @@ class TrainingQueue:
 
     async def _keep(self, trained: Event, file: Path, room: Room) -> Event:
         try:
-            portable = await asyncio.to_thread(load_portable, file, self.limits.parameters, pick_device())
-            key = await asyncio.to_thread(self._store.put, portable, room.client, file, room)
+            key = await asyncio.to_thread(self._store.keep, room.client, file, room)
         except (PortableError, ModelStoreFullError) as error:
             return {"event": "error", "message": error.message.for_page()}
         except OSError:  # the file has been removed
