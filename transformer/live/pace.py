@@ -5,12 +5,12 @@ import threading
 import time
 from collections.abc import Callable
 
-HALF_LIFE = 120  # seconds, in which what the last training waited for others counts half
+HALF_LIFE = 120  # seconds after which the waiting of the last training counts half
 LEAST_SECONDS, LEAST_STEPS = 1, 30  # of a training that says something about the machine: the first steps take longer
 
 
 def busyness() -> float:
-    """How many times longer work takes now, by the load of the last minute; 1 where nobody waits."""
+    """How many times longer work takes now than on an idle machine, by the load of the last minute; at least 1."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1.0, (load + 1) / (os.cpu_count() or 1))
 
@@ -18,8 +18,8 @@ def busyness() -> float:
 class Pace:
     """Corrects estimates of `network.cost.step_seconds`. Thread-safe.
 
-    A training's processor time shows how fast the machine is, whoever else uses it; its time on the clock beside that
-    shows how long it waited for others.
+    A training's processor time shows how fast the machine is, also a busy one; what its time on the clock has beyond
+    that shows how long it waited for others.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, busy: Callable[[], float] = busyness) -> None:

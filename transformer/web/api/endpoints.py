@@ -50,7 +50,7 @@ def server_function(answer: Callable[[R], T]) -> Callable[[Any], Any]:
 def validated(
     answer: Callable[[R], T], refuse: Callable[[ValueError], Any], dump: Callable[[T], Any] = lambda found: found
 ) -> Callable[[Any], Any]:
-    """The same for any JSON: what is no request, and every ValueError, is refused."""
+    """The same for any JSON; an invalid request and every ValueError are refused."""
     validate = TypeAdapter(get_type_hints(answer, include_extras=True)["request"]).validate_python
 
     @wraps(answer)

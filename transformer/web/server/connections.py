@@ -123,7 +123,7 @@ class BoundedConnection(H11Protocol):
             self.flow.hold_reading(min(seconds, TURN_SECONDS))
 
     def _turn_in(self, seconds: float) -> float:
-        """Take the next turn of this address, which is so long; returns the seconds until it begins."""
+        """Take the next turn of this address, of `seconds`; returns the seconds until it begins."""
         now = self.loop.time()
         begins = max(now, self.turns.get(self._address, 0))
         self.turns[self._address] = begins + seconds

@@ -31,6 +31,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ...files import PACKAGE
 from .access_log import SERVER_FAULT, fault
 from .connections import bound_connections, bound_waiting
 from .fair_queue import FULL, Client, ClientLeftError, QueueFullError, client_of
@@ -44,7 +45,6 @@ UPLOAD = "/models"  # our own: routes.py bounds it by what a model can have
 UNREADABLE = "The server could not read this request."
 UNKNOWN = "This server does not have this action."
 UNKNOWN_SESSION = "No answers wait for this session or call."
-PACKAGE = Path(__file__).resolve().parents[2]
 
 # Of Gradio's routes, those that the page, gradio_client and the documented calls use, and their methods. All others
 # are 404. After an upgrade that adds a route, a test fails until the route is here or among those refused there.
