@@ -49,7 +49,7 @@ unit:
 test: .venv/test .venv/js
 	$(SIDE_BY_SIDE) everything lint
 
-# Four processes for two cores, because browsers and servers let one wait for the other.
+# Four processes for two cores: a test that drives a browser or a server mostly waits.
 everything:
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
