@@ -26,7 +26,7 @@ class Job:
         training: arguments of TrainingConfig.
         seconds: the time limit of training.
         threads: CPU threads.
-        estimate: the seconds that it takes on an idle machine.
+        estimate: the seconds that it takes on these threads of an idle machine.
         hub_token: names the visitor to the Hugging Face hub, which counts the GPU time of each.
     """
 

@@ -133,7 +133,7 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
             training={name: values[name] for name in LearningForm.model_fields},
             seconds=limits.seconds,
             threads=threads,
-            estimate=found.seconds,
+            estimate=found.seconds / threads,
         )
     return found
 

@@ -84,11 +84,12 @@ def plan(request: AnyTrainingForm) -> TrainingPlan:
     """What a training comes to before it starts. What is wrong with the form is an answer, not a refusal."""
     training_queue().prepare()
     found = planned(request, training_queue().limits)
+    seconds = found.job.estimate if found.job else found.seconds
     return {
         "problems": found.problems,
         "parameters": found.parameters,
         "bytes": found.bytes,
-        "seconds": None if found.seconds is None else training_queue().pace.seconds(found.seconds),
+        "seconds": None if seconds is None else training_queue().pace.seconds(seconds),
         "pairs": {"training": found.parts[0], "held_out": found.parts[1]} if found.parts else None,
         "watch": found.watch,
         "uniform": math.log(len(found.corpus.tgt_vocab)) if found.corpus else None,
