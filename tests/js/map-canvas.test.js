@@ -3,6 +3,7 @@
 import "./page.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { mapDifference } from "../../assets/js/charts/attention-map.js";
 import { cellAt, cellColours, colourIndex } from "../../assets/js/charts/map-canvas.js";
 
 const LEVELS = Uint32Array.from({ length: 202 }, (_, i) => i); // every colour is its own index
@@ -13,9 +14,20 @@ test("a colour for every per cent of a hue, and the other hue for less than befo
     [4, 52, 100, 100],
   );
   assert.deepEqual(
-    [0, 0.5, 1, -0.5, -1].map((value) => colourIndex(value, true)),
+    [0, 0.5, 1, -0.5, -1].map((value) => colourIndex(value, 1)),
     [0, 48, 96, 149, 197],
   );
+});
+
+test("a small change has a strong colour where no change of its map is larger", () => {
+  const run = (/** @type {number[]} */ values) => {
+    const maps = { layers: 1, heads: 2, queries: ["S"], keys: ["a", "b"], allowed: [[true, true]], values };
+    return { attention: { encoder: maps, decoder: maps, cross: maps }, reference: null, output: [] };
+  };
+  const { cross } = mapDifference(run([0.6, 0.4, 0.01, 0.99]), run([0.5, 0.5, 0, 1])).attention;
+  const coloured = (/** @type {number} */ head) => [...cellColours(cross, 0, head, LEVELS, () => 0)];
+  assert.deepEqual(coloured(0), [96, 101 + 96]);
+  assert.deepEqual(coloured(1), [19, 101 + 19]);
 });
 
 test("the cells of one head, row by row; a masked one has none of the scale's colours", () => {

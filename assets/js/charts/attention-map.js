@@ -12,7 +12,7 @@ import { strength } from "./map-canvas.js";
 /**
  * A cell of a map: whose tokens it joins, whether the mask is open there, and how the gold alignment links them.
  * @typedef {{ query: number, key: number, from: string, to: string, open: boolean, gold: "sure" | "possible" | null,
- *   difference: boolean | undefined, value: number }} Cell
+ *   difference: number | undefined, value: number }} Cell
  */
 
 const GAP = 2;
@@ -23,10 +23,11 @@ const VALUES_FROM = 28; // px a cell, so that a number fits
 const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that their corners are round
 const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
 const TALL = 320; // px of rows: of more, the words of the columns stand above them as well
+const MIN_CHANGE = 0.05; // of a weight, that has the strongest colour where all changes of a map are smaller
 const ARROW = " → "; // between what a row reads and what it predicts
 const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
 
-/** @param {number} value @param {boolean} [difference] */
+/** @param {number} value @param {number} [difference] */
 const hue = (value, difference) => `${value < 0 ? "less" : "more"}-${Math.round(strength(value, difference))}`;
 
 /** @type {CSSStyleSheet | null} */
@@ -69,7 +70,7 @@ export function contrastClass(share, negative) {
   return share > full ? "full" : share > half ? "half" : "faint";
 }
 
-/** A weight, or by how much one has changed. @param {number} value @param {boolean} [difference] */
+/** A weight, or by how much one has changed. @param {number} value @param {number} [difference] */
 const formatWeight = (value, difference) => (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
 /**
@@ -78,11 +79,13 @@ const formatWeight = (value, difference) => (difference && value > 0.005 ? "+" :
  */
 function forEachCell(run, kind, layer, head, visit) {
   const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
-  let i = (layer * heads + head) * queries.length * keys.length;
+  const map = layer * heads + head;
+  const largest = difference?.[map];
+  let i = map * queries.length * keys.length;
   queries.forEach((from, query) => {
     keys.forEach((to, key) => {
       const gold = state.gold && kind === "cross" ? goldLink(query, key, run) : null;
-      visit({ query, key, from, to, open: allowed[query][key], gold, difference, value: values[i++] });
+      visit({ query, key, from, to, open: allowed[query][key], gold, difference: largest, value: values[i++] });
     });
   });
 }
@@ -542,7 +545,7 @@ function mapsDifference(kind, run, baseline) {
     keys.map((_, key) => before.allowed[query][key] || after.allowed[query][key]),
   );
   const heads = Array.from({ length: before.layers * before.heads }, (_, i) => i);
-  const values = heads.flatMap((i) =>
+  const changes = heads.map((i) =>
     queries.flatMap((_, query) => {
       const row = (/** @type {DrawnRun} */ each) =>
         attentionRow(kind, Math.floor(i / before.heads), i % before.heads, query, each);
@@ -550,7 +553,8 @@ function mapsDifference(kind, run, baseline) {
       return keys.map((_, key) => now[key] - old[key]);
     }),
   );
-  return { ...before, queries, keys, allowed, values, difference: true };
+  const difference = changes.map((each) => Math.max(MIN_CHANGE, ...each.map(Math.abs)));
+  return { ...before, queries, keys, allowed, values: changes.flat(), difference };
 }
 
 /** A map without words, small. @param {Kind} kind @param {number} layer @param {number} head @param {DrawnRun} run */

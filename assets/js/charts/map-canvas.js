@@ -15,13 +15,17 @@ const RING_FROM = 6; // px a cell: a smaller one has a dot instead of a gold rin
 const STRIPE = 4; // cells between the stripes of masked cells where a cell is one pixel
 
 /**
- * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map; of a difference −1 to 1, the
- * surface at 0. Dropout may leave more than 1.
- * @param {number} value @param {boolean} [difference]
+ * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map. Dropout may leave more than 1. Of a
+ * change the surface is 0, and `difference` the change with the strongest colour.
+ * @param {number} value @param {number} [difference]
  */
-export const strength = (value, difference) => (difference ? 96 * Math.abs(value) : 4 + 96 * Math.min(1, value));
+export const strength = (value, difference) =>
+  difference ? 96 * Math.min(1, Math.abs(value) / difference) : 4 + 96 * Math.min(1, value);
 
-/** Which colour of a palette a weight has: those of the negative hue follow. @param {number} value @param {boolean} [difference] */
+/**
+ * Which colour of a palette a weight has: those of the negative hue follow.
+ * @param {number} value @param {number} [difference]
+ */
 export const colourIndex = (value, difference) => (value < 0 ? LEVELS : 0) + Math.round(strength(value, difference));
 
 /**
@@ -89,12 +93,13 @@ export const contextOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (ca
  */
 export function cellColours({ heads, queries, keys, values, allowed, difference }, layer, head, levels, masked) {
   const colours = new Uint32Array(queries.length * keys.length);
-  const start = (layer * heads + head) * colours.length;
+  const map = layer * heads + head;
+  const start = map * colours.length;
   let i = 0;
   for (let query = 0; query < queries.length; query++) {
     const open = allowed[query];
     for (let key = 0; key < keys.length; key++, i++)
-      colours[i] = open[key] ? levels[colourIndex(values[start + i], difference)] : masked(query, key);
+      colours[i] = open[key] ? levels[colourIndex(values[start + i], difference?.[map])] : masked(query, key);
   }
   return colours;
 }

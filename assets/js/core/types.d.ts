@@ -23,8 +23,8 @@ export interface AttentionMaps extends Omit<Wire.StackedMaps, "weights"> {
   weights?: string;
   /** (L, H, Q, K) in one row. */
   values: Float32Array | number[];
-  /** These are changes of weights, −1 to 1. */
-  difference?: boolean;
+  /** Where these are changes of weights: the change with the strongest colour, for each head of each layer. */
+  difference?: number[];
 }
 
 /** What a picture of attention needs of a run: snapshots of a training have no more. */

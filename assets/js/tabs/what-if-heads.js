@@ -14,6 +14,7 @@ import { argmax, KINDS, state } from "../core/state.js";
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const VISIBLE_LOSS = 0.0005; // that is seen in the digits that are shown
+const MIN_SCALE = 0.02; // the loss that has the strongest colour, where all are smaller
 const MIN_PROBABILITY = 0.01; // of which a loss can be seen
 
 const MODES = /** @type {const} */ (["ablate", "only"]);
@@ -103,12 +104,15 @@ const layerButton = (kind, layer, heads) =>
     title: t("panel.layer"),
   });
 
+/** The loss or gain of probability that has the strongest colour. @param {Sweep} sweep @param {Kind} kind */
+const scaleOf = ({ drop }, kind) => Math.max(MIN_SCALE, ...drop[kind].flat().map(Math.abs));
+
 /** @param {Parts} parts @param {Kind} kind @param {number} layer @param {number} head */
 function headButton({ sweep: result }, kind, layer, head) {
   const isOff = isAblated(kind, layer, head);
   const drop = result?.drop[kind][layer][head] ?? null;
   const isGain = drop !== null && drop < 0;
-  const strength = 96 * Math.abs(drop ?? 0); // % of the hue
+  const strength = result && drop ? (96 * Math.abs(drop)) / scaleOf(result, kind) : 0; // % of the hue
   const places = { layer: layer + 1, head: head + 1, points: drop === null ? "" : fixed(-100 * drop, 1) };
   const label = isOff ? "panel.head_silenced" : drop === null ? "panel.head" : "panel.head_drop";
   const points = drop === null ? "" : fixed(100 * drop, Math.abs(drop) < 0.095 ? 1 : 0).replace(/^−?0\.0$/, "0");
@@ -155,7 +159,8 @@ function pressHead(kind, layer, head) {
 }
 
 /** Which head of a kind is worth most, and what the numbers are. @param {Sweep} sweep @param {Kind} kind */
-function describeSweep({ drop, unbroken, sentences, reference }, kind) {
+function describeSweep(sweep, kind) {
+  const { drop, unbroken, sentences, reference } = sweep;
   const heads = drop[kind].flatMap((row, layer) => row.map((value, head) => ({ value, layer, head })));
   const most = heads[argmax(heads.map(({ value }) => Math.abs(value)))];
   const [whole, left] = formatPercents(unbroken, Math.max(0, unbroken - most.value));
@@ -164,5 +169,6 @@ function describeSweep({ drop, unbroken, sentences, reference }, kind) {
   const effect = Math.abs(most.value) < VISIBLE_LOSS ? "same" : most.value < 0 ? "better" : "said";
   const name = unbroken < MIN_PROBABILITY ? "small" : reference ? effect : `${effect}_many`;
   const summary = nodes(`panel.sweep.${name}`, places);
-  return joinSentences(summary, state.baseline ? t("panel.sweep.unbroken") : "");
+  const darkest = t("panel.sweep.darkest", { points: fixed(100 * scaleOf(sweep, kind), 1) });
+  return joinSentences(summary, darkest, state.baseline ? t("panel.sweep.unbroken") : "");
 }

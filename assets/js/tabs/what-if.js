@@ -147,7 +147,7 @@ function draw(parts) {
   parts.heading.replaceChildren(...mapHeading(kind, layer, head));
   parts.silenced.hidden = !isAblated(kind, layer, head, run.changes);
   parts.most.hidden = !baseline;
-  parts.most.replaceChildren(...describeMost(parts.largest));
+  parts.most.replaceChildren(...describeMost(parts));
   maps.modified.title.textContent = t(baseline ? "whatif.modified" : "whatif.original");
   drawMap(parts, "modified", run, width);
   if (baseline) drawMap(parts, "original", baseline, width);
@@ -186,9 +186,11 @@ function largestChange({ attention }, changes) {
   return largest;
 }
 
-/** Where the largest change is, with a way there from another map. @param {Parts["largest"]} largest */
-function describeMost(largest) {
-  if (!largest) return [t("whatif.same_maps")];
+/** Where the largest change is, with a way there from another map, and the scale of this one. @param {Parts} parts */
+function describeMost({ largest, difference }) {
+  if (!largest || !difference) return [t("whatif.same_maps")];
+  const { heads, difference: strongest = [] } = difference.attention[state.kind];
+  const darkest = t("whatif.darkest", { value: fixed(strongest[state.layer * heads + state.head], 2) });
   const { kind, layer, head, value, from, to, isOfMask } = largest;
   const isShown = kind === state.kind && layer === state.layer && head === state.head;
   const places = {
@@ -199,8 +201,8 @@ function describeMost(largest) {
       update({ kind, layer, head }),
     ),
   };
-  if (!isShown) return nodes("whatif.most_there", places);
-  return nodes(isOfMask ? "whatif.most_masked" : "whatif.most", places);
+  const key = isShown ? (isOfMask ? "whatif.most_masked" : "whatif.most") : "whatif.most_there";
+  return joinSentences(nodes(key, places), darkest);
 }
 
 /** @param {Parts} parts @param {MapName} name @param {DrawnRun} run @param {number} width */
