@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import torch
 
 from transformer import Translator
 from transformer.live import mistake_training as retrained
+from transformer.live import recordings as recorded
 from transformer.live.mistake_training import for_page, retrain
+from transformer.live.recordings import record, recordings
 from transformer.mistakes import MISTAKES, TrainingMistake
 
 pytestmark = pytest.mark.slow
@@ -21,8 +24,14 @@ def mistake() -> TrainingMistake:
     return found
 
 
-def test_every_step_is_reported_once_and_then_the_symptom() -> None:
-    *progress, symptom = json.loads(json.dumps(list(retrain(mistake())), allow_nan=False))
+@pytest.fixture(scope="module")
+def events() -> list[Any]:
+    """Of a whole training, which takes seconds."""
+    return list(retrain(mistake()))
+
+
+def test_every_step_is_reported_once_and_then_the_symptom(events: list[Any]) -> None:
+    *progress, symptom = json.loads(json.dumps(events, allow_nan=False))
     assert {each["event"] for each in progress} == {"progress"}
     points: dict[str, list[Any]] = {"wrong": [], "right": []}
     for each in progress:
@@ -36,6 +45,14 @@ def test_every_step_is_reported_once_and_then_the_symptom() -> None:
     assert sides == sorted(sides, reverse=True)  # the wrong side comes first
     assert symptom.keys() == {"event", "sentence", "wanted", "head", "right", "wrong"}
     assert symptom["right"].keys() == {"numbers", "text", "attention"}
+
+
+def test_a_training_is_recorded_as_it_was_recorded_before(events: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "retrain", lambda _: deepcopy(events))
+    one, two = record(mistake()), recordings()["rank_collapse"]
+    assert [step for step, _ in one["wrong"]] == [step for step, _ in two["wrong"]]
+    assert one["symptom"]["wrong"]["text"] == two["symptom"]["wrong"]["text"]
+    assert one["wrong"][0][1] == pytest.approx(two["wrong"][0][1], rel=1e-3)
 
 
 def test_progress_is_sent_during_training(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from transformer.live.mistake_training import Symptom
-from transformer.live.recordings import FILE, learned_from, record, recordings
+from transformer.live.recordings import FILE, learned_from, recordings
 from transformer.mistakes import MISTAKES, TrainingMistake
 
 TRAININGS = [each for each in MISTAKES.values() if isinstance(each, TrainingMistake)]
@@ -26,12 +26,3 @@ def test_a_recording_has_every_step_of_the_training_and_its_end(mistake: Trainin
 def test_recordings_are_of_the_data_that_trainings_learn_from_now() -> None:
     assert f'"learned_from": "{learned_from()}"' in FILE.read_text("utf-8")  # else: make recordings
     assert FILE.stat().st_size < 2**20
-
-
-@pytest.mark.slow
-def test_the_command_records_what_is_recorded() -> None:
-    mistake = next(each for each in TRAININGS if each.name == "rank_collapse")
-    one, two = record(mistake), recordings()[mistake.name]
-    assert [step for step, _ in one["wrong"]] == [step for step, _ in two["wrong"]]
-    assert one["symptom"]["wrong"]["text"] == two["symptom"]["wrong"]["text"]
-    assert one["wrong"][0][1] == pytest.approx(two["wrong"][0][1], rel=1e-3)
