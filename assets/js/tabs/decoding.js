@@ -61,7 +61,7 @@ export function mount({ element, server, signal }) {
   async function ask() {
     if (isAsking) return;
     isAsking = true;
-    while (wanted && !isDrawn(wanted)) {
+    while (wanted && !isDrawn(wanted) && isOpen(element)) {
       const question = wanted;
       const { strategy, run } = question;
       const send = /** @type {(question: object) => Promise<any>} */ (server[strategy.asks]);
