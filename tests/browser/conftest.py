@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect, sync_playwright
 
@@ -74,6 +75,13 @@ class Server:
     def end(self) -> None:
         self.process.terminate()
         self.process.wait(timeout=20)
+
+
+def upload(url: str, content: bytes) -> str:
+    """The key of a model whose file a visitor uploads."""
+    answer = httpx.post(f"{url}models", content=content, headers={"Session": "me"}, trust_env=False)
+    key: str = answer.json()["model"]["checkpoint"]
+    return key
 
 
 @pytest.fixture(scope="session")

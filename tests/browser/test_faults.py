@@ -26,7 +26,7 @@ from transformer.storage.portable import save_portable
 
 from ..models import packed
 from ..visitors import Page, Question, Visitor, train
-from .conftest import ROOT, Server, until
+from .conftest import ROOT, Server, until, upload
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
 
@@ -189,9 +189,7 @@ def test_a_client_that_vanishes_during_a_training_leaves_nothing(server: Space) 
 
 def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Space, tmp_path: Path) -> None:
     save_portable(packed(), tmp_path / "mine")
-    content = (tmp_path / "mine").read_bytes()
-    uploaded = httpx.post(f"{server.url}models", content=content, headers={"Session": "me"}, trust_env=False)
-    key = uploaded.json()["model"]["checkpoint"]
+    key = upload(server.url, (tmp_path / "mine").read_bytes())
     address = f"{server.url}models/{key}"
     assert httpx.get(address, trust_env=False).status_code == 200
     for file in server.models():
