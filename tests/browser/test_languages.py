@@ -95,10 +95,13 @@ class Reader:
     def look(self) -> None:
         self.found |= set(self.page.evaluate(STRAYS, self.words))
 
+    def open_attention(self) -> None:
+        self.visit.tab("attention")
+        expect(self.page.locator("#silenced")).not_to_have_text("…")
+
     def read_attention(self) -> None:
         page = self.page
-        self.visit.tab("attention")
-        expect(page.locator("#silenced")).not_to_have_text("…")
+        self.open_attention()
         for kind, drawing in (("encoder", "table"), ("decoder", "lines"), ("cross", "heatmap")):
             page.locator(f"#attention button[value={kind}]").click()
             page.locator(f"#attention button[value={drawing}]").click()
@@ -196,6 +199,10 @@ class Reader:
         page.locator("#share").click()
         page.locator("#share-presenter").click()
         self.look()
+        self.read_words()
+
+    def read_words(self) -> None:
+        page = self.page
         page.locator(".examples button", has_text=t("offers.words")).click()
         expect(page.get_by_role("dialog")).to_be_visible()
         self.look()
@@ -244,12 +251,8 @@ def test_every_text_of_the_classrooms_page_is_in_the_catalogue(reader: Reader) -
     example.click()
     expect(page.locator("#sentence input")).to_have_value(example.get_attribute("data-sentence") or "")
     reader.look()
-    page.locator(".examples button", has_text=t("offers.words")).click()
-    expect(page.get_by_role("dialog")).to_be_visible()
-    reader.look()
-    page.keyboard.press("Escape")
-    reader.visit.tab("attention")
-    expect(page.locator("#silenced")).not_to_have_text("…")
+    reader.read_words()
+    reader.open_attention()
     page.locator("#attention button[value=cross]").click()
     page.locator("#gold").click()
     reader.look()
