@@ -320,7 +320,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "part": {**choice("part", parts), "old_choices": {"mistakes": "bugs", "decoding": "roads"}},
         "exercise": choice("exercise", list(MISTAKES)),
         "kind": {**choice("kind", KINDS), "default": "cross"},
-        "drawing": choice("drawing", ("heatmap", "lines", "table")),
+        "drawing": choice("drawing", ("heatmap", "lines", "table", "all")),
         **{name: position(name) for name in ("layer", "head", "query", "step")},
         "stop": position("stop", of_run=False),
         "stops": {"kind": "stops", "state": "stops"},

@@ -1,34 +1,36 @@
 // One head's attention map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
 
-import { h, isSpecial, svg, textWidth, typeScale, word } from "../core/dom.js";
+import { h, svg, typeScale, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { fixed } from "../core/numbers.js";
-import { columnHeading, rowHeading, table } from "../core/parts.js";
-import { argmax, attentionRow, goldLink, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
-import { strength } from "./map-canvas.js";
+import { closest, columnHeading, rowHeading, table } from "../core/parts.js";
+import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
+import { longLayout, longMap, markLongMap, paintedCell, repaintLongMap } from "./long-map.js";
+import { MAX_ELEMENTS, paintedThumbnail, strength } from "./map-canvas.js";
+import {
+  ARROW,
+  contrastClass,
+  describeCell,
+  forEachCell,
+  formatWeight,
+  hue,
+  label,
+  labelTexts,
+  NARROW,
+  predictions,
+  rowLabel,
+  VALUES_FROM,
+  widest,
+} from "./map-parts.js";
 
 /** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
-
-/**
- * A cell of a map: whose tokens it joins, whether the mask is open there, and how the gold alignment links them.
- * @typedef {{ query: number, key: number, from: string, to: string, open: boolean, gold: "sure" | "possible" | null,
- *   difference: number | undefined, value: number }} Cell
- */
+/** @import { Cell } from "./map-parts.js" */
 
 const GAP = 2;
 const MAX_CELL = [120, 56]; // px a cell, across and down
 const MIN_CELL = 14;
 export const MIN_TAP = 26; // px of a cell and its gap that a finger hits
-const VALUES_FROM = 28; // px a cell, so that a number fits
-const ROUND_UP_TO = 400; // cells of a thumbnail: of more, nobody would see that their corners are round
-const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
 const TALL = 320; // px of rows: of more, the words of the columns stand above them as well
 const MIN_CHANGE = 0.05; // of a weight, that has the strongest colour where all changes of a map are smaller
-const ARROW = " → "; // between what a row reads and what it predicts
-const PITCH = 56; // px between the words of Lines: as far as the rows of a heatmap
-
-/** @param {number} value @param {number} [difference] */
-const hue = (value, difference) => `${value < 0 ? "less" : "more"}-${Math.round(strength(value, difference))}`;
 
 /** @type {CSSStyleSheet | null} */
 let scale = null;
@@ -61,84 +63,13 @@ export function mapPaint() {
 }
 
 /**
- * The text colour with a contrast of at least 4.5 : 1 on this share of a hue: black on faint and half in the light
- * theme, on half and full in the dark one.
- * @param {number} share @param {boolean} negative
- */
-export function contrastClass(share, negative) {
-  const [half, full] = negative ? [72.5, 84] : [61, 78.2];
-  return share > full ? "full" : share > half ? "half" : "faint";
-}
-
-/** A weight, or by how much one has changed. @param {number} value @param {number} [difference] */
-const formatWeight = (value, difference) => (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
-
-/**
- * Visit every cell of a head's map, row by row.
- * @param {DrawnRun} run @param {Kind} kind @param {number} layer @param {number} head @param {(cell: Cell) => void} visit
- */
-function forEachCell(run, kind, layer, head, visit) {
-  const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
-  const map = layer * heads + head;
-  const largest = difference?.[map];
-  let i = map * queries.length * keys.length;
-  queries.forEach((from, query) => {
-    keys.forEach((to, key) => {
-      const gold = state.gold && kind === "cross" ? goldLink(query, key, run) : null;
-      visit({ query, key, from, to, open: allowed[query][key], gold, difference: largest, value: values[i++] });
-    });
-  });
-}
-
-/** @param {Cell} cell */
-const describeCell = ({ from, to, open, value, difference }) =>
-  `${from} → ${to}: ${open ? formatWeight(value, difference) : t("masked")}`;
-
-/**
- * A token on an axis, in its side's colour; `anchor` is where x lies. Special tokens are outlined.
- * @param {string} token @param {Side} side
- * @param {{ x: number, y: number, anchor: "start" | "middle" | "end", size: number }} place
- */
-function label(token, side, { x, y, anchor, size }, attributes = {}) {
-  const style = `font-size: ${size}px`;
-  const text = svg("text", { x, y, "text-anchor": anchor, class: `label ${side}`, style }, token);
-  if (!isSpecial(token)) return svg("g", attributes, text);
-  const width = textWidth(token, size) + 10;
-  const left = { start: x - 5, middle: x - width / 2, end: x - width + 5 }[anchor];
-  const box = { x: left, y: y - size * 0.8, width, height: size * 1.5, rx: 4 };
-  return svg("g", attributes, svg("rect", { ...box, class: `outline ${side}` }), text);
-}
-
-/**
  * What paints another head's weights into a heatmap.
- * @type {WeakMap<SVGElement, (layer: number, head: number) => void>}
+ * @type {WeakMap<Element, (layer: number, head: number) => void>}
  */
 const painters = new WeakMap();
 
 /** Which cell an element shows, put in words once somebody points at it. @type {WeakMap<EventTarget, Cell>} */
 const pointedCells = new WeakMap();
-
-/** The widest of these labels, px. @param {string[]} tokens @param {number} size */
-const widest = (tokens, size) => Math.max(...tokens.map((token) => textWidth(token, size)));
-
-/**
- * What each row of a map outputs: a row of the decoder reads one word and predicts the next. The encoder's predict
- * nothing, nor does a difference of two runs whose outputs differ there.
- * @param {Kind} kind @param {DrawnRun} run @returns {(string | undefined)[]}
- */
-const predictions = (kind, { attention, output }) =>
-  attention[kind].queries.map((_, i) => (kind === "encoder" ? undefined : output[i]));
-
-/**
- * The lines of rows' labels: what each row reads and, where it is known, what it predicts.
- * @param {string[]} queries @param {(string | undefined)[]} predicted @param {boolean} isNarrow in two lines
- */
-const labelTexts = (queries, predicted, isNarrow) =>
-  queries.flatMap((read, i) => {
-    const said = predicted[i];
-    if (!said) return [read];
-    return isNarrow ? [read, ARROW.trimStart() + said] : [read + ARROW + said];
-  });
 
 /**
  * How large a heatmap's parts are in a place `width` px wide. A row's label stands in two lines where one would leave
@@ -154,7 +85,7 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
   const measured = (maxCell ? [12, 11] : [15, 13]).map((points) => {
     const size = points * type;
     const left = widest(names, size) + 20;
-    const least = !maxCell && width < NARROW ? MIN_TAP : MIN_CELL; // on a phone a finger hits it
+    const least = maxCell ? MIN_CELL : leastCell(width);
     const cell = Math.max(least, Math.min(across * type, Math.floor((width - left - 4) / keys.length)));
     return { size, left, cell, fits: widest(keys, size) <= cell + 2 };
   });
@@ -181,20 +112,24 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
 }
 
 /**
- * A head's map as coloured cells, of the run at the top or of another one.
+ * A head's map as coloured cells, of the run at the top or of another one. One that is too large for its place, or for
+ * as many elements, has words that stick to the place's edges.
  * @param {Kind} kind @param {number} layer @param {number} head
- * @param {{ width: number, sides: [Side, Side], run?: DrawnRun, maxCell?: number, maxHeight?: number }} options
- *   `maxCell`: px of the cells of a small one; `maxHeight`: px of the whole, unless its rows would be too low to read
+ * @param {{ width: number, sides: [Side, Side], run?: DrawnRun, maxCell?: number, maxHeight?: number, zoom?: number,
+ *   isOnPaper?: boolean }} options
+ *   `maxCell`: px of the cells of a small one; `maxHeight`: px of the whole, unless its rows would be too low to read;
+ *   `zoom`: a long sentence fits the width, this many times; `isOnPaper`: one drawing, which nothing scrolls
+ * @returns {HTMLElement | SVGElement}
  */
-export function heatmap(kind, layer, head, { width, sides, run = state.run, ...limits }) {
-  const { queries, keys, difference } = run.attention[kind];
+export function heatmap(kind, layer, head, { width, sides, run = state.run, isOnPaper = false, zoom, ...limits }) {
+  const { queries, keys } = run.attention[kind];
   const predicted = predictions(kind, run);
   const layout = heatmapLayout(queries, predicted, keys, width, limits);
-  const { left, cell, down, isWritten } = layout;
-  const boxOf = (/** @type {Cell} */ { query, key }) => ({
-    ...{ x: left + key * cell, y: query * down + 1, width: cell - GAP, height: down - GAP },
-    rx: Math.min(4, down / 5),
-  });
+  if (!isOnPaper && isLarge(run, kind, layout.width, width)) {
+    const options = { width, sides, least: leastCell(width), zoom, ...limits };
+    const shown = { run, kind, layer, head };
+    return longMap(shown, options, queries.length * keys.length > MAX_ELEMENTS ? null : builtCells(shown));
+  }
   const picture = svg("svg", {
     viewBox: `0 ${-layout.top} ${layout.width} ${layout.height + layout.top}`,
     width: layout.width,
@@ -202,12 +137,68 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run, ...l
     class: "heatmap",
     role: "img",
   });
-  const colours = svg("g"); // of cells too small for a number, of which there may be thousands: see `tiles`
+  painters.set(picture, buildCells(picture, run, kind, layout));
+  repaint(picture, layer, head);
+  picture.append(...heatmapLabels({ queries, predicted, keys }, sides, layout));
+  const { left, cell, down } = layout;
+  const frame = { x: left - 3, width: keys.length * cell + 4, height: down + 4, rx: 7 };
+  picture.append(svg("rect", { ...frame, class: "marked", "data-down": down }));
+  return picture;
+}
+
+/**
+ * How high a map is, px.
+ * @param {Kind} kind @param {{ width: number, sides: [Side, Side], run: DrawnRun, zoom?: number }} options
+ */
+export function heatmapHeight(kind, { width, sides, run, zoom }) {
+  const { queries, keys } = run.attention[kind];
+  const layout = heatmapLayout(queries, predictions(kind, run), keys, width, {});
+  if (!isLarge(run, kind, layout.width, width)) return layout.height + layout.top;
+  return longLayout({ run, kind }, { width, sides, least: leastCell(width), zoom }).height;
+}
+
+/**
+ * Whether a map has too many cells for elements, or is wider than its place.
+ * @param {DrawnRun} run @param {Kind} kind @param {number} drawn px of the drawing @param {number} width px of the place
+ */
+function isLarge(run, kind, drawn, width) {
+  const { queries, keys } = run.attention[kind];
+  return queries.length * keys.length > MAX_ELEMENTS || drawn > width + 1;
+}
+
+/** On a phone a finger hits a cell. @param {number} width px of a map's place */
+const leastCell = (width) => (width < NARROW ? MIN_TAP : MIN_CELL);
+
+/**
+ * The cells of a map beside words that stick.
+ * @param {{ run: DrawnRun, kind: Kind, layer: number, head: number }} shown
+ */
+const builtCells = (shown) => (/** @type {import("./long-map.js").LongLayout} */ layout) => {
+  const { width, height } = layout.body;
+  const element = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
+  const show = buildCells(element, shown.run, shown.kind, { ...layout, left: 0 });
+  const paint = () => show(shown.layer, shown.head);
+  paint();
+  return { element, paint };
+};
+
+/**
+ * Put the cells of a map into a picture; what it returns paints a head's weights into them.
+ * @param {SVGElement} picture @param {DrawnRun} run @param {Kind} kind
+ * @param {{ left: number, cell: number, down: number, isWritten: boolean, digitSize: (share?: number) => number }} layout
+ */
+function buildCells(picture, run, kind, { left, cell, down, isWritten, digitSize }) {
+  const { difference } = run.attention[kind];
+  const boxOf = (/** @type {Cell} */ { query, key }) => ({
+    ...{ x: left + key * cell, y: query * down + 1, width: cell - GAP, height: down - GAP },
+    rx: Math.min(4, down / 5),
+  });
+  const colours = svg("g"); // of cells too small for a number, of which there may be hundreds: see `tiles`
   picture.append(colours);
-  const digits = `font-size: ${layout.digitSize(difference ? 0.29 : 0.37)}px`; // so that those of two cells do not touch
+  const digits = `font-size: ${digitSize(difference ? 0.29 : 0.37)}px`; // so that those of two cells do not touch
   /** @type {{ box: SVGRectElement, value: SVGTextElement | null }[]} */
   const cells = []; // in the order of `forEachCell`
-  forEachCell(run, kind, layer, head, (each) => {
+  forEachCell(run, kind, 0, 0, (each) => {
     const place = boxOf(each);
     const box = cellBox(each, place);
     picture.append(box, ...goldRings(each, place));
@@ -216,17 +207,12 @@ export function heatmap(kind, layer, head, { width, sides, run = state.run, ...l
     if (value) picture.append(value);
     cells.push({ box, value });
   });
-  painters.set(picture, (layer, head) => {
+  return (/** @type {number} */ layer, /** @type {number} */ head) => {
     let i = 0;
     if (!isWritten)
       colours.replaceChildren(...tiles(run, kind, layer, head, (each) => (each.open ? tile(boxOf(each)) : "")));
     forEachCell(run, kind, layer, head, (each) => paintCell(each, cells[i++]));
-  });
-  repaint(picture, layer, head);
-  picture.append(...heatmapLabels({ queries, predicted, keys }, sides, layout));
-  const frame = { x: left - 3, width: keys.length * cell + 4, height: down + 4, rx: 7 };
-  picture.append(svg("rect", { ...frame, class: "marked", "data-down": down }));
-  return picture;
+  };
 }
 
 /** @typedef {{ x: number, y: number, width: number, height: number, rx: number }} Box */
@@ -287,117 +273,39 @@ function heatmapLabels({ queries, predicted, keys }, sides, { left, cell, down, 
 }
 
 /**
- * The words of a row, that end at x: what it reads and, where it is known, what it predicts.
- * @param {string} read @param {string | undefined} said @param {Side} side
- * @param {{ x: number, y: number, anchor: "end", size: number }} place @param {boolean} isNarrow in two lines
- */
-function rowLabel(read, said, side, place, isNarrow, attributes = {}) {
-  if (!said) return label(read, side, place, attributes);
-  const { x, y, size } = place;
-  const arrow = isNarrow ? ARROW.trimStart() : ARROW;
-  const text = { "text-anchor": "end", style: `font-size: ${size}px` };
-  const second = svg(
-    "text",
-    { x, y: isNarrow ? y + 0.6 * size : y, class: `label ${side} said`, ...text },
-    arrow + said,
-  );
-  const first = isNarrow
-    ? { ...place, y: y - 0.6 * size }
-    : { ...place, x: x - textWidth(arrow + said, size) - (isSpecial(read) ? 5 : 0) };
-  const group = label(read, side, first, attributes);
-  group.append(second);
-  return group;
-}
-
-/**
  * Another head of the same kind and run in a heatmap that is there: only what its cells say changes.
- * @param {SVGElement} picture @param {number} layer @param {number} head
+ * @param {Element} picture @param {number} layer @param {number} head
  */
-export const repaint = (picture, layer, head) => painters.get(picture)?.(layer, head);
-
-/**
- * A head's map as lines from queries to keys, as wide as their weights.
- * @param {Kind} kind @param {number} layer @param {number} head @param {{ width: number, sides: [Side, Side] }} options
- */
-export function lineDrawing(kind, layer, head, { width, sides }) {
-  const { queries, keys } = state.run.attention[kind];
-  const predicted = predictions(kind, state.run);
-  const size = 15 * typeScale();
-  const isNarrow = width < NARROW * typeScale();
-  const names = labelTexts(queries, predicted, isNarrow);
-  const [left, right] = [widest(names, size) + 24, widest(keys, size) + 24];
-  const pitch = PITCH * typeScale();
-  const height = Math.max(queries.length, keys.length) * pitch;
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "lines", role: "group" });
-  const y = (/** @type {number} */ i) => (i + 0.5) * pitch;
-  /** @type {{ query: string[][], key: string[][] }} */
-  const described = { query: queries.map(() => []), key: keys.map(() => []) };
-  forEachCell(state.run, kind, layer, head, (cell) => {
-    if (!cell.open) return;
-    const { query, key, value, gold } = cell;
-    described.query[query].push(describeCell(cell));
-    described.key[key].push(describeCell(cell));
-    const middle = (left + width - right) / 2;
-    const d = `M${left} ${y(query)} C${middle} ${y(query)} ${middle} ${y(key)} ${width - right} ${y(key)}`;
-    const style = `stroke-width: ${1 + 6 * value}; stroke-opacity: ${0.06 + 0.94 * value}`;
-    const ends = { "data-query": query, "data-key": key };
-    picture.append(svg("path", { d, style, ...ends, "data-weight": value, "data-look": describeCell(cell) }));
-    if (gold) picture.append(svg("path", { d, class: `gold ${gold}`, ...ends, "data-gold": `${query} ${key}` }));
-  });
-  for (const axis of /** @type {const} */ (["query", "key"]))
-    (axis === "query" ? queries : keys).forEach((token, i) => {
-      const read = described[axis][i].join(", ") || `${token}: ${t("masked")}`;
-      const attributes = { tabindex: 0, role: "img", "aria-label": read, [`data-${axis}`]: i };
-      const x = axis === "query" ? left - 14 : width - right + 14;
-      const place = { x, y: y(i), size };
-      const text =
-        axis === "query"
-          ? rowLabel(token, predicted[i], sides[0], { ...place, anchor: "end" }, isNarrow, attributes)
-          : label(token, sides[1], { ...place, anchor: "start" }, attributes);
-      isolateOnPointing(picture, text, `[data-${axis}="${i}"]`);
-      picture.append(text);
-    });
-  return picture;
+export function repaint(picture, layer, head) {
+  painters.get(picture)?.(layer, head);
+  repaintLongMap(picture, layer, head);
 }
 
 /**
- * Show only the lines of a word while it is pointed at or has the focus.
- * @param {SVGElement} picture @param {SVGElement} text @param {string} lines
- */
-function isolateOnPointing(picture, text, lines) {
-  const keep = (/** @type {string | null} */ wanted) => {
-    picture.classList.toggle("isolated", wanted !== null);
-    for (const path of picture.querySelectorAll("path"))
-      path.classList.toggle("kept", wanted !== null && path.matches(wanted));
-  };
-  const focused = () => {
-    const { query, key } = /** @type {SVGElement | null} */ (picture.querySelector("g:focus"))?.dataset ?? {};
-    if (query) return `[data-query="${query}"]`;
-    return key ? `[data-key="${key}"]` : null;
-  };
-  for (const enter of ["pointerenter", "focus"]) text.addEventListener(enter, () => keep(lines));
-  text.addEventListener("blur", () => keep(null));
-  text.addEventListener("pointerleave", () => keep(focused()));
-}
-
-/**
- * A head's map as a table.
+ * A head's map as a table, tinted like the heatmap.
  * @param {Kind} kind @param {number} layer @param {number} head @param {{ sides: [Side, Side] }} options
  */
 export function weightTable(kind, layer, head, { sides }) {
   const { queries, keys } = state.run.attention[kind];
   const predicted = predictions(kind, state.run);
+  const isLong = queries.length * keys.length > MAX_ELEMENTS;
   const rows = queries.map((token, i) => {
     const said = predicted[i];
-    return h("tr", {}, rowHeading([word(token, sides[0]), said ? [ARROW, word(said, sides[0])] : null]));
+    const heading = rowHeading([word(token, sides[0]), said ? [ARROW, word(said, sides[0])] : null]);
+    heading.setAttribute("data-query", String(i));
+    return h("tr", {}, heading);
   });
   forEachCell(state.run, kind, layer, head, ({ query, key, open, value, gold }) => {
-    const linked = gold ? { class: `gold ${gold}`, "data-gold": `${query} ${key}` } : {};
+    const linked = gold ? `gold ${gold}` : "";
+    const tint = strength(value);
+    const looks = { class: `tint ${contrastClass(tint, false)} ${linked}`, style: `--tint: ${tint}%` };
+    const attributes = { "data-weight": value, ...looks, "data-gold": gold ? `${query} ${key}` : null };
     rows[query].append(
-      open ? h("td", { "data-weight": value, ...linked }, value.toFixed(3)) : h("td", { class: "masked" }, t("masked")),
+      open ? h("td", attributes, value.toFixed(isLong ? 2 : 3)) : h("td", { class: "masked" }, t("masked")),
     );
   });
-  return table({}, [h("td"), ...keys.map((token) => columnHeading(word(token, sides[1])))], rows);
+  const headings = keys.map((token, i) => columnHeading(word(token, sides[1]), { "data-key": i }));
+  return table({ class: isLong ? "weights long" : "weights" }, [h("td"), ...headings], rows);
 }
 
 /**
@@ -405,6 +313,7 @@ export function weightTable(kind, layer, head, { sides }) {
  * @param {Element} picture @param {number | null} query
  */
 export function markRow(picture, query) {
+  markLongMap(picture, query);
   const frame = /** @type {SVGElement | null} */ (picture.querySelector("rect.marked"));
   if (frame) {
     frame.setAttribute("visibility", query === null ? "hidden" : "visible");
@@ -437,10 +346,10 @@ export function paddingMasked(run, kind) {
  * The heading of a large map: which head it is, and what its rows and columns are.
  * @param {Kind} kind @param {number} layer @param {number} head
  */
-export function mapHeading(kind, layer, head, key = "attention.axes") {
+export function mapHeading(kind, layer, head, key = "attention.axes", places = {}) {
   const axis = (/** @type {0 | 1} */ i, /** @type {string} */ arrow) =>
     word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
-  return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→") });
+  return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→"), ...places });
 }
 
 /**
@@ -495,18 +404,26 @@ export function cellTips(picture, signal) {
   const hide = () => {
     tip.hidden = true;
   };
-  picture.addEventListener("pointerover", ({ target }) => {
-    if (!(target instanceof SVGElement)) return hide();
-    const cell = pointedCells.get(target);
-    const text = cell ? describeCell(cell) : target.dataset.look;
+  const show = (/** @type {string | undefined} */ text, /** @type {DOMRect} */ box) => {
     tip.hidden = !text;
     if (!text || !tip.parentElement) return;
     tip.textContent = text;
-    const [box, frame] = [target.getBoundingClientRect(), tip.parentElement.getBoundingClientRect()];
+    const frame = tip.parentElement.getBoundingClientRect();
     const left = box.left - frame.left + box.width / 2;
     tip.style.left = `${Math.max(tip.offsetWidth / 2, Math.min(left, frame.width - tip.offsetWidth / 2))}px`;
     tip.style.top = `${box.top - frame.top}px`;
-  });
+  };
+  const point = (/** @type {Event} */ event) => {
+    const painted = paintedCell(/** @type {PointerEvent} */ (event));
+    if (painted) show(describeCell(painted.cell), painted.box);
+    else if (event.type === "pointermove") return;
+    else if (!(event.target instanceof SVGElement)) hide();
+    else {
+      const cell = pointedCells.get(event.target);
+      show(cell ? describeCell(cell) : event.target.dataset.look, event.target.getBoundingClientRect());
+    }
+  };
+  for (const name of ["pointerover", "pointermove"]) picture.addEventListener(name, point);
   // A finger leaves as soon as it lifts; what it touched is read until the next touch.
   picture.addEventListener("pointerleave", (event) => {
     if (/** @type {PointerEvent} */ (event).pointerType !== "touch") hide();
@@ -557,11 +474,16 @@ function mapsDifference(kind, run, baseline) {
   return { ...before, queries, keys, allowed, values: changes.flat(), difference };
 }
 
-/** A map without words, small. @param {Kind} kind @param {number} layer @param {number} head @param {DrawnRun} run */
-export function thumbnail(kind, layer, head, run = state.run) {
+/**
+ * A map without words, small.
+ * @param {Kind} kind @param {number} layer @param {number} head @param {DrawnRun} run @param {boolean} isOnPaper a drawing
+ */
+export function thumbnail(kind, layer, head, run = state.run, isOnPaper = false) {
   const { queries, keys } = run.attention[kind];
+  const isLarge = queries.length * keys.length > MAX_ELEMENTS; // nobody would see that its corners are round
+  if (isLarge && !isOnPaper) return paintedThumbnail(run, kind, layer, head);
   const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
-  const size = { width: 7.4, height: 7.4, rx: queries.length * keys.length > ROUND_UP_TO ? 0 : 1 };
+  const size = { width: 7.4, height: 7.4, rx: isLarge ? 0 : 1 };
   picture.append(...tiles(run, kind, layer, head, ({ query, key }) => tile({ x: key * 8, y: query * 8, ...size })));
   forEachCell(run, kind, layer, head, ({ query, key, gold }) => {
     if (gold) picture.append(svg("circle", { cx: key * 8 + 3.7, cy: query * 8 + 3.7, r: 1.6, class: `gold ${gold}` }));
@@ -591,4 +513,16 @@ function tile({ x, y, width, height, rx: r }) {
   if (!r) return `M${x} ${y}h${across}v${down}h${-across}z`;
   const turn = (/** @type {number} */ dx, /** @type {number} */ dy) => `a${r} ${r} 0 0 1 ${dx * r} ${dy * r}`;
   return `M${x + r} ${y}h${across}${turn(1, 1)}v${down}${turn(-1, 1)}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
+}
+
+/**
+ * Which cell or row an event happened to: of a painted map by where it happened.
+ * @param {Event} event @returns {{ query: number, key: number | null } | null}
+ */
+export function cellOf(event) {
+  const painted = paintedCell(/** @type {MouseEvent} */ (event));
+  if (painted) return painted.cell;
+  const { query, key } = closest(event, "[data-query]")?.dataset ?? {};
+  if (query === undefined) return null;
+  return { query: Number(query), key: key === undefined ? null : Number(key) };
 }

@@ -86,6 +86,9 @@ async function pngFile(picture) {
  * @param {Element} element
  */
 export function elementToSvg(element) {
+  const place = element.closest(".scroll, .fluid"); // what sticks to its edges belongs to its beginning
+  const scrolled = { left: place?.scrollLeft, top: place?.scrollTop };
+  place?.scrollTo(0, 0);
   const frame = element.getBoundingClientRect();
   const inner = {
     width: Math.max(frame.width, element.scrollWidth),
@@ -97,6 +100,7 @@ export function elementToSvg(element) {
   // The theme's own ground, so that its type can be read.
   picture.append(svg("rect", { ...inner, fill: getComputedStyle(element).getPropertyValue("--surface").trim() }));
   addElement(element, picture, frame);
+  place?.scrollTo(scrolled);
   return picture;
 }
 
@@ -111,6 +115,11 @@ function addElement(element, picture, frame) {
     const copy = painted(element);
     for (const [name, value] of Object.entries(at)) copy.setAttribute(name, String(value));
     picture.append(copy);
+    return;
+  }
+  if (element instanceof HTMLCanvasElement) {
+    const pixelated = { style: `image-rendering: ${style.imageRendering}`, preserveAspectRatio: "none" };
+    picture.append(svg("image", { ...at, ...pixelated, href: element.toDataURL() }));
     return;
   }
   const line = parseFloat(style.borderTopWidth);

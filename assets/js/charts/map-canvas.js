@@ -12,6 +12,7 @@ const LEVELS = 101; // colours of a hue, one a per cent
 const HATCH = 6; // px between the lines of masked cells
 const SHARP = 4; // pixels of their pattern a pixel of the page
 const RING_FROM = 6; // px a cell: a smaller one has a dot instead of a gold ring
+const MAX_PIXELS = 16e6; // of a canvas
 const STRIPE = 4; // cells between the stripes of masked cells where a cell is one pixel
 
 /**
@@ -30,7 +31,7 @@ export const colourIndex = (value, difference) => (value < 0 ? LEVELS : 0) + Mat
 
 /**
  * The colours of a theme: RGBA of every level, as `ImageData` holds them, and those of the rest as CSS.
- * @typedef {{ levels: Uint32Array, surface: string, ink: string, ground: string, line: string, stripes: [number, number],
+ * @typedef {{ isDark: boolean, levels: Uint32Array, surface: string, ink: string, ground: string, line: string, stripes: [number, number],
  *   hatch: CanvasImageSource }} Palette
  */
 
@@ -40,12 +41,13 @@ const palettes = new Map();
 /** The colours of the page's theme, read once from its style. */
 export function palette() {
   const isDark = document.body.classList.contains("dark");
-  const known = palettes.get(isDark) ?? readPalette();
+  const known = palettes.get(isDark) ?? readPalette(isDark);
   palettes.set(isDark, known);
   return known;
 }
 
-function readPalette() {
+/** @param {boolean} isDark */
+function readPalette(isDark) {
   const probe = h("span", { hidden: true });
   document.body.append(probe);
   const resolved = (/** @type {string} */ colour) => {
@@ -59,7 +61,7 @@ function readPalette() {
   probe.remove();
   const levels = pixels.slice(0, 2 * LEVELS);
   const stripes = /** @type {[number, number]} */ ([...pixels.slice(2 * LEVELS)]);
-  return { levels, surface, ink, ground, line, stripes, hatch: hatchTile(ground, line) };
+  return { isDark, levels, surface, ink, ground, line, stripes, hatch: hatchTile(ground, line) };
 }
 
 /** Colours as a canvas holds them. @param {string[]} colours */
@@ -222,6 +224,17 @@ export function paintedThumbnail(run, kind, layer, head) {
   return canvas;
 }
 
+/** Weights as a strip of colours, as wide as its place. @param {ArrayLike<number>} weights @param {boolean[]} open */
+export function weightStrip(weights, open) {
+  const { levels, stripes } = palette();
+  const strip = h("canvas", { class: "painted strip", width: weights.length, height: 1, "aria-hidden": "true" });
+  putColours(
+    strip,
+    Uint32Array.from(weights, (weight, i) => (open[i] ? levels[colourIndex(weight)] : stripes[1])),
+  );
+  return strip;
+}
+
 /** @type {WeakMap<HTMLCanvasElement, () => void>} */
 const painters = new WeakMap();
 /** @type {Set<WeakRef<HTMLCanvasElement>>} */
@@ -258,17 +271,14 @@ function repaintAll() {
 }
 
 /**
- * A canvas of this size on the page, sharp on every screen, and its context in px of the page.
- * @param {number} width @param {number} height
+ * A canvas of this size, sharp unless it would take too much memory, and its context in px of the page.
+ * @param {number} width @param {number} height px of the page
  */
 export function sharpCanvas(width, height) {
-  const canvas = h("canvas", {
-    class: "painted",
-    width: Math.ceil(width * devicePixelRatio),
-    height: Math.ceil(height * devicePixelRatio),
-    style: `width: ${width}px; height: ${height}px`,
-  });
+  const pixels = Math.min(devicePixelRatio, Math.sqrt(MAX_PIXELS / (width * height)));
+  const size = { width: Math.ceil(width * pixels), height: Math.ceil(height * pixels) };
+  const canvas = h("canvas", { class: "painted", ...size, style: `width: ${width}px; height: ${height}px` });
   const context = contextOf(canvas);
-  context.scale(devicePixelRatio, devicePixelRatio);
+  context.scale(size.width / width, size.height / height);
   return { canvas, context };
 }

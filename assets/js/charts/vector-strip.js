@@ -3,7 +3,8 @@
 import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import { contrastClass, MIN_TAP } from "./attention-map.js";
+import { MIN_TAP } from "./attention-map.js";
+import { contrastClass } from "./map-parts.js";
 
 /** @import { Side } from "../core/types.d.ts" */
 

@@ -91,7 +91,7 @@ export interface State extends Omit<Wire.DecodingSettings, "seed"> {
   head: number;
   /** Translate shows the mean of a layer's heads. */
   averaged: boolean;
-  drawing: "heatmap" | "lines" | "table";
+  drawing: "heatmap" | "lines" | "table" | "all";
   /** Lay the gold alignment over cross-attention. */
   gold: boolean;
   /** Stop of the lesson. */

@@ -157,10 +157,10 @@ function mapSection(kind) {
   const [layer, head] = [Math.min(state.layer, layers - 1), Math.min(state.head, heads - 1)];
   const sides = SIDES[kind];
   const [from, at] = sides.map((side) => word(t(`side.${side}`), side));
-  const large = heatmap(kind, layer, head, { width: WIDTH, sides });
+  const large = heatmap(kind, layer, head, { width: WIDTH, sides, isOnPaper: true });
   markRow(large, null);
   const small = (/** @type {number} */ ofLayer) => {
-    const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i)));
+    const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i, run, true)));
     return [h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
   };
   return [

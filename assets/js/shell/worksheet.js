@@ -80,7 +80,7 @@ const rowName = (query) => {
  * @param {Kind} kind @param {number} layer @param {number} head @param {number} width
  */
 function figureOf(kind, layer, head, width) {
-  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], maxCell: MAX_CELL });
+  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], maxCell: MAX_CELL, isOnPaper: true });
   markRow(picture, null);
   return h("div", { class: "figure" }, picture);
 }
@@ -181,7 +181,7 @@ function heads({ layer, query }) {
   const count = Math.min(run.attention.cross.heads, MAX_HEADS);
   const all = Array.from({ length: count }, (_, head) => head);
   const picture = (/** @type {number} */ head) =>
-    h("div", {}, thumbnail("cross", layer, head), h("small", {}, t("head_n", { head: head + 1 })));
+    h("div", {}, thumbnail("cross", layer, head, state.run, true), h("small", {}, t("head_n", { head: head + 1 })));
   const found = all.map((head) => {
     const weights = attentionRow("cross", layer, head, query);
     const key = argmax(weights);

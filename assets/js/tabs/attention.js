@@ -1,10 +1,12 @@
-// Attention: every head of a layer small, one large; as heatmap, lines or table. Rows are queries, columns are keys.
+// Attention: every head of a layer small, one large; as heatmap, lines or table; or every head of every layer. Rows are
+// queries, columns are keys.
 
+import { isLongDrawing, lineDrawing } from "../charts/attention-lines.js";
 import {
+  cellOf,
   cellTips,
   describeRow,
   heatmap,
-  lineDrawing,
   mapHeading,
   markRow,
   paddingMasked,
@@ -13,17 +15,27 @@ import {
   weightTable,
 } from "../charts/attention-map.js";
 import { pictureButtons, pictureFrame } from "../charts/export.js";
+import { reveal, revealCell, strongestKey, zoomRange } from "../charts/long-map.js";
+import { weightStrip } from "../charts/map-canvas.js";
+import { zoomControl } from "../charts/map-zoom.js";
+import { markHead, modelView } from "../charts/model-view.js";
 import { isAblated } from "../core/changes.js";
 import { h, isSpecial, namedChoice, scrollBox } from "../core/dom.js";
-import { joinSentences, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, t } from "../core/i18n.js";
 import { button, changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
-import { argmax, attentionRow, SIDES, state, subscribe, update } from "../core/state.js";
+import { argmax, attentionRow, attentionWeight, SIDES, state, subscribe, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
 
 /** @import { Kind, Run, State, View } from "../core/types.d.ts" */
+/** @typedef {{ axis: "query" | "key", index: number }} Word a word beside a map */
 
-const DRAWINGS = { heatmap, lines: lineDrawing, table: weightTable };
-const DRAWING_NAMES = /** @type {State["drawing"][]} */ (Object.keys(DRAWINGS));
+const DRAWING_NAMES = /** @type {State["drawing"][]} */ (["heatmap", "lines", "table", "all"]);
+const FAINT = 0.05; // a weight whose line is left out of a long sentence, until the visitor wants it
+const LEAST = 0.01; // the same, whatever the visitor wants: more lines than a page can have
+const MAX_THRESHOLD = 0.5;
+
+/** What outlives every mounting; a threshold of null is the usual one. */
+const session = { threshold: /** @type {number | null} */ (null), hasAllRows: false };
 
 /** @param {View} view */
 export function mount({ element, signal }) {
@@ -32,8 +44,13 @@ export function mount({ element, signal }) {
   const drawings = namedChoice(t("attention.how"), DRAWING_NAMES, "attention", (drawing) => update({ drawing }));
   const layers = headPicker(["layer"]);
   const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
-  const large = largeMap(signal);
+  const open = (/** @type {{ layer: number, head: number }} */ place) => {
+    update({ ...place, drawing: "heatmap" });
+    /** @type {HTMLElement | null} */ (drawings.element.querySelector("[value=heatmap]"))?.focus();
+  };
+  const large = largeMap(open, draw, signal);
   const small = headGrid(signal);
+  large.onPointedWord(small.point);
   let width = 0; // of the large map; 0 until its tab has been open
 
   function draw() {
@@ -44,13 +61,17 @@ export function mount({ element, signal }) {
     const isAligned = kind === "cross" && Boolean(run.reference?.gold);
     overlay.hidden = !isAligned;
     overlay.setAttribute("aria-pressed", String(gold));
+    columns.classList.toggle("whole", drawing === "all" || (drawing === "table" && isLongDrawing(run, kind)));
+    small.element.hidden = drawing === "all";
     small.draw(head);
     if (!width) return;
     small.drawAhead();
-    const picture = large.draw(width, isAligned && gold);
     const row = kind === "encoder" ? null : step;
+    const told = row ?? highestRow();
+    const picture = large.draw(large.place.clientWidth, isAligned && gold, told);
     markRow(picture, row);
-    say.replaceChildren(...describeMap(row));
+    large.reveal(picture, told);
+    say.replaceChildren(...describeRow(kind, state.layer, head, told, row === null ? null : run.output[row]));
     picture.setAttribute("aria-label", say.textContent ?? "");
   }
   const resize = () => {
@@ -71,39 +92,140 @@ export function mount({ element, signal }) {
 /** @param {string} what */
 const fileName = (what) => `${state.kind}-layer-${state.layer + 1}-${what}`;
 
-/** The map of the chosen head. @param {AbortSignal} signal */
-function largeMap(signal) {
+/**
+ * The map of the chosen head, or those of all heads.
+ * @param {(place: { layer: number, head: number }) => void} open @param {() => void} redraw @param {AbortSignal} signal
+ */
+function largeMap(open, redraw, signal) {
   const heading = h("h2");
   const large = h("div", { class: "large" });
   const place = scrollBox(large);
   const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
   const silenced = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
   const tip = cellTips(large, signal);
-  const buttons = pictureButtons(large, () => fileName(`head-${state.head + 1}`));
+  const buttons = pictureButtons(large, () => fileName(state.drawing === "all" ? "all" : `head-${state.head + 1}`));
+  const zoom = zoomControl(redraw);
+  const lines = lineControls(redraw);
+  const tools = h("div", { class: "map-tools" }, zoom.element, lines.element);
   const isNewHead = changeDetector();
   const isNewFrame = changeDetector();
+  const isNewSight = changeDetector();
   large.addEventListener("click", (event) => {
-    const query = closest(event, "[data-query]")?.dataset.query;
-    if (query !== undefined && state.kind !== "encoder") update({ step: Number(query) });
+    const cell = cellOf(event);
+    if (cell && state.kind !== "encoder") update({ step: cell.query });
   });
+
+  /** @param {number} width @param {number} row */
+  function picture(width, row) {
+    const { kind, layer, head, drawing } = state;
+    const options = { width, sides: SIDES[kind], zoom: zoom.value() };
+    if (drawing === "all") return modelView(kind, layer, head, open);
+    if (drawing === "table") return weightTable(kind, layer, head, options);
+    if (drawing === "lines") return lineDrawing(kind, layer, head, { ...options, ...lines.options(row) });
+    return heatmap(kind, layer, head, options);
+  }
+
   return {
-    element: h("div", { class: "map" }, heading, place, key, silenced, tip, buttons),
+    element: h("div", { class: "map" }, heading, tools, place, key, silenced, tip, buttons),
     place,
-    /** Only its cells are drawn where its frame stays. */
-    draw(/** @type {number} */ width, /** @type {boolean} */ hasGold) {
+    /** Only its cells are drawn where its frame stays. `row` is told in words. */
+    draw(/** @type {number} */ width, /** @type {boolean} */ hasGold, /** @type {number} */ row) {
       const { run, kind, layer, head, drawing, gold } = state;
       key.hidden = !hasGold;
-      silenced.hidden = !isAblated(kind, layer, head, run.changes);
-      const frame = [run, kind, drawing, gold, width];
-      if (isNewHead(...frame, layer, head)) {
-        const axes = drawing === "lines" ? "attention.axes_lines" : "attention.axes";
-        heading.replaceChildren(...mapHeading(kind, layer, head, axes));
+      silenced.hidden = drawing === "all" || !isAblated(kind, layer, head, run.changes);
+      lines.draw(drawing === "lines");
+      const frame = [run, kind, drawing, gold, width, zoom.value()];
+      const shown = drawing === "lines" ? Object.values(lines.options(row)) : [];
+      if (isNewHead(...frame, layer, head, ...shown)) {
+        heading.replaceChildren(...headingOf(run, kind));
         tip.hidden = true;
-        const picture = /** @type {SVGElement} */ (large.firstElementChild);
-        if (!isNewFrame(...frame) && drawing === "heatmap") repaint(picture, layer, head);
-        else large.replaceChildren(DRAWINGS[drawing](kind, layer, head, { width, sides: SIDES[kind] }));
+        const isNew = isNewFrame(...frame);
+        const now = large.firstElementChild;
+        if (!isNew && now && drawing === "heatmap") repaint(now, layer, head);
+        else if (!isNew && now && drawing === "all") markHead(now, kind, layer, head);
+        else large.replaceChildren(picture(width, row));
       }
-      return /** @type {Element} */ (large.firstElementChild);
+      const drawn = /** @type {Element} */ (large.firstElementChild);
+      zoom.draw(drawing === "lines" && isLongDrawing(run, kind) ? { canGrow: true } : zoomRange(drawn));
+      tools.hidden = zoom.element.hidden && lines.element.hidden;
+      return drawn;
+    },
+    /** Scroll to the row that is told in words, and to the word that it attends to most. */
+    reveal(/** @type {Element} */ drawn, /** @type {number} */ row) {
+      const { run, kind, layer, head, drawing } = state;
+      if (drawing === "all") return;
+      const strongest = strongestKey({ run, kind, layer, head }, row);
+      if (!isNewSight(drawn, row, strongest)) return;
+      if (drawing === "heatmap") revealCell(drawn, row, strongest);
+      else reveal(place, wordsOf(drawn, row, strongest));
+    },
+    onPointedWord(/** @type {(word: Word | null) => void} */ listener) {
+      const look = (/** @type {Event} */ event) => listener(pointedWord(event));
+      for (const name of ["pointerover", "focusin"]) large.addEventListener(name, look);
+      for (const name of ["pointerleave", "focusout"]) large.addEventListener(name, () => listener(null));
+    },
+  };
+}
+
+/** @param {Run} run @param {Kind} kind */
+function headingOf(run, kind) {
+  const { layer, head, drawing } = state;
+  if (drawing !== "all") return mapHeading(kind, layer, head, drawing === "lines" ? "attention.axes_lines" : undefined);
+  const { layers, heads } = run.attention[kind];
+  return mapHeading(kind, layers - 1, heads - 1, "attention.axes_all", { layers, heads });
+}
+
+/**
+ * What a long sentence's row and its strongest word are in Lines or in the table.
+ * @param {Element} drawn @param {number} row @param {number} key
+ */
+function wordsOf(drawn, row, key) {
+  if (drawn.matches("table")) {
+    const cell = drawn.querySelectorAll("tbody tr")[row]?.children[key + 1];
+    const corner = drawn.querySelector("thead td")?.getBoundingClientRect();
+    return { parts: cell ? [cell] : [], inset: { left: corner?.width ?? 0, top: corner?.height ?? 0 } };
+  }
+  const parts = [`g[data-query="${row}"]`, `g[data-key="${key}"]`].flatMap((name) => [...drawn.querySelectorAll(name)]);
+  return { parts, inset: { left: 0, top: 0 } };
+}
+
+/** The word that an event happened to. @param {Event} event @returns {Word | null} */
+function pointedWord(event) {
+  const { query, key } =
+    closest(event, "g:is([data-query], [data-key]), th:is([data-query], [data-key])")?.dataset ?? {};
+  if (query !== undefined) return { axis: "query", index: Number(query) };
+  return key === undefined ? null : { axis: "key", index: Number(key) };
+}
+
+/** Which lines are drawn: from a weight on, and of which rows. @param {() => void} redraw */
+function lineControls(redraw) {
+  const output = h("output");
+  const slider = h("input", { type: "range", id: "line-threshold", min: 0, max: MAX_THRESHOLD, step: 0.01 });
+  const rows = button("pill toggle", t("attention.all_rows"), () => {
+    session.hasAllRows = !session.hasAllRows;
+    redraw();
+  });
+  slider.addEventListener("input", () => {
+    session.threshold = slider.valueAsNumber;
+    redraw();
+  });
+  const isLong = () => isLongDrawing(state.run, state.kind);
+  const threshold = () => Math.max(isLong() ? LEAST : 0, session.threshold ?? (isLong() ? FAINT : 0));
+  const label = h("label", { class: "threshold" }, output, slider);
+  const element = h("div", { class: "line-controls" }, label, rows);
+  return {
+    element,
+    options: (/** @type {number} */ row) => ({
+      threshold: threshold(),
+      row: isLong() && !session.hasAllRows ? row : null,
+    }),
+    draw(/** @type {boolean} */ isShown) {
+      element.hidden = !isShown;
+      slider.min = String(isLong() ? LEAST : 0);
+      slider.value = String(threshold());
+      output.textContent = t("attention.threshold", { share: formatPercent(threshold()) });
+      rows.hidden = !isLong();
+      rows.setAttribute("aria-pressed", String(session.hasAllRows));
     },
   };
 }
@@ -131,14 +253,38 @@ function headGrid(signal) {
     if (isNewRun(run, kind, gold)) thumbnails.clear();
     if (isNewLayer(run, kind, layer, gold)) {
       heading.textContent = t("attention.all_heads", { layer: layer + 1 });
-      const buttons = thumbnailsOf(layer).map((picture, head) =>
-        button(null, [picture, h("small", {}, t("head_n", { head: head + 1 }))], () => update({ head })),
-      );
+      const buttons = thumbnailsOf(layer).map((picture, head) => {
+        const name = h("small", {}, t("head_n", { head: head + 1 }));
+        return button(null, [h("span", { class: "thumbnail" }, picture), name], () => update({ head }));
+      });
       grid.replaceChildren(...buttons);
       about.replaceChildren(...describeKind(run, kind));
     }
     [...grid.children].forEach((each, head) => {
       each.setAttribute("aria-pressed", String(head === chosen));
+    });
+  }
+  /** Show what every head attends to from a word, or to it; of none (null), the whole maps. @param {Word | null} word */
+  function point(word) {
+    [...grid.children].forEach((each, head) => {
+      const [map, name] = each.children;
+      each.querySelector(".strip")?.remove();
+      each.classList.toggle("pointed", word !== null);
+      if (!word) {
+        name.textContent = t("head_n", { head: head + 1 });
+        return;
+      }
+      const { weights, open, words } = weightsOf(word, head);
+      const at = argmax(weights);
+      const of = (/** @type {number} */ i) => `${(100 * (word.index + i)) / lengthOf(word)}%`;
+      map.setAttribute(
+        "style",
+        `--way: ${word.axis === "query" ? "to bottom" : "to right"}; --from: ${of(0)}; --to: ${of(1)}`,
+      );
+      name.textContent = open.includes(true)
+        ? t("attention.head_strongest", { head: head + 1, word: words[at], share: formatPercent(weights[at]) })
+        : `${head + 1}: ${t("masked")}`;
+      each.append(weightStrip(weights, open));
     });
   }
   /** The other layers while the page has nothing else to do, one at a time. */
@@ -155,7 +301,22 @@ function headGrid(signal) {
       drawAhead();
     });
   }
-  return { element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]), draw, drawAhead };
+  return { element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]), draw, drawAhead, point };
+}
+
+/** How many words the axis of a word has. @param {Word} word */
+function lengthOf({ axis }) {
+  const { queries, keys } = state.run.attention[state.kind];
+  return (axis === "query" ? queries : keys).length;
+}
+
+/** What a head attends to from a word, or from where it is attended to. @param {Word} word @param {number} head */
+function weightsOf({ axis, index }, head) {
+  const { kind, layer, run } = state;
+  const { queries, keys, allowed } = run.attention[kind];
+  if (axis === "query") return { weights: attentionRow(kind, layer, head, index), open: allowed[index], words: keys };
+  const weights = queries.map((_, query) => attentionWeight(kind, layer, head, query, index));
+  return { weights, open: allowed.map((row) => row[index]), words: queries };
 }
 
 /** What a kind of map shows, as far as it is true of this run. @param {Run} run @param {Kind} kind */
@@ -166,15 +327,11 @@ function describeKind(run, kind) {
   return joinSentences(t(`attention.about.${kind}`), hasMaskedPadding ? t("attention.padding") : "");
 }
 
-/**
- * The text alternative of the map: this step's row, or in the encoder the row with the highest weight.
- * @param {number | null} row
- */
-function describeMap(row) {
+/** The row with the highest weight: what is told in words where no row belongs to the step. */
+function highestRow() {
   const { run, kind, layer, head } = state;
-  if (row !== null) return describeRow(kind, layer, head, row, run.output[row]);
   const highest = run.attention[kind].queries.map((token, query) =>
     isSpecial(token) ? 0 : Math.max(...attentionRow(kind, layer, head, query)),
   );
-  return describeRow(kind, layer, head, argmax(highest), null);
+  return argmax(highest);
 }

@@ -1,7 +1,8 @@
 // How well each cross-attention head aligns the words, what every head is like, and what a high weight does not prove.
 
-import { contrastClass, hasFullyMaskedRow } from "../charts/attention-map.js";
+import { hasFullyMaskedRow } from "../charts/attention-map.js";
 import { pictureFrame } from "../charts/export.js";
+import { contrastClass } from "../charts/map-parts.js";
 import { h, keepFocus, scrollBox, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, columnHeading, drawInSight, isOpen, link, table } from "../core/parts.js";

@@ -1,6 +1,6 @@
 // The heads of What if: silenced by a click, and coloured by the probability that is lost without them.
 
-import { contrastClass } from "../charts/attention-map.js";
+import { contrastClass } from "../charts/map-parts.js";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../core/changes.js";
 import { h, namedChoice, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
 import { formatPercents, joinSentences, nodes, t } from "../core/i18n.js";

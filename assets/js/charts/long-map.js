@@ -1,0 +1,257 @@
+// A map of a long sentence: as wide as its place, or zoomed; its words stay in sight while its cells scroll.
+
+import { h, svg, typeScale } from "../core/dom.js";
+import { argmax, attentionRow } from "../core/state.js";
+import { cellAt, gapOf, keepPainted, paintMap, palette, sharpCanvas, strength } from "./map-canvas.js";
+import {
+  cellReader,
+  contrastClass,
+  formatWeight,
+  label,
+  labelTexts,
+  NARROW,
+  predictions,
+  rowLabel,
+  scrolledTo,
+  shortened,
+  spacedLabels,
+  VALUES_FROM,
+  widest,
+} from "./map-parts.js";
+
+/** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
+/** @typedef {ReturnType<typeof longLayout>} LongLayout */
+/** @typedef {{ width: number, sides: [Side, Side], least: number, maxCell?: number, maxHeight?: number, zoom?: number }} Options */
+/** @typedef {{ run: DrawnRun, kind: Kind, layer: number, head: number }} Shown */
+/** @typedef {{ shown: Shown, layout: LongLayout, paint: () => void, rows: Element[], columns: Element[], frame: HTMLElement }} Drawn */
+
+/** Words of an axis: a map of more fits its place, however small its cells are. */
+export const FIT_FROM = 15;
+const SIZE = 12; // px of the labels
+const ROW_PITCH = 1.15; // sizes of a label between two rows that can be read
+const COLUMN_PITCH = 1.25; // of two that are turned
+const TURN = 55; // degrees
+const LOWEST = 4; // px a row
+const MIN_ROW = 14; // px, where nothing makes it fit
+const MAX_ROW = 56;
+const BOX = 0.8; // of the window's height: see .scroll:has(.parts) in style.css
+const BESIDE = 16; // px between rows' words and the edge and the cells
+const MARGIN = 4; // px right of the cells and below them
+const ZOOMS = [1, 1.5, 2, 3, 4, 6, 8];
+const MAX_ZOOMED = 40; // px a cell; of thousands of cells fewer, or else their canvas takes too much memory
+const MAX_ZOOMED_MANY = 24;
+const MANY = 4000; // cells
+
+/** @type {WeakMap<Element, Drawn>} */
+const longMaps = new WeakMap();
+
+/** The next zoom above or below this one. @param {number} zoom @param {1 | -1} way */
+export const nextZoom = (zoom, way) => ZOOMS[Math.max(0, Math.min(ZOOMS.indexOf(zoom) + way, ZOOMS.length - 1))];
+
+/** Whether a picture is of a long sentence, and whether its cells can still be enlarged. @param {Element} picture */
+export function zoomRange(picture) {
+  const { layout } = longMaps.get(picture) ?? {};
+  if (!layout?.isLong) return null;
+  const most = layout.across * layout.count > MANY ? MAX_ZOOMED_MANY : MAX_ZOOMED;
+  return { canGrow: layout.cell < most };
+}
+
+/**
+ * How large the parts of a long sentence's map are.
+ * @param {{ run: DrawnRun, kind: Kind }} shown @param {Options} options
+ */
+export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zoom }) {
+  const { queries, keys } = run.attention[kind];
+  const type = typeScale();
+  const size = SIZE * type;
+  const isNarrow = width < NARROW * type;
+  const isLong = Math.max(queries.length, keys.length) > FIT_FROM;
+  const [reads, columns] = [queries, keys].map((words) => words.map(shortened));
+  const said = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && shortened(token)));
+  const left = widest(labelTexts(reads, said, isNarrow), size) + BESIDE;
+  const [count, across] = [queries.length, keys.length];
+  const isFitted = isLong && Boolean(zoom ?? maxCell);
+  const fit = Math.min(maxCell ?? MAX_ROW * type, (width - left - MARGIN) / across);
+  const cell = Math.max(isFitted ? 1 : least, fit) * (zoom ?? 1);
+  const isTurned = widest(columns, size) > cell - 2;
+  const top = isTurned ? Math.sin((TURN * Math.PI) / 180) * widest(columns, size) + 2 * size : 2.4 * size;
+  const room = (maxHeight ?? (zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
+  const lowest = Math.max(isFitted ? LOWEST : MIN_ROW * type, isNarrow && said[0] ? 2.3 * size : 0);
+  const down = Math.max(lowest, Math.min(cell / (zoom ?? 1), MAX_ROW * type, room / count)) * (zoom ?? 1);
+  const body = { width: across * cell, height: count * down };
+  const lean = isTurned ? Math.max(0, widest(columns, size) * 0.6 - cell) : 0; // px of the last label beside the cells
+  return {
+    ...{ isLong, isNarrow, isTurned, isWritten: Math.min(cell, down + 8) >= VALUES_FROM * type },
+    ...{ reads, said, columns, count, across, size, left, top, cell, down, body },
+    digitSize: (share = 0.37) => Math.min(13 * type, cell * share),
+    width: left + body.width + MARGIN + lean,
+    height: top + body.height + MARGIN,
+  };
+}
+
+/**
+ * A head's map whose words stick to the edges of the place that it scrolls in.
+ * @param {Shown} shown @param {Options} options
+ * @param {((layout: LongLayout) => { element: Element, paint: () => void }) | null} built the cells, unless painted
+ */
+export function longMap(shown, options, built) {
+  const layout = longLayout(shown, options);
+  const { left, top, body, reads, said, columns, cell, down, size, count, isNarrow, isTurned } = layout;
+  const { element, paint } = built?.(layout) ?? paintedCells(shown, layout);
+  const rowLabels = reads.map((read, i) => {
+    const place = { x: left - 10, y: (i + 0.5) * down, anchor: /** @type {const} */ ("end"), size };
+    return rowLabel(read, said[i], options.sides[0], place, isNarrow, { "data-query": i });
+  });
+  const columnLabels = columns.map((token, i) => {
+    const [x, y] = [(i + 0.5) * cell, top - 1.1 * size];
+    const turn = isTurned ? { transform: `rotate(${-TURN} ${x} ${y})` } : {};
+    const anchor = isTurned ? /** @type {const} */ ("start") : /** @type {const} */ ("middle");
+    return label(token, options.sides[1], { x, y, anchor, size }, { ...turn, "data-key": i });
+  });
+  const frame = h("i", { class: "marked", hidden: true });
+  const wide = layout.width - left;
+  const root = h(
+    "div",
+    { class: "heatmap parts", role: "img", style: `width: ${layout.width}px; --left: ${left}px; --top: ${top}px` },
+    h("div", { class: "body", style: `width: ${body.width}px; height: ${body.height}px` }, element, frame),
+    svg("svg", { class: "columns-words", viewBox: `0 0 ${wide} ${top}`, width: wide, height: top }, columnLabels),
+    svg(
+      "svg",
+      { class: "rows-words", viewBox: `0 0 ${left} ${count * down}`, width: left, height: count * down },
+      rowLabels,
+    ),
+    h("div", { class: "corner" }),
+  );
+  longMaps.set(root, { shown, layout, paint, rows: rowLabels, columns: columnLabels, frame });
+  return root;
+}
+
+/** The cells on a canvas, with their weights where they have room. @param {Shown} shown @param {LongLayout} layout */
+function paintedCells(shown, { body, cell, down, isWritten, digitSize }) {
+  const { canvas, context } = sharpCanvas(body.width, body.height);
+  const paint = () => {
+    const { run, kind, layer, head } = shown;
+    context.clearRect(0, 0, body.width, body.height);
+    paintMap(context, run, kind, layer, head, { cellWidth: cell, cellHeight: down });
+    if (isWritten) writeWeights(context, shown, { cell, down, size: digitSize() });
+  };
+  keepPainted(canvas, paint);
+  return { element: canvas, paint };
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {Shown} shown
+ * @param {{ cell: number, down: number, size: number }} place
+ */
+function writeWeights(context, { run, kind, layer, head }, { cell, down, size }) {
+  const { queries, keys } = run.attention[kind];
+  const read = cellReader(run, kind, layer, head);
+  const { isDark } = palette();
+  const { fontFamily } = getComputedStyle(document.body);
+  Object.assign(context, { font: `${size}px ${fontFamily}`, textAlign: "center", textBaseline: "middle" });
+  for (let query = 0; query < queries.length; query++)
+    for (let key = 0; key < keys.length; key++) {
+      const { open, value, difference } = read(query, key);
+      if (!open) continue;
+      const contrast = contrastClass(strength(value, difference), value < 0);
+      context.fillStyle = (isDark ? contrast === "faint" : contrast === "full") ? "#fff" : "#000";
+      const [x, y] = [key * cell + (cell - gapOf(cell)) / 2, query * down + (down - gapOf(down)) / 2];
+      context.fillText(formatWeight(value, difference), x, y);
+    }
+}
+
+/** @param {Element} picture @param {number} layer @param {number} head */
+export function repaintLongMap(picture, layer, head) {
+  const drawn = longMaps.get(picture);
+  if (!drawn) return;
+  Object.assign(drawn.shown, { layer, head });
+  drawn.paint();
+}
+
+/**
+ * The strongest key of a row, or the one that has changed most.
+ * @param {Shown} shown @param {number} query
+ */
+export function strongestKey({ run, kind, layer, head }, query) {
+  const weights = attentionRow(kind, layer, head, query, run);
+  return argmax(run.attention[kind].difference ? weights.map(Math.abs) : weights);
+}
+
+/**
+ * Mark a row and the word that it attends to most; where not all words have room, theirs have.
+ * @param {Element} picture @param {number | null} query
+ */
+export function markLongMap(picture, query) {
+  const drawn = longMaps.get(picture);
+  if (!drawn) return;
+  const { shown, layout, rows, columns, frame } = drawn;
+  const { size, cell, down, isTurned, isNarrow, said } = layout;
+  const key = query === null ? null : strongestKey(shown, query);
+  frame.hidden = query === null;
+  frame.style.top = `${(query ?? 0) * down - 3}px`;
+  frame.style.height = `${down + 4}px`;
+  const lines = isNarrow && said[0] ? 2 : 1;
+  const isAt = (/** @type {number | null} */ at) => (at === null ? [] : [at]);
+  const seenRows = spacedLabels(rows.length, down, lines * ROW_PITCH * size, isAt(query));
+  const flat = isTurned ? COLUMN_PITCH * size : 0;
+  const seenColumns = spacedLabels(columns.length, cell, flat, isAt(key));
+  rows.forEach((each, i) => {
+    each.classList.toggle("now", i === query);
+    each.classList.toggle("crowded", !seenRows.has(i));
+  });
+  columns.forEach((each, i) => {
+    each.classList.toggle("now", i === key);
+    each.classList.toggle("crowded", !seenColumns.has(i));
+  });
+}
+
+/** The cell of a painted map under the pointer, and where it is in the window. @param {MouseEvent} event */
+export function paintedCell({ target, clientX, clientY }) {
+  if (!(target instanceof HTMLCanvasElement)) return null;
+  const drawn = longMaps.get(target.closest(".parts") ?? target);
+  if (!drawn) return null;
+  const frame = target.getBoundingClientRect();
+  const { across, count, cell, down } = drawn.layout;
+  const body = { across, down: count, cellWidth: cell, cellHeight: down };
+  const at = cellAt(clientX - frame.left, clientY - frame.top, body);
+  if (!at) return null;
+  const { run, kind, layer, head } = drawn.shown;
+  const box = new DOMRect(frame.left + at.key * cell, frame.top + at.query * down, cell, down);
+  return { cell: cellReader(run, kind, layer, head)(at.query, at.key), box };
+}
+
+/**
+ * Scroll the place of a long sentence's map, so that a cell is in sight beside its words.
+ * @param {Element} picture @param {number} query @param {number} key
+ */
+export function revealCell(picture, query, key) {
+  const drawn = longMaps.get(picture);
+  const place = picture.closest(".scroll, .fluid");
+  if (!drawn || !place) return;
+  if (place.scrollWidth <= place.clientWidth && place.scrollHeight <= place.clientHeight) return;
+  const { left, top, cell, down } = drawn.layout;
+  const [x, y] = [left + key * cell, top + query * down];
+  const across = { now: place.scrollLeft, size: place.clientWidth, inset: left };
+  const downwards = { now: place.scrollTop, size: place.clientHeight, inset: top };
+  place.scrollTo({ left: scrolledTo(across, x, x + cell), top: scrolledTo(downwards, y, y + down) });
+}
+
+/**
+ * Scroll a place so that parts of what it holds are in sight, as far as they fit, beside what covers its edges.
+ * @param {Element} place @param {{ parts: Element[], inset: { left: number, top: number } }} what
+ */
+export function reveal(place, { parts, inset }) {
+  if (!parts.length) return;
+  if (place.scrollWidth <= place.clientWidth && place.scrollHeight <= place.clientHeight) return;
+  const frame = place.getBoundingClientRect();
+  const boxes = parts.map((part) => part.getBoundingClientRect());
+  const { scrollLeft: x, scrollTop: y } = place;
+  const [left, right] = [Math.min(...boxes.map((box) => box.left)), Math.max(...boxes.map((box) => box.right))];
+  const [top, bottom] = [Math.min(...boxes.map((box) => box.top)), Math.max(...boxes.map((box) => box.bottom))];
+  const across = { now: x, size: place.clientWidth, inset: inset.left };
+  const downwards = { now: y, size: place.clientHeight, inset: inset.top };
+  place.scrollTo({
+    left: scrolledTo(across, left - frame.left + x, right - frame.left + x),
+    top: scrolledTo(downwards, top - frame.top + y, bottom - frame.top + y),
+  });
+}
