@@ -4,7 +4,7 @@ import "./page.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mapDifference } from "../../assets/js/charts/attention-map.js";
-import { cellAt, cellColours, colourIndex } from "../../assets/js/charts/map-canvas.js";
+import { cellAt, cellColours, colourIndex, gridOf, mergedCells } from "../../assets/js/charts/map-canvas.js";
 
 const LEVELS = Uint32Array.from({ length: 202 }, (_, i) => i); // every colour is its own index
 
@@ -25,7 +25,7 @@ test("a small change has a strong colour where no change of its map is larger", 
     return { attention: { encoder: maps, decoder: maps, cross: maps }, reference: null, output: [] };
   };
   const { cross } = mapDifference(run([0.6, 0.4, 0.01, 0.99]), run([0.5, 0.5, 0, 1])).attention;
-  const coloured = (/** @type {number} */ head) => [...cellColours(cross, 0, head, LEVELS, () => 0)];
+  const coloured = (/** @type {number} */ head) => [...cellColours(gridOf(cross, 0, head), LEVELS, () => 0)];
   assert.deepEqual(coloured(0), [96, 101 + 96]);
   assert.deepEqual(coloured(1), [19, 101 + 19]);
 });
@@ -44,7 +44,7 @@ test("the cells of one head, row by row; a masked one has none of the scale's co
   const masked = (/** @type {number} */ query, /** @type {number} */ key) => 1000 + 10 * query + key;
   const expected = [18, 19, 20, 21, 22, 23].map((i) => 4 + Math.round(0.96 * i));
   expected[4] = 1011;
-  assert.deepEqual([...cellColours(maps, 1, 1, LEVELS, masked)], expected);
+  assert.deepEqual([...cellColours(gridOf(maps, 1, 1), LEVELS, masked)], expected);
 });
 
 test("a point is in the cell under it, or in none", () => {
@@ -58,4 +58,20 @@ test("a point is in the cell under it, or in none", () => {
     [0, -1],
   ])
     assert.equal(cellAt(x, y, body), null);
+});
+
+test("where several cells are one, it has the largest weight, and is masked where all of them are", () => {
+  const weights = [0.1, 0.9, 0.2, 0.3, -0.4, 0.5, 0.6, 0.7, 0.8];
+  const grid = { across: 3, down: 3, weights, difference: undefined };
+  const merged = mergedCells({ ...grid, isOpen: (query) => query < 2 }, 2);
+  assert.deepEqual([merged.across, merged.down], [2, 2]);
+  assert.deepEqual(Array.from(merged.weights), [...Float32Array.from([0.9, 0.5, 0, 0])]);
+  assert.deepEqual(
+    [0, 1].map((query) => merged.isOpen(query, 0)),
+    [true, false],
+  );
+  assert.equal(
+    mergedCells({ ...grid, weights: weights.map((each) => -each), isOpen: () => true }, 3).weights[0],
+    Math.fround(-0.9),
+  );
 });

@@ -18,6 +18,7 @@ import {
   NARROW,
   predictions,
   rowLabel,
+  shortened,
   VALUES_FROM,
   widest,
 } from "./map-parts.js";
@@ -289,9 +290,11 @@ export function weightTable(kind, layer, head, { sides }) {
   const { queries, keys } = state.run.attention[kind];
   const predicted = predictions(kind, state.run);
   const isLong = queries.length * keys.length > MAX_ELEMENTS;
+  const named = (/** @type {string} */ token, /** @type {Side} */ side) =>
+    word(isLong ? shortened(token) : token, side);
   const rows = queries.map((token, i) => {
     const said = predicted[i];
-    const heading = rowHeading([word(token, sides[0]), said ? [ARROW, word(said, sides[0])] : null]);
+    const heading = rowHeading([named(token, sides[0]), said ? [ARROW, named(said, sides[0])] : null]);
     heading.setAttribute("data-query", String(i));
     return h("tr", {}, heading);
   });
@@ -304,7 +307,7 @@ export function weightTable(kind, layer, head, { sides }) {
       open ? h("td", attributes, value.toFixed(isLong ? 2 : 3)) : h("td", { class: "masked" }, t("masked")),
     );
   });
-  const headings = keys.map((token, i) => columnHeading(word(token, sides[1]), { "data-key": i }));
+  const headings = keys.map((token, i) => columnHeading(named(token, sides[1]), { "data-key": i }));
   return table({ class: isLong ? "weights long" : "weights" }, [h("td"), ...headings], rows);
 }
 

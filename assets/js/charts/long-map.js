@@ -1,6 +1,6 @@
 // A map of a long sentence: as wide as its place, or zoomed; its words stay in sight while its cells scroll.
 
-import { h, svg, typeScale } from "../core/dom.js";
+import { h, svg, textWidth, typeScale } from "../core/dom.js";
 import { argmax, attentionRow } from "../core/state.js";
 import { cellAt, gapOf, keepPainted, paintMap, palette, sharpCanvas, strength } from "./map-canvas.js";
 import {
@@ -28,9 +28,10 @@ import {
 /** Words of an axis: a map of more fits its place, however small its cells are. */
 export const FIT_FROM = 15;
 const SIZE = 12; // px of the labels
-const ROW_PITCH = 1.15; // sizes of a label between two rows that can be read
+const ROW_PITCH = 1.2; // sizes of a label between two rows that can be read
 const COLUMN_PITCH = 1.25; // of two that are turned
 const TURN = 55; // degrees
+const [SINE, COSINE] = [Math.sin((TURN * Math.PI) / 180), Math.cos((TURN * Math.PI) / 180)];
 const LOWEST = 4; // px a row
 const MIN_ROW = 14; // px, where nothing makes it fit
 const MAX_ROW = 56;
@@ -71,15 +72,17 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   const left = widest(labelTexts(reads, said, isNarrow), size) + BESIDE;
   const [count, across] = [queries.length, keys.length];
   const isFitted = isLong && Boolean(zoom ?? maxCell);
-  const fit = Math.min(maxCell ?? MAX_ROW * type, (width - left - MARGIN) / across);
-  const cell = Math.max(isFitted ? 1 : least, fit) * (zoom ?? 1);
-  const isTurned = widest(columns, size) > cell - 2;
-  const top = isTurned ? Math.sin((TURN * Math.PI) / 180) * widest(columns, size) + 2 * size : 2.4 * size;
-  const room = (maxHeight ?? (zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
+  const fitted = (/** @type {number} */ room) =>
+    Math.max(isFitted ? 1 : least, Math.min(maxCell ?? MAX_ROW * type, room / across)) * (zoom ?? 1);
+  const room = width - left - MARGIN;
+  const isTurned = widest(columns, size) > fitted(room) - 2;
+  const cell = isTurned ? fitted(room - overhang(columns, size, fitted(room))) : fitted(room);
+  const top = isTurned ? SINE * widest(columns, size) + 2 * size : 2.4 * size;
+  const height = (maxHeight ?? (zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
   const lowest = Math.max(isFitted ? LOWEST : MIN_ROW * type, isNarrow && said[0] ? 2.3 * size : 0);
-  const down = Math.max(lowest, Math.min(cell / (zoom ?? 1), MAX_ROW * type, room / count)) * (zoom ?? 1);
+  const down = Math.max(lowest, Math.min(cell / (zoom ?? 1), MAX_ROW * type, height / count)) * (zoom ?? 1);
   const body = { width: across * cell, height: count * down };
-  const lean = isTurned ? Math.max(0, widest(columns, size) * 0.6 - cell) : 0; // px of the last label beside the cells
+  const lean = isTurned ? overhang(columns, size, cell) : 0;
   return {
     ...{ isLong, isNarrow, isTurned, isWritten: Math.min(cell, down + 8) >= VALUES_FROM * type },
     ...{ reads, said, columns, count, across, size, left, top, cell, down, body },
@@ -88,6 +91,13 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
     height: top + body.height + MARGIN,
   };
 }
+
+/**
+ * How far turned words of columns reach beyond the last column, px.
+ * @param {string[]} columns @param {number} size @param {number} cell px
+ */
+const overhang = (columns, size, cell) =>
+  Math.max(0, ...columns.map((token, i) => textWidth(token, size) * COSINE + size - (columns.length - i - 0.5) * cell));
 
 /**
  * A head's map whose words stick to the edges of the place that it scrolls in.

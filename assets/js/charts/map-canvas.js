@@ -12,6 +12,7 @@ const LEVELS = 101; // colours of a hue, one a per cent
 const HATCH = 6; // px between the lines of masked cells
 const SHARP = 4; // pixels of their pattern a pixel of the page
 const RING_FROM = 6; // px a cell: a smaller one has a dot instead of a gold ring
+const MAX_THUMBNAIL = 64; // pixels across and down a thumbnail
 const MAX_PIXELS = 16e6; // of a canvas
 const STRIPE = 4; // cells between the stripes of masked cells where a cell is one pixel
 
@@ -89,20 +90,49 @@ function hatchTile(ground, line) {
 export const contextOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 
 /**
- * The colour of every cell of a head's map, row by row.
- * @param {AttentionMaps} maps @param {number} layer @param {number} head @param {Uint32Array} levels of a palette
+ * One head's weights, row by row, and where the mask is open.
+ * @typedef {{ across: number, down: number, weights: ArrayLike<number>, isOpen: (query: number, key: number) => boolean,
+ *   difference: number | undefined }} Grid
+ */
+
+/** @param {AttentionMaps} maps @param {number} layer @param {number} head @returns {Grid} */
+export function gridOf({ heads, queries, keys, values, allowed, difference }, layer, head) {
+  const [across, down, map] = [keys.length, queries.length, layer * heads + head];
+  const start = map * across * down;
+  const end = start + across * down;
+  const weights = values instanceof Float32Array ? values.subarray(start, end) : values.slice(start, end);
+  return { across, down, weights, isOpen: (query, key) => allowed[query][key], difference: difference?.[map] };
+}
+
+/**
+ * A grid in which several cells are one: the largest weight, and open where any of them is.
+ * @param {Grid} grid @param {number} merged cells across and down
+ * @returns {Grid}
+ */
+export function mergedCells(grid, merged) {
+  const [across, down] = [Math.ceil(grid.across / merged), Math.ceil(grid.down / merged)];
+  const weights = new Float32Array(across * down);
+  const open = new Uint8Array(across * down);
+  for (let query = 0, i = 0; query < grid.down; query++)
+    for (let key = 0; key < grid.across; key++, i++) {
+      const at = Math.floor(query / merged) * across + Math.floor(key / merged);
+      if (!grid.isOpen(query, key)) continue;
+      open[at] = 1;
+      if (Math.abs(grid.weights[i]) > Math.abs(weights[at])) weights[at] = grid.weights[i];
+    }
+  return { ...grid, across, down, weights, isOpen: (query, key) => open[query * across + key] === 1 };
+}
+
+/**
+ * The colour of every cell, row by row.
+ * @param {Grid} grid @param {Uint32Array} levels of a palette
  * @param {(query: number, key: number) => number} masked the colour of a masked cell
  */
-export function cellColours({ heads, queries, keys, values, allowed, difference }, layer, head, levels, masked) {
-  const colours = new Uint32Array(queries.length * keys.length);
-  const map = layer * heads + head;
-  const start = map * colours.length;
-  let i = 0;
-  for (let query = 0; query < queries.length; query++) {
-    const open = allowed[query];
-    for (let key = 0; key < keys.length; key++, i++)
-      colours[i] = open[key] ? levels[colourIndex(values[start + i], difference?.[map])] : masked(query, key);
-  }
+export function cellColours({ across, down, weights, isOpen, difference }, levels, masked) {
+  const colours = new Uint32Array(across * down);
+  for (let query = 0, i = 0; query < down; query++)
+    for (let key = 0; key < across; key++, i++)
+      colours[i] = isOpen(query, key) ? levels[colourIndex(weights[i], difference)] : masked(query, key);
   return colours;
 }
 
@@ -154,11 +184,8 @@ export function paintMap(context, run, kind, layer, head, { x = 0, y = 0, cellWi
     context.fillRect(x, y, width, height);
   }
   context.imageSmoothingEnabled = Math.min(cellWidth, cellHeight) * pixels < 1;
-  const image = cellImage(
-    cellColours(maps, layer, head, levels, () => 0),
-    across,
-    down,
-  );
+  const colours = cellColours(gridOf(maps, layer, head), levels, () => 0);
+  const image = cellImage(colours, across, down);
   context.drawImage(image, x, y, width, height);
   context.fillStyle = surface;
   const sharp = (/** @type {number} */ at) => Math.round(at * pixels) / pixels;
@@ -206,20 +233,25 @@ function paintGold(context, run, { x, y, cellWidth, cellHeight }) {
   });
 }
 
-/** A map without words, a pixel a cell: it is as large as its place. @param {DrawnRun} run @param {Kind} kind @param {number} layer @param {number} head */
+/**
+ * A map without words, a pixel a cell: it is as large as its place. Of very many cells, several are one pixel, which has
+ * the colour of the largest.
+ * @param {DrawnRun} run @param {Kind} kind @param {number} layer @param {number} head
+ */
 export function paintedThumbnail(run, kind, layer, head) {
   const maps = run.attention[kind];
-  const canvas = h("canvas", {
-    class: "painted",
-    width: maps.keys.length,
-    height: maps.queries.length,
-    "aria-hidden": "true",
-  });
+  const { queries, keys } = maps;
+  const merged = Math.ceil(Math.max(queries.length, keys.length) / MAX_THUMBNAIL);
+  const [width, height] = [keys, queries].map((words) => Math.ceil(words.length / merged));
+  const canvas = h("canvas", { class: "painted", width, height, "aria-hidden": "true" });
   keepPainted(canvas, () => {
     const { levels, stripes } = palette();
     const masked = (/** @type {number} */ query, /** @type {number} */ key) => stripes[(query + key) % STRIPE ? 0 : 1];
-    putColours(canvas, cellColours(maps, layer, head, levels, masked));
-    if (state.gold && kind === "cross") paintGold(contextOf(canvas), run, { x: 0, y: 0, cellWidth: 1, cellHeight: 1 });
+    const grid = gridOf(maps, layer, head);
+    putColours(canvas, cellColours(merged > 1 ? mergedCells(grid, merged) : grid, levels, masked));
+    const cell = 1 / merged;
+    const place = { x: 0, y: 0, cellWidth: cell, cellHeight: cell };
+    if (state.gold && kind === "cross") paintGold(contextOf(canvas), run, place);
   });
   return canvas;
 }

@@ -237,7 +237,7 @@ function headGrid(signal) {
   const about = h("p", { class: "hint" });
   const isNewRun = changeDetector();
   const isNewLayer = changeDetector();
-  /** @type {Map<number, SVGElement[]>} */
+  /** @type {Map<number, Element[]>} */
   const thumbnails = new Map(); // by layer, of this run and kind
   let isDrawingAhead = false;
 
