@@ -6,9 +6,20 @@ import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i1
 import { button, closest, link, onResize, option } from "../core/parts.js";
 import { argmax, attentionRow, KINDS, SIDES } from "../core/state.js";
 import { isTraining, measurementAt, training } from "../net/training-stream.js";
-import { cellTips, describeRow, heatmap, mapHeading, markRow, thumbnail } from "./attention-map.js";
+import {
+  cellOf,
+  cellTips,
+  describeRow,
+  heatmap,
+  heatmapHeight,
+  mapHeading,
+  markRow,
+  thumbnail,
+} from "./attention-map.js";
 import { pictureButtons } from "./export.js";
 import { sparkline, topLoss } from "./line-chart.js";
+import { revealCell, zoomRange } from "./long-map.js";
+import { zoomControl } from "./map-zoom.js";
 
 /** @import { Kind } from "../core/types.d.ts" */
 /** @import { Point, Snapshot, SnapshotRun } from "../net/training-stream.js" */
@@ -319,11 +330,12 @@ function buildMap(replay, signal) {
   const heading = h("h2");
   const large = h("div", { class: "large" });
   large.addEventListener("click", (event) => {
-    const row = closest(event, "[data-query]");
-    if (row) choose(replay, { query: Number(row.dataset.query) });
+    const cell = cellOf(event);
+    if (cell) choose(replay, { query: cell.query });
   });
   const place = scrollBox(large);
   const tip = cellTips(large, signal);
+  const zoom = zoomControl(() => draw(replay));
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
   const openMost = () => {
@@ -345,7 +357,7 @@ function buildMap(replay, signal) {
     h(
       "div",
       { class: "columns" },
-      h("div", { class: "map" }, heading, place, tip, saveLarge),
+      h("div", { class: "map" }, heading, zoom.element, place, tip, saveLarge),
       h(
         "div",
         {},
@@ -357,7 +369,23 @@ function buildMap(replay, signal) {
     say,
     meaning,
   ];
-  return { element, kind, whose, layers, heading, large, place, tip, gridHeading, grid, most, rows, say, meaning };
+  return {
+    element,
+    kind,
+    whose,
+    layers,
+    heading,
+    large,
+    place,
+    tip,
+    zoom,
+    gridHeading,
+    grid,
+    most,
+    rows,
+    say,
+    meaning,
+  };
 }
 
 // ---- drawing ----
@@ -533,7 +561,7 @@ function drawStory({ player: { weights, story } }, snapshot, query) {
  * @param {Replay} replay @param {Snapshot} snapshot @param {number} query
  */
 function drawMap(replay, snapshot, query) {
-  const { heading, large, place, say, tip } = replay.map;
+  const { heading, large, place, say, tip, zoom } = replay.map;
   const { kind, layer, head } = view;
   const run = runOf(snapshot);
   const output = kind === "encoder" ? null : run.output[query];
@@ -546,32 +574,21 @@ function drawMap(replay, snapshot, query) {
   );
   const width = place.clientWidth;
   if (!width) return; // the tab is not open
-  redraw(replay, "large", [run, kind, layer, head, width], () => {
+  redraw(replay, "large", [run, kind, layer, head, width, zoom.value()], () => {
     heading.replaceChildren(...mapHeading(kind, layer, head));
     tip.hidden = true;
     large.style.minHeight = `${tallestMap(replay, width)}px`;
-    large.replaceChildren(heatmap(kind, layer, head, { width, sides: SIDES[kind], run }));
+    large.replaceChildren(heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value() }));
   });
   const picture = large.firstElementChild;
   if (!picture) return;
+  zoom.draw(zoomRange(picture));
   markRow(picture, query);
   picture.setAttribute("aria-label", say.textContent ?? "");
   const key = argmax(rowOf(query, run));
-  redraw(replay, "sight", [kind, layer, head, query, key, width], () => {
-    const cell = large.querySelector(`rect[data-query="${query}"][data-key="${key}"]`);
-    if (cell) reveal(place, cell);
+  redraw(replay, "sight", [kind, layer, head, query, key, width, zoom.value()], () => {
+    revealCell(picture, query, key);
   });
-}
-
-/**
- * Scroll a map that is wider than its place, so that a cell of it is in sight.
- * @param {Element} place @param {Element} cell
- */
-function reveal(place, cell) {
-  if (place.scrollWidth <= place.clientWidth) return;
-  const [inner, outer] = [cell.getBoundingClientRect(), place.getBoundingClientRect()];
-  if (inner.left >= outer.left && inner.right <= outer.right) return;
-  place.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
 }
 
 /**
@@ -581,9 +598,8 @@ function reveal(place, cell) {
 function tallestMap(replay, width) {
   const count = (/** @type {SnapshotRun} */ run) => run.attention[view.kind].queries.length;
   const run = training.snapshots.map(runOf).reduce((most, each) => (count(each) > count(most) ? each : most));
-  redraw(replay, "tallest", [run, view.kind, width], () => {
-    const map = heatmap(view.kind, 0, 0, { width, sides: SIDES[view.kind], run });
-    replay.mapHeight = Number(map.getAttribute("height"));
+  redraw(replay, "tallest", [run, view.kind, width, replay.map.zoom.value()], () => {
+    replay.mapHeight = heatmapHeight(view.kind, { width, sides: SIDES[view.kind], run, zoom: replay.map.zoom.value() });
   });
   return replay.mapHeight;
 }

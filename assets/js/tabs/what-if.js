@@ -1,24 +1,14 @@
 // What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the
 // difference.
 
-import { cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts/attention-map.js";
+import { cellOf, cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
+import { revealCell, strongestKey } from "../charts/long-map.js";
 import { editMask, findChange, isAblated, toggleChange } from "../core/changes.js";
 import { h, isSpecial, replaceKeepingFocus, scrollBox, svg, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import {
-  cells,
-  changeDetector,
-  closest,
-  isOpen,
-  kindPicker,
-  link,
-  onResize,
-  rowHeading,
-  table,
-  toggle,
-} from "../core/parts.js";
+import { cells, changeDetector, isOpen, kindPicker, link, onResize, rowHeading, table, toggle } from "../core/parts.js";
 import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
 import { explainLikelihood } from "../shell/describe-likelihood.js";
 import { experimentLink } from "./experiment-link.js";
@@ -73,11 +63,22 @@ export function mount(view) {
   };
   for (const wanted of ["changes:wanted", "run:wanted"]) document.addEventListener(wanted, follow, { signal });
   maps.modified.place.addEventListener("click", (event) => {
-    const { query, key } = closest(event, "[data-query][data-key]")?.dataset ?? {};
-    if (query !== undefined) editMask(state.kind, Number(query), Number(key));
+    const { query, key = null } = cellOf(event) ?? {};
+    if (query !== undefined && key !== null) editMask(state.kind, query, key);
   });
   subscribe(element, () => draw(parts));
   onResize(element, () => state.run && draw(parts), signal);
+}
+
+/** Scroll places as one. @param {Element[]} places @param {AbortSignal} signal */
+function scrollTogether(places, signal) {
+  const follow = (/** @type {Event} */ { target }) => {
+    if (!(target instanceof Element)) return;
+    const { scrollLeft, scrollTop } = target;
+    for (const place of places)
+      if (place.scrollLeft !== scrollLeft || place.scrollTop !== scrollTop) place.scrollTo(scrollLeft, scrollTop);
+  };
+  for (const place of places) place.addEventListener("scroll", follow, { signal });
 }
 
 /** What a silenced map is drawn with: lines the other way than those of masked cells. */
@@ -98,9 +99,13 @@ function build({ element, server, signal }) {
     const place = h("div", { class: "large" });
     const title = h("h3", {}, t(`whatif.${name}`));
     const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`;
-    const content = [title, scrollBox(place), cellTips(place, signal), pictureButtons(place, file)];
-    return { title, place, column: h("div", { class: "map", "data-map": name }, content) };
+    const box = scrollBox(place);
+    const content = [title, box, cellTips(place, signal), pictureButtons(place, file)];
+    return { title, place, box, column: h("div", { class: "map", "data-map": name }, content) };
   };
+  const maps = { original: map("original"), modified: map("modified"), difference: map("difference") };
+  const boxes = Object.values(maps).map(({ box }) => box);
+  scrollTogether(boxes, signal);
   return {
     element,
     say: h("p", { class: "say", "aria-live": "polite" }),
@@ -110,11 +115,12 @@ function build({ element, server, signal }) {
     picker: headPicker(),
     heading: h("h2"),
     most: h("p", { class: "hint", hidden: true }),
-    maps: { original: map("original"), modified: map("modified"), difference: map("difference") },
+    maps,
     silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
     controls: changeControls(server),
     isNew: changeDetector(),
     hasNewRuns: changeDetector(),
+    hasNewMaps: changeDetector(),
     difference: /** @type {DrawnRun | null} */ (null),
     largest: /** @type {ReturnType<typeof largestChange>} */ (null), // of the difference
   };
@@ -152,6 +158,20 @@ function draw(parts) {
   drawMap(parts, "modified", run, width);
   if (baseline) drawMap(parts, "original", baseline, width);
   if (parts.difference) drawMap(parts, "difference", parts.difference, width);
+  if (parts.hasNewMaps(run, baseline, kind, layer, head, width)) revealMost(parts);
+}
+
+/** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. @param {Parts} parts */
+function revealMost({ maps, difference }) {
+  const { run, kind, layer, head, step } = state;
+  const shown = { run: difference ?? run, kind, layer, head };
+  const picture = maps[difference ? "difference" : "modified"].place.firstElementChild;
+  if (!picture) return;
+  const { heads, queries, keys, values } = shown.run.attention[kind];
+  const start = (layer * heads + head) * queries.length * keys.length;
+  const changes = values.slice(start, start + queries.length * keys.length).map(Math.abs);
+  const query = difference ? Math.floor(argmax(changes) / keys.length) : kind === "encoder" ? 0 : step;
+  revealCell(picture, query, strongestKey(shown, query));
 }
 
 /** @param {Parts} parts */
