@@ -174,6 +174,12 @@ class Visit:
             with self.answered():
                 self.page.locator("#checkpoint").select_option(checkpoint)
 
+    def draw_stages(self) -> None:
+        """Of Inside a head: each is drawn when it comes into view."""
+        for stage in self.page.locator("#inside .stage").all():
+            stage.scroll_into_view_if_needed()
+            stage.locator(".cell").first.wait_for()
+
     def settle(self) -> None:
         """Until the page has asked what it asks by itself: the checks of the run, and what the open tab needs."""
         self.page.locator("#checks:not([data-state='…'])").wait_for(state="attached")  # presenting hides it

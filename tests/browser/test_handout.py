@@ -403,7 +403,7 @@ def test_every_figure_is_saved(visit: Visit, address: str) -> None:
     if not toy:
         return
     visit.tab("inside")
-    page.locator("#inside .strips").nth(9).wait_for()
+    visit.draw_stages()
     expect_saved(page, page.locator("#inside .stage-figure").all())
     visit.tab("lesson")
     for stop in (1, 7, 10, 12, 14):  # a figure of every kind

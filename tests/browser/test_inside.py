@@ -93,12 +93,15 @@ def press(page: Page, group: str, name: str) -> None:
     page.locator("#inside").get_by_role("group", name=t(group)).get_by_role("button", name=name, exact=True).click()
 
 
-# Every cell with its value and its text, once all pictures are drawn.
+# Every cell with its value and its text, once all pictures are drawn: of each stage when it comes into view.
 DRAWN = """async () => {
   const view = document.querySelector("#inside");
-  const places = () => [...view.querySelectorAll(".stage .fluid")];
-  while (!places().length || places().some((place) => !place.querySelector("rect.cell")))
-    await new Promise(requestAnimationFrame);
+  for (const stage of view.querySelectorAll(".stage")) {
+    stage.scrollIntoView();
+    const isDrawn = () => stage.querySelector(".cell");
+    const isWhole = () => [...stage.querySelectorAll(".fluid")].every((place) => place.querySelector("rect.cell"));
+    while (!isDrawn() || !isWhole()) await new Promise(requestAnimationFrame);
+  }
   const all = (from, selector) => [...from.querySelectorAll(selector)];
   const read = (cell, text) => [cell.dataset.name, Number(cell.dataset.index), cell.dataset.value, text ?? null];
   return {

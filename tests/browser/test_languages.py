@@ -134,7 +134,7 @@ class Reader:
         for kind in ("encoder", "decoder", "cross"):
             page.locator(f"#inside button[value={kind}]").click()
             expect(page.locator("#inside .say")).to_contain_text(t(f"inside.kind.{kind}"))
-            page.locator("#inside .strips").nth(9).wait_for()
+            self.visit.draw_stages()
             page.locator("#shapes tbody tr").first.wait_for()
             self.look()
         cells = page.locator("#inside .cell")

@@ -114,7 +114,7 @@ def texts(visit: Visit) -> dict[str, str]:
             expect(panel).to_contain_text("±")
         if tab == "inside":
             page.locator("#inside button[value=cross]").click()
-            page.locator("#stage-ffn_residual .strips").first.wait_for()
+            visit.draw_stages()
             page.locator("#shapes table").wait_for()
         said[tab] = panel.inner_text() + formulas(page, "#inside")
     for kind in ("encoder", "decoder"):

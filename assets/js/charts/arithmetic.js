@@ -4,6 +4,7 @@ import { h } from "../core/dom.js";
 import { formatNumber, t } from "../core/i18n.js";
 import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance } from "../core/numbers.js";
 import { fetchParameters } from "../core/server-cache.js";
+import { keyName, orderKeys } from "./key-order.js";
 import { activationName, concatenated, headIsAblated, residualIsDropped, temperatureIn } from "./sublayer-view.js";
 
 /** @import { Matrix } from "../core/server-cache.js" */
@@ -23,7 +24,8 @@ export async function explainCell(view, name, i) {
   const token = Number(number);
   const { keys, queries } = view.data;
   const query = queries[view.query];
-  const places = { n: i + 1, token: row === "q" ? query : keys[token], from: query, to: keys[i] };
+  const named = row === "q" ? query : keyName(keys, token);
+  const places = { n: i + 1, token: named, from: query, to: keyName(keys, i), count: foldedKeys(view).length };
   const title = t(`cell.${row === "ff_output" ? row : row.replace("ff_", "")}`, places);
   const question = Symbol(name);
   latest.set(view.showArithmetic, question);
@@ -57,6 +59,12 @@ const ARITHMETIC = {
   part({ data, head, query }, i, key) {
     const [weight, value] = [data.at("weights", head, query)[key], data.at("v", head, key)[i]];
     return [sumOfProducts(products([weight], [value], null, weight * value))];
+  },
+  rest(view, i) {
+    const rest = foldedKeys(view);
+    const weights = rest.map((key) => view.data.at("weights", view.head, view.query)[key]);
+    const values = rest.map((key) => view.data.at("v", view.head, key)[i]);
+    return [sumOfProducts(products(weights, values, null, dot(weights, values)))];
   },
   head_output(view, i) {
     const { data, head, query } = view;
@@ -109,6 +117,9 @@ const ARITHMETIC = {
   ff_sum: (view, i) => explainSum(view, "ff_", i),
   ff_norm: (view, i) => explainNorm(view, "ff_", i),
 };
+
+/** The keys that are summed into one row, where there are many. @param {SublayerView} view */
+const foldedKeys = ({ data, head, query }) => orderKeys(data.at("weights", head, query)).rest;
 
 /** A factor; one below 0 in brackets. @param {string} text */
 const factor = (text) => (text.startsWith("−") ? `(${text})` : text);

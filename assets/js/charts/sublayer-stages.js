@@ -1,12 +1,13 @@
 // The stages of one head, from the query to the end of the layer: formula, shapes and numbers.
 
-import { h, scrollBox, word } from "../core/dom.js";
+import { h, scrollBox, setChildren, word } from "../core/dom.js";
 import { formulas } from "../core/formula.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
 import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../core/numbers.js";
-import { button, rowHeading, table } from "../core/parts.js";
+import { button, link, rowHeading, table } from "../core/parts.js";
 import { explainCell } from "./arithmetic.js";
 import { pictureButtons } from "./export.js";
+import { areMany, keyName, orderKeys } from "./key-order.js";
 import {
   activationName,
   anyHeadIsAblated,
@@ -111,21 +112,26 @@ const isDropped = (stage, view) =>
 export const stageFigure = (stage, view) => [FIGURES[stage](view)].flat(2);
 
 /** One stage as a section. @param {Stage} stage @param {SublayerView} view */
-export function stageSection(stage, view) {
+export const stageSection = (stage, view) =>
+  h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view));
+
+/**
+ * What stands in the section of a stage: its heading, formula and text, and its figure.
+ * @param {Stage} stage @param {SublayerView} view @param {boolean} [isDrawn] false: without the figure
+ */
+export function stageContent(stage, view, isDrawn = true) {
   const { data, kind, layer, head } = view;
-  const figure = h("div", { class: "stage-figure" }, stageFigure(stage, view));
+  const figure = h("div", { class: "stage-figure" }, isDrawn ? stageFigure(stage, view) : null);
   const [title, about] = (data.norm_first && TEXT_NORM_FIRST[stage]) ||
     (headCount(view) === 1 && TEXT_ONLY_HEAD[stage]) || [`inside.${stage}`, `inside.${stage}.about`];
   const more = furtherTexts(stage, view).map((key) => [" ", t(key, { activation: activationName(view.run.model) })]);
-  return h(
-    "section",
-    { class: "stage", id: `stage-${stage}` },
+  return [
     h("h3", {}, t(title)),
     stageHeadline(stage, view),
     h("p", { class: "hint" }, nodes(textOfChange(stage, view) ?? about, textPlaces(view)), more),
     figure,
-    pictureButtons(figure, () => `${kind}-layer-${layer + 1}-head-${head + 1}-${stage}`),
-  );
+    isDrawn ? pictureButtons(figure, () => `${kind}-layer-${layer + 1}-head-${head + 1}-${stage}`) : null,
+  ];
 }
 
 /** The text of a stage where the run's changes changed it. @param {Stage} stage @param {SublayerView} view */
@@ -187,6 +193,7 @@ const strips = (view, rows, options = {}) =>
   fluidPicture(
     (width) => vectorStrips(rows, { width, choose: (name, i) => explainCell(view, name, i), ...options }),
     view.signal,
+    view.width,
   );
 
 /**
@@ -197,6 +204,30 @@ const titledStrips = (view, title, rows, options = {}) => [
   h("h4", {}, title),
   strips(view, rows, { label: title, ...options }),
 ];
+
+/**
+ * What is drawn of a query's keys: of many the strongest, and a button that opens the rest.
+ * @param {SublayerView} view @param {"k" | "v" | "scores" | "parts"} list
+ * @param {(shown: number[], rest: number[]) => Child[]} draw
+ */
+function foldable(view, list, draw) {
+  const { data, head, query, opened = new Set() } = view;
+  const weights = data.at("weights", head, query);
+  if (!areMany(weights)) return draw(orderKeys(weights).shown, []);
+  const place = h("div", { class: "foldable" });
+  const redraw = () => {
+    const isOpen = opened.has(list);
+    const { shown, rest } = orderKeys(weights, { isOpen });
+    const text = isOpen ? t("inside.strongest") : t("inside.show_more", { count: rest.length });
+    const toggle = link(text, () => {
+      if (!opened.delete(list)) opened.add(list);
+      redraw();
+    });
+    setChildren(place, draw(shown, rest), toggle);
+  };
+  redraw();
+  return [place];
+}
 
 /** @type {Record<Stage, (view: SublayerView) => Child>} */
 const FIGURES = {
@@ -213,15 +244,26 @@ const FIGURES = {
 function drawProjections(view) {
   const { data, head, query } = view;
   const token = { label: data.queries[query], side: data.from };
-  const rows = (/** @type {"k" | "v"} */ name) =>
-    data.keys.map((key, j) => ({ label: key, side: data.to, name: `${name}:${j}`, values: data.at(name, head, j) }));
+  const largest = (/** @type {"k" | "v"} */ name) => Math.max(...data.at(name, head).map(Math.abs));
+  const rows = (/** @type {"k" | "v"} */ name, /** @type {string} */ title) =>
+    foldable(view, name, (shown) =>
+      titledStrips(
+        view,
+        title,
+        shown.map((j) => ({ ...keyLabel(data, j), name: `${name}:${j}`, values: data.at(name, head, j) })),
+        { largest: largest(name) },
+      ),
+    );
   return [
     titledStrips(view, t("inside.reads", textPlaces(view)), [{ ...token, name: "x", values: data.at("x", query) }]),
     titledStrips(view, t("inside.query"), [{ ...token, name: "q", values: data.at("q", head, query) }]),
-    titledStrips(view, t("inside.keys"), rows("k")),
-    titledStrips(view, t("inside.values_rows"), rows("v")),
+    rows("k", t("inside.keys")),
+    rows("v", t("inside.values_rows")),
   ];
 }
+
+/** What a row of a key is called. @param {Sublayer} data @param {number} key */
+const keyLabel = ({ keys, to }, key) => ({ label: keyName(keys, key), side: to });
 
 /** The table of a query's scores, a row a key. @param {SublayerView} view */
 function drawScores(view) {
@@ -240,7 +282,7 @@ function drawScores(view) {
     t(`inside.column.${name}`, { d: data.head_dim }),
     name === "scaled" && temperature !== 1 ? ` ÷ ${temperature}` : null,
   ]);
-  const rows = data.keys.map((key, j) => {
+  const row = (/** @type {number} */ j) => {
     /** @type {Record<string, () => Node>} */
     const cells = {
       dot: () => scoreCell(view, "dot", j, shown.dots[j], dots[j]),
@@ -248,12 +290,28 @@ function drawScores(view) {
       mask: () => scoreCell(view, "mask", j, open[j] ? shown.scores[j] : "−∞", open[j] ? scores[j] : -Infinity),
       softmax: () => scoreCell(view, "weight", j, shown.weights[j], weights[j]),
     };
+    const name = [word(data.keys[j], data.to), areMany(data.keys) ? h("small", {}, ` ${j + 1}`) : null];
     const row = columns.map((column) => cells[column]());
-    return h("tr", { class: open[j] ? "" : "masked" }, rowHeading(word(key, data.to)), row);
+    return h("tr", { class: open[j] ? "" : "masked" }, rowHeading(name), row);
+  };
+  /** The sum of what is folded, of the digits that are shown. @param {number[]} rest */
+  const restRow = (rest) => {
+    const digits = shown.weights[0].split(".")[1]?.length ?? 0;
+    const share = fixed(
+      rest.reduce((sum, j) => sum + Number(shown.weights[j]), 0),
+      digits,
+    );
+    const row = columns.map((column) => h("td", {}, column === "softmax" ? share : null));
+    return h("tr", { class: "rest" }, rowHeading(t("inside.more", { count: rest.length })), row);
+  };
+  const foot = () => {
+    const total = h("td", { class: "total" }, shown.total);
+    return h("tfoot", {}, h("tr", {}, rowHeading("Σ"), h("td"), h("td"), h("td"), total));
+  };
+  return foldable(view, "scores", (ordered, rest) => {
+    const rows = [ordered.map(row), rest.length ? restRow(rest) : null];
+    return [scrollBox(table({ class: "look" }, headings, rows, columns.includes("softmax") ? foot() : null))];
   });
-  const total = h("td", { class: "total" }, shown.total);
-  const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), h("td"), h("td"), h("td"), total));
-  return scrollBox(table({ class: "look" }, headings, rows, columns.includes("softmax") ? foot : null));
 }
 
 /** @param {SublayerView} view @param {string} name @param {number} key @param {string} text @param {number} exact */
@@ -270,23 +328,25 @@ function scoreCell(view, name, key, text, exact) {
 function drawValues(view) {
   const { data, head, query } = view;
   const weights = data.at("weights", head, query);
-  const parts = data.keys.map((key, j) => ({
-    label: key,
-    side: data.to,
-    name: `part:${j}`,
-    values: data.at("v", head, j).map((value) => weights[j] * value),
-  }));
+  const part = (/** @type {number} */ j) => data.at("v", head, j).map((value) => weights[j] * value);
   const output = data.at("head_output", head, query);
   const isSilent = headIsAblated(view);
-  const columns = parts.map((row) => row.values);
-  const digits = isSilent ? 2 : commonDigits(columns, output);
-  const largest = Math.max(...[...columns.flat(), ...output].map(Math.abs));
-  const rows = parts.map((row) => ({ ...row, digits }));
+  const largest = Math.max(...[...data.keys.flatMap((_, j) => part(j)), ...output].map(Math.abs));
   const sum = [{ label: isSilent ? "z" : "Σ", name: "head_output", values: output }];
-  return [
-    titledStrips(view, t("inside.parts"), rows, { largest }),
-    titledStrips(view, t(isSilent ? "inside.silent" : "inside.head_output"), sum, { largest, labels: data.keys }),
-  ];
+  const drawParts = (/** @type {number[]} */ shown, /** @type {number[]} */ rest) => {
+    /** @type {Row[]} */
+    const parts = shown.map((j) => ({ ...keyLabel(data, j), name: `part:${j}`, values: part(j) }));
+    if (rest.length) {
+      const label = t("inside.more", { count: rest.length });
+      parts.push({ label, name: "rest", values: output.map((_, i) => rest.reduce((all, j) => all + part(j)[i], 0)) });
+    }
+    const columns = parts.map((row) => Array.from(row.values));
+    const digits = isSilent ? 2 : commonDigits(columns, output);
+    const rows = parts.map((row) => ({ ...row, digits }));
+    return titledStrips(view, t("inside.parts"), rows, { largest });
+  };
+  const title = t(isSilent ? "inside.silent" : "inside.head_output");
+  return [foldable(view, "parts", drawParts), titledStrips(view, title, sum, { largest, labels: data.keys })];
 }
 
 /** @param {SublayerView} view */

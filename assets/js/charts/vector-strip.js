@@ -100,6 +100,7 @@ export function vectorStrips(rows, { width, ...options }) {
       picture.append(svg("rect", { ...frame, class: "part" }));
     }
   });
+  picture.addEventListener("pointerover", nameCell);
   if (choose) makeSelectable(picture, choose, rows.length, layout);
   return picture;
 }
@@ -121,16 +122,18 @@ function rowCells({ name, values, digits }, y, { left, across, cell, lines, pitc
     const at = { x: left + (i % across) * cell, y: y + Math.floor(i / across) * pitch };
     const box = { ...at, width: cell - gap, height: pitch - (lines > 1 ? gap : 3), rx: gap ? 3 : 0 };
     const data = { "data-name": name, "data-index": i, "data-value": value };
-    const rect = svg(
-      "rect",
-      { ...box, ...data, class: "cell", style: colour(value, largest) },
-      svg("title", {}, fixed(value, 3)),
-    );
+    const rect = svg("rect", { ...box, ...data, class: "cell", style: colour(value, largest) });
     if (!hasNumbers) return [rect];
     const middle = { x: at.x + (cell - gap) / 2, y: at.y + (pitch - 3) / 2 };
     const type = `value ${contrastClass(strength(value, largest), value < 0)}`;
     return [rect, svg("text", { ...middle, class: type }, fixed(value, digits ?? 2))];
   });
+}
+
+/** The number of a cell that somebody points at: hardly any of thousands is. @param {Event} event */
+function nameCell({ target }) {
+  if (!(target instanceof SVGElement) || !target.matches(".cell") || target.hasChildNodes()) return;
+  target.append(svg("title", {}, fixed(Number(target.dataset.value), 3)));
 }
 
 /** Mark the one cell whose arithmetic is shown. @param {Element} cell */
@@ -185,10 +188,11 @@ function makeSelectable(picture, choose, rows, { across, cell: size, left }) {
 /**
  * A picture that grows with its place: `draw(width)` is called again when there is another width.
  * @param {(width: number) => Element} draw @param {AbortSignal} [signal]
+ * @param {number} [width] px of the place, where it is known: the picture is then there at once
  */
-export function fluidPicture(draw, signal) {
-  const place = h("div", { class: "fluid" });
-  let drawn = 0;
+export function fluidPicture(draw, signal, width = 0) {
+  const place = h("div", { class: "fluid" }, width ? draw(width) : null);
+  let drawn = width;
   const observer = new ResizeObserver(([{ contentRect }]) => {
     if (!contentRect.width || Math.abs(contentRect.width - drawn) < 1) return;
     drawn = contentRect.width;

@@ -1,16 +1,23 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
-import { STAGES, stageSection } from "../charts/sublayer-stages.js";
-import { chip, h, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
+import { areMany } from "../charts/key-order.js";
+import { chip, h, replaceKeepingFocus, scrollBox, setChildren, word } from "../core/dom.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, drawInSight, isOpen, kindPicker, link, rowHeading, table } from "../core/parts.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, selectQuery, state, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
+import { stageList } from "./inside-stages.js";
 
 /** @import { ShapeRow } from "#schema" */
+/** @import { Stage } from "../charts/sublayer-stages.js" */
 /** @import { Child, Run, State, View } from "../core/types.d.ts" */
 /** @import { SublayerView } from "../charts/sublayer-view.js" */
+
+const MAX_NAMED = 5;
+
+/** The stage that a link leads to, until it is drawn. @type {Stage | null} */
+let wanted = null;
 
 /** @param {View} view */
 export function mount({ element, server, signal }) {
@@ -18,7 +25,10 @@ export function mount({ element, server, signal }) {
   const kind = kindPicker();
   const picker = headPicker();
   const queries = h("p", { class: "queries" });
-  const stages = h("div", { class: "stages" });
+  const strongest = h("p", { class: "attended" });
+  const stages = stageList(signal);
+  /** @type {Set<string>} */
+  const opened = new Set();
   const arithmetic = arithmeticPanel();
   const shapes = h("section", { class: "card below", id: "shapes" });
   const isNew = changeDetector();
@@ -29,7 +39,8 @@ export function mount({ element, server, signal }) {
     const { run, layer, head, query } = state;
     kind.set(state.kind);
     picker.draw(run.attention[state.kind]);
-    if (!isOpen(element) || !isNew(run, state.kind, layer, head, query)) return;
+    if (!isOpen(element)) return;
+    if (!isNew(run, state.kind, layer, head, query)) return openWanted();
     drawn.abort();
     drawn = new AbortController();
     const mine = drawn.signal;
@@ -41,15 +52,25 @@ export function mount({ element, server, signal }) {
       return;
     }
     const { show: showArithmetic } = arithmetic;
-    const view = { run, data, kind: data.kind, layer, head, query, server, signal: mine, showArithmetic };
+    const view = { run, data, kind: data.kind, layer, head, query, server, signal: mine, showArithmetic, opened };
     replaceKeepingFocus(
       queries,
       data.queries.map((token, i) => queryButton(token, i, view)),
     );
-    stages.replaceChildren(...STAGES.map((name) => stageSection(name, view)));
+    setChildren(
+      strongest,
+      strongestKeys(view, () => stages.open("scores")),
+    );
     say.replaceChildren(...describeHead(view));
     arithmetic.invite();
+    stages.show(view);
+    scrollToPressed(queries);
+    openWanted();
     if (isNewRun(run)) drawShapes(run);
+  }
+  function openWanted() {
+    if (wanted) stages.open(wanted);
+    wanted = null;
   }
   async function drawShapes(/** @type {Run} */ run) {
     const answer = await askAboutRun("shapes", server).catch(() => null);
@@ -60,10 +81,11 @@ export function mount({ element, server, signal }) {
 
   const controls = h("div", { class: "controls" }, kind.element, picker.element);
   const from = h("div", { class: "pickers" }, t("inside.from"), queries);
+  const to = h("div", { class: "pickers" }, t("inside.to"), strongest);
   const title = h("h2", { class: "visually-hidden" }, t("tab.inside"));
-  const way = h("section", { class: "card below" }, title, stages);
+  const way = h("section", { class: "card below" }, title, stages.index, stages.element);
   const columns = h("div", { class: "columns inside" }, way, arithmetic.element);
-  element.replaceChildren(say, h("section", { class: "card" }, controls, from), columns, shapes);
+  element.replaceChildren(say, h("section", { class: "card" }, controls, from, to), columns, shapes);
   drawInSight(element, draw, signal);
   signal.addEventListener("abort", () => drawn.abort());
 }
@@ -73,12 +95,23 @@ function arithmeticPanel() {
   const title = h("h3");
   const body = h("div", { class: "worked" });
   const close = button("pill", t("close"), () => element.classList.remove("open"));
-  const head = h("div", { class: "panel-title" }, title, close);
+  const answer = h("output", { class: "answer" });
+  const head = h("div", { class: "panel-title" }, title, answer, close);
   const element = h("aside", { class: "card arithmetic-panel", "aria-live": "polite" }, head, body);
   const show = (/** @type {string} */ heading, /** @type {Child[]} */ parts, isOpen = true) => {
     title.textContent = heading;
     body.replaceChildren(...h("div", {}, parts).childNodes);
+    const result = [...body.querySelectorAll(".result")].at(-1);
+    answer.textContent = result ? `= ${result.textContent}` : "";
     element.classList.toggle("open", isOpen);
+    element.scrollTop = 0;
+    if (isOpen) uncover(document.querySelector("#inside .cell.chosen"));
+  };
+  /** Where the panel lies over the stages, the cell that it is about is above it. */
+  const uncover = (/** @type {Element | null} */ cell) => {
+    if (!cell || getComputedStyle(element).position !== "fixed") return;
+    const covered = cell.getBoundingClientRect().bottom + 8 - element.getBoundingClientRect().top;
+    if (covered > 0) scrollBy(0, covered);
   };
   const invite = () => {
     const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
@@ -90,6 +123,27 @@ function arithmeticPanel() {
 /** @param {string} token @param {number} i @param {SublayerView} view */
 const queryButton = (token, i, { data, query }) =>
   chip("button", token, data.from, { type: "button", "aria-pressed": i === query, onclick: () => selectQuery(i) });
+
+/** Many words stand in one line, which scrolls to the chosen one. @param {HTMLElement} queries */
+function scrollToPressed(queries) {
+  queries.classList.toggle("many", areMany(queries.children));
+  const pressed = /** @type {HTMLElement | null} */ (queries.querySelector("[aria-pressed=true]"));
+  if (pressed) queries.scrollLeft = pressed.offsetLeft - queries.clientWidth / 2;
+}
+
+/** The keys of the highest weights, which lead to all of them. @param {SublayerView} view @param {() => void} open */
+function strongestKeys({ data, head, query }, open) {
+  const weights = data.at("weights", head, query);
+  const attended = [...weights.keys()].filter((key) => data.allowed[query][key]);
+  return attended
+    .toSorted((a, b) => weights[b] - weights[a])
+    .slice(0, MAX_NAMED)
+    .map((key) => {
+      const name = chip("button", data.keys[key], data.to, { type: "button", "data-key": key, onclick: open });
+      name.style.setProperty("--share", String(weights[key]));
+      return h("span", { class: "pair" }, name, h("small", {}, formatPercent(weights[key])));
+    });
+}
 
 /** The whole way in one sentence. @param {SublayerView} view */
 function describeHead({ data, kind, layer, head, query }) {
@@ -112,7 +166,7 @@ function describeHead({ data, kind, layer, head, query }) {
 
 /**
  * Where each row of the table of shapes is drawn: a place of the page, and the stage of Inside a head.
- * @type {Record<string, Partial<State> & { stage?: string }>}
+ * @type {Record<string, Partial<State> & { stage?: Stage }>}
  */
 const PLACES = {
   source_ids: { tab: "lesson", stop: 0 },
@@ -156,8 +210,8 @@ export function shapeTable(rows) {
   ];
 }
 
-/** @param {Partial<State> & { stage?: string }} place */
+/** @param {Partial<State> & { stage?: Stage }} place */
 function openPlace({ stage, ...place }) {
+  wanted = stage ?? null;
   update(place);
-  if (stage) requestAnimationFrame(() => document.getElementById(`stage-${stage}`)?.scrollIntoView({ block: "start" }));
 }

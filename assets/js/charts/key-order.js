@@ -1,0 +1,25 @@
+// Which keys of a query are drawn: all of a short sentence; of a long one the strongest first, the rest folded.
+
+const MANY = 12; // words that fit a figure in the order of the sentence
+const STRONGEST = 8;
+
+/** Whether the keys of a sentence are too many to draw them all. @param {ArrayLike<unknown>} keys */
+export const areMany = (keys) => keys.length > MANY;
+
+/**
+ * Keys by their weights: `shown` are drawn, `rest` is folded. Of a few keys all are shown, in the order of the sentence;
+ * of many the strongest, the first of equals first, and those that a text names.
+ * @param {number[]} weights @param {{ isOpen?: boolean, most?: number, named?: number[] }} options `isOpen`: none is
+ *   folded; those of the rest follow in the order of the sentence
+ */
+export function orderKeys(weights, { isOpen = false, most = STRONGEST, named = [] } = {}) {
+  const all = weights.map((_, key) => key);
+  if (!areMany(weights)) return { shown: all, rest: [] };
+  const byWeight = all.toSorted((a, b) => weights[b] - weights[a]);
+  const shown = byWeight.filter((key, rank) => rank < most || named.includes(key));
+  const rest = all.filter((key) => !shown.includes(key));
+  return isOpen ? { shown: [...shown, ...rest], rest: [] } : { shown, rest };
+}
+
+/** A key's name among many, of which several may be the same word. @param {string[]} keys @param {number} key */
+export const keyName = (keys, key) => (areMany(keys) ? `${keys[key]} ${key + 1}` : keys[key]);
