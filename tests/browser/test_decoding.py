@@ -17,7 +17,7 @@ from .conftest import Visit, move
 from .test_inside import translator
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
-MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my old phone”
+MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my phone”
 SAY = "#decoding .say"
 DEFAULTS = {
     "strategy": "beam",

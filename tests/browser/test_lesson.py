@@ -20,7 +20,7 @@ from .conftest import Visit, place
 from .test_inside import LAST_BITS, rows_of, run, translator
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
-MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my old phone”
+MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my phone”
 
 STOPS = (
     "tokens", "embeddings", "positions", "qkv", "scores", "softmax", "heads",

@@ -296,7 +296,9 @@ def test_english_that_a_teacher_accepts() -> None:
     mass = "|".join(noun.english for noun in lexicon.NOUNS if noun.is_mass)
     third = "|".join(verb.third for verb in lexicon.VERBS if verb.has_progressive)
     simple = re.compile(rf"(?:he|she|(?:the|a|my) \w+) (?:{third}) (?!not)")
-    thing = re.compile(r"(?:den|einen|meinen) (?:\w+ )?(?:salat|saft|kaffee|brief|ball|stuhl) .*weil ")
+    thing = re.compile(
+        r"(?:den|einen|meinen) (?:\w+ )?(?:salat|saft|kaffee|tee|wein|apfel|käse|kuchen|brief|ball|stuhl|tisch) .*weil "
+    )
     found = dict.fromkeys(("any", "it", "progressive"), 0)
     for sentence in generated(5000):
         german, english = sentence.source, sentence.target

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter
 
-from ..data import CORPORA, Corpus
+from ..data import CORPORA
 from ..data.vocabulary import SPECIAL
 from ..inference.attention_maps import SUBLAYERS
 from ..inference.decoding import Sampling
@@ -36,7 +36,7 @@ from ..storage.checkpoint import FOLDER
 
 FILE = "experiments.json"
 SEARCHED, UNUSUAL = 150, 400  # held-out sentences, and those of which a word is replaced
-REPLACED = ("adverbs", "modals")  # kinds of words of which one may stand for another
+REPLACED = ("heute", "jetzt", "oft", "immer", "manchmal"), ("zehn", "zwölf", "zwanzig")  # one may stand for another
 UNSURE = 150  # of the latter, those of whose translation the model is least sure
 CLEAREST = 1  # rank
 VISIBLE = 0.005  # of a probability, as the page writes it
@@ -84,7 +84,7 @@ def search(
 
 def candidates(translator: Translator) -> tuple[list[tuple[str, str]], list[str]]:
     """The corpus's examples and short held-out sentences, with their translations; and sentences that the grammar does
-    not make: one word of a held-out sentence replaced by another of its kind, such as an adverb.
+    not make: one word of a held-out sentence replaced by another that German allows there.
     """
     corpus, vocab = CORPORA[translator.name], translator.checkpoint.src_vocab
     pairs = [corpus.find(" ".join(vocab.split(each.sentence))) for each in corpus.examples]
@@ -93,16 +93,15 @@ def candidates(translator: Translator) -> tuple[list[tuple[str, str]], list[str]
     short = [(pair.spelling, pair.target) for pair in held_out if len(pair.source.split()) <= MAX_WORDS]
     plain = [source for source, _ in short[:UNUSUAL] if "," not in source]
     joining = {source.split(", ")[1].split()[0] for source, _ in short if ", " in source}  # words that begin a clause
-    unusual = [other for source in plain for other in _replaced(source, corpus) if joining.isdisjoint(other.split())]
+    unusual = [other for source in plain for other in _replaced(source) if joining.isdisjoint(other.split())]
     return [pair for pair in shown if len(pair[0].split()) <= MAX_WORDS] + short[:SEARCHED], unusual
 
 
-def _replaced(sentence: str, corpus: Corpus) -> Iterator[str]:
+def _replaced(sentence: str) -> Iterator[str]:
     words = sentence.split()
-    kinds = [[word for word, _ in corpus.words.get(kind, ()) if " " not in word] for kind in REPLACED]
-    for i, kind in product(range(len(words)), kinds):
-        if words[i] in kind:
-            yield from (" ".join([*words[:i], other, *words[i + 1 :]]) for other in kind if other != words[i])
+    for (i, word), group in product(enumerate(words), REPLACED):
+        if word in group:
+            yield from (" ".join([*words[:i], other, *words[i + 1 :]]) for other in group if other != word)
 
 
 def _sureness(run: Translation) -> float:

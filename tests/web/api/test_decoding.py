@@ -17,7 +17,7 @@ from transformer.web.schema import RunRequest
 
 from .endpoints import BEER, FLAGSHIP, Answer, Function
 
-MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my old phone”
+MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my phone”
 ASKED = [("toy", BEER), ("classroom", FLAGSHIP), ("classroom", MISTAKEN)]
 
 
@@ -143,7 +143,7 @@ def test_the_teacher_reads_the_reference_and_free_running_itself(checkpoint: str
     taught = translator(checkpoint).translate(sentence, forced=wanted)
     for row, step in zip(answer["teacher"], taught.steps, strict=True):
         assert (row["said"], row["probability"]) == (step.candidates[0].token, step.candidates[0].probability)
-    teacher, free = (9, 4) if sentence == MISTAKEN else (len(wanted), len(wanted))
+    teacher, free = (9, 7) if sentence == MISTAKEN else (len(wanted), len(wanted))
     assert answer["right"] == {"teacher": teacher, "free": free}
 
 

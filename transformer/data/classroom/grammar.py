@@ -850,7 +850,7 @@ def _with_marks(spelling: str, greeting: int, mark: str) -> str:
 
 
 def _everyday(chooser: Chooser) -> Clause:
-    idiom: Idiom = chooser.choose(IDIOMS)
+    idiom: Idiom = chooser.choose(IDIOMS, [each.weight for each in IDIOMS])
     de, en, phrases = _words_of(chooser, idiom)
     return Clause(de, en, idiom.german, phrases)
 

@@ -16,6 +16,7 @@ from .lexicon import Lexeme
 class Idiom(Lexeme):
     german: str
     english: str
+    weight: float = 1  # how often it is chosen, beside others
 
     def spellings(self) -> tuple[str, ...]:
         return tuple(form for word in self.german.split() if not word.isupper() for form in word.split("/"))
@@ -70,8 +71,8 @@ IDIOMS = (
     Idiom("mir geht es gut", "i=mir am=geht fine=gut ."),
     Idiom("mir geht es WHEN gut", "i=mir am=geht fine=gut WHEN ."),
     Idiom("WHEN geht es mir gut", "WHEN i=mir am=geht fine=gut ."),
-    Idiom("wie heiße/heißt/heißen/heißt NAMED", "what=wie is=heiße YOUR name=heiße ?"),
-    Idiom("SELF heiße/heißt/heißen/heißt NAME", "MY name=heiße is=heiße NAME ."),
+    Idiom("wie heiße/heißt/heißen/heißt NAMED", "what=wie is=heiße YOUR name=heiße ?", 6),
+    Idiom("SELF heiße/heißt/heißen/heißt NAME", "MY name=heiße is=heiße NAME .", 3),
     Idiom("mein Name ist NAME", "my=mein name=Name is=ist NAME ."),
     Idiom("wie ist dein Name", "what=wie is=ist your=dein name=Name ?"),
     Idiom("mir geht es nicht gut", "i=mir am=geht not=nicht fine=gut ."),
@@ -98,7 +99,7 @@ IDIOMS = (
     Idiom("PERSON ist JOB", "PERSON is=ist a~JOB JOB ."),
     Idiom("ich bin JOB", "i=ich am=bin a~JOB JOB ."),
     Idiom("er ist JOB", "he=er is=ist a~JOB JOB ."),
-    Idiom("bist du JOB", "are=bist you=du a~JOB JOB ?"),
+    Idiom("bist du JOB", "are=bist you=du a~JOB JOB ?", 2),
     Idiom("du bist PERSON", "you=du are=bist PERSON ."),
     Idiom("er ist PERSON", "he=er is=ist PERSON ."),
     Idiom("sie ist PERSON", "she=sie is=ist PERSON ."),
