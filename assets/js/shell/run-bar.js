@@ -6,7 +6,7 @@ import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js"
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { plannedStops } from "../core/lesson-plan.js";
 import { button, changeDetector, link, onResize } from "../core/parts.js";
-import { attentionRow, state, subscribe, update } from "../core/state.js";
+import { argmax, attentionRow, state, subscribe, update } from "../core/state.js";
 import { setShippedModels } from "../net/models.js";
 import { describeChange } from "./describe-change.js";
 import { exampleBar } from "./examples.js";
@@ -122,6 +122,7 @@ function draw(parts) {
   const { run, step, layer, head, averaged } = state;
   updateAddressBar();
   if (parts.isNewRun(run)) drawRun(parts);
+  parts.run.classList.toggle("long", run.source.length + run.output.length > MAX_WRAPPED);
   const isInWhatIf = state.tab === "break" && state.part === "whatif";
   // There it has its place, so that nothing jumps under a finger.
   changed.hidden = !isInWhatIf && run.changes.length === 0;
@@ -138,10 +139,19 @@ function draw(parts) {
   for (const [i, token] of [...target.children].entries())
     token.setAttribute("aria-current", i === step ? "step" : "false");
   fitTokens(target);
+  scrollToToken(source, argmax(weights));
+  scrollToToken(target, step);
   steps.draw();
 }
 
 const MIN_ZOOM = 0.6;
+const MAX_WRAPPED = 32; // tokens of both sides: of more, each side has one line, which scrolls
+
+/** The token that is spoken of is in view, where its line scrolls. @param {HTMLElement} row @param {number} i */
+function scrollToToken(row, i) {
+  const token = /** @type {HTMLElement} */ (row.children[i]);
+  row.scrollLeft = token.offsetLeft - row.offsetLeft - (row.clientWidth - token.offsetWidth) / 2;
+}
 
 /**
  * Where the frame is folded to one line, it shrinks to show the whole run, or scrolls to the step.

@@ -2,14 +2,16 @@
 
 import { paddingMasked } from "../charts/attention-map.js";
 import { pictureButtons, pictureFrame } from "../charts/export.js";
+import { areMany, orderKeys } from "../charts/key-order.js";
 import { findChange, isAblated, replaceChange } from "../core/changes.js";
 import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js";
-import { button, changeDetector } from "../core/parts.js";
+import { button, changeDetector, link } from "../core/parts.js";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../core/state.js";
 import { models } from "../net/models.js";
 import { explainLikelihood } from "../shell/describe-likelihood.js";
 
+/** @import { Attributes } from "../core/dom.js" */
 /** @import { Candidate, Child, Step, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /**
@@ -18,18 +20,23 @@ import { explainLikelihood } from "../shell/describe-likelihood.js";
  */
 
 export const MAX_CANDIDATES = 8;
+const narrow = matchMedia("(width < 480px)");
 
 /** @param {View} view */
 export function mount({ element }) {
   const parts = build();
-  const { say, cards, heading, bars, pickers, silenced, explained, candidates, loop, limits } = parts;
+  const { say, cards, heading, bars, more, pickers, silenced, explained, candidates, loop, limits } = parts;
   const file = (/** @type {string} */ what) => () => `step-${state.step + 1}-${what}`;
   const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
-  const steps = [h("h2", {}, t("translate.said")), cards, heading, frame, pickers, silenced, explained];
+  const steps = [h("h2", {}, t("translate.said")), cards, heading, frame, more, pickers, silenced, explained];
   const save = pictureButtons(candidates, file("candidates"));
   const next = [save, h("h2", {}, t("translate.candidates")), candidates, loop, limits];
   const columns = [h("section", { class: "card" }, steps), h("section", { class: "card kept" }, next)];
   element.replaceChildren(say, h("div", { class: "columns" }, columns));
+  more.addEventListener("click", () => {
+    parts.areAllShown = !parts.areAllShown;
+    draw(parts);
+  });
   subscribe(element, () => draw(parts));
 }
 
@@ -38,6 +45,8 @@ const build = () => ({
   cards: h("ol", { class: "cards" }),
   heading: h("h2"),
   bars: h("ol", { class: "bars" }),
+  more: link("", () => {}, { hidden: true }),
+  areAllShown: false, // of many source words
   pickers: h("div", { class: "pickers" }),
   silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
   explained: h("p", { class: "hint" }),
@@ -62,11 +71,13 @@ function draw(parts) {
     card.className = i > step ? "future" : i === step ? "now" : "";
     card.firstElementChild?.setAttribute("aria-current", i === step ? "step" : "false");
   }
+  const now = /** @type {HTMLElement} */ (parts.cards.children[step]);
+  parts.cards.scrollLeft = now.offsetLeft - (parts.cards.clientWidth - now.offsetWidth) / 2;
   const name = isMean ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
   const shown = { layer, name, isMean, weights: attentionRow("cross", layer, averaged ? null : head, step) };
   parts.heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who: name });
   parts.silenced.hidden = isMean || !isAblated("cross", layer, averaged ? 0 : head, run.changes);
-  drawBars(parts.bars, shown.weights);
+  drawBars(parts, shown);
   drawCandidates(parts.candidates, run.steps[step]);
   parts.say.replaceChildren(...describeStep(shown));
 }
@@ -92,6 +103,7 @@ function drawRun({ cards, explained, loop, limits }) {
   const { run } = state;
   const { layers, heads } = run.attention.cross;
   cards.replaceChildren(...run.steps.map(stepCard));
+  cards.classList.toggle("many", areMany(run.steps));
   const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
   const layered = layers > 1 ? t("translate.layers", { layers }) : t("translate.one_layer");
   const headed = heads > 1 ? t("translate.heads", { heads }) : t("translate.one_head");
@@ -113,24 +125,55 @@ function stepCard({ token, probability }, step) {
   );
 }
 
-/** @param {HTMLElement} bars @param {number[]} weights */
-function drawBars(bars, weights) {
+/**
+ * A bar a source word: of many the strongest and the one that a head alone attends to most, then the rest as one.
+ * @param {Parts} parts @param {Shown} shown
+ */
+function drawBars({ bars, more, areAllShown }, { layer, isMean, weights }) {
   const { run, step, gold } = state;
   const { cross } = run.attention;
-  bars.style.setProperty("--count", String(weights.length));
-  const bar = (/** @type {number} */ weight, /** @type {number} */ key) => {
+  const named = isMean ? [strongestHead(layer).key] : [];
+  const { shown, rest } = orderKeys(weights, { most: narrow.matches ? 4 : 8, named });
+  const bar = (/** @type {number} */ key) => {
     const masked = !cross.allowed[step][key];
     const isPadding = cross.keys[key] === "P" && paddingMasked(run, "cross");
     const attributes = {
-      "data-weight": weight,
+      "data-weight": weights[key],
       class: masked ? "masked" : gold ? `gold ${goldLink(step, key)}` : "",
       title: masked ? t(isPadding ? "translate.padding" : "translate.closed") : "",
     };
-    const share = h("small", {}, masked ? t("masked") : formatPercent(weight));
-    const column = h("span", { class: "bar" }, share, h("i", { style: `--share: ${weight}` }));
-    return h("li", attributes, column, word(cross.keys[key], "source"));
+    return barItem(attributes, masked ? t("masked") : formatPercent(weights[key]), weights[key], [
+      word(cross.keys[key], "source"),
+      areMany(weights) ? h("small", { class: "place" }, key + 1) : null,
+    ]);
   };
-  bars.replaceChildren(...weights.map(bar));
+  const isFolded = rest.length > 0 && !areAllShown;
+  const items = (isFolded ? shown : [...weights.keys()]).map(bar);
+  if (isFolded) {
+    const share = rest.reduce((sum, key) => sum + weights[key], 0);
+    const text = h("span", { class: "hint" }, t("inside.more", { count: rest.length }));
+    items.push(barItem({ class: "rest", "data-rest": share }, formatPercent(share), share, text));
+  }
+  more.hidden = !rest.length;
+  more.textContent = isFolded ? t("inside.show_more", { count: rest.length }) : t("inside.strongest");
+  bars.style.setProperty("--count", String(items.length));
+  bars.replaceChildren(...items);
+  const strip = bars.parentElement;
+  const strongest = isFolded ? 0 : argmax(weights);
+  if (strip) strip.scrollLeft = items[strongest].offsetLeft - bars.offsetLeft - strip.clientWidth / 2;
+}
+
+/** @param {Attributes} attributes @param {string} text @param {number} share @param {Child} name */
+const barItem = (attributes, text, share, name) =>
+  h("li", attributes, h("span", { class: "bar" }, h("small", {}, text), h("i", { style: `--share: ${share}` })), name);
+
+/** The head of a layer with the highest weight at this step, and on which key. @param {number} layer */
+function strongestHead(layer) {
+  const { heads } = state.run.attention.cross;
+  const rows = Array.from({ length: heads }, (_, head) => attentionRow("cross", layer, head, state.step));
+  const head = argmax(rows.map((row) => Math.max(...row)));
+  const key = argmax(rows[head]);
+  return { head, key, weight: rows[head][key] };
 }
 
 /** @param {Element} list @param {Step} step */
@@ -185,7 +228,7 @@ function describeStep(shown) {
 /** @param {Shown} shown */
 function describeAttention({ layer, name, isMean, weights }) {
   const { run, step } = state;
-  const { keys, allowed, heads } = run.attention.cross;
+  const { keys, allowed } = run.attention.cross;
   const open = allowed[step].filter(Boolean).length;
   const key = argmax(weights);
   const isUniform = (/** @type {number} */ weight) => weight - 1 / open < UNIFORM_MARGIN;
@@ -195,10 +238,8 @@ function describeAttention({ layer, name, isMean, weights }) {
   if (open === 1) return nodes("translate.only", places);
   const text = isUniform(weights[key]) ? "translate.evenly" : "translate.mostly";
   if (!isMean) return nodes(text, places);
-  const rows = Array.from({ length: heads }, (_, head) => attentionRow("cross", layer, head, step));
-  const best = argmax(rows.map((row) => Math.max(...row)));
-  const at = argmax(rows[best]);
-  if (isUniform(rows[best][at])) return nodes(text, places);
-  const highest = { head: best + 1, alone: formatPercent(rows[best][at]), on: word(keys[at], "source") };
+  const { head, key: on, weight } = strongestHead(layer);
+  if (isUniform(weight)) return nodes(text, places);
+  const highest = { head: head + 1, alone: formatPercent(weight), on: word(keys[on], "source") };
   return nodes(`${text}_alone`, { ...places, ...highest });
 }
