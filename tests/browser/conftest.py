@@ -28,6 +28,7 @@ QUIET = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
     "--no-first-run --enable-precise-memory-info"
 )
+OPENED = "?kind=cross"  # names no tab, so that the page opens on Translate, as old links do; all else is as usual
 ONE_PROCESS = "--renderer-process-limit=1"  # of all pages, which then share what is compiled
 
 
@@ -141,7 +142,7 @@ class Visit:
         self.faults.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def open(self, query: str = "") -> Page:
+    def open(self, query: str = OPENED) -> Page:
         self.page.goto(self.url + query)
         self.page.locator("#translation button").first.wait_for()
         return self.page

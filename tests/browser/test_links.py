@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import matching, t
-from .conftest import Visit, place, visiting
+from .conftest import OPENED, Visit, place, visiting
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 
@@ -82,7 +82,7 @@ def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: 
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visit.open()
     visit.settle()
-    assert page.url == visit.url  # nothing was touched
+    assert page.url == visit.url + OPENED  # nothing was touched
     with visiting(browser, url) as other:  # who has chosen nothing
         for go, expected in WALK.items():
             go(visit)

@@ -3,7 +3,7 @@
 import "./page.js";
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { formatAddress, parseAddress, sharedAddress } from "../../assets/js/core/address.js";
+import { formatAddress, openingTab, parseAddress, sharedAddress } from "../../assets/js/core/address.js";
 import { schema } from "../../assets/js/core/schema.js";
 import { state } from "../../assets/js/core/state.js";
 import { setShippedModels } from "../../assets/js/net/models.js";
@@ -69,7 +69,13 @@ test("an address has every part of the place only where it is open", () => {
   const parameters = new URL(formatAddress(PAGE, false, RUN)).searchParams;
   for (const name of ["strategy", "top_k", "mistake", "mean", "gold", "changes", "present"])
     assert.equal(parameters.has(name), false);
-  assert.equal(parameters.get("tab"), "translate");
+  assert.equal(parameters.get("tab"), schema.parameters.tab.default);
+});
+
+test("only an address without any parameter of the page opens on its first tab", () => {
+  for (const search of ["", "?", "?__theme=dark"]) assert.deepEqual(openingTab(search), {});
+  for (const search of ["?layer=2", "?checkpoint=toy", "?slip=2.a"])
+    assert.deepEqual(openingTab(search), { tab: "translate" });
 });
 
 test("an old link is understood", () => {

@@ -91,6 +91,7 @@ BREAK_IT: dict[str, Callable[[], object]] = {  # its parts; each shows the eleme
     ),
 }
 TABS: dict[str, Callable[[], object]] = {
+    "overview": lambda: component("tabs/overview", elem_id="overview"),
     "translate": lambda: component("tabs/translate", elem_id="story"),
     "attention": _attention,
     "positions": _positions,

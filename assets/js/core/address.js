@@ -123,6 +123,17 @@ export function parseAddress(search) {
   return { run, place, wrong };
 }
 
+/**
+ * Where an address opens that names no tab: without parameters on the first, else on Translate, as links did when that
+ * was the first.
+ * @param {string} search @returns {Place}
+ */
+export function openingTab(search) {
+  const asked = new URLSearchParams(search);
+  const isOurs = PARAMETERS.some(([name, parameter]) => namesOf(name, parameter).some((each) => asked.has(each)));
+  return isOurs ? { tab: "translate" } : {};
+}
+
 /** @param {URLSearchParams} asked @param {string[]} wrong takes what of a run cannot be @returns {RunRequest | null} */
 function parseRun(asked, wrong) {
   const checkpoint = checkpointFromAddress(asked.get("checkpoint") ?? "toy");

@@ -1,6 +1,7 @@
 // How much of the screen the frame takes: the title line, the sentence and the tabs fold to one line, for a room and on
 // a small screen.
 
+import { hereButton } from "../charts/overview-mini.js";
 import { isPresenting, setPresenting } from "../core/address.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
@@ -70,7 +71,7 @@ export function frameControls() {
     title: t("present.leave"),
     "aria-label": t("present.leave"),
   });
-  return h("span", { class: "frame-controls" }, unfold, leave);
+  return h("span", { class: "frame-controls" }, hereButton(), unfold, leave);
 }
 
 /** Leads back to the stop of the lesson that one came from. */

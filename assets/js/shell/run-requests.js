@@ -1,6 +1,6 @@
 // What the page asks the server about runs, one question at a time, and what becomes of the answers.
 
-import { expectRun, formatAddress, holdAddress, parseAddress, restorePlace } from "../core/address.js";
+import { expectRun, formatAddress, holdAddress, openingTab, parseAddress, restorePlace } from "../core/address.js";
 import { changes, lastingChanges, settleChanges } from "../core/changes.js";
 import { formatList, t } from "../core/i18n.js";
 import { showRun, state, update } from "../core/state.js";
@@ -233,7 +233,9 @@ export class RunRequests {
         return;
       }
       this.arrive = null;
-      const missing = [...wrong, ...restorePlace(place, isBack)].map((name) => t(`link.${name}`));
+      const missing = [...wrong, ...restorePlace({ ...openingTab(location.search), ...place }, isBack)].map((name) =>
+        t(`link.${name}`),
+      );
       if (missing.length)
         this.reactions.complain(error, session.sentence, t("link.wrong", { what: formatList(missing) }));
       document.body.classList.remove("opening");

@@ -1,5 +1,6 @@
 // The bar of tabs, and the panel of the one that is open. Which one that is is part of the state.
 
+import { hereButton } from "../charts/overview-mini.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { changeDetector } from "../core/parts.js";
@@ -41,7 +42,7 @@ export function mount({ element }) {
     tab.focus();
     tab.click();
   });
-  element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton()));
+  element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton(), hereButton()));
   const isNew = changeDetector();
   subscribe(list, () => isNew(state.tab) && open(list, tabs));
 }

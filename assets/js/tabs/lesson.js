@@ -2,6 +2,7 @@
 // question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
 
 import { pictureFrame } from "../charts/export.js";
+import { hereButton } from "../charts/overview-mini.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
 import { h, setChildren } from "../core/dom.js";
 import { joinSentences, nodes, t } from "../core/i18n.js";
@@ -34,7 +35,8 @@ export function mount({ element, server, signal }) {
   const name = () => `lesson-${state.stop + 1}`;
   const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
   fitToScreen(stop, drawing, signal);
-  stop.append(h("div", { class: "stop-title" }, title, headline), text, drawing, question);
+  const line = h("div", { class: "title-line" }, title, hereButton());
+  stop.append(h("div", { class: "stop-title" }, line, headline), text, drawing, question);
   element.replaceChildren(h("section", { class: "card lesson" }, notice, head, stop, keys));
   drawInSight(element, () => draw(parts, element, server), signal);
   signal.addEventListener("abort", () => parts.drawn.abort());

@@ -1,0 +1,274 @@
+// Where every part of the picture of the whole stands, in px: a function of counts and sizes, without a page.
+//
+// As in the paper's Figure 1, a stack's residual stream runs along its outer side, and what a sublayer adds comes back
+// to it. Encoder, decoder and output stand side by side where there is room, else one below the other.
+
+/** @import { Kind, Stack } from "../core/types.d.ts" */
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+/** @typedef {{ kind: Kind, box: Box, caption: { x: number, y: number }, heads: Box[], enters: number, leaves: number }} Attention */
+/** @typedef {{ box: Box, enters: number, leaves: number }} FeedForward `enters`, `leaves`: y on the stream */
+/** @typedef {{ layer: number, box: Box, label: Box, attention: Attention[], feedForward: FeedForward }} Layer */
+/** @typedef {{ from: number, to: number, box: Box }} Fold layers `from` to `to` */
+/** @typedef {{ boxes: Box[], box: Box, isStrip: boolean }} Tokens `isStrip`: too many for words, a slim cell each */
+/**
+ * @typedef {{ title: { x: number, y: number }, tokens: Tokens, input: Box, layers: Layer[], fold: Fold | null,
+ *   stream: { x: number, width: number, top: number, bottom: number } }} Column
+ */
+/**
+ * @typedef {object} Sizes
+ * @property {Record<Stack, number>} layers
+ * @property {Record<Kind, number>} heads
+ * @property {Record<"source" | "target", number[]>} words px of each token's label
+ * @property {number} caption px of the longest name of a sublayer
+ * @property {number} width px of the picture
+ * @property {number} room px of height to keep to, where the maps stay large enough
+ * @property {number} type how much larger than usual the page's type is
+ * @property {Record<Stack, boolean>} unfolded whether all layers of a stack are drawn
+ */
+
+export const MAX_LAYERS = 6; // of a stack; of more, those in the middle are folded
+const KEPT = 2; // layers on each side of a fold
+export const SHOWN_CANDIDATES = 5;
+const WIDE = 720; // px from which the stacks stand side by side
+const MIN_SIDE = 24; // px of a map that a finger hits
+const READABLE = 28; // px of a map, where its line has room for it
+const MAX_SIDE = 72;
+const DENSE = 24; // tokens from which a map needs
+const DENSE_SIDE = 36; // px
+
+/** @param {Sizes} sizes */
+export function overviewLayout(sizes) {
+  const isWide = sizes.width >= WIDE * sizes.type;
+  return isWide ? wide(sizes) : stacked(sizes);
+}
+
+/** @typedef {ReturnType<typeof overviewLayout>} Layout */
+
+/** Lengths in px of the page's type. @param {number} type */
+const lengths = (type) => ({
+  gap: 4 * type,
+  pad: 6 * type,
+  between: 8 * type, // two layers
+  label: 26 * type, // the number of a layer
+  branch: 18 * type, // from the stream into a sublayer
+  caption: 14 * type,
+  feedForward: 18 * type,
+  bar: 26 * type, // embeddings and positions, the encoder's output
+  chip: 24 * type,
+  title: 28 * type,
+  arrow: 14 * type,
+});
+
+/** The layers of a stack that are folded, if any. @param {number} layers @param {boolean} isUnfolded */
+export const foldedLayers = (layers, isUnfolded) =>
+  layers > MAX_LAYERS && !isUnfolded ? { from: KEPT, to: layers - KEPT - 1 } : null;
+
+/** @param {Sizes} sizes */
+function wide(sizes) {
+  const { width, room, type, layers } = sizes;
+  const out = Math.min(260 * type, Math.max(184 * type, 0.2 * width));
+  const [bus, margin] = [44 * type, 36 * type];
+  const column = (width - out - bus - margin) / 2;
+  const decoder = largest((side, isCompact) => {
+    const drawn = drawColumn("decoder", sizes, { x: column + bus, y: 0, width: column, side, isCompact });
+    return [drawn, foot(drawn) <= room];
+  }, sizes);
+  const isEven = layers.encoder === layers.decoder;
+  const { bar, between } = lengths(type);
+  const limit = Math.max(foot(decoder), room) - bar - between;
+  const encoder = largest((side, isCompact) => {
+    const drawn = drawColumn("encoder", sizes, { x: 0, y: 0, width: column, side, isCompact });
+    const fits = isEven
+      ? drawn.layers.every(({ box }, i) => box.height <= decoder.layers[i].box.height)
+      : foot(drawn) <= limit;
+    return [drawn, fits];
+  }, sizes);
+  if (isEven) spread(encoder, decoder);
+  const memory = memoryBox(encoder, type);
+  const busX = column + bus * 0.4;
+  const bottom = Math.max(foot(decoder), memory.y + memory.height);
+  const output = outputBoxes({ x: width - out, y: decoder.tokens.box.y, width: out }, type, true);
+  const height = Math.max(bottom, output.linear.y + output.linear.height) + lengths(type).between + 6;
+  return { isWide: true, width, height, type, encoder, decoder, memory, busX, output };
+}
+
+/** @param {Sizes} sizes */
+function stacked(sizes) {
+  const { width, type } = sizes;
+  const { title, between, arrow } = lengths(type);
+  const side = Math.max(leastSide(sizes), 34 * type);
+  const channel = 18 * type;
+  const encoder = drawColumn("encoder", sizes, { x: 0, y: 0, width, side });
+  const memory = memoryBox(encoder, type);
+  const top = memory.y + memory.height + title / 2;
+  const decoder = drawColumn("decoder", sizes, { x: channel, y: top, width: width - channel, side });
+  const output = outputBoxes({ x: channel, y: foot(decoder) + arrow, width: width - channel }, type, false);
+  const height = output.word.y + output.word.height + between;
+  return { isWide: false, width, height, type, encoder, decoder, memory, busX: channel / 3, output };
+}
+
+/**
+ * What is drawn with the largest maps that fit; where none do, compact.
+ * @param {(side: number, isCompact?: boolean) => [Column, boolean]} draw @param {Sizes} sizes
+ */
+function largest(draw, sizes) {
+  const least = leastSide(sizes);
+  for (let side = MAX_SIDE * sizes.type; side > least; side -= 2 * sizes.type) {
+    const [drawn, fits] = draw(side);
+    if (fits) return drawn;
+  }
+  return draw(least, true)[0];
+}
+
+/** @param {Sizes} sizes */
+const leastSide = ({ type, words }) =>
+  (Math.max(words.source.length, words.target.length) > DENSE ? DENSE_SIDE : READABLE) * type;
+
+/** @param {Column} column */
+const foot = ({ stream }) => stream.bottom;
+
+/**
+ * One stack, from its tokens down. The decoder is the encoder's mirror image: its stream runs on the right, so that the
+ * encoder's output comes to its sublayers from the left.
+ * @param {Stack} stack @param {Sizes} sizes @param {{ x: number, y: number, width: number, side: number, isCompact?: boolean }} place
+ *   `isCompact`: the maps give way to the names beside them
+ * @returns {Column}
+ */
+function drawColumn(stack, sizes, { x, y, width, side, isCompact }) {
+  const { type, layers: counts, unfolded } = sizes;
+  const { pad, between, label, branch, bar, title, arrow, gap } = lengths(type);
+  const isMirrored = stack === "decoder";
+  const words = sizes.words[stack === "encoder" ? "source" : "target"];
+  const tokens = drawTokens(words, { x, y: y + title, width }, type);
+  const input = { x, y: tokens.box.y + tokens.box.height + arrow, width, height: bar };
+  const lanes = Math.min(20 * type, Math.max(6 * type, words.length * 3 * type));
+  const taken = label + gap + lanes + branch; // of a layer's width, beside its sublayers
+  const streamX = isMirrored ? x + width - label - gap - lanes : x + label + gap;
+  const region = { x: isMirrored ? x + pad : x + taken, width: width - taken - pad };
+  const top = input.y + input.height;
+  const folded = foldedLayers(counts[stack], unfolded[stack]);
+  /** @type {Layer[]} */
+  const layers = [];
+  /** @type {Fold | null} */
+  let fold = null;
+  let at = top + arrow;
+  for (let layer = 0; layer < counts[stack]; layer++) {
+    if (folded && layer === folded.from) {
+      fold = { ...folded, box: { ...region, y: at, height: bar } };
+      at += bar + between;
+    }
+    if (folded && layer >= folded.from && layer <= folded.to) continue;
+    const drawn = drawLayer(stack, sizes, region, at, { side, isCompact });
+    const box = { x, y: at, width, height: drawn.height };
+    const labelX = isMirrored ? x + width - label : x;
+    layers.push({ layer, box, label: { ...box, x: labelX, width: label }, ...drawn.parts });
+    at += drawn.height + between;
+  }
+  const stream = { x: streamX, width: lanes, top, bottom: at - between + arrow };
+  return { title: { x, y: y + 10 * type }, tokens, input, layers, fold, stream };
+}
+
+/**
+ * @param {Stack} stack @param {Sizes} sizes @param {{ x: number, width: number }} region
+ * @param {number} y @param {{ side: number, isCompact?: boolean }} maps
+ */
+function drawLayer(stack, { heads, caption, type }, region, y, { side, isCompact }) {
+  const { pad, gap, caption: line, feedForward: low, between } = lengths(type);
+  let at = y + pad;
+  const attention = /** @type {Kind[]} */ (stack === "encoder" ? ["encoder"] : ["decoder", "cross"]).map((kind) => {
+    const perLine = Math.min(heads[kind], Math.floor((region.width + gap) / (MIN_SIDE * type + gap)));
+    const lines = Math.ceil(heads[kind] / perLine);
+    const across = Math.ceil(heads[kind] / lines);
+    const narrow = (region.width - caption - gap) / across - gap;
+    const most = isCompact && narrow >= MIN_SIDE * type ? narrow : (region.width + gap) / across - gap;
+    const size = Math.min(side, most);
+    const used = across * (size + gap);
+    const isBeside = region.width - used >= caption + gap;
+    const top = at + (isBeside ? 0 : line);
+    const boxes = Array.from({ length: heads[kind] }, (_, i) => {
+      const [column, row] = [i % across, Math.floor(i / across)];
+      return { x: region.x + column * (size + gap), y: top + row * (size + gap), width: size, height: size };
+    });
+    const height = lines * (size + gap) - gap;
+    const beside = { x: region.x + used + gap, y: top + height / 2 };
+    const above = { x: region.x, y: at + line / 2 - 1 };
+    const box = { ...region, y: at, height: top + height - at };
+    at += box.height + between;
+    return { kind, box, caption: isBeside ? beside : above, heads: boxes, ...ends({ ...box, y: top, height }) };
+  });
+  const box = { ...region, y: at, height: low };
+  const feedForward = { box, enters: at + 0.25 * low, leaves: at + 0.85 * low };
+  return { parts: { attention, feedForward }, height: at + low + pad - y };
+}
+
+/** Where a sublayer reads the stream, and where what it adds comes back. @param {Box} box */
+const ends = ({ y, height }) => ({ enters: y + 0.2 * height, leaves: y + 0.85 * height });
+
+/** Let the layers of two stacks of equally many stand beside each other. @param {Column} short @param {Column} long */
+function spread(short, long) {
+  short.input.y = Math.max(short.input.y, long.input.y);
+  const top = Math.max(short.stream.top, long.stream.top) - short.stream.top;
+  short.stream.top += top;
+  short.layers.forEach((layer, i) => {
+    const by = long.layers[i].box.y - layer.box.y;
+    const grow = long.layers[i].box.height - layer.box.height;
+    if (by < 0 || grow < 0) return;
+    for (const box of [layer.box, layer.label]) Object.assign(box, { y: box.y + by, height: box.height + grow });
+    const shift = (/** @type {{ y: number }} */ place, /** @type {number} */ y) =>
+      Object.assign(place, { y: place.y + y });
+    const [upper, lower] = [by + grow / 3, by + (2 * grow) / 3];
+    for (const each of layer.attention) {
+      for (const box of [each.box, each.caption, ...each.heads]) shift(box, upper);
+      Object.assign(each, { enters: each.enters + upper, leaves: each.leaves + upper });
+    }
+    const { feedForward } = layer;
+    shift(feedForward.box, lower);
+    Object.assign(feedForward, { enters: feedForward.enters + lower, leaves: feedForward.leaves + lower });
+  });
+  if (short.fold && long.fold) short.fold.box.y = long.fold.box.y;
+  short.stream.bottom = Math.max(short.stream.bottom, ...short.layers.map(({ box }) => box.y + box.height + 14));
+}
+
+/** @param {number[]} words @param {{ x: number, y: number, width: number }} place @param {number} type @returns {Tokens} */
+function drawTokens(words, { x, y, width }, type) {
+  const { chip, gap } = lengths(type);
+  const MAX_LINES = 4;
+  /** @type {Box[]} */
+  const boxes = [];
+  let [left, line] = [0, 0];
+  for (const each of words) {
+    const own = Math.min(width, each + 12 * type);
+    if (left > 0 && left + own > width) [left, line] = [0, line + 1];
+    boxes.push({ x: x + left, y: y + line * (chip + gap), width: own, height: chip });
+    left += own + gap;
+  }
+  const isStrip = line >= MAX_LINES;
+  const height = isStrip ? 2 * chip : (line + 1) * (chip + gap) - gap;
+  const cell = width / words.length;
+  const cells = () => words.map((_, i) => ({ x: x + i * cell, y: y + chip, width: cell, height: chip }));
+  return { boxes: isStrip ? cells() : boxes, box: { x, y, width, height }, isStrip };
+}
+
+/** @param {Column} encoder @param {number} type @returns {Box} */
+function memoryBox({ input, stream }, type) {
+  return { x: input.x, y: stream.bottom, width: input.width, height: lengths(type).bar };
+}
+
+/**
+ * What the decoder's last layer leads to. Beside the decoder it is read upwards, to its inputs.
+ * @param {{ x: number, y: number, width: number }} place @param {number} type @param {boolean} isUpwards
+ */
+function outputBoxes({ x, y, width }, type, isUpwards) {
+  const { bar, arrow } = lengths(type);
+  const row = 24 * type;
+  const heights = { word: 76 * type, candidates: SHOWN_CANDIDATES * row + 8 * type, linear: bar };
+  const order = /** @type {(keyof typeof heights)[]} */ (["word", "candidates", "linear"]);
+  if (!isUpwards) order.reverse();
+  let at = y;
+  const boxes = /** @type {Record<keyof typeof heights, Box>} */ ({});
+  for (const name of order) {
+    boxes[name] = { x, y: at, width, height: heights[name] };
+    at += heights[name] + arrow;
+  }
+  return { ...boxes, row };
+}

@@ -1,0 +1,114 @@
+// The places of the picture of the whole: what each is called, where it leads, and which of them the visitor is at.
+
+import { t } from "../core/i18n.js";
+import { LESSON_STOPS } from "../core/lesson-plan.js";
+import { baselineRun, state, update } from "../core/state.js";
+
+/** @import { StopName } from "../core/lesson-plan.js" */
+/** @import { Kind, Run, Stack, State } from "../core/types.d.ts" */
+/**
+ * @typedef {{ what: "head", kind: Kind, layer: number, head: number } | { what: "sublayer", kind: Kind, layer: number }
+ *   | { what: "layer" | "ffn", stack: Stack, layer: number } | { what: "positions" | "tokens" | "stack", stack: Stack }
+ *   | { what: "memory" | "candidates" | "whole" }} Place
+ */
+
+/** One name for each place. @param {Place} place */
+export const placeKey = (place) => Object.values(place).join(".");
+
+/** A place in words. @param {Place} place */
+export function placeName(place) {
+  if (place.what === "head") return t(`overview.head.${place.kind}`, { layer: place.layer + 1, head: place.head + 1 });
+  if (place.what === "sublayer") return t(`overview.sublayer.${place.kind}`, { layer: place.layer + 1 });
+  if ("layer" in place) return t(`overview.${place.what}.${place.stack}`, { layer: place.layer + 1 });
+  if ("stack" in place) return t(`overview.${place.what}.${place.stack}`);
+  return t(`overview.${place.what}`);
+}
+
+/** Where a place leads: a tab and what it shows, and a stage of Inside a head. @param {Place} place @param {Run} run */
+export function targetOf(place, run) {
+  /** @type {{ tab: string, stage?: string } & Partial<State>} */
+  let target = { tab: "translate" };
+  if (place.what === "head") target = { tab: "attention", kind: place.kind, layer: place.layer, head: place.head };
+  if (place.what === "sublayer") target = { tab: "inside", kind: place.kind, layer: place.layer };
+  if (place.what === "layer") target = { tab: "inside", kind: place.stack, layer: place.layer };
+  if (place.what === "ffn") target = { tab: "inside", kind: place.stack, layer: place.layer, stage: "ffn" };
+  if (place.what === "positions") target = { tab: "positions", stack: place.stack };
+  if (place.what === "memory")
+    target = { tab: "inside", kind: "encoder", layer: run.attention.encoder.layers - 1, stage: "ffn_residual" };
+  return target;
+}
+
+/** @param {Place} place */
+export function openPlace(place) {
+  const { stage, ...target } = targetOf(place, state.run);
+  update(target);
+  if (stage) scrollToStage(stage);
+}
+
+const PATIENCE_MS = 5000; // for the numbers of a head
+
+/** A stage of Inside a head, once it is there. @param {string} stage */
+function scrollToStage(stage, since = performance.now()) {
+  if (state.tab !== "inside" || performance.now() - since > PATIENCE_MS) return;
+  const found = document.getElementById(`stage-${stage}`);
+  if (found) found.scrollIntoView({ block: "start" });
+  else requestAnimationFrame(() => scrollToStage(stage, since));
+}
+
+/** The place of a stop of the lesson, which shows the run without its changes. @type {Record<StopName, () => Place>} */
+const STOP_PLACES = {
+  tokens: () => ({ what: "tokens", stack: "encoder" }),
+  embeddings: () => ({ what: "positions", stack: "encoder" }),
+  positions: () => ({ what: "positions", stack: "encoder" }),
+  qkv: () => head("encoder"),
+  scores: () => head("encoder"),
+  softmax: () => head("encoder"),
+  heads: () => sublayer("encoder"),
+  residual: () => sublayer("encoder"),
+  ffn: () => ({ what: "ffn", stack: "encoder", layer: layerOf("encoder") }),
+  stack: () => ({ what: "stack", stack: "encoder" }),
+  masked: () => head("decoder"),
+  cross: () => head("cross"),
+  logits: () => ({ what: "candidates" }),
+  loop: () => ({ what: "tokens", stack: "decoder" }),
+};
+
+/** @param {Kind} kind */
+const layerOf = (kind) => Math.min(state.layer, baselineRun().attention[kind].layers - 1);
+
+/** @param {Kind} kind @returns {Place} */
+const head = (kind) => ({
+  what: "head",
+  kind,
+  layer: layerOf(kind),
+  head: Math.min(state.head, baselineRun().attention[kind].heads - 1),
+});
+
+/** @param {Kind} kind @returns {Place} */
+const sublayer = (kind) => ({ what: "sublayer", kind, layer: layerOf(kind) });
+
+/** Where the visitor is. @returns {Place} */
+export function currentPlace() {
+  const { tab, stack, kind, stop } = state;
+  if (tab === "lesson") return STOP_PLACES[LESSON_STOPS[stop]]();
+  if (tab === "translate") return { what: "candidates" };
+  if (tab === "positions") return { what: "positions", stack };
+  if (tab === "attention" || tab === "inside") return head(kind);
+  return { what: "whole" };
+}
+
+/** The place that the picture of the whole is asked to show when it opens. @type {Place | null} */
+let asked = null;
+
+/** Back to the picture of the whole, at the place where one is. */
+export function openOverview() {
+  asked = currentPlace();
+  update({ tab: "overview" });
+}
+
+/** Taken once. */
+export function takeAskedPlace() {
+  const place = asked;
+  asked = null;
+  return place;
+}

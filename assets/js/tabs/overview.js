@@ -1,0 +1,142 @@
+// Overview: one picture of the whole, in which every part leads to its tab.
+
+import { pictureFrame } from "../charts/export.js";
+import { attendedWords, meanWeight, overviewPicture, strongestHead } from "../charts/overview-picture.js";
+import { takeAskedPlace } from "../charts/overview-place.js";
+import { findChange } from "../core/changes.js";
+import { h, typeScale, word } from "../core/dom.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
+import { changeDetector, isOpen, onResize } from "../core/parts.js";
+import { state, subscribe, update } from "../core/state.js";
+
+/** @import { Picture, Token } from "../charts/overview-picture.js" */
+/** @import { Stack, View } from "../core/types.d.ts" */
+
+const FRAME = 140; // px of the screen that other things take, of what scrolls
+
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** @param {View} view */
+export function mount({ element, signal }) {
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  const figure = h("div", { class: "overview-figure", role: "figure", "aria-label": t("overview.picture") });
+  const legend = h("p", { class: "hint overview-legend" });
+  const card = h(
+    "section",
+    { class: "card" },
+    pictureFrame(figure, () => `overview-step-${state.step + 1}`),
+    legend,
+  );
+  const isNewPicture = changeDetector();
+  const isNewStep = changeDetector();
+  /** @type {Picture | null} */
+  let picture = null;
+  /** @type {Token | null} */
+  let followed = null;
+  let drawnStep = -1;
+  /** @type {Record<Stack, boolean>} */
+  const unfolded = { encoder: false, decoder: false };
+
+  function draw() {
+    if (!isOpen(element)) return;
+    const { run, step, gold } = state;
+    const asked = takeAskedPlace();
+    if (asked && "layer" in asked) unfoldAt(asked);
+    const { clientWidth: width } = figure;
+    if (!width) return;
+    const room = Math.max(480, innerHeight - FRAME * typeScale());
+    if (isNewPicture(run, gold, width, room, typeScale(), unfolded.encoder, unfolded.decoder)) {
+      followed = null;
+      const unfold = (/** @type {Stack} */ stack) => {
+        unfolded[stack] = true;
+        update({});
+        const opened = figure.querySelector(`[data-layer="${stack} 2"] [role=button]`);
+        /** @type {SVGElement | null} */ (opened)?.focus({ preventScroll: true });
+      };
+      const goTo = (/** @type {number} */ step) => update({ step });
+      picture = overviewPicture(run, { width, room, unfolded, unfold, follow, goTo });
+      figure.replaceChildren(picture.element);
+      const isNormFirst = run.model.norm_first;
+      legend.textContent = t(isNormFirst ? "overview.legend_norm_first" : "overview.legend");
+      drawnStep = -1;
+    }
+    if (!picture) return;
+    if (isNewStep(picture, step)) {
+      drawStep();
+      if (drawnStep >= 0 && !still.matches) picture.travel(step);
+      drawnStep = step;
+    }
+    if (!asked) return;
+    const found = picture.show(asked);
+    found?.focus({ preventScroll: true });
+    found?.scrollIntoView({ block: "center" });
+  }
+  const drawStep = () => {
+    picture?.draw(state.step, followed);
+    say.replaceChildren(...(followed ? describeToken(followed) : describeStep()));
+  };
+  /** @param {Token | null} token */
+  function follow(token) {
+    followed = token;
+    drawStep();
+  }
+  /** @param {{ layer: number }} place */
+  function unfoldAt({ layer }) {
+    for (const stack of /** @type {Stack[]} */ (["encoder", "decoder"]))
+      if (layer >= 2 && layer < state.run.attention[stack].layers - 2) unfolded[stack] = true;
+  }
+
+  element.replaceChildren(say, card);
+  subscribe(element, draw);
+  onResize(figure, () => state.run && draw(), signal);
+}
+
+/** The text alternative of a step. */
+function describeStep() {
+  const { run, step } = state;
+  const { token, probability } = run.steps[step];
+  const { layer, head, key, weight } = strongestHead(run, "cross", step, null);
+  const hasNext = step + 1 < run.steps.length;
+  const places = {
+    step: step + 1,
+    steps: run.steps.length,
+    read: word(run.decoder_input[step], "target"),
+    layer: layer + 1,
+    head: head + 1,
+    word: word(run.source[key], "source"),
+    share: formatPercent(weight),
+    token: word(token, "target"),
+    chance: formatPercent(probability),
+    next: step + 2,
+  };
+  const isForced = findChange({ do: "force_word", step }, run.changes);
+  const isOpenRow = run.attention.cross.allowed[step].includes(true);
+  return joinSentences(
+    nodes("overview.reads", places),
+    nodes(isOpenRow ? "overview.attends" : "overview.attends_nothing", places),
+    nodes(hasNext ? "overview.goes_on" : token === "E" ? "overview.is_end" : "overview.is_cut", places),
+    isForced ? t("overview.is_forced") : null,
+  );
+}
+
+/** A token's path in words: how much the step attends to it. @param {Token} token */
+function describeToken({ side, at }) {
+  const { run, step } = state;
+  const kind = side === "source" ? "cross" : "decoder";
+  const { layer, head, weight } = strongestHead(run, kind, step, at);
+  const tokens = side === "source" ? run.source : run.decoder_input;
+  const mean = side === "source" ? attendedWords(run, step)[at] : meanWeight(run, kind, step, at);
+  const places = {
+    word: word(tokens[at], side),
+    n: at + 1,
+    step: step + 1,
+    mean: formatPercent(mean),
+    layer: layer + 1,
+    head: head + 1,
+    share: formatPercent(weight),
+  };
+  const isSeen = run.attention[kind].allowed[step][at];
+  const path = nodes(`overview.follow.${side}`, places);
+  if (isSeen) return joinSentences(path, nodes(`overview.paid.${side}`, places));
+  return joinSentences(path, nodes(side === "target" && at > step ? "overview.not_yet" : "overview.unseen", places));
+}

@@ -1,0 +1,203 @@
+"""The picture of the whole: all of a run in one figure, every part of which leads to its tab, and the way back to it."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .catalogue import t
+from .conftest import Visit, module, place, until
+
+KINDS = ("encoder", "decoder", "cross")
+STATE = f"{module('core/state.js')}.then(({{ state }}) => state.run)"
+
+# A run of other sizes, whose weights are those of the one that is shown, again and again.
+MADE_UP = f"""async ([layers, heads, tokens]) => {{
+    const {{ state, showRun, update }} = await {module("core/state.js")};
+    const run = state.run;
+    const repeat = (all, n = tokens) => Array.from({{ length: n }}, (_, i) => all[i % all.length]);
+    const source = repeat(run.source.filter((token) => token !== "P"));
+    const read = ["S", ...repeat(run.output.filter((token) => token !== "E"), tokens - 1)];
+    const maps = (queries, keys, isCausal) => ({{
+        layers, heads, queries, keys,
+        allowed: queries.map((_, query) => keys.map((_, key) => !isCausal || key <= query)),
+        values: Float32Array.from({{ length: layers * heads * queries.length * keys.length }}, (_, i) => (i % 7) / 10),
+    }});
+    const attention = {{ encoder: maps(source, source), decoder: maps(read, read, true), cross: maps(read, source) }};
+    const steps = repeat(run.steps);
+    showRun({{
+        ...run, sentence: "made up", source, typed: source, decoder_input: read, output: steps.map((each) => each.token),
+        steps, attention, reference: null,
+    }});
+    update({{ tab: "overview", step: 2 }});
+}}"""
+
+
+def run_of(page: Page) -> dict[str, Any]:
+    return page.evaluate(f"{STATE}.then((run) => JSON.parse(JSON.stringify({{ ...run, heads: null }})))")
+
+
+def weight(run: dict[str, Any], kind: str, layer: int, head: int, query: int, key: int) -> float:
+    maps = run["attention"][kind]
+    at = (layer * maps["heads"] + head) * len(maps["queries"]) + query
+    return maps["values"][str(at * len(maps["keys"]) + key)]
+
+
+def name_of(key: str, tab: str, **values: int) -> str:
+    return t("overview.opens", place=t(f"overview.{key}", **values), tab=t(f"tab.{tab}"))
+
+
+@pytest.fixture
+def overview(visit: Visit) -> Page:
+    """As a bare address opens it."""
+    page = visit.open("")
+    page.locator("#overview .part").first.wait_for()
+    return page
+
+
+def test_a_bare_address_opens_on_the_picture_whose_every_part_says_what_it_opens(overview: Page) -> None:
+    page = overview
+    assert place(page)["tab"] == "overview"
+    expect(page.locator("[role=tab]").first).to_have_attribute("aria-selected", "true")
+    run = run_of(page)
+    names = page.locator("#overview [role=button][data-place]").evaluate_all(
+        "all => Object.fromEntries(all.map((each) => [each.dataset.place, [each.ariaLabel, each.tabIndex]]))"
+    )
+    for kind in KINDS:
+        maps = run["attention"][kind]
+        for layer in range(maps["layers"]):
+            sublayer = name_of(f"sublayer.{kind}", "inside", layer=layer + 1)
+            assert names[f"sublayer.{kind}.{layer}"] == [sublayer, 0]
+            for head in range(maps["heads"]):
+                label = name_of(f"head.{kind}", "attention", layer=layer + 1, head=head + 1)
+                assert names[f"head.{kind}.{layer}.{head}"] == [label, 0]
+    for stack in ("encoder", "decoder"):
+        for layer in range(run["attention"][stack]["layers"]):
+            assert names[f"layer.{stack}.{layer}"] == [name_of(f"layer.{stack}", "inside", layer=layer + 1), 0]
+        assert names[f"positions.{stack}"] == [name_of(f"positions.{stack}", "positions"), 0]
+
+    # By key, from one part to the next.
+    first = page.locator("[data-place='head.encoder.0.0']")
+    first.focus()
+    page.keyboard.press("Tab")
+    expect(page.locator("[data-place='head.encoder.0.1']")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert place(page) == place(page) | {"tab": "attention", "kind": "encoder", "layer": 0, "head": 1}
+    for part, expected in {
+        "layer.decoder.3": {"tab": "inside", "kind": "decoder", "layer": 3},
+        "sublayer.cross.1": {"tab": "inside", "kind": "cross", "layer": 1},
+        "positions.decoder": {"tab": "positions", "stack": "decoder"},
+        "candidates": {"tab": "translate"},
+    }.items():
+        page.go_back()
+        page.locator(f"[data-place='{part}']").click()
+        until(lambda expected=expected: place(page) == place(page) | expected)
+
+
+def test_what_is_drawn_is_the_run_and_follows_step_and_word(visit: Visit, overview: Page) -> None:
+    page = overview
+    run = run_of(page)
+    canvas = page.locator("#overview canvas")
+    read_pixel = """(canvas, [place, across, down]) => {
+        const box = document.querySelector(`[data-place="${place}"] rect`).getBoundingClientRect();
+        const { left, top, width } = canvas.getBoundingClientRect();
+        const sharp = canvas.width / width;
+        const at = [box.left + box.width * across - left, box.top + box.height * down - top];
+        return [...canvas.getContext("2d").getImageData(at[0] * sharp, at[1] * sharp, 1, 1).data].slice(0, 3);
+    }"""
+    darkness = {}  # of a head's cells, by weight
+    keys, queries = len(run["source"]), len(run["decoder_input"])
+    for query in range(queries):
+        for key in range(keys - 1):  # the last is padding
+            at = ["head.cross.1.5", (key + 0.5) / keys, (query + 0.5) / queries]
+            darkness[weight(run, "cross", 1, 5, query, key)] = -sum(canvas.evaluate(read_pixel, at))
+    assert [darkness[each] for each in sorted(darkness)] == sorted(darkness.values())
+
+    page.locator("#overview .overview").evaluate("(element) => { window.drawn = element; }")
+    for step in (0, 3):
+        page.locator("#step").fill(str(step + 1))
+        output = run["steps"][step]
+        shown = page.locator("#overview .candidate:visible")
+        candidates = [[each["token"], each["probability"]] for each in output["candidates"]][: shown.count()]
+        drawn = shown.evaluate_all(
+            "all => all.map((each) => [each.querySelector('.label').textContent, Number(each.dataset.probability)])"
+        )
+        assert drawn == candidates
+        expect(page.locator("#overview .word-out .label")).to_have_text(output["token"])
+        expect(page.locator("#overview .token[aria-current=step]")).to_have_text(run["decoder_input"][step])
+        cross = run["attention"]["cross"]
+        everyone = [(layer, head) for layer in range(cross["layers"]) for head in range(cross["heads"])]
+        means = [
+            sum(weight(run, "cross", *each, step, key) for each in everyone) / len(everyone) for key in range(keys)
+        ]
+        chips = page.locator("#overview .token.source")
+        paid = chips.evaluate_all("all => all.map((each) => Number(each.dataset.weight))")
+        assert paid == pytest.approx(means)
+    bier = run["source"].index("bier")
+    chips.nth(bier).hover()
+    highest = max(weight(run, "cross", *each, 3, bier) for each in everyone)
+    layer, head = next(each for each in everyone if weight(run, "cross", *each, 3, bier) == highest)
+    told = page.locator("#overview .say")
+    said = f"layer {layer + 1}, head {head + 1}: {highest:.0%}"
+    expect(told).to_contain_text(said)
+    assert page.locator("#overview path.path.source").evaluate_all(
+        "all => all.map((each) => [each.dataset.kind, Boolean(each.getAttribute('d'))])"
+    ) == [[kind, kind != "decoder"] for kind in ["encoder"] * 6 + ["decoder", "cross"] * 6]
+    page.locator("#overview .token.target").first.focus()
+    expect(told).to_contain_text(t("overview.follow.target", n=1, word="S"))
+    assert page.evaluate("document.querySelector('#overview .overview') === window.drawn")  # built once
+
+    with page.expect_download() as download:
+        page.locator("#overview .saves button").first.click()
+    saved = download.value.path().read_text("utf-8")
+    assert re.search(r'<image [^>]*href="data:image/png;base64,', saved)
+    assert all(f">{token}<" in saved for token in run["source"])
+
+
+def test_one_is_always_told_where_one_is(visit: Visit, overview: Page) -> None:
+    page = overview
+    page.set_viewport_size({"width": 1280, "height": 720})
+    lit = {
+        "translate": t("overview.candidates"),
+        "attention": t("overview.head.cross", layer=2, head=6),
+        "positions": t("overview.positions.encoder"),
+        "inside": t("overview.head.cross", layer=2, head=6),
+        "train": t("overview.whole"),
+        "break": t("overview.whole"),
+    }
+    for tab, where in lit.items():
+        visit.tab(tab)
+        here = page.locator(".here:visible")
+        expect(here).to_have_count(1)
+        expect(here).to_have_attribute("aria-label", t("overview.here", place=where))
+        here.click()
+        assert place(page)["tab"] == "overview"
+        if tab not in ("train", "break"):
+            marked = page.locator("#overview [aria-current=location]")
+            expect(marked).to_be_focused()
+            expect(marked).to_be_in_viewport()
+    visit.tab("lesson")
+    for stop in range(14):
+        page.evaluate(f"{module('core/state.js')}.then(({{ update }}) => update({{ tab: 'lesson', stop: {stop} }}))")
+        here = page.locator("#lesson .here")
+        expect(here).to_be_in_viewport()
+        expect(here).not_to_have_attribute("aria-label", t("overview.here", place=t("overview.whole")))
+        here.click()
+        assert place(page)["tab"] == "overview"
+
+
+@pytest.mark.parametrize(("layers", "heads", "tokens"), [(2, 1, 4), (12, 16, 128)])
+def test_it_draws_few_heads_and_many(overview: Page, layers: int, heads: int, tokens: int) -> None:
+    page = overview
+    page.evaluate(MADE_UP, [layers, heads, tokens])
+    folds = page.locator("#overview .folded")
+    expect(folds).to_have_count(2 if layers > 6 else 0)
+    while folds.count():
+        folds.first.press("Enter")
+    expect(page.locator("#overview .part.head")).to_have_count(3 * layers * heads)
+    expect(page.locator("#overview .token")).to_have_count(2 * tokens)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 720})
+        until(lambda width=width: page.locator("#overview svg").last.bounding_box()["width"] < width)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

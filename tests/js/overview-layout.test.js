@@ -1,0 +1,87 @@
+// Where the parts of the picture of the whole stand.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MAX_LAYERS, overviewLayout } from "../../assets/js/charts/overview-layout.js";
+
+/** @import { Box, Layout, Sizes } from "../../assets/js/charts/overview-layout.js" */
+
+const LEAST = 24; // px that a finger hits
+const SLACK = 0.01;
+
+/** @param {number} layers @param {number} heads @param {number} tokens @param {Partial<Sizes>} more @returns {Sizes} */
+const sizes = (layers, heads, tokens, more = {}) => ({
+  layers: { encoder: layers, decoder: layers },
+  heads: { encoder: heads, decoder: heads, cross: heads },
+  words: { source: Array(tokens).fill(38), target: Array(tokens + 1).fill(30) },
+  ...{ caption: 130, width: 1182, room: 580, type: 1, unfolded: { encoder: false, decoder: false } },
+  ...more,
+});
+
+/** Boxes that stand in nothing but the picture, by name. @param {Layout} layout @returns {[string, Box][]} */
+const boxes = ({ encoder, decoder, memory, output }) => [
+  ["memory", memory],
+  ...Object.entries({ word: output.word, candidates: output.candidates, linear: output.linear }),
+  ...[encoder, decoder].flatMap(({ tokens, input, layers, fold }, stack) => [
+    .../** @type {[string, Box][]} */ (tokens.boxes.map((box, i) => [`token ${stack} ${i}`, box])),
+    /** @type {[string, Box]} */ ([`input ${stack}`, input]),
+    .../** @type {[string, Box][]} */ (fold ? [[`fold ${stack}`, fold.box]] : []),
+    ...layers.flatMap(({ layer, label, attention, feedForward }) => [
+      /** @type {[string, Box]} */ ([`label ${stack} ${layer}`, label]),
+      /** @type {[string, Box]} */ ([`network ${stack} ${layer}`, feedForward.box]),
+      ...attention.flatMap(({ kind, heads }) =>
+        heads.map((box, i) => /** @type {[string, Box]} */ ([`${kind} ${layer} ${i}`, box])),
+      ),
+    ]),
+  ]),
+];
+
+/** @param {Box} a @param {Box} b */
+const overlap = (a, b) =>
+  a.x + a.width > b.x + SLACK &&
+  b.x + b.width > a.x + SLACK &&
+  a.y + a.height > b.y + SLACK &&
+  b.y + b.height > a.y + SLACK;
+
+for (const [layers, heads, tokens, width, type] of [
+  [2, 1, 3, 334, 1],
+  [6, 8, 5, 1182, 1],
+  [6, 8, 5, 930, 1],
+  [6, 8, 5, 334, 1],
+  [6, 8, 5, 1216, 1.39],
+  [2, 4, 9, 1560, 1.25],
+  [12, 16, 33, 1182, 1],
+  [12, 16, 128, 1182, 1],
+  [12, 16, 128, 334, 1],
+])
+  test(`${layers} layers of ${heads} heads and ${tokens} tokens stand apart in ${width} px of type ${type}`, () => {
+    for (const isUnfolded of [false, true]) {
+      const unfolded = { encoder: isUnfolded, decoder: isUnfolded };
+      const layout = overviewLayout(sizes(layers, heads, tokens, { width, type, unfolded }));
+      const all = boxes(layout);
+      for (const [name, { x, y, width, height }] of all) {
+        assert.ok(x >= -SLACK && y >= 0 && width > 0 && height > 0, name);
+        assert.ok(x + width <= layout.width + SLACK && y + height <= layout.height, name);
+      }
+      all.forEach(([name, box], i) => {
+        for (const [other, beside] of all.slice(i + 1)) assert.ok(!overlap(box, beside), `${name} lies over ${other}`);
+      });
+      for (const { layers: drawn, fold } of [layout.encoder, layout.decoder]) {
+        const folded = fold ? fold.to - fold.from + 1 : 0;
+        assert.equal(drawn.length + folded, layers);
+        assert.equal(Boolean(fold), layers > MAX_LAYERS && !isUnfolded);
+        for (const { attention } of drawn)
+          for (const { heads: maps } of attention) {
+            assert.equal(maps.length, heads);
+            for (const { width, height } of maps) assert.ok(width >= LEAST * type - SLACK && width === height);
+          }
+      }
+    }
+  });
+
+test("stacks of different depth stand beside each other", () => {
+  const layout = overviewLayout(sizes(6, 8, 5, { layers: { encoder: 12, decoder: 3 } }));
+  assert.ok(layout.isWide);
+  assert.equal(layout.decoder.layers.length, 3);
+  assert.ok(layout.memory.y + layout.memory.height <= layout.height);
+});
