@@ -14,7 +14,7 @@ const sizes = (layers, heads, tokens, more = {}) => ({
   layers: { encoder: layers, decoder: layers },
   heads: { encoder: heads, decoder: heads, cross: heads },
   words: { source: Array(tokens).fill(38), target: Array(tokens + 1).fill(30) },
-  ...{ caption: 130, width: 1182, room: 580, type: 1, unfolded: { encoder: false, decoder: false } },
+  ...{ caption: 130, width: 1182, room: 580, type: 1, isUnfolded: false },
   ...more,
 });
 
@@ -56,8 +56,7 @@ for (const [layers, heads, tokens, width, type] of [
 ])
   test(`${layers} layers of ${heads} heads and ${tokens} tokens stand apart in ${width} px of type ${type}`, () => {
     for (const isUnfolded of [false, true]) {
-      const unfolded = { encoder: isUnfolded, decoder: isUnfolded };
-      const layout = overviewLayout(sizes(layers, heads, tokens, { width, type, unfolded }));
+      const layout = overviewLayout(sizes(layers, heads, tokens, { width, type, isUnfolded }));
       const all = boxes(layout);
       for (const [name, { x, y, width, height }] of all) {
         assert.ok(x >= -SLACK && y >= 0 && width > 0 && height > 0, name);

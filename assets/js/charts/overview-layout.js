@@ -23,7 +23,7 @@
  * @property {number} width px of the picture
  * @property {number} room px of height to keep to, where the maps stay large enough
  * @property {number} type how much larger than usual the page's type is
- * @property {Record<Stack, boolean>} unfolded whether all layers of a stack are drawn
+ * @property {boolean} isUnfolded whether all layers of deep stacks are drawn
  */
 
 export const MAX_LAYERS = 6; // of a stack; of more, those in the middle are folded
@@ -135,7 +135,7 @@ const foot = ({ stream }) => stream.bottom;
  * @returns {Column}
  */
 function drawColumn(stack, sizes, { x, y, width, side, isCompact }) {
-  const { type, layers: counts, unfolded } = sizes;
+  const { type, layers: counts, isUnfolded } = sizes;
   const { pad, between, label, branch, bar, title, arrow, gap } = lengths(type);
   const isMirrored = stack === "decoder";
   const words = sizes.words[stack === "encoder" ? "source" : "target"];
@@ -146,7 +146,7 @@ function drawColumn(stack, sizes, { x, y, width, side, isCompact }) {
   const streamX = isMirrored ? x + width - label - gap - lanes : x + label + gap;
   const region = { x: isMirrored ? x + pad : x + taken, width: width - taken - pad };
   const top = input.y + input.height;
-  const folded = foldedLayers(counts[stack], unfolded[stack]);
+  const folded = foldedLayers(counts[stack], isUnfolded);
   /** @type {Layer[]} */
   const layers = [];
   /** @type {Fold | null} */

@@ -3,7 +3,7 @@
 import { findChange } from "../core/changes.js";
 import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { formatPercent, t } from "../core/i18n.js";
-import { argmax, attentionWeight } from "../core/state.js";
+import { argmax } from "../core/state.js";
 import { keepPainted, paintMap, sharpCanvas } from "./map-canvas.js";
 import { overviewLayout, SHOWN_CANDIDATES } from "./overview-layout.js";
 import { openPlace, placeKey, placeName, targetOf } from "./overview-place.js";
@@ -23,11 +23,11 @@ const SIDES = /** @type {Side[]} */ (["source", "target"]);
 
 /**
  * @param {Run} run
- * @param {{ width: number, room: number, unfolded: Record<Stack, boolean>, unfold: (stack: Stack) => void,
+ * @param {{ width: number, room: number, isUnfolded: boolean, unfold: (stack: Stack) => void,
  *   follow: (token: Token | null) => void, goTo: (step: number) => void }} options `room`: px of height; `follow` is
  *   called when a token is pointed at or has the focus
  */
-export function overviewPicture(run, { width, room, unfolded, unfold, follow, goTo }) {
+export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, goTo }) {
   const { encoder, decoder, cross } = run.attention;
   const type = typeScale();
   const tokens = { source: run.source, target: run.decoder_input };
@@ -43,7 +43,7 @@ export function overviewPicture(run, { width, room, unfolded, unfold, follow, go
     heads: { encoder: encoder.heads, decoder: decoder.heads, cross: cross.heads },
     words: { source: measured(tokens.source), target: measured(tokens.target) },
     caption: 0.93 * Math.max(...Object.values(captions).map((each) => textWidth(each, 12 * type))), // of bold type
-    ...{ width, room, type, unfolded },
+    ...{ width, room, type, isUnfolded },
   });
   const picture = svg("svg", {
     viewBox: `0 0 ${layout.width} ${layout.height}`,
@@ -104,12 +104,12 @@ export function overviewPicture(run, { width, room, unfolded, unfold, follow, go
     layout,
     /** Marks, candidates and words of a step; `token` is followed. */
     draw(/** @type {number} */ step, /** @type {Token | null} */ token) {
-      const attended = attendedWords(run, step);
-      const top = strongestHead(run, "cross", step, token?.side === "source" ? token.at : null);
+      const row = rowOfAllHeads(run, "cross", step);
+      const top = token?.side === "source" ? row[token.at] : strongest(row);
       marks.draw(run, step, token);
       chips.source.forEach((chip, at) => {
-        chip.style.setProperty("--share", String(attended[at]));
-        chip.dataset.weight = String(attended[at]);
+        chip.style.setProperty("--share", String(row[at].mean));
+        chip.dataset.weight = String(row[at].mean);
         chip.classList.toggle("followed", token?.side === "source" && token.at === at);
       });
       chips.target.forEach((chip, at) => {
@@ -494,35 +494,29 @@ function lanePath(layout, { side, at }, count) {
   return `M${foot} ${top}C${foot} ${(top + bottom) / 2} ${x} ${(top + bottom) / 2} ${x} ${bottom}V${stream.bottom}`;
 }
 
-/** How much a step attends to each source word, on average over all heads of cross-attention. @param {Run} run @param {number} step */
-export function attendedWords(run, step) {
-  return run.source.map((_, key) => meanWeight(run, "cross", step, key));
-}
-
-/** @param {Run} run @param {Kind} kind @param {number} query @param {number} key */
-export function meanWeight(run, kind, query, key) {
-  const { layers, heads } = run.attention[kind];
-  let sum = 0;
-  for (let layer = 0; layer < layers; layer++)
-    for (let head = 0; head < heads; head++) sum += attentionWeight(kind, layer, head, query, key, run);
-  return sum / (layers * heads);
-}
-
 /**
- * The head with the highest weight in a row: on this key, or on any (null).
- * @param {Run} run @param {Kind} kind @param {number} query @param {number | null} wanted
+ * A row of all heads of a kind: for each key the mean weight, and the head with the highest.
+ * @param {Run} run @param {Kind} kind @param {number} query
  */
-export function strongestHead(run, kind, query, wanted) {
-  const { layers, heads, keys } = run.attention[kind];
-  let best = { layer: 0, head: 0, key: wanted ?? 0, weight: -1 };
-  for (let layer = 0; layer < layers; layer++)
-    for (let head = 0; head < heads; head++) {
-      const row = keys.map((_, key) => attentionWeight(kind, layer, head, query, key, run));
-      const key = wanted ?? argmax(row);
-      if (row[key] > best.weight) best = { layer, head, key, weight: row[key] };
+export function rowOfAllHeads(run, kind, query) {
+  const { layers, heads, queries, keys, values } = run.attention[kind];
+  const size = queries.length * keys.length;
+  return keys.map((_, key) => {
+    let sum = 0;
+    let best = 0;
+    const first = query * keys.length + key;
+    for (let head = 0; head < layers * heads; head++) {
+      const value = values[head * size + first];
+      sum += value;
+      if (value > values[best * size + first]) best = head;
     }
-  return best;
+    const weight = values[best * size + first];
+    return { key, mean: sum / (layers * heads), layer: Math.floor(best / heads), head: best % heads, weight };
+  });
 }
+
+/** The key with the highest weight of all heads. @param {ReturnType<typeof rowOfAllHeads>} row */
+export const strongest = (row) => row[argmax(row.map(({ weight }) => weight))];
 
 // ---- a step that travels ----
 

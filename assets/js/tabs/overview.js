@@ -1,13 +1,14 @@
 // Overview: one picture of the whole, in which every part leads to its tab.
 
 import { pictureFrame } from "../charts/export.js";
-import { attendedWords, meanWeight, overviewPicture, strongestHead } from "../charts/overview-picture.js";
+import { foldedLayers } from "../charts/overview-layout.js";
+import { overviewPicture, rowOfAllHeads, strongest } from "../charts/overview-picture.js";
 import { takeAskedPlace } from "../charts/overview-place.js";
 import { findChange } from "../core/changes.js";
 import { h, typeScale, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { changeDetector, isOpen, onResize } from "../core/parts.js";
-import { state, subscribe, update } from "../core/state.js";
+import { KINDS, state, subscribe, update } from "../core/state.js";
 
 /** @import { Picture, Token } from "../charts/overview-picture.js" */
 /** @import { Stack, View } from "../core/types.d.ts" */
@@ -34,27 +35,26 @@ export function mount({ element, signal }) {
   /** @type {Token | null} */
   let followed = null;
   let drawnStep = -1;
-  /** @type {Record<Stack, boolean>} */
-  const unfolded = { encoder: false, decoder: false };
+  let isUnfolded = false;
 
   function draw() {
     if (!isOpen(element)) return;
     const { run, step, gold } = state;
     const asked = takeAskedPlace();
-    if (asked && "layer" in asked) unfoldAt(asked);
+    if (asked && "layer" in asked) isUnfolded ||= isFolded(asked);
     const { clientWidth: width } = figure;
     if (!width) return;
     const room = Math.max(480, innerHeight - FRAME * typeScale());
-    if (isNewPicture(run, gold, width, room, typeScale(), unfolded.encoder, unfolded.decoder)) {
+    if (isNewPicture(run, gold, width, room, typeScale(), isUnfolded)) {
       followed = null;
       const unfold = (/** @type {Stack} */ stack) => {
-        unfolded[stack] = true;
+        isUnfolded = true;
         update({});
         const opened = figure.querySelector(`[data-layer="${stack} 2"] [role=button]`);
         /** @type {SVGElement | null} */ (opened)?.focus({ preventScroll: true });
       };
       const goTo = (/** @type {number} */ step) => update({ step });
-      picture = overviewPicture(run, { width, room, unfolded, unfold, follow, goTo });
+      picture = overviewPicture(run, { width, room, isUnfolded, unfold, follow, goTo });
       figure.replaceChildren(picture.element);
       const isNormFirst = run.model.norm_first;
       legend.textContent = t(isNormFirst ? "overview.legend_norm_first" : "overview.legend");
@@ -80,12 +80,6 @@ export function mount({ element, signal }) {
     followed = token;
     drawStep();
   }
-  /** @param {{ layer: number }} place */
-  function unfoldAt({ layer }) {
-    for (const stack of /** @type {Stack[]} */ (["encoder", "decoder"]))
-      if (layer >= 2 && layer < state.run.attention[stack].layers - 2) unfolded[stack] = true;
-  }
-
   element.replaceChildren(say, card);
   subscribe(element, draw);
   onResize(figure, () => state.run && draw(), signal);
@@ -95,7 +89,7 @@ export function mount({ element, signal }) {
 function describeStep() {
   const { run, step } = state;
   const { token, probability } = run.steps[step];
-  const { layer, head, key, weight } = strongestHead(run, "cross", step, null);
+  const { layer, head, key, weight } = strongest(rowOfAllHeads(run, "cross", step));
   const hasNext = step + 1 < run.steps.length;
   const places = {
     step: step + 1,
@@ -123,9 +117,8 @@ function describeStep() {
 function describeToken({ side, at }) {
   const { run, step } = state;
   const kind = side === "source" ? "cross" : "decoder";
-  const { layer, head, weight } = strongestHead(run, kind, step, at);
+  const { mean, layer, head, weight } = rowOfAllHeads(run, kind, step)[at];
   const tokens = side === "source" ? run.source : run.decoder_input;
-  const mean = side === "source" ? attendedWords(run, step)[at] : meanWeight(run, kind, step, at);
   const places = {
     word: word(tokens[at], side),
     n: at + 1,
@@ -139,4 +132,12 @@ function describeToken({ side, at }) {
   const path = nodes(`overview.follow.${side}`, places);
   if (isSeen) return joinSentences(path, nodes(`overview.paid.${side}`, places));
   return joinSentences(path, nodes(side === "target" && at > step ? "overview.not_yet" : "overview.unseen", places));
+}
+
+/** Whether a layer is among those that are folded at first. @param {{ layer: number }} place */
+function isFolded({ layer }) {
+  return KINDS.some((kind) => {
+    const folded = foldedLayers(state.run.attention[kind].layers, false);
+    return folded && layer >= folded.from && layer <= folded.to;
+  });
 }
