@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import matching, t
-from .conftest import OPENED, Visit, place, visiting
+from .conftest import Visit, place, visiting
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 
@@ -80,9 +80,10 @@ WALK: dict[Any, dict[str, Any]] = {
 
 def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: str) -> None:
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = visit.open()
+    page = visit.open("")
     visit.settle()
-    assert page.url == visit.url + OPENED  # nothing was touched
+    assert page.url == visit.url  # nothing was touched
+    visit.tab("translate")
     with visiting(browser, url) as other:  # who has chosen nothing
         for go, expected in WALK.items():
             go(visit)

@@ -108,7 +108,9 @@ export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, 
       const top = token?.side === "source" ? row[token.at] : strongest(row);
       marks.draw(run, step, token);
       chips.source.forEach((chip, at) => {
-        chip.style.setProperty("--share", String(row[at].mean));
+        chip
+          .querySelector(".paid")
+          ?.setAttribute("width", String(row[at].mean * layout.encoder.tokens.boxes[at].width));
         chip.dataset.weight = String(row[at].mean);
         chip.classList.toggle("followed", token?.side === "source" && token.at === at);
       });
@@ -239,7 +241,7 @@ function tokenChip(token, at, side, box, isStrip, type) {
   const middle = { x: box.x + box.width / 2, y: above, class: `label ${side} middle` };
   const text = svg("text", { ...middle, style: `font-size: ${WORD_SIZE * type}px` }, token);
   const kind = `${isSpecial(token) ? " special" : ""}${isStrip ? " slim" : ""}`;
-  return svg("g", { class: `token ${side}${kind}`, ...attributes }, ground, bar, text);
+  return svg("g", { class: `token ${side}${kind}`, ...attributes }, ground, side === "source" ? bar : null, text);
 }
 
 /** @param {Layout} layout */
