@@ -241,6 +241,7 @@ def test_a_wrong_guess_is_told_and_keys_walk_on(exercises: Page) -> None:
     page.locator(EXERCISE + ".choice[value=causal_mask]").click()
     why = [t("lesson.wrong"), t("mistakes.causal_mask.telltale"), t("mistakes.never_stops.clue"), t("mistakes.again")]
     expect(page.locator(EXERCISE + ".reveal")).to_have_text(" ".join(why))
+    expect(page.locator(EXERCISE + ".reveal")).to_be_in_viewport(ratio=1)
     wrong = page.locator(EXERCISE + ".choice.wrong")
     expect(wrong).to_have_attribute("value", "causal_mask")
     expect(wrong).to_be_disabled()

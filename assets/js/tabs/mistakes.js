@@ -180,6 +180,7 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
     if (!cause || cause === name) revealed.add(name);
     drawAnswer();
     training?.draw(); // whose curves have names by now
+    question.querySelector(".reveal")?.scrollIntoView({ block: "nearest" });
   }
 
   live.replaceChildren(...(training?.content ?? []));
