@@ -20,6 +20,7 @@ import { explainLikelihood } from "../shell/describe-likelihood.js";
  */
 
 export const MAX_CANDIDATES = 8;
+const MAX_READ = 6; // words of a long output that the sentence repeats
 const narrow = matchMedia("(width < 480px)");
 
 /** @param {View} view */
@@ -208,6 +209,9 @@ export function candidate({ token, probability }, isOutput, choose) {
   );
 }
 
+/** Of a long output its last words: the whole of it stands above. @param {string[]} words */
+const prefix = (words) => (areMany(words) ? ["…", ...words.slice(-MAX_READ)] : words).join(" ");
+
 /** The text alternative of what is drawn. @param {Shown} shown */
 function describeStep(shown) {
   const { run, step } = state;
@@ -216,7 +220,7 @@ function describeStep(shown) {
   const output = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", {
     step: step + 1,
     steps: run.steps.length,
-    before: word(run.decoder_input.slice(0, step + 1).join(" "), "target"),
+    before: word(prefix(run.decoder_input.slice(0, step + 1)), "target"),
     token: word(token, "target"),
     share: formatPercent(probability),
     own: word(candidates[0].token, "target"),
