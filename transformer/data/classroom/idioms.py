@@ -18,13 +18,17 @@ class Idiom(Lexeme):
     english: str
     weight: float = 1  # how often it is chosen, beside others
 
+    @cached_property
+    def slots(self) -> tuple[str, ...]:
+        return tuple(word for word in self.german.split() if word.isupper())
+
     def spellings(self) -> tuple[str, ...]:
-        return tuple(form for word in self.german.split() if not word.isupper() for form in word.split("/"))
+        return tuple(form for word in self.german.split() if word not in self.slots for form in word.split("/"))
 
     @cached_property
     def fixed_words(self) -> list[frozenset[str]]:
         """The forms of each word that is not a slot."""
-        return [frozenset(lower(word).split("/")) for word in self.german.split() if not word.isupper()]
+        return [frozenset(lower(word).split("/")) for word in self.german.split() if word not in self.slots]
 
     def may_occur_in(self, words: frozenset[str]) -> bool:
         return all(not forms.isdisjoint(words) for forms in self.fixed_words)

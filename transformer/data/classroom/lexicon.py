@@ -80,7 +80,7 @@ class Verb(Lexeme):
     is_state: bool = False  # the only modal it takes is "will", and the only perfect that of yesterday
     has_progressive: bool = True  # "is drinking", but not "is seeing"
     only_present: bool = False
-    takes_people: bool = True  # of whom a pronoun stands for an object of kind "person"
+    takes_people: bool = True  # whether a pronoun may stand for an object of kind "person"
 
     @property
     def particle(self) -> str:
@@ -287,16 +287,8 @@ UNSUITABLE_ADJECTIVES = {  # that a noun's kind would allow: adults are short, n
     **dict.fromkeys(("Stadt", "Schule", "Bahnhof"), ("billig", "teuer", "neu")),
 }
 
-TEMPORARY = (
-    "kalt",
-    "warm",
-    "heiß",
-    "müde",
-    "hungrig",
-    "krank",
-    "glücklich",
-    "traurig",
-)  # states that pass: they go with "heute" and "jetzt"
+# States that pass: they go with "heute" and "jetzt".
+TEMPORARY = ("kalt", "warm", "heiß", "müde", "hungrig", "krank", "glücklich", "traurig")
 LIVING = ("person", "animal")
 WITHOUT_ARTICLE = {"language", "game", "music", "need"}  # kinds of nouns
 
@@ -391,8 +383,8 @@ WISH_MODAL = Modal(
 TODAY, NOW, TOMORROW = Adverb("heute", "today"), Adverb("jetzt", "now"), Adverb("morgen", "tomorrow")
 YESTERDAY, ALREADY = Adverb("gestern", "yesterday"), Adverb("schon", "already")
 OFTEN, ALWAYS, SOMETIMES = Adverb("oft", "often"), Adverb("immer", "always"), Adverb("manchmal", "sometimes")
-MORNING = Adverb("am Morgen", "in the morning", ((0,), (0,), (1,)))
-EVENING = Adverb("am Abend", "in the evening", ((0,), (0,), (1,)))
+MORNING = aligned("am Morgen", "in=am the=am morning=Morgen")
+EVENING = aligned("am Abend", "in=am the=am evening=Abend")
 WEEKDAYS = tuple(
     aligned(f"am {german}", f"on=am {english}={german}")
     for german, english in (("Montag", "monday"), ("Freitag", "friday"), ("Samstag", "saturday"), ("Sonntag", "sunday"))
@@ -474,7 +466,7 @@ OBJECTS: dict[Case, tuple[tuple[str, str, int], ...]] = {  # sie and ihr could b
 
 
 def unsuitable_determiners(noun: Noun) -> tuple[str, ...]:
-    """Determiners that change the meaning ("mein Mann" is a husband, "mein Mädchen" a sweetheart), or that none has."""
+    """Determiners that the noun cannot have, or that change its meaning: "mein Mann" is a husband."""
     if noun.kind in WITHOUT_ARTICLE:
         return ("der", "ein", "mein", "dein", *NUMBERS)
     if noun.singular in ("Mann", "Frau", "Mädchen"):
