@@ -123,7 +123,7 @@ def test_the_longest_pair_fits() -> None:
     doubled = quotes.replace('"', '""')
     table = read(f'{longest},{most}\n"{doubled}","{doubled}"')
     assert table == Table(((longest, most), (quotes, quotes)), (), header=False)
-    assert MAX_CELL_CHARACTERS == MAX_CHARACTERS
+    assert MAX_CELL_CHARACTERS <= MAX_CHARACTERS  # what was learned can be asked for
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])

@@ -386,8 +386,8 @@ def test_a_small_file_with_very_many_heads_is_refused(other: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("fields", "words", "fits"),
     [
-        ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 5}, 100, True),  # 192 heads: 1.92 million
-        ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 6}, 100, False),
+        ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 3}, 128, True),  # 128 heads: 2.10 million
+        ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 5}, 128, False),
         ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 6}, 90, True),
         ({"d_ff": MAX_RUN_VALUES // 50}, 50, True),
         ({"d_ff": MAX_RUN_VALUES // 50 + 1}, 50, False),
@@ -410,17 +410,17 @@ def test_the_numbers_of_the_longest_run_are_bounded(
 def test_the_papers_size_fits_with_the_longest_sentences() -> None:
     base = TransformerConfig(10_000, 10_000)
     assert count_heads(base) == 144 <= MAX_HEADS
-    assert count_run_values(base, MAX_WORDS, MAX_WORDS) == 144 * 100**2 <= MAX_RUN_VALUES
+    assert count_run_values(base, MAX_WORDS, MAX_WORDS) == 144 * 128**2 <= MAX_RUN_VALUES
 
 
-def test_the_longest_sentences_have_100_words(saved: Path, other: Path) -> None:
+def test_the_longest_sentences_have_as_many_words_as_a_run_has_room_for(saved: Path, other: Path) -> None:
     for name in ("source_length", "output_limit"):
 
         def edit(length: int, name: str = name) -> Edit:
             return lambda about: about.update({"model": about["model"] | {"max_len": 5000}, name: length})
 
-        assert getattr(load_portable(rewritten(saved, other, about=edit(100))).checkpoint, name) == 100
-        assert detail(rewritten(saved, other, about=edit(101))).startswith(name)
+        assert getattr(load_portable(rewritten(saved, other, about=edit(MAX_WORDS))).checkpoint, name) == MAX_WORDS
+        assert detail(rewritten(saved, other, about=edit(MAX_WORDS + 1))).startswith(name)
 
 
 WORDS: list[Any] = ["two words", " wort0", "wort0\n", "\u3000", "", "in\u200bvisible", "\0", "\x1b[31m", "\u202eab"]

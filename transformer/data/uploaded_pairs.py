@@ -30,7 +30,7 @@ from .vocabulary import (
 
 MAX_PAIRS = 2000  # per corpus; also the most bad rows that are listed
 MAX_WORDS = 60  # per sentence, punctuation marks included: attention grows with their square
-MAX_CELL_CHARACTERS = 500  # per sentence, as in the translator
+MAX_CELL_CHARACTERS = 500  # per sentence: fewer than the translator reads
 MAX_BYTES = 2 * 2**20  # per file
 
 _MAX_ROW_CHARACTERS = 4096  # room for two sentences, and a bound on the search for a lost quotation mark

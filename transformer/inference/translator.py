@@ -45,7 +45,7 @@ __all__ = [
     "positional_encoding",
 ]
 
-MAX_CHARACTERS = 500
+MAX_CHARACTERS = 1000  # of a sentence: 128 tokens and more
 MAX_BEAM_WIDTH = 5
 MAX_FIRST_SEED = 1_000  # of those that are tried for a sample that differs from greedy decoding
 Tokens = tuple[str, ...]

@@ -29,9 +29,9 @@ from .checkpoint import INVALID_CONTENT, Checkpoint, check_vocabularies, first_l
 
 METADATA_KEY = "attention-bitte"  # in the header
 MAX_HEADER = 8 * 2**20  # bytes
-MAX_LAYERS, MAX_POSITIONS, MAX_WORDS = 64, 5000, 100  # of a stack, of a network, of a sentence
+MAX_LAYERS, MAX_POSITIONS, MAX_WORDS = 64, 5000, 128  # of a stack, of a network, of a sentence
 MAX_HEADS = 576  # of a network, in both stacks: 12 layers of 16 in each kind, the most that the Train tab offers
-MAX_RUN_VALUES = 2**21  # of a run: 8 MiB. The paper's base size has 1.44 million attention weights for 100 words
+MAX_RUN_VALUES = 5 * 2**19  # of a run: 10 MiB. The paper's base size has 2.36 million attention weights for 128 words
 MAX_PAIRS, MAX_TEXT_LENGTH, MAX_CARD_LENGTH = 10_000, 2_000, 50_000  # texts in characters: folding may treble 500
 MAX_NAME_LENGTH, MAX_NUMBER = 40, 2**63
 CORPUS_NAMES = (*CORPORA, "own")  # what a model may have learned from
