@@ -35,6 +35,7 @@ def configs(draw: st.DrawFn) -> TransformerConfig:
         norm_first=draw(st.booleans()),
         positional_encoding=draw(st.booleans()),
         tie_weights=tie,
+        tie_output=draw(st.booleans()),
     )
 
 

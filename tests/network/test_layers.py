@@ -30,6 +30,13 @@ def test_positions_are_the_papers_sines_and_cosines(length: int, d_model: int) -
         agree(encoding[position].double(), torch.tensor(waves, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("d_model", [4, 7])
+def test_positions_in_halves_are_the_same_columns(d_model: int) -> None:
+    halves, interleaved = sinusoidal_positions(9, d_model, "halves"), sinusoidal_positions(9, d_model)
+    assert torch.equal(halves[:, : (d_model + 1) // 2], interleaved[:, 0::2])
+    assert torch.equal(halves[:, (d_model + 1) // 2 :], interleaved[:, 1::2])
+
+
 @settings(max_examples=15)
 @given(st.integers(0, 200), st.integers(1, 20))
 def test_k_positions_further_is_the_same_rotation_everywhere(start: int, k: int) -> None:

@@ -68,7 +68,10 @@ def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor
             memory_key_padding_mask=padding,
         )
         logits = model.output_projection(decoded)
-    return _largest([read_only(decoded - seen["decoder.output"]), read_only(logits - seen["logits"])])
+    from_logits = (logits - seen["logits"]).masked_fill(
+        logits == seen["logits"], 0
+    )  # of a suppressed token both are −∞
+    return _largest([read_only(decoded - seen["decoder.output"]), read_only(from_logits)])
 
 
 def _from_a_full_pass(

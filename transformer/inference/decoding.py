@@ -254,16 +254,27 @@ class BeamSearch:
         return [*(() if here.parent is None else self.output(here.parent)), here.token]
 
 
-def length_penalty(length: int, alpha: float) -> float:
+Penalty = Literal["paper", "length"]
+
+
+def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> float:
     """The divisor of a log-probability, so that longer sentences can compete: Wu et al. 2016, equation 14.
 
-    The paper's alpha is 0.6 (§6.1); 0 is no penalty.
+    The paper's alpha is 0.6 (§6.1); 0 is no penalty. With "length" the divisor is length ** alpha, as in
+    `transformers`, which calls alpha `length_penalty`, 1 by default.
     """
-    return ((5 + length) / 6) ** alpha
+    return (length if penalty == "length" else (5 + length) / 6) ** alpha
 
 
 def beam_search(
-    model: Transformer, src: Tensor, start_id: int, end_id: int, max_steps: int, width: int, alpha: float
+    model: Transformer,
+    src: Tensor,
+    start_id: int,
+    end_id: int,
+    max_steps: int,
+    width: int,
+    alpha: float,
+    penalty: Penalty = "paper",
 ) -> BeamSearch:
     """Keep the `width` most likely prefixes, all of one length, instead of a single one (§6.1).
 
@@ -274,6 +285,7 @@ def beam_search(
         src: source ids of one sentence, (1, S).
         width: size of the beam.
         alpha: exponent of the length penalty.
+        penalty: its base, see `length_penalty`.
 
     Returns:
         For each hypothesis that was extended, its `width` + 1 most likely tokens: all that could be kept, and one more.
@@ -315,7 +327,7 @@ def beam_search(
                     live.append(len(tree))
                     rows.append(row)
                     unread.append(word)
-                tree.append(Hypothesis(word, parent, t, p, log, log / length_penalty(t + 1, alpha), fate))
+                tree.append(Hypothesis(word, parent, t, p, log, log / length_penalty(t + 1, alpha, penalty), fate))
             if not live:
                 break
             cache.select(src.new_tensor(rows))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, get_args, overload
 
 import numpy as np
 import torch
@@ -22,9 +22,10 @@ from ..messages import Message
 from ..network.layers import sinusoidal_positions
 from ..network.probe import Probe, Recorder, chain
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_checkpoints, load_checkpoint
+from ..storage.marian import is_marian, load_marian
 from ..storage.portable import load_portable
 from .attention_maps import KINDS, SUBLAYERS, AttentionMap, AttentionMaps, Kind
-from .decoding import Hypothesis, Sampling, beam_search, decode, greedy_batch, most_likely
+from .decoding import Hypothesis, Penalty, Sampling, beam_search, decode, greedy_batch, most_likely
 from .device import pick_device, why_device
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
 
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 MAX_CHARACTERS = 1000  # of a sentence: 128 tokens and more
+MAX_CHARACTERS_IN_PIECES = 4_000  # of a sentence in pieces, of which Marian models read up to 512
 MAX_BEAM_WIDTH = 5
 MAX_FIRST_SEED = 1_000  # of those that are tried for a sample that differs from greedy decoding
 Tokens = tuple[str, ...]
@@ -229,8 +231,8 @@ class Translator:
 
     @classmethod
     def load(cls, name: str | Path = "toy", device: str | None = None) -> "Translator":
-        """Load a shipped checkpoint by name, a checkpoint folder by its path, or a model file that was downloaded
-        from the page by its path, onto `device` (see `pick_device`).
+        """Load a shipped checkpoint by name, a folder with a checkpoint or with a Marian model of the Hugging Face Hub
+        by its path, or a model file that was downloaded from the page by its path, onto `device` (see `pick_device`).
 
         Raises:
             CheckpointError: there is no such checkpoint, or it is damaged.
@@ -245,7 +247,8 @@ class Translator:
             raise CheckpointError(
                 f"{name}: no such checkpoint; there is {', '.join(available_checkpoints()) or 'none'}"
             )
-        return cls(load_checkpoint(folder, pick_device(device)), folder.name, device)
+        load = load_marian if is_marian(folder) else load_checkpoint
+        return cls(load(folder, pick_device(device)), folder.name, device)
 
     def translate(
         self,
@@ -393,26 +396,31 @@ class Translator:
             row[[ids[each.token] for each in step.candidates]] = torch.tensor([c.probability for c in step.candidates])
         return sampling.first_other_seed(distributions, most)
 
-    def beam(self, sentence: str, width: int = 4, alpha: float = 0.6) -> BeamTree:
+    def beam(self, sentence: str, width: int = 4, alpha: float = 0.6, penalty: Penalty = "paper") -> BeamTree:
         """Translate by beam search; the defaults are the paper's (§6.1).
 
         Args:
             width: size of the beam, 1 (greedy) to 5.
             alpha: exponent of the length penalty, 0 (none) to 5.
+            penalty: "paper" divides by ((5 + length) / 6) ** alpha, as Wu et al. do; "length" by length ** alpha, as
+                `transformers` does, whose search differs in one more way: there a hypothesis that ends leaves its place
+                to another. Without a penalty (alpha 0) and with its `early_stopping="never"` the two find the same.
 
         Raises:
             SentenceError: this model cannot translate the sentence.
-            ValueError: width or alpha is out of range.
+            ValueError: width or alpha is out of range, or there is no such penalty.
             TypeError: the sentence is not a str.
         """
         if type(width) is not int or not 1 <= width <= MAX_BEAM_WIDTH:
             raise ValueError(f"The beam width is 1 to {MAX_BEAM_WIDTH}.")
         if type(alpha) not in (int, float) or not 0 <= alpha <= 5:
             raise ValueError("The length penalty is 0 to 5.")
+        if penalty not in get_args(Penalty):
+            raise ValueError(f"The length penalty is {' or '.join(get_args(Penalty))}.")
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         src = torch.tensor([self._source_ids(sentence)], device=self.device)
         start, end = vocab.ids[START], vocab.ids[END]
-        found = beam_search(checkpoint.model, src, start, end, checkpoint.output_limit, width, alpha)
+        found = beam_search(checkpoint.model, src, start, end, checkpoint.output_limit, width, alpha, penalty)
         branches = (Hypothesis(**vars(one) | {"token": vocab.tokens[one.token]}) for one in found.hypotheses)
         return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
 
@@ -431,7 +439,8 @@ class Translator:
         words = sum(i != vocab.ids[PAD] for i in source)
         for change in interventions.changes:
             if isinstance(change, SwapWord):
-                word = next(iter(vocab.split(change.word)), "")
+                known = change.word in vocab.words  # a piece is not cut again
+                word = change.word if known else next(iter(vocab.split(change.word)), "")
                 if change.position >= words:
                     raise ValueError(f"The positions of this sentence are 0 to {words - 1}.")
                 if word not in vocab.words:
@@ -444,8 +453,9 @@ class Translator:
         if not isinstance(sentence, str):
             raise TypeError(f"a sentence is a str, not a {type(sentence).__name__}; translate one at a time")
         vocab, longest = self.checkpoint.src_vocab, self.checkpoint.source_length
-        if len(sentence) > MAX_CHARACTERS:
-            raise SentenceError("error.too_long", characters=len(sentence), most=MAX_CHARACTERS)
+        most = MAX_CHARACTERS if vocab.tokenizer is None else MAX_CHARACTERS_IN_PIECES
+        if len(sentence) > most:
+            raise SentenceError("error.too_long", characters=len(sentence), most=most)
         count = len(vocab.split(sentence))
         if count > longest:
             raise SentenceError("error.too_many_words", count=count, most=longest, known=vocab.some_words())

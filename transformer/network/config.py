@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 FinalNorm = Literal["none", "encoder", "both"]
 EmbeddingDropout = Literal["after", "before", "none"]
 Activation = Literal["relu", "gelu", "silu"]
+Sinusoid = Literal["interleaved", "halves"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class TransformerConfig:
         tie_weights: one matrix for both embeddings and the output projection (§3.4); needs one vocabulary.
         positional_encoding: add positions to embeddings (§3.5); without them a sentence is a bag of words.
         activation: of the feed-forward network: the paper's ReLU (§3.3), GELU, or SiLU, which is also called swish.
+        tie_output: one matrix for the target embedding and the output projection; `tie_weights` implies it.
+        sinusoid: the order of a position's sines and cosines: the paper's "interleaved" (§3.5), or in "halves", all
+            sines before all cosines, as Marian has them.
 
     Raises:
         ValueError: a value that no network can have; the message names the field and the value.
@@ -59,6 +63,8 @@ class TransformerConfig:
     tie_weights: bool = False
     positional_encoding: bool = True
     activation: Activation = "relu"
+    tie_output: bool = False
+    sinusoid: Sinusoid = "interleaved"
 
     def __post_init__(self) -> None:
         validate_field_types(self)

@@ -65,7 +65,8 @@ def count_parameters(config: TransformerConfig) -> int:
     decoder = config.num_decoder_layers * (2 * attention + feed_forward + 3 * norm)
     norms = {"none": 0, "encoder": norm, "both": 2 * norm}[config.final_norm]
     source, target = config.src_vocab_size, config.tgt_vocab_size
-    words = source * d if config.tie_weights else source * d + 2 * target * d  # both embeddings and the output (§3.4)
+    matrices = 1 if config.tie_output else 2
+    words = source * d if config.tie_weights else source * d + matrices * target * d  # embeddings, output (§3.4)
     return encoder + decoder + norms + words + target * bias
 
 

@@ -12,26 +12,31 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import KeyValueCache, MultiHeadAttention
-from .config import Activation, TransformerConfig
+from .config import Activation, Sinusoid, TransformerConfig
 from .probe import Probe, scoped, tap
 
 # ReLU works in place, because its gradient needs the result only.
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu, "silu": F.silu}
 
 
-def sinusoidal_positions(length: int, d_model: int) -> Tensor:
+def sinusoidal_positions(length: int, d_model: int, order: Sinusoid = "interleaved") -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same (§3.5).
 
     Computed in float64 on the CPU: far positions lose digits in float32, and some accelerators lack float64.
 
+    Args:
+        order: "interleaved" as above, or "halves": the same columns, all sines before all cosines.
+
     Returns:
-        (length, d_model), float32. An odd d_model ends with a sine.
+        (length, d_model), float32. An odd d_model has one sine more.
     """
     position = torch.arange(length, dtype=torch.float64, device="cpu")[:, None]
     rate = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu") * (-math.log(10000.0) / d_model))
     encoding = torch.empty(length, d_model, dtype=torch.float64, device="cpu")
     encoding[:, 0::2] = torch.sin(position * rate)
     encoding[:, 1::2] = torch.cos(position * rate[: d_model // 2])
+    if order == "halves":
+        encoding = torch.cat([encoding[:, 0::2], encoding[:, 1::2]], dim=1)
     return encoding.float()
 
 

@@ -142,7 +142,7 @@ class Transformer(nn.Module):
         self.decoder = Decoder(config)
         self.output_projection = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
         self.embedding_dropout = nn.Dropout(config.dropout)
-        positions = sinusoidal_positions(config.max_len, config.d_model)
+        positions = sinusoidal_positions(config.max_len, config.d_model, config.sinusoid)
         if not config.positional_encoding:
             positions.zero_()  # still added, so that embedding + position = input holds for every network
         self.register_buffer("positions", positions, persistent=False)
@@ -154,7 +154,8 @@ class Transformer(nn.Module):
             nn.init.normal_(embedding.weight, std=config.d_model**-0.5)
         if config.tie_weights:  # §3.4
             self.tgt_embedding.weight = self.src_embedding.weight
-            self.output_projection.weight = self.src_embedding.weight
+        if config.tie_weights or config.tie_output:
+            self.output_projection.weight = self.tgt_embedding.weight
 
     @classmethod
     def from_torch(

@@ -134,7 +134,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         CheckpointError: a file is missing, cut off, malformed or of another checkpoint.
     """
     folder = Path(folder)
-    config, vocabularies = _read_json(folder / CONFIG), _read_json(folder / VOCABULARIES)
+    config, vocabularies = read_json(folder / CONFIG), read_json(folder / VOCABULARIES)
     with reading(folder / CONFIG):
         shape = TransformerConfig(**config["model"])
         lengths = {name: config[name] for name in ("source_length", "output_limit")}
@@ -203,7 +203,12 @@ def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _read_json(file: Path) -> dict[str, Any]:
+def read_json(file: Path) -> dict[str, Any]:
+    """A file that holds one JSON object.
+
+    Raises:
+        CheckpointError: it does not exist, or holds something else.
+    """
     with reading(file):
         content = json.loads(file.read_bytes())
         if not isinstance(content, dict):

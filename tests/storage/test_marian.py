@@ -1,0 +1,271 @@
+"""A folder of the Hub's Marian format gives the numbers that `transformers` gives, or one line that says why not."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
+pytest.importorskip("transformers", reason="Marian is compared with transformers (tests/requirements.txt)")
+
+from safetensors.torch import load_file, save_file
+
+from transformer import SentenceError, Translation, Translator
+from transformer.analysis.self_checks import check
+from transformer.inference.translator import CheckpointError
+from transformer.storage import pickled
+
+from ..marian import HOSTILE, SENTENCES, marian_folder, tokenizer
+
+pytestmark = pytest.mark.slow
+KINDS: dict[str, dict[str, Any]] = {
+    "relu": {"activation_function": "relu", "suppresses_padding": False},
+    "silu": {"activation_function": "silu", "start_is_pad": False},
+    "gelu": {"activation_function": "gelu", "encoder_layers": 1, "decoder_layers": 3, "scale_embedding": False},
+    "output of its own": {"tied": False},
+    "two vocabularies": {"shared": False},
+    "two vocabularies, output of its own": {"shared": False, "tied": False, "start_is_pad": False},
+    "half precision": {"dtype": torch.float16, "encoder_layers": 3, "decoder_layers": 1},
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Translator]:
+    folder = tmp_path_factory.mktemp("marian")
+    model = marian_folder(folder, seed=list(KINDS).index(request.param), **KINDS[request.param])
+    return model, tokenizer(folder), Translator.load(folder, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plain")
+    marian_folder(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(plain: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(plain, tmp_path / "model")
+
+
+def test_pieces_and_their_text_are_those_of_transformers(both: tuple[Any, Any, Translator]) -> None:
+    _, theirs, ours = both
+    source, target = ours.checkpoint.src_vocab, ours.checkpoint.tgt_vocab
+    for sentence in (*SENTENCES, *HOSTILE):
+        ids = theirs(sentence)["input_ids"]
+        assert [i - 2 for i in source.encode(sentence)] == ids
+        assert [typed for typed, _ in source.read(sentence)] == theirs.tokenize(sentence)
+    random = torch.Generator().manual_seed(1)
+    for _ in range(100):
+        ids = torch.randint(len(target) - 2, (12,), generator=random).tolist()
+        before_end = ids[: ids.index(theirs.eos_token_id)] if theirs.eos_token_id in ids else ids
+        assert target.decode([i + 2 for i in ids]) == theirs.decode(before_end, skip_special_tokens=True)
+
+
+def assert_same_numbers(
+    run: Translation, model: Any, ids: list[int], inputs: list[int], tokens: tuple[str, ...]
+) -> None:
+    """Probabilities and maps of a run against one pass of MarianMTModel."""
+    with torch.no_grad():
+        out = model(
+            input_ids=torch.tensor([ids]),
+            attention_mask=torch.ones(1, len(ids), dtype=torch.long),
+            decoder_input_ids=torch.tensor([inputs]),
+            output_attentions=True,
+        )
+    logits = out.logits[0]
+    for word in model.generation_config.bad_words_ids or []:
+        logits[:, word] = -torch.inf
+    for step, expected in zip(run.steps, logits.softmax(dim=-1), strict=True):
+        probabilities = {each.token: each.probability for each in step.candidates}
+        padding, start, *own = (probabilities[token] for token in tokens)
+        assert padding == start == 0
+        np.testing.assert_allclose(own, expected.tolist(), atol=1e-5)
+    theirs = {"encoder": out.encoder_attentions, "decoder": out.decoder_attentions, "cross": out.cross_attentions}
+    for kind, layers in theirs.items():
+        maps = getattr(run.attention, kind)
+        assert len(maps) == len(layers)
+        for ours, expected in zip(maps, layers, strict=True):
+            np.testing.assert_allclose(ours.weights, expected[0].numpy(), atol=1e-5)
+
+
+def test_greedy_text_probabilities_and_every_map(both: tuple[Any, Any, Translator]) -> None:
+    model, theirs, ours = both
+    runs = ours.translate_many(SENTENCES)
+    for sentence, batched in zip(SENTENCES, runs, strict=True):
+        run, ids = ours.translate(sentence), theirs(sentence)["input_ids"]
+        found = model.generate(torch.tensor([ids]), num_beams=1, do_sample=False)[0]
+        assert run.text == batched.text == theirs.decode(found[1:], skip_special_tokens=True)
+        assert len(run.source) == len(ids)
+        assert run.source[-1] == "E"
+        own = [ours.checkpoint.tgt_vocab.ids[token] - 2 for token in run.output]
+        assert own == found[1 : len(own) + 1].tolist()
+        for each in (run, batched):
+            inputs = [model.config.decoder_start_token_id, *own[:-1]]
+            assert_same_numbers(each, model, ids, inputs, ours.checkpoint.tgt_vocab.tokens)
+        assert all(each.ok for each in check(ours, run))
+
+
+def test_beam_search_without_a_penalty(both: tuple[Any, Any, Translator]) -> None:
+    model, theirs, ours = both
+    for sentence in SENTENCES:
+        ids = torch.tensor([theirs(sentence)["input_ids"]])
+        found = model.generate(
+            ids,
+            num_beams=3,
+            length_penalty=0.0,
+            early_stopping="never",
+            output_scores=True,
+            return_dict_in_generate=True,
+        )
+        tree = ours.beam(sentence, width=3, alpha=0)
+        best = tree.branches[tree.best]
+        if best.fate == "finished":
+            assert tree.text == theirs.decode(found.sequences[0, 1:], skip_special_tokens=True)
+            assert best.log_probability == pytest.approx(float(found.sequences_scores[0]), abs=1e-4)
+
+
+def test_the_penalty_of_transformers_divides_by_the_length(plain: Path) -> None:
+    ours = Translator.load(plain, device="cpu")
+    for one in ours.beam(SENTENCES[0], width=3, alpha=1, penalty="length").branches:
+        assert one.score == pytest.approx(one.log_probability / (one.step + 1))
+    with pytest.raises(ValueError, match="paper or length"):
+        ours.beam(SENTENCES[0], penalty="none")  # type: ignore[arg-type]
+
+
+def test_special_tokens_of_a_sentence_are_not_the_pages(plain: Path) -> None:
+    run = Translator.load(plain, device="cpu").translate("a <pad> P 猫")
+    assert "<pad>" in run.source
+    assert "P" not in run.source
+    assert "<unk>" in run.source
+    assert "猫" in run.typed
+    assert run.attention.encoder[0].allowed.all()
+
+
+@pytest.mark.parametrize("sentence", ["", " \n", "\ud800", "x" * 10_000])
+def test_a_sentence_that_cannot_be_read_is_refused(plain: Path, sentence: str) -> None:
+    with pytest.raises(SentenceError):
+        Translator.load(plain, device="cpu").translate(sentence)
+
+
+def test_a_pickle_is_converted_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pickled, "_cache", lambda: tmp_path / "cache")
+    expected = Translator.load(folder, device="cpu").translate(SENTENCES[0])
+    weights = load_file(folder / "model.safetensors")
+    weights["model.encoder.embed_tokens.weight"] = weights["model.decoder.embed_tokens.weight"] = weights[
+        "model.shared.weight"
+    ]
+    positions = Translator.load(folder, device="cpu").checkpoint.model.positions
+    weights["model.encoder.embed_positions.weight"] = weights["model.decoder.embed_positions.weight"] = positions
+    (folder / "model.safetensors").unlink()
+    for zipped in (True, False):
+        torch.save(weights, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+        assert Translator.load(folder, device="cpu").translate(SENTENCES[0]).text == expected.text
+    monkeypatch.setattr("subprocess.run", pytest.fail)
+    assert Translator.load(folder, device="cpu").translate(SENTENCES[0]).text == expected.text
+
+
+class Bomb:
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.trace,)
+
+
+def test_a_pickle_that_is_no_weights_is_refused_and_does_not_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pickled, "_cache", lambda: tmp_path / "cache")
+    (folder / "model.safetensors").unlink()
+    file = folder / "pytorch_model.bin"
+    torch.save({"a": Bomb(tmp_path / "trace")}, file)
+    assert str(file) in refusal(folder)
+    torch.save({"a": torch.zeros(1).expand(2**34)}, file)  # 64 GB once it is contiguous
+    assert str(file) in refusal(folder)
+    assert not (tmp_path / "trace").exists()
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(CheckpointError) as error:
+        Translator.load(folder, device="cpu")
+    assert len(str(error.value).splitlines()) == 1
+    return str(error.value)
+
+
+CONFIGS: list[tuple[dict[str, Any], str]] = [
+    ({"model_type": "bart"}, "model_type is 'bart'"),
+    ({"decoder_attention_heads": 2}, "encoder_attention_heads (4) is not decoder_attention_heads (2)"),
+    ({"decoder_ffn_dim": 32}, "encoder_ffn_dim (24) is not decoder_ffn_dim (32)"),
+    ({"activation_function": "gelu_new"}, "activation_function is 'gelu_new'"),
+    ({"activation_function": ["relu"]}, "activation_function"),
+    ({"vocab_size": 3}, "vocab_size is 3"),
+    ({"decoder_vocab_size": 3}, "decoder_vocab_size is 3"),
+    ({"encoder_attention_heads": 3, "decoder_attention_heads": 3}, "n_heads (3)"),
+    ({"encoder_layers": 1}, "model.encoder.layers.1"),
+    ({"decoder_layers": 3}, "model.decoder.layers.2"),
+    ({"encoder_layers": 10**9}, "encoder_layers"),
+    ({"max_position_embeddings": 10**9}, "max_position_embeddings"),
+    ({"max_position_embeddings": -1}, "max_position_embeddings"),
+    ({"d_model": 10**6}, "expected"),
+    ({"d_model": "16"}, "d_model"),
+    ({"pad_token_id": 10**6}, "pad_token_id"),
+    ({"pad_token_id": None}, "pad_token_id"),
+    ({"tie_word_embeddings": "yes"}, "tie_word_embeddings"),
+]
+
+
+@pytest.mark.parametrize(("fields", "why"), CONFIGS, ids=[str(fields)[:40] for fields, _ in CONFIGS])
+def test_a_network_that_this_one_cannot_be_is_refused(folder: Path, fields: dict[str, Any], why: str) -> None:
+    edited(folder / "config.json", fields)
+    assert why in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"eos_token_id": [0, 1]}, {"decoder_start_token_id": -1}, {"bad_words_ids": [[1, 2]]}, {"max_length": 1}]
+)
+def test_a_decoding_that_this_one_cannot_do_is_refused(folder: Path, fields: dict[str, Any]) -> None:
+    edited(folder / "generation_config.json", fields)
+    assert next(iter(fields)) in refusal(folder)
+
+
+def edited(file: Path, fields: dict[str, Any]) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+
+@pytest.mark.parametrize("name", ["vocab.json", "source.spm", "target.spm", "model.safetensors"])
+def test_half_a_file_and_half_a_folder_are_refused(folder: Path, name: str) -> None:
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+    assert name in refusal(folder)
+    (folder / name).unlink()
+    assert name in refusal(folder)
+
+
+def test_a_vocabulary_with_holes_is_refused(folder: Path) -> None:
+    edited(folder / "vocab.json", {"<unk>": 10**6})
+    assert "vocab.json" in refusal(folder)
+
+
+def test_weights_that_do_not_fit_are_refused(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    shared = weights["model.shared.weight"]
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"model.encoder.layernorm_embedding.weight": torch.ones(16)}, "has no place"),
+        ({"model.encoder.embed_tokens.weight": shared + 1}, "ties them"),
+        ({"model.encoder.embed_positions.weight": torch.ones(256, 16)}, "other positions"),
+        ({"final_logits_bias": weights["final_logits_bias"] * torch.nan}, "not finite"),
+        ({"model.shared.weight": shared[1:].clone()}, "expected"),
+        ({"model.shared.weight": shared.int()}, "not floats"),
+    ]
+    for change, why in changes:
+        save_file(weights | change, file)
+        assert why in refusal(folder)
+    save_file({name: value for name, value in weights.items() if name != "final_logits_bias"}, file)
+    assert "final_logits_bias is missing" in refusal(folder)

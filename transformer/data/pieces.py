@@ -1,0 +1,130 @@
+"""Pieces of words, as Marian models cut sentences: by sentencepiece, with the ids of a vocabulary of their own."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .vocabulary import END, PAD, SPECIAL, START, SentenceError, Vocabulary
+
+FIRST = 2  # id of the first piece, after P and S
+
+
+@dataclass(frozen=True, eq=False)
+class PieceVocabulary(Vocabulary):
+    """P, S, and then a model's own pieces in the order of its ids; the one that ends a sentence is called E.
+
+    P pads batches, and S stands for the decoder's first input, which in Marian usually is its `<pad>`. Neither is ever
+    output. A piece that is called P, S or E stands in quotes.
+
+    Args:
+        tokens: as `of_model` names them.
+        tokenizer: a sentencepiece processor.
+        pieces: the model's own names of all tokens after P and S.
+        specials: its names of the end, of unknown pieces and of padding, which sentences may contain as they are.
+        joiner: the sentencepiece processor that joins pieces.
+        ends: whether `encode` adds E, as it does for a source.
+    """
+
+    pieces: tuple[str, ...] = ()
+    specials: tuple[str, str, str] = ("</s>", "<unk>", "<pad>")
+    joiner: Any = None
+    ends: bool = False
+
+    @classmethod
+    def of_model(
+        cls, pieces: Sequence[str], end_id: int, specials: tuple[str, str, str], **fields: Any
+    ) -> "PieceVocabulary":
+        """The vocabulary of one side of a model.
+
+        Args:
+            pieces: by the model's own id.
+            end_id: the model's own id of the piece that ends a sentence.
+            fields: tokenizer, joiner, ends.
+
+        Raises:
+            ValueError: a piece is not text, or the end or the unknown piece is missing.
+        """
+        if specials[1] not in pieces:
+            raise ValueError(f"{specials[1]} is missing")
+        if not 0 <= end_id < len(pieces):
+            raise ValueError(f"the end of a sentence has id {end_id}, but there are {len(pieces)} pieces")
+        names = {PAD: 0, START: 1, END: FIRST + end_id}
+        for i, piece in enumerate(pieces):
+            name = piece
+            while i != end_id and name in names:
+                name = f"“{name}”"
+            names[END if i == end_id else name] = FIRST + i
+        return cls(tuple(sorted(names, key=names.__getitem__)), pieces=tuple(pieces), specials=specials, **fields)
+
+    @cached_property
+    def _by_piece(self) -> dict[str, str]:
+        """The model's name of a piece -> its token."""
+        return dict(zip(self.pieces, self.tokens[FIRST:], strict=True))
+
+    @cached_property
+    def _kept_apart(self) -> re.Pattern[str]:
+        return re.compile("(" + "|".join(map(re.escape, self.specials)) + ")")
+
+    def read(self, text: str) -> list[tuple[str, str | None]]:
+        """Every piece as it was cut, and its token: that of `<unk>` where the model does not know the piece.
+
+        `</s>`, `<unk>` and `<pad>` are read as such, and `>>xx<<` at the beginning of a part as one language token.
+
+        Raises:
+            SentenceError: the text holds half a character (a lone surrogate), which has no UTF-8.
+        """
+        if half := next((char for char in text if "\ud800" <= char <= "\udfff"), None):
+            raise SentenceError("error.invisible", code=f"U+{ord(half):04X}")
+        assert self.tokenizer is not None
+        cut: list[str] = []
+        for part in filter(None, self._kept_apart.split(text)):
+            if part in self.specials:
+                cut.append(part)
+                continue
+            language = part.find("<<") + 2 if part.startswith(">>") and "<<" in part else 0
+            cut += [part[:language]] if language else []
+            cut += self.tokenizer.encode(part[language:], out_type=str)  # type: ignore[call-arg]
+        unknown = self._by_piece[self.specials[1]]
+        return [(piece, self._by_piece.get(piece, unknown)) for piece in cut]
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the pieces of a sentence, and E where this vocabulary ends its sentences.
+
+        Raises:
+            SentenceError: there is no piece, or half a character.
+        """
+        read = self.read(text)
+        if not read:
+            raise SentenceError("error.empty", known=self.some_words())
+        return [self.ids[token] for _, token in read if token is not None] + [self.ids[END]] * self.ends
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text behind ids, up to E, without special and unknown pieces.
+
+        Raises:
+            ValueError: an id is not in the vocabulary.
+        """
+        pieces: list[str] = []
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(f"id {i} is not in a vocabulary of {len(self)} tokens")
+            if self.tokens[i] == END:
+                break
+            if self.tokens[i] not in SPECIAL and self.pieces[i - FIRST] not in self.specials:
+                pieces.append(self.pieces[i - FIRST])
+        return self.joiner.decode_pieces(pieces).replace("\u2581", " ").strip()
+
+
+def read_pieces(file: Path) -> Any:
+    """The sentencepiece processor of a model file.
+
+    Raises:
+        ImportError: sentencepiece is not installed.
+        RuntimeError, OSError: it is not such a file.
+    """
+    import sentencepiece  # only models of pieces need it
+
+    return sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())

@@ -1,0 +1,336 @@
+"""A folder of the Hugging Face Hub's Marian format as a checkpoint: opus-mt, tc-big and others. Runs nothing of it.
+
+config.json              the network
+generation_config.json   how it decodes; optional, goes before config.json
+vocab.json               piece -> id; with target_vocab.json the source's alone
+source.spm, target.spm   sentencepiece models
+tokenizer_config.json    whether there are two vocabularies, and what special pieces are called; optional
+model.safetensors        weights; else pytorch_model.bin, which another process converts once (see pickled.py)
+
+The network stays the paper's: what Marian does otherwise becomes fields of TransformerConfig, or weights. P and S are
+added to its own tokens, with copies of the rows of its padding and of its first decoder input. P pads batches, and S,
+which Marian attends to although it usually is its padding, is never masked. The output bias of both is −∞.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from ..data.pieces import FIRST, PieceVocabulary, read_pieces
+from ..network.config import Activation, TransformerConfig
+from ..network.model import Transformer, to_column_major
+from .checkpoint import Checkpoint, CheckpointError, read_json, reading
+from .pickled import converted
+from .portable import MAX_LAYERS, MAX_POSITIONS
+
+CONFIG, GENERATION, TOKENIZER = "config.json", "generation_config.json", "tokenizer_config.json"
+VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
+SOURCE_PIECES, TARGET_PIECES = "source.spm", "target.spm"
+WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
+ACTIVATIONS: dict[Any, Activation] = {"relu": "relu", "silu": "silu", "swish": "silu", "gelu": "gelu"}
+
+# Names of this project -> Marian's, in a layer of either stack.
+_PARTS = {
+    "self_attn.q_proj": "self_attn.q_proj",
+    "self_attn.k_proj": "self_attn.k_proj",
+    "self_attn.v_proj": "self_attn.v_proj",
+    "self_attn.out_proj": "self_attn.out_proj",
+    "cross_attn.q_proj": "encoder_attn.q_proj",
+    "cross_attn.k_proj": "encoder_attn.k_proj",
+    "cross_attn.v_proj": "encoder_attn.v_proj",
+    "cross_attn.out_proj": "encoder_attn.out_proj",
+    "linear1": "fc1",
+    "linear2": "fc2",
+    "norm1": "self_attn_layer_norm",
+}
+_NORMS = {
+    "encoder": {"norm2": "final_layer_norm"},
+    "decoder": {"norm2": "encoder_attn_layer_norm", "norm3": "final_layer_norm"},
+}
+_FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+
+
+def is_marian(folder: Path) -> bool:
+    """Whether a folder is of the Hub's format rather than a checkpoint of this project."""
+    if not (folder / CONFIG).is_file():
+        return False
+    return "model_type" in read_json(folder / CONFIG)
+
+
+def load_marian(folder: Path, device: str | torch.device = "cpu", weights: Path | None = None) -> Checkpoint:
+    """Read a Marian model and trust nothing in it.
+
+    Args:
+        weights: a safetensors file elsewhere; by default the folder's own, or its pickle, converted.
+
+    Returns:
+        The checkpoint, its model on `device` in float32 and in evaluation mode. Its sources end on E; they may have as
+        many pieces as the network has positions.
+
+    Raises:
+        CheckpointError: a file is missing, cut off, malformed, does not fit the others, or describes a network that
+            this one cannot be; the message is one line and names the file.
+    """
+    config = read_json(folder / CONFIG)
+    generation = config | (read_json(folder / GENERATION) if (folder / GENERATION).is_file() else {})
+    source, target = _vocabularies(folder, config, generation)
+    with reading(folder / CONFIG):
+        shape = _shape(config, len(source), len(target))
+        first = _id(config, "pad_token_id", min(len(source), len(target)) - FIRST)
+        start = _id(generation, "decoder_start_token_id", len(target) - FIRST)
+    with reading(folder / (GENERATION if (folder / GENERATION).is_file() else CONFIG)):
+        suppressed = _suppressed(generation, len(target) - FIRST)
+        output_limit = _output_limit(generation, shape.max_len)
+    if weights is None:
+        if not (folder / WEIGHTS).is_file() and not (folder / PICKLE).is_file():
+            raise CheckpointError(f"{folder}: it has neither {WEIGHTS} nor {PICKLE}")
+        weights = folder / WEIGHTS if (folder / WEIGHTS).is_file() else converted(folder / PICKLE)
+    with reading(weights), safe_open(weights, framework="pt") as stored:
+        tensors = _Tensors(stored)
+        model = _model(shape, tensors, [first, start], suppressed)
+        tensors.check_all_read()
+    model = to_column_major(model).to(device).eval()
+    return Checkpoint(model, source, target, shape.max_len - 1, output_limit, pad_source=False)
+
+
+def _shape(config: Mapping[str, Any], source: int, target: int) -> TransformerConfig:
+    """The network's configuration, for vocabularies of these sizes, P and S included."""
+    if config["model_type"] != "marian":
+        raise ValueError(f"model_type is {config['model_type']!r}; only marian is read")
+    for field in ("attention_heads", "ffn_dim"):
+        one, two = config[f"encoder_{field}"], config[f"decoder_{field}"]
+        if one != two:
+            raise ValueError(f"encoder_{field} ({one}) is not decoder_{field} ({two}); both stacks are alike here")
+    activation = config.get("activation_function", "gelu")
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        raise ValueError(f"activation_function is {activation!r}, not one of {', '.join(ACTIVATIONS)}")
+    shared, tied = (_flag(config, name, True) for name in ("share_encoder_decoder_embeddings", "tie_word_embeddings"))
+    limits = {"encoder_layers": MAX_LAYERS, "decoder_layers": MAX_LAYERS, "max_position_embeddings": MAX_POSITIONS}
+    for field, most in limits.items():
+        if isinstance(config[field], int) and config[field] > most:
+            raise ValueError(f"{field} ({config[field]}) is above {most}")
+    if isinstance(config["max_position_embeddings"], int) and config["max_position_embeddings"] < 4:
+        raise ValueError(f"max_position_embeddings ({config['max_position_embeddings']}) is below 4")
+    vocab_size = config["vocab_size"]
+    for side, size, pieces in (
+        ("vocab_size", vocab_size, source - FIRST),
+        ("decoder_vocab_size", config.get("decoder_vocab_size") or vocab_size, target - FIRST),
+    ):
+        if size != pieces:
+            raise ValueError(f"{side} is {size!r}, but the vocabulary has {pieces} pieces")
+    return TransformerConfig(
+        src_vocab_size=source,
+        tgt_vocab_size=target,
+        d_model=config["d_model"],
+        n_heads=config["encoder_attention_heads"],
+        d_ff=config["encoder_ffn_dim"],
+        num_encoder_layers=config["encoder_layers"],
+        num_decoder_layers=config["decoder_layers"],
+        dropout=config.get("dropout", 0.1),
+        attention_dropout=bool(config.get("attention_dropout", 0.0)),
+        max_len=config["max_position_embeddings"],
+        scale_embeddings=_flag(config, "scale_embedding", False),
+        tie_weights=shared and tied,
+        tie_output=tied,
+        sinusoid="halves",
+        activation=ACTIVATIONS[activation],
+    )
+
+
+def _flag(config: Mapping[str, Any], name: str, default: bool) -> bool:
+    value = config.get(name, default)
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} ({value!r}) is not true or false")
+    return value
+
+
+def _id(config: Mapping[str, Any], name: str, size: int) -> int:
+    """One of a model's own ids; a list of one is as good."""
+    value = config[name]
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < size:
+        raise ValueError(f"{name} ({value!r}) is not an id from 0 to {size - 1}")
+    return value
+
+
+def _vocabularies(
+    folder: Path, config: Mapping[str, Any], generation: Mapping[str, Any]
+) -> tuple[PieceVocabulary, PieceVocabulary]:
+    tokenizer = read_json(folder / TOKENIZER) if (folder / TOKENIZER).is_file() else {}
+    with reading(folder / TOKENIZER):
+        end, unknown, padding = (
+            _piece_name(tokenizer, name, default)
+            for name, default in (("eos_token", "</s>"), ("unk_token", "<unk>"), ("pad_token", "<pad>"))
+        )
+        separate = _flag(tokenizer, "separate_vocabs", False)
+    pieces = _pieces(folder / VOCABULARY)
+    target_pieces = _pieces(folder / TARGET_VOCABULARY) if separate else pieces
+    try:
+        with reading(folder / SOURCE_PIECES):
+            cut = read_pieces(folder / SOURCE_PIECES)
+        with reading(folder / TARGET_PIECES):
+            join = read_pieces(folder / TARGET_PIECES)
+    except ImportError as error:
+        raise CheckpointError(f"{folder}: reading its pieces takes the package sentencepiece") from error
+    specials = (end, unknown, padding)
+    with reading(folder / VOCABULARY):
+        if end not in pieces:
+            raise ValueError(f"{end} is missing")
+        source = PieceVocabulary.of_model(pieces, pieces.index(end), specials, tokenizer=cut, joiner=cut, ends=True)
+    with reading(folder / (TARGET_VOCABULARY if separate else VOCABULARY)):
+        end_id = _id({"eos_token_id": generation.get("eos_token_id", 0)}, "eos_token_id", len(target_pieces))
+        # transformers joins the pieces of one vocabulary with the source's model.
+        joiner = join if separate else cut
+        target = PieceVocabulary.of_model(target_pieces, end_id, specials, tokenizer=join, joiner=joiner)
+    return source, target
+
+
+def _piece_name(tokenizer: Mapping[str, Any], name: str, default: str) -> str:
+    value = tokenizer.get(name, default)
+    value = value.get("content") if isinstance(value, dict) else value
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name} ({value!r}) is not text")
+    return value
+
+
+def _pieces(file: Path) -> list[str]:
+    """The pieces of a vocabulary in the order of their ids."""
+    ids = read_json(file)
+    with reading(file):
+        if sorted(i if type(i) is int else -1 for i in ids.values()) != list(range(len(ids))):
+            raise ValueError(f"its ids are not the numbers from 0 to {len(ids) - 1}, each once")
+        return sorted(ids, key=ids.__getitem__)
+
+
+def _suppressed(generation: Mapping[str, Any], size: int) -> list[int]:
+    """The model's own ids that it never outputs."""
+    words = generation.get("bad_words_ids") or []
+    for word in words:
+        if not isinstance(word, list) or len(word) != 1 or type(word[0]) is not int or not 0 <= word[0] < size:
+            raise ValueError(f"bad_words_ids holds {word!r}, not a list of one id from 0 to {size - 1}")
+    end = generation.get("eos_token_id", 0)
+    return [word[0] for word in words if word[0] != end]
+
+
+def _output_limit(generation: Mapping[str, Any], positions: int) -> int:
+    """Tokens that transformers outputs at most, without the end where it forces one there."""
+    longest = generation.get("max_length") or positions
+    if type(longest) is not int or longest < 3:
+        raise ValueError(f"max_length ({longest!r}) is not a number from 3")
+    return min(longest, positions) - 1 - (generation.get("forced_eos_token_id") is not None)
+
+
+class _Tensors:
+    """The weights of an open safetensors file, each of which is read."""
+
+    def __init__(self, stored: Any) -> None:
+        self.stored = stored
+        self.unread = set(stored.keys())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.stored.keys()  # noqa: SIM118  # it is no dict
+
+    def read(self, name: str, *shape: int) -> Tensor:
+        """In float32.
+
+        Raises:
+            ValueError: it is missing, of another shape or type, or holds a number that is not finite.
+        """
+        if name not in self:
+            raise ValueError(f"{name} is missing")
+        self.unread.discard(name)
+        if (found := self.stored.get_slice(name).get_shape()) != list(shape):
+            raise ValueError(f"{name} is {found}, expected {list(shape)}")
+        tensor = self.stored.get_tensor(name)
+        if tensor.dtype not in _FLOATS:
+            raise ValueError(f"{name} holds {tensor.dtype}, not floats")
+        tensor = tensor.float()
+        if not all(math.isfinite(value) for value in tensor.aminmax()):
+            raise ValueError(f"{name} holds a number that is not finite")
+        return tensor
+
+    def check_all_read(self) -> None:
+        """Raises ValueError where a tensor has not been read."""
+        if self.unread:
+            raise ValueError(f"{min(self.unread)} has no place in this model")
+
+
+def _model(config: TransformerConfig, tensors: _Tensors, added: list[int], suppressed: list[int]) -> Transformer:
+    """The network with these weights.
+
+    Args:
+        added: Marian's own ids of the rows that P and S copy.
+        suppressed: Marian's own ids that are never output.
+    """
+    d, source, target = config.d_model, config.src_vocab_size - FIRST, config.tgt_vocab_size - FIRST
+
+    def parameter(tensor: Tensor) -> nn.Parameter:
+        return nn.Parameter(tensor, requires_grad=False)
+
+    def widened(rows: Tensor, copied: list[int]) -> nn.Parameter:
+        return parameter(torch.cat([rows[copied], rows]))
+
+    weights: dict[str, Tensor] = {}
+    encoder, decoder, output = _embeddings(config, tensors, source, target)
+    with torch.device("meta"):  # nothing is initialised: every weight is read
+        model = Transformer(config)
+    # The source never holds S.
+    weights["src_embedding.weight"] = widened(encoder, added if config.tie_weights else [added[0]] * FIRST)
+    weights["tgt_embedding.weight"] = weights["src_embedding.weight"] if config.tie_weights else widened(decoder, added)
+    weights["output_projection.weight"] = weights["tgt_embedding.weight"] if output is None else widened(output, added)
+    bias = tensors.read("final_logits_bias", 1, target)[0].index_fill(0, torch.tensor(suppressed).long(), -math.inf)
+    weights["output_projection.bias"] = parameter(torch.cat([bias.new_full((FIRST,), -math.inf), bias]))
+    for name, wanted in model.state_dict().items():
+        if name not in weights:
+            stack, _, layer, part = name.split(".", 3)
+            part, kind = part.rsplit(".", 1)
+            theirs = (_PARTS | _NORMS[stack])[part]
+            weights[name] = parameter(tensors.read(f"model.{stack}.layers.{layer}.{theirs}.{kind}", *wanted.shape))
+    for stack in ("encoder", "decoder"):
+        name = f"model.{stack}.embed_positions.weight"
+        if name in tensors:
+            stored = tensors.read(name, config.max_len, d)
+            if not torch.allclose(stored, model.positions, rtol=0, atol=2e-3):  # fp16 has 11 bits
+                raise ValueError(f"{name} holds other positions than sines and cosines in halves")
+    model.load_state_dict(weights, assign=True)
+    return model
+
+
+def _embeddings(
+    config: TransformerConfig, tensors: _Tensors, source: int, target: int
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Of the source, of the target, and the output's, None where it is the target's. Files may hold copies.
+
+    Raises:
+        ValueError: one is missing, or two that the configuration ties differ.
+    """
+    d = config.d_model
+    shared, encoder, decoder, output = (
+        "model.shared.weight",
+        "model.encoder.embed_tokens.weight",
+        "model.decoder.embed_tokens.weight",
+        "lm_head.weight",
+    )
+
+    def same(size: int, *names: str) -> Tensor:
+        there = [name for name in names if name in tensors]
+        found = tensors.read(there[0] if there else names[0], size, d)
+        for name in there[1:]:
+            if not torch.equal(found, tensors.read(name, size, d)):
+                raise ValueError(f"{name} is not {there[0]}, but the configuration ties them")
+        return found
+
+    if config.tie_weights:
+        one = same(source, shared, encoder, decoder, output)
+        return one, one, None
+    if config.tie_output:
+        return same(source, encoder), same(target, decoder, output), None
+    # Where nothing is tied, transformers reads no shared matrix unless the file holds it alone.
+    tensors.unread.discard(shared)
+    inputs = [each if each in tensors or shared not in tensors else shared for each in (encoder, decoder)]
+    return tensors.read(inputs[0], source, d), tensors.read(inputs[1], target, d), tensors.read(output, target, d)

@@ -1,0 +1,92 @@
+"""Weights in a pickle of PyTorch, converted once to safetensors, in a process of its own with little memory.
+
+That process runs this file as a script. PyTorch's reader of weights alone (`weights_only`) runs no code of a pickle;
+the process is there for whatever else a file may do to it.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+MEMORY_PER_BYTE, MEMORY = 3, 2**29  # for the weights, a copy and the file's pages; and for everything else
+TIMEOUT = 600  # seconds
+
+
+def converted(file: Path, cache: Path | None = None) -> Path:
+    """The same weights as safetensors, in the Hub's cache under the pickle's digest.
+
+    Args:
+        cache: the folder instead.
+
+    Raises:
+        CheckpointError: the file is not a pickle of weights, or needs too much memory or time.
+    """
+    from .checkpoint import CheckpointError, first_line, reading
+
+    with reading(file):
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        folder = cache or _cache()
+        folder.mkdir(parents=True, exist_ok=True)
+        done = folder / f"{digest}.safetensors"
+        if done.exists():
+            return done
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            part = Path(temporary) / done.name
+            most = MEMORY + MEMORY_PER_BYTE * file.stat().st_size
+            command = [sys.executable, "-P", __file__, str(file), str(part), str(most)]
+            try:
+                run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
+            except subprocess.TimeoutExpired as error:
+                raise CheckpointError(f"{file}: converting it took longer than {TIMEOUT} s") from error
+            if run.returncode or not part.exists():
+                lines = [line for line in run.stderr.splitlines() if line.strip()]
+                why = lines[-1] if lines else f"its process ended with {run.returncode}"
+                raise CheckpointError(f"{file}: not a pickle of weights ({first_line(ValueError(why))[:200]})")
+            os.replace(part, done)
+        return done
+
+
+def _cache() -> Path:
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE).parent / "attention-bitte"
+
+
+def _limit_memory(most: int) -> None:
+    """Let this process take `most` bytes more than it has; where the system cannot, nothing happens."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + most
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    except (ImportError, OSError, ValueError):
+        pass
+
+
+def _convert(file: str, target: str, most: int) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    torch.set_num_threads(1)
+    _limit_memory(most)
+    weights = torch.load(file, map_location="cpu", weights_only=True)
+    if not isinstance(weights, dict) or not all(isinstance(value, torch.Tensor) for value in weights.values()):
+        raise TypeError("it holds something else than named tensors")
+    kept: dict[int, str] = {}
+    for name in list(weights):  # a tensor under two names is written once for each, as safetensors shares none
+        tensor = weights[name].detach()
+        weights[name] = tensor.clone() if tensor.data_ptr() in kept else tensor.contiguous()
+        kept.setdefault(tensor.data_ptr(), name)
+    save_file(weights, target)
+
+
+if __name__ == "__main__":
+    try:
+        _convert(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    except BaseException as error:
+        sys.exit(((str(error).splitlines() or [""])[0] or type(error).__name__)[:200])
