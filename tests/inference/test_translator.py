@@ -17,6 +17,7 @@ from transformer import SentenceError, Translation, Translator, Vocabulary
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import AblateHead, ForceWord, Interventions
+from transformer.inference.translator import MAX_CHARACTERS
 from transformer.storage.checkpoint import FOLDER, CheckpointError
 
 BEER = ("Ich möchte ein Bier", "i want a beer .")
@@ -335,8 +336,8 @@ def test_an_invalid_forced_word_is_refused(toy: Translator, forced: list[str], m
         ("ich ${7*7}", "“${7*7}”"),
         ("ich mochte ein bier bier bier", "6"),
         ("ich " * 100, "100"),
-        ("x" * 500, "…"),
-        ("x" * 501, "501"),
+        ("x" * MAX_CHARACTERS, "…"),
+        ("x" * (MAX_CHARACTERS + 1), str(MAX_CHARACTERS + 1)),
         ("ich " * 2500, "10000"),
         ("ich \0 bier", "U+0000"),
         ("ich\u200bmochte", "U+200B"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from transformer import Transformer, TransformerConfig, Vocabulary
 from transformer.data import TOY, encode_pairs, hold_out
 from transformer.data.vocabulary import SentenceError
+from transformer.inference.translator import MAX_CHARACTERS
 from transformer.live import plan as module
 from transformer.live.form import DEFAULTS, PAPER, LearningForm, NetworkForm, TrainingForm
 from transformer.live.job import Job
@@ -206,10 +207,12 @@ def test_a_reference_that_the_model_cannot_output_is_dropped(target: str, monkey
     assert job(question()).reference is None
 
 
-TOO_LONG = ["a " * 5000, "ich " * 6, "ich" + "!" * 500]
+TOO_LONG = ["a " * 5000, "ich " * 6, "ich" + "!" * MAX_CHARACTERS]
 
 
-@pytest.mark.parametrize("watch", ["wasser", " ", "...", "ich\0", "\u200b", "\ud800", "P", "😀", "a" * 501, *TOO_LONG])
+@pytest.mark.parametrize(
+    "watch", ["wasser", " ", "...", "ich\0", "\u200b", "\ud800", "P", "😀", "a" * (MAX_CHARACTERS + 1), *TOO_LONG]
+)
 def test_an_unusable_sentence_is_refused_with_the_message_of_a_translation(watch: str) -> None:
     found = problem(question(watch=watch))
     assert found.field == "watch"
@@ -217,7 +220,7 @@ def test_an_unusable_sentence_is_refused_with_the_message_of_a_translation(watch
         assert (watch in TOO_LONG, found.message.values) == (True, {"most": 5})
     else:
         with pytest.raises(SentenceError) as error:
-            TOY.src_vocab.encode(watch[:501])
+            TOY.src_vocab.encode(watch[: MAX_CHARACTERS + 1])
         assert found.message == error.value.message
 
 
