@@ -56,7 +56,7 @@ SEEN = {  # what a link restores -> where the page shows it
     "message": "() => document.querySelector('#top .message:not([hidden])')?.textContent ?? ''",
 }
 CHANGED = ("checks", "inside cross", "stack", "input encoder", "input decoder", "csv", "shapes")  # of changed runs
-TABS = ("translate", "attention", "positions", "inside", "train", "break", "lesson")
+TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
 
 RENAMED = {".mixed.": ".head_output.", '"silence"': '"ablate"'}  # in paths of the record, made of commit 252f936
 CORRECTED = (  # questions whose numbers were wrong: their texts alone are compared

@@ -165,6 +165,7 @@ PLACES: list[Place] = [
     ("beam search", {**DECODING, "strategy": "beam"}, "#decoding .tree", nothing),
     ("sampling", {**DECODING, "strategy": "sampling"}, "#decoding .both", nothing),
     ("teacher forcing", {**DECODING, "strategy": "forced"}, "#decoding .two-ways", nothing),
+    ("overview", {"tab": "overview"}, "#overview .part", nothing),
 ]  # fmt: skip
 # axe's rules and the way of Tab take longest: they are for the parts that differ most, and in the dark for every tab.
 BY_TAB = {
@@ -174,10 +175,10 @@ BY_TAB = {
 AROUND = {  # where the whole page is looked at
     "lesson, presented", "the device", "the checks", "take home", "share", "the messages",
 }  # fmt: skip
-BY_AXE = BY_TAB | AROUND | {"the word list", "what if, changed", "train, a new model"}
+BY_AXE = BY_TAB | AROUND | {"overview", "the word list", "what if, changed", "train, a new model"}
 IN_THE_DARK = {
-    "lesson, stop 9, revealed", "translate", "attention, decoder, heatmap", "positions", "inside", "train", "what if",
-    "spot the bug, a training", "teacher forcing",
+    "lesson, stop 9, revealed", "overview", "translate", "attention, decoder, heatmap", "positions", "inside", "train",
+    "what if", "spot the bug, a training", "teacher forcing",
 }  # fmt: skip
 TRAINED: Place = ("train, a new model", {"tab": "train"}, "#train .setting", train)  # seconds of work
 

@@ -51,7 +51,7 @@ const lengths = (type) => ({
   between: 8 * type, // two layers
   label: 26 * type, // the number of a layer
   branch: 18 * type, // from the stream into a sublayer
-  caption: 14 * type,
+  caption: MIN_SIDE * type,
   feedForward: 18 * type,
   bar: 26 * type, // embeddings and positions, the encoder's output
   chip: 24 * type,
@@ -65,19 +65,23 @@ export const foldedLayers = (layers, isUnfolded) =>
 
 /** @param {Sizes} sizes */
 function wide(sizes) {
-  const { width, room, type, layers } = sizes;
-  const out = Math.min(260 * type, Math.max(184 * type, 0.2 * width));
+  const { width, room, type, layers, words } = sizes;
+  const out = Math.min(260 * type, Math.max(184 * type, 0.18 * width));
   const [bus, margin] = [44 * type, 36 * type];
   const column = (width - out - bus - margin) / 2;
+  const lines = Math.max(
+    ...Object.values(words).map((each) => drawTokens(each, { x: 0, y: 0, width: column }, type).box.height),
+  );
+  const place = { y: 0, width: column, lines };
   const decoder = largest((side, isCompact) => {
-    const drawn = drawColumn("decoder", sizes, { x: column + bus, y: 0, width: column, side, isCompact });
+    const drawn = drawColumn("decoder", sizes, { ...place, x: column + bus, side, isCompact });
     return [drawn, foot(drawn) <= room];
   }, sizes);
   const isEven = layers.encoder === layers.decoder;
   const { bar, between } = lengths(type);
   const limit = Math.max(foot(decoder), room) - bar - between;
   const encoder = largest((side, isCompact) => {
-    const drawn = drawColumn("encoder", sizes, { x: 0, y: 0, width: column, side, isCompact });
+    const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, isCompact });
     const fits = isEven
       ? drawn.layers.every(({ box }, i) => box.height <= decoder.layers[i].box.height)
       : foot(drawn) <= limit;
@@ -130,17 +134,17 @@ const foot = ({ stream }) => stream.bottom;
 /**
  * One stack, from its tokens down. The decoder is the encoder's mirror image: its stream runs on the right, so that the
  * encoder's output comes to its sublayers from the left.
- * @param {Stack} stack @param {Sizes} sizes @param {{ x: number, y: number, width: number, side: number, isCompact?: boolean }} place
- *   `isCompact`: the maps give way to the names beside them
+ * @param {Stack} stack @param {Sizes} sizes @param {{ x: number, y: number, width: number, side: number, lines?: number, isCompact?: boolean }} place
+ *   `side`: px of a map; `lines`: px of the tokens; `isCompact`: the maps give way to the names beside them
  * @returns {Column}
  */
-function drawColumn(stack, sizes, { x, y, width, side, isCompact }) {
+function drawColumn(stack, sizes, { x, y, width, side, lines = 0, isCompact }) {
   const { type, layers: counts, isUnfolded } = sizes;
   const { pad, between, label, branch, bar, title, arrow, gap } = lengths(type);
   const isMirrored = stack === "decoder";
   const words = sizes.words[stack === "encoder" ? "source" : "target"];
   const tokens = drawTokens(words, { x, y: y + title, width }, type);
-  const input = { x, y: tokens.box.y + tokens.box.height + arrow, width, height: bar };
+  const input = { x, y: tokens.box.y + Math.max(lines, tokens.box.height) + arrow, width, height: bar };
   const lanes = Math.min(20 * type, Math.max(6 * type, words.length * 3 * type));
   const taken = label + gap + lanes + branch; // of a layer's width, beside its sublayers
   const streamX = isMirrored ? x + width - label - gap - lanes : x + label + gap;
@@ -191,7 +195,7 @@ function drawLayer(stack, { heads, caption, type }, region, y, { side, isCompact
     });
     const height = lines * (size + gap) - gap;
     const beside = { x: region.x + used + gap, y: top + height / 2 };
-    const above = { x: region.x, y: at + line / 2 - 1 };
+    const above = { x: region.x, y: at + line / 2 };
     const box = { ...region, y: at, height: top + height - at };
     at += box.height + between;
     return { kind, box, caption: isBeside ? beside : above, heads: boxes, ...ends({ ...box, y: top, height }) };
@@ -206,27 +210,24 @@ const ends = ({ y, height }) => ({ enters: y + 0.2 * height, leaves: y + 0.85 * 
 
 /** Let the layers of two stacks of equally many stand beside each other. @param {Column} short @param {Column} long */
 function spread(short, long) {
-  short.input.y = Math.max(short.input.y, long.input.y);
-  const top = Math.max(short.stream.top, long.stream.top) - short.stream.top;
-  short.stream.top += top;
-  short.layers.forEach((layer, i) => {
-    const by = long.layers[i].box.y - layer.box.y;
-    const grow = long.layers[i].box.height - layer.box.height;
-    if (by < 0 || grow < 0) return;
-    for (const box of [layer.box, layer.label]) Object.assign(box, { y: box.y + by, height: box.height + grow });
-    const shift = (/** @type {{ y: number }} */ place, /** @type {number} */ y) =>
-      Object.assign(place, { y: place.y + y });
-    const [upper, lower] = [by + grow / 3, by + (2 * grow) / 3];
-    for (const each of layer.attention) {
-      for (const box of [each.box, each.caption, ...each.heads]) shift(box, upper);
-      Object.assign(each, { enters: each.enters + upper, leaves: each.leaves + upper });
+  const move = (/** @type {{ y: number }} */ place, /** @type {number} */ by) => {
+    place.y += by;
+  };
+  short.layers.forEach(({ box, label, attention, feedForward }, i) => {
+    const beside = long.layers[i].box;
+    const [by, more] = [beside.y - box.y, beside.height - box.height];
+    for (const each of [box, label]) Object.assign(each, { y: beside.y, height: beside.height });
+    for (const each of attention) {
+      for (const part of [each.box, each.caption, ...each.heads]) move(part, by + more / 3);
+      each.enters += by + more / 3;
+      each.leaves += by + more / 3;
     }
-    const { feedForward } = layer;
-    shift(feedForward.box, lower);
-    Object.assign(feedForward, { enters: feedForward.enters + lower, leaves: feedForward.leaves + lower });
+    move(feedForward.box, by + (2 * more) / 3);
+    feedForward.enters += by + (2 * more) / 3;
+    feedForward.leaves += by + (2 * more) / 3;
   });
   if (short.fold && long.fold) short.fold.box.y = long.fold.box.y;
-  short.stream.bottom = Math.max(short.stream.bottom, ...short.layers.map(({ box }) => box.y + box.height + 14));
+  short.stream.bottom = long.stream.bottom;
 }
 
 /** @param {number[]} words @param {{ x: number, y: number, width: number }} place @param {number} type @returns {Tokens} */

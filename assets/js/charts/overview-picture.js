@@ -50,7 +50,7 @@ export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, 
     width: layout.width,
     height: layout.height,
     role: "group",
-    "aria-label": t("overview.picture"),
+    "aria-label": t("overview.picture", { encoder: encoder.layers, decoder: decoder.layers, heads: encoder.heads }),
   });
   const canvas = paintedMaps(layout, run);
   const marks = { ...rowMarks(layout), lane: svg("path", { class: "lane" }), ring: svg("rect", { class: "ring" }) };
@@ -107,10 +107,15 @@ export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, 
       const row = rowOfAllHeads(run, "cross", step);
       const top = token?.side === "source" ? row[token.at] : strongest(row);
       marks.draw(run, step, token);
+      const isSlim = layout.encoder.tokens.isStrip;
       chips.source.forEach((chip, at) => {
-        chip
-          .querySelector(".paid")
-          ?.setAttribute("width", String(row[at].mean * layout.encoder.tokens.boxes[at].width));
+        const { width, height, y } = layout.encoder.tokens.boxes[at];
+        const bar = chip.querySelector(".paid");
+        if (isSlim) {
+          bar?.setAttribute("y", String(y + height * (1 - row[at].mean)));
+          bar?.setAttribute("height", String(height * row[at].mean));
+        } else bar?.setAttribute("width", String(width * row[at].mean));
+        chip.classList.toggle("now", at === top.key && top.weight > 0);
         chip.dataset.weight = String(row[at].mean);
         chip.classList.toggle("followed", token?.side === "source" && token.at === at);
       });
@@ -129,14 +134,14 @@ export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, 
       if (box) setBox(marks.ring, grown(box, 2));
       output.draw(step);
     },
-    /** Mark where the visitor was; null for nowhere. */
+    /** Go to where the visitor was, and mark it; null for nowhere. */
     show(/** @type {Place | null} */ place) {
       for (const each of picture.querySelectorAll("[aria-current=location]")) each.removeAttribute("aria-current");
-      const found = /** @type {SVGElement | null} */ (
-        place && picture.querySelector(`[data-place="${placeKey(place)}"]`)
-      );
-      found?.setAttribute("aria-current", "location");
-      return found;
+      const found = place && picture.querySelector(`[data-place="${placeKey(place)}"]`);
+      if (!(found instanceof SVGElement)) return;
+      found.setAttribute("aria-current", "location");
+      found.focus({ preventScroll: true });
+      found.scrollIntoView({ block: "center" });
     },
     travel: (/** @type {number} */ step) => travel(picture, layout, run, step),
   };
@@ -147,6 +152,7 @@ export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, 
 /** All heads on one canvas, painted once a run and theme. @param {Layout} layout @param {Run} run */
 function paintedMaps(layout, run) {
   const { canvas, context } = sharpCanvas(layout.width, layout.height);
+  canvas.setAttribute("aria-hidden", "true"); // its numbers are a click away, each map's in its tab
   keepPainted(canvas, () => {
     context.clearRect(0, 0, layout.width, layout.height);
     for (const { kind, layer, heads } of sublayersOf(layout)) {
@@ -206,7 +212,7 @@ function drawLayer(stack, { layer, box, label, attention, feedForward }, run, ca
   const sublayers = attention.flatMap((each) => {
     const { kind, heads, caption } = each;
     const place = /** @type {Place} */ ({ what: "sublayer", kind, layer });
-    const size = { width: textWidth(captions[kind], 12 * type) + 8, height: 14 * type };
+    const size = { width: textWidth(captions[kind], 12 * type) + 8, height: 24 * type };
     const name = control(place, { x: caption.x - 2, y: caption.y - size.height / 2, ...size }, run);
     name.append(svg("text", { ...caption, class: "name", style: `font-size: ${12 * type}px` }, captions[kind]));
     const parts = heads.map((map, head) => control({ what: "head", kind, layer, head }, map, run));

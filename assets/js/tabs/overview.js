@@ -7,7 +7,7 @@ import { takeAskedPlace } from "../charts/overview-place.js";
 import { findChange } from "../core/changes.js";
 import { h, typeScale, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { changeDetector, isOpen, onResize } from "../core/parts.js";
+import { changeDetector, onResize } from "../core/parts.js";
 import { KINDS, state, subscribe, update } from "../core/state.js";
 
 /** @import { Picture, Token } from "../charts/overview-picture.js" */
@@ -19,8 +19,8 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** @param {View} view */
 export function mount({ element, signal }) {
-  const say = h("p", { class: "say", "aria-live": "polite" });
-  const figure = h("div", { class: "overview-figure", role: "figure", "aria-label": t("overview.picture") });
+  const say = h("p", { class: "say told-step", "aria-live": "polite" });
+  const figure = h("div", { class: "overview-figure" });
   const legend = h("p", { class: "hint overview-legend" });
   const card = h(
     "section",
@@ -36,16 +36,16 @@ export function mount({ element, signal }) {
   let followed = null;
   let drawnStep = -1;
   let isUnfolded = false;
+  let isSeen = false; // since its tab was opened
+  let width = 0; // of the figure; 0 while its tab is closed
+  let room = 0; // px of the screen for it
 
   function draw() {
-    if (!isOpen(element)) return;
+    if (!width) return;
     const { run, step, gold } = state;
     const asked = takeAskedPlace();
     if (asked && "layer" in asked) isUnfolded ||= isFolded(asked);
-    const { clientWidth: width } = figure;
-    if (!width) return;
-    const room = Math.max(480, innerHeight - FRAME * typeScale());
-    if (isNewPicture(run, gold, width, room, typeScale(), isUnfolded)) {
+    if (isNewPicture(run, gold, width, room, isUnfolded)) {
       followed = null;
       const unfold = (/** @type {Stack} */ stack) => {
         isUnfolded = true;
@@ -66,10 +66,8 @@ export function mount({ element, signal }) {
       if (drawnStep >= 0 && !still.matches) picture.travel(step);
       drawnStep = step;
     }
-    if (!asked) return;
-    const found = picture.show(asked);
-    found?.focus({ preventScroll: true });
-    found?.scrollIntoView({ block: "center" });
+    if (asked || !isSeen) picture.show(asked);
+    isSeen = true;
   }
   const drawStep = () => {
     picture?.draw(state.step, followed);
@@ -79,10 +77,18 @@ export function mount({ element, signal }) {
   function follow(token) {
     followed = token;
     drawStep();
+    say.style.minHeight = `${say.offsetHeight}px`; // else the word would move away from the pointer
   }
   element.replaceChildren(say, card);
   subscribe(element, draw);
-  onResize(figure, () => state.run && draw(), signal);
+  const resize = (/** @type {ResizeObserverEntry[]} */ entries) => {
+    width = Math.floor(entries[entries.length - 1].contentRect.width);
+    room = Math.max(480, innerHeight - FRAME * typeScale());
+    say.style.minHeight = "";
+    if (!width) isSeen = false;
+    else if (state.run) draw();
+  };
+  onResize(figure, resize, signal);
 }
 
 /** The text alternative of a step. */
