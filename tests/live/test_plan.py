@@ -340,11 +340,11 @@ def test_a_network_whose_maps_are_too_many_to_show_is_refused() -> None:
     assert (found.field, found.message.key) == ("n_heads", "plan.many_heads")
     assert found.message.values == {"value": 64 * 4 * 3, "most": 64 * 3 * 3}
     asked = {"pairs": [[SENTENCE, SENTENCE]], "n_heads": 16, "batch_size": 1, "steps": 1}
-    assert job(question("own", layers=7, **asked))
-    found = problem(question("own", layers=8, **asked))
+    assert job(question("own", layers=8, **asked))
+    found = problem(question("own", layers=9, **asked))
     assert (found.field, found.message.key) == ("", "plan.numbers")
     output = 61 * 3 // 2
-    assert found.message.values["value"] == 8 * 16 * (61**2 + 61 * output + output**2)  # one word of padding is added
+    assert found.message.values["value"] == 9 * 16 * (61**2 + 61 * output + output**2)  # one word of padding is added
 
 
 # A visitor's own pairs

@@ -65,7 +65,7 @@ def cached_per_checkpoint(
     for as long as the checkpoint is there. Its first argument is a checkpoint, or a request about one.
 
     An answer about a shipped model is small: its sentences have 12 words. One about a visitor's model is as large as
-    MAX_RUN_VALUES of portable.py allows: a run is 40 MB, its answers 60. So only few runs are kept of them, of which
+    MAX_RUN_VALUES of portable.py allows: a run is 36 MB, its answers 56. So only few runs are kept of them, of which
     the rest is made again, and what is a few numbers only.
 
     Raises:
