@@ -332,36 +332,33 @@ def _subject(chooser: Chooser, verb: Verb | None, things: Things, is_question: b
     return _noun_phrase(chooser, kinds, "nom", determiners, 0.25)
 
 
+_INDEFINITE: dict[str, float] = {"ein": 3, "": 1.5} | dict.fromkeys(lex.NUMBERS, 0.3)
+
+
 def _objects(
     chooser: Chooser, verb: Verb, subject: Phrase, negation: Negation | None, things: Things, is_liked: bool = False
 ) -> list[Phrase]:
     """Recipient first. An object negated with nicht is definite; kein replaces ein or no determiner."""
     found: list[Phrase] = []
     determiners: Mapping[str, float]
+    is_clear = subject.is_pronoun or subject.case_is_clear  # "weil es ein Kind sucht": which of the two seeks?
     for case, kinds in verb.takes:
-        may_be_pronoun = not (case == "acc" and negation is lex.KEIN)
-        it = _of_things(case, things, kinds.split())
-        is_clear = subject.is_pronoun or subject.case_is_clear  # "weil es ein Kind sucht": which of the two seeks?
-        if it and is_clear and may_be_pronoun and not verb.recipient and chooser.maybe(0.8):
-            found.append(_pronoun(chooser, it))
-            continue
-        if (
-            case == "acc"
-            and may_be_pronoun
-            and not is_liked
-            and _is_of_things(verb)
-            and (is_clear or not _nouns(verb.objects))
-            and chooser.maybe(_share_of_that(verb))
-        ):
-            found.append(_pronoun(chooser, lex.THAT_THING))
-            continue
-        people = [each for each in _people(lex.OBJECTS[case], things) if lex.can_be_object_of(subject.person, each[2])]
-        if people and verb.takes_people and "person" in kinds.split() and may_be_pronoun and chooser.maybe(0.4):
-            found.append(_pronoun(chooser, people))
+        has_nouns = bool(_nouns(kinds))
+        it = _of_things(case, things, kinds.split()) if is_clear and not verb.recipient else ()
+        takes_that = case == "acc" and _is_of_things(verb) and not is_liked and (is_clear or not has_nouns)
+        that = lex.THAT_THING if takes_that else ()
+        takes_people = verb.takes_people and "person" in kinds.split()
+        people = _people(lex.OBJECTS[case], things) if takes_people else ()
+        people = [each for each in people if lex.can_be_object_of(subject.person, each[2])]
+        options = ((it, 0.8), (that, 0.06 if has_nouns else 1), (people, 0.4))
+        is_denied = case == "acc" and negation is lex.KEIN  # then not a pronoun
+        pronouns = next((each for each, share in options if each and not is_denied and chooser.maybe(share)), None)
+        if pronouns:
+            found.append(_pronoun(chooser, pronouns))
             continue
         if case == "dat":
             determiners = {"der": 1, "mein": 1} if negation else {"der": 1, "mein": 1, "ein": 1}
-        elif negation is lex.KEIN:
+        elif is_denied:
             determiners = {"kein": 1}
         elif is_liked:
             determiners = {"": 1}
@@ -374,16 +371,9 @@ def _objects(
     return found
 
 
-_INDEFINITE: dict[str, float] = {"ein": 3, "": 1.5} | dict.fromkeys(lex.NUMBERS, 0.3)
-
-
 def _is_of_things(verb: Verb) -> bool:
     """Whether "das" can be its object, and "was" ask for it."""
     return not {"thing", "food", "drink", "text", "deed", "language"}.isdisjoint(verb.objects.split())
-
-
-def _share_of_that(verb: Verb) -> float:
-    return 0.06 if _nouns(verb.objects) else 1
 
 
 def _adverb(chooser: Chooser, adverb: Adverb | None) -> tuple[list[GermanWord], list[EnglishWord]]:
