@@ -212,7 +212,7 @@ class Phrase:
         return self.noun is None
 
 
-def _noun_phrase(
+def choose_noun_phrase(
     chooser: Chooser,
     kinds: str,
     case: Case,
@@ -240,8 +240,8 @@ def _noun_phrase(
     ]
     article = chooser.word(_determiner(determiner, case, gender)) if determiner else None
     adjective: Adjective | None = None
-    if _adjectives(noun.kind, noun) and chooser.maybe(adjective_probability):
-        adjective = chooser.choose(_adjectives(noun.kind, noun))
+    if adjectives_for(noun.kind, noun) and chooser.maybe(adjective_probability):
+        adjective = chooser.choose(adjectives_for(noun.kind, noun))
         german = adjective.stem + lex.adjective_ending(determiner, case, gender)
         words.insert(0, (chooser.word(german), adjective.english))
     if article:
@@ -267,7 +267,7 @@ def _nouns(kinds: str) -> list[Noun]:
 
 
 @cache
-def _adjectives(kind: str, noun: Noun | None = None) -> list[Adjective]:
+def adjectives_for(kind: str, noun: Noun | None = None) -> list[Adjective]:
     """Adjectives that can describe this noun of this kind."""
     unsuitable = lex.UNSUITABLE_ADJECTIVES.get(noun.singular, ()) if noun else ()
     return [each for each in lex.ADJECTIVES if kind in each.kinds.split() and each.base not in unsuitable]
@@ -290,7 +290,7 @@ def _english_determiner(determiner: str, is_mass: bool, following: str) -> str:
 PRONOUN_WEIGHTS = {ICH: 2, DU: 1.5, ER: 1, WIR: 1}
 
 
-def _pronoun(chooser: Chooser, pronouns: Sequence[tuple[str, str, int]]) -> Phrase:
+def choose_pronoun(chooser: Chooser, pronouns: Sequence[tuple[str, str, int]]) -> Phrase:
     german, english, person = chooser.choose(pronouns, [PRONOUN_WEIGHTS[each[2]] for each in pronouns])
     word = chooser.word(german)
     gender: Gender | None = "m" if german in lex.MASCULINE else "f" if english == "she" else None
@@ -298,12 +298,12 @@ def _pronoun(chooser: Chooser, pronouns: Sequence[tuple[str, str, int]]) -> Phra
     return Phrase([word], [EnglishWord(english, (word,))], person, False, case_is_clear=is_clear, gender=gender)
 
 
-def _name(chooser: Chooser) -> Phrase:
-    de, en = _adverb(chooser, chooser.choose(lex.NAMES))
+def choose_name(chooser: Chooser) -> Phrase:
+    de, en = words_of_adverb(chooser, chooser.choose(lex.NAMES))
     return Phrase(de, en, ER, can_be_fronted=False, case_is_clear=False)
 
 
-def _people(pronouns: Sequence[tuple[str, str, int]], things: Things) -> list[tuple[str, str, int]]:
+def pronouns_of_people(pronouns: Sequence[tuple[str, str, int]], things: Things) -> list[tuple[str, str, int]]:
     """The pronouns that mean people: "er" cannot, once a thing has been named that "er" could mean."""
     return [
         (german, english, person)
@@ -312,30 +312,30 @@ def _people(pronouns: Sequence[tuple[str, str, int]], things: Things) -> list[tu
     ]
 
 
-def _of_things(case: Case, things: Things, kinds: Sequence[str]) -> list[tuple[str, str, int]]:
+def _pronouns_of_things(case: Case, things: Things, kinds: Sequence[str]) -> list[tuple[str, str, int]]:
     """Pronouns of the things of these kinds: "it"."""
     forms = lex.OF_THINGS.get(case, {})
     return [forms[gender] for gender, noun in things.items() if noun and noun.kind in kinds and gender in forms]
 
 
-def _subject(chooser: Chooser, verb: Verb | None, things: Things, is_question: bool = False) -> Phrase:
+def choose_subject(chooser: Chooser, verb: Verb | None, things: Things, is_question: bool = False) -> Phrase:
     """A pronoun, a name or a noun phrase; without a verb a person's."""
     if verb and verb.is_weather:
-        return _pronoun(chooser, lex.IT)
+        return choose_pronoun(chooser, lex.IT)
     kind = chooser.one_of({"pronoun": 6, "noun": 4, "name": 1})
     if kind == "pronoun":
-        return _pronoun(chooser, _people(lex.ASKED if is_question else lex.SUBJECTS, things))
+        return choose_pronoun(chooser, pronouns_of_people(lex.ASKED if is_question else lex.SUBJECTS, things))
     if kind == "name":
-        return _name(chooser)
+        return choose_name(chooser)
     kinds = "person animal" if verb and verb.animal_subject else "person"
     determiners = {"der": 2, "dein": 1} if is_question else {"der": 2, "mein": 1, "ein": 1}
-    return _noun_phrase(chooser, kinds, "nom", determiners, 0.25)
+    return choose_noun_phrase(chooser, kinds, "nom", determiners, 0.25)
 
 
 _INDEFINITE: dict[str, float] = {"ein": 3, "": 1.5} | dict.fromkeys(lex.NUMBERS, 0.3)
 
 
-def _objects(
+def choose_objects(
     chooser: Chooser, verb: Verb, subject: Phrase, negation: Negation | None, things: Things, is_liked: bool = False
 ) -> list[Phrase]:
     """Recipient first. An object negated with nicht is definite; kein replaces ein or no determiner."""
@@ -344,17 +344,17 @@ def _objects(
     is_clear = subject.is_pronoun or subject.case_is_clear  # "weil es ein Kind sucht": which of the two seeks?
     for case, kinds in verb.takes:
         has_nouns = bool(_nouns(kinds))
-        it = _of_things(case, things, kinds.split()) if is_clear and not verb.recipient else ()
-        takes_that = case == "acc" and _is_of_things(verb) and not is_liked and (is_clear or not has_nouns)
+        it = _pronouns_of_things(case, things, kinds.split()) if is_clear and not verb.recipient else ()
+        takes_that = case == "acc" and takes_things(verb) and not is_liked and (is_clear or not has_nouns)
         that = lex.THAT_THING if takes_that else ()
         takes_people = verb.takes_people and "person" in kinds.split()
-        people = _people(lex.OBJECTS[case], things) if takes_people else ()
+        people = pronouns_of_people(lex.OBJECTS[case], things) if takes_people else ()
         people = [each for each in people if lex.can_be_object_of(subject.person, each[2])]
         options = ((it, 0.8), (that, 0.06 if has_nouns else 1), (people, 0.4))
         is_denied = case == "acc" and negation is lex.KEIN  # then not a pronoun
         pronouns = next((each for each, share in options if each and not is_denied and chooser.maybe(share)), None)
         if pronouns:
-            found.append(_pronoun(chooser, pronouns))
+            found.append(choose_pronoun(chooser, pronouns))
             continue
         if case == "dat":
             determiners = {"der": 1, "mein": 1} if negation else {"der": 1, "mein": 1, "ein": 1}
@@ -367,16 +367,18 @@ def _objects(
         else:
             determiners = {"der": 2, "mein": 1} | ({} if negation else _INDEFINITE)
         adjective_probability = 0.2 if case == "dat" else 0.5
-        found.append(_noun_phrase(chooser, kinds, case, determiners, adjective_probability, excluded=subject.noun))
+        found.append(
+            choose_noun_phrase(chooser, kinds, case, determiners, adjective_probability, excluded=subject.noun)
+        )
     return found
 
 
-def _is_of_things(verb: Verb) -> bool:
+def takes_things(verb: Verb) -> bool:
     """Whether "das" can be its object, and "was" ask for it."""
     return not {"thing", "food", "drink", "text", "deed", "language"}.isdisjoint(verb.objects.split())
 
 
-def _adverb(chooser: Chooser, adverb: Adverb | None) -> tuple[list[GermanWord], list[EnglishWord]]:
+def words_of_adverb(chooser: Chooser, adverb: Adverb | None) -> tuple[list[GermanWord], list[EnglishWord]]:
     if adverb is None:
         return [], []
     de = [chooser.word(each) for each in adverb.german.split()]
@@ -444,7 +446,7 @@ WEIGHTS = {lex.GLADLY: 3, lex.OFTEN: 2, lex.ALWAYS: 2, lex.SOMETIMES: 2, lex.MOR
 HABITS = (lex.OFTEN, lex.ALWAYS, lex.SOMETIMES, lex.MORNING, lex.EVENING)  # without one, the present is this moment
 
 
-def _clause(
+def choose_clause(
     chooser: Chooser, link: Adverb | None = None, first: Clause | None = None, is_question: bool = False
 ) -> Clause:
     """A main clause, or after `first` a subordinate one.
@@ -470,9 +472,9 @@ def _clause(
     times, time_probability = TIMES[tense], 0 if reason_follows or asked is lex.WHEN else 0.3 if is_question else 0.6
     predicate: Adjective | None = None
     if asked is lex.WHO:
-        subject = _pronoun(chooser, (("wer", "who", ER),))
+        subject = choose_pronoun(chooser, (("wer", "who", ER),))
         if tense == "copula":
-            predicate = chooser.choose(_adjectives("self"))
+            predicate = chooser.choose(adjectives_for("self"))
     elif tense == "copula":
         subject, predicate = _described_subject(chooser, things, reason_follows, is_question)
         if predicate.base not in lex.TEMPORARY:
@@ -480,36 +482,35 @@ def _clause(
     elif tense == "location":
         subject = _located_subject(chooser, things, is_question)
     else:
-        subject = _subject(chooser, verb, things, is_question)
+        subject = choose_subject(chooser, verb, things, is_question)
         if verb.is_state and tense == "perfect":
             times, time_probability = (lex.YESTERDAY,), 1
     modal: Modal | None = chooser.choose(_modals(verb, first)) if tense in ("modal", "wish") else None
-    verbs = _german_verbs(chooser, tense, verb, subject.person, modal, predicate, subordinate)
+    verbs = german_verbs(chooser, tense, verb, subject.person, modal, predicate, subordinate)
     times = () if verb.only_present else tuple(each for each in times if _fits(each, verb, negation))
     time = _maybe_one_of(chooser, times, time_probability) if times and time_probability else None
     is_liked, is_inverted = time is lex.GLADLY, is_question and asked is not lex.WHO
-    objects = [] if asked is lex.WHAT else _objects(chooser, verb, subject, negation, things, is_liked)
+    objects = [] if asked is lex.WHAT else choose_objects(chooser, verb, subject, negation, things, is_liked)
     nicht = [chooser.word("nicht")] if negation is lex.NICHT else []
     negator = next((each.kein for each in objects if each.kein), None) or next(iter(nicht), None)
     place = None if asked in (lex.WHERE, lex.WHERE_TO) else _place(chooser, verb, tense, subject)
-    when, when_en = _adverb(chooser, None if is_liked else time)
+    when, when_en = words_of_adverb(chooser, None if is_liked else time)
     gladly = [chooser.word("gern")] if is_liked else []
-    where, where_en = _adverb(chooser, place)
-    very, very_en = _adverb(chooser, lex.VERY if predicate and not negation and chooser.maybe(0.2) else None)
-    if predicate:
-        verbs_en = [_be(verbs, subject), *_not(negator), *very_en, EnglishWord(predicate.english, verbs.end)]
-    elif tense == "location":
-        verbs_en = [_be(verbs, subject), *_not(negator)]
+    where, where_en = words_of_adverb(chooser, place)
+    very, very_en = words_of_adverb(chooser, lex.VERY if predicate and not negation and chooser.maybe(0.2) else None)
+    if verb is lex.COPULA:
+        described = [*very_en, EnglishWord(predicate.english, verbs.end)] if predicate else []
+        verbs_en = [english_be(verbs, subject), *english_not(negator), *described]
     elif modal:
-        verbs_en = _modal(modal, verb, verbs, subject, negator, is_inverted)
+        verbs_en = english_modal(modal, verb, verbs, subject, negator, is_inverted)
     elif tense == "perfect":
-        verbs_en = _perfect(verb, verbs, subject, negator, time, is_inverted)
+        verbs_en = english_perfect(verb, verbs, subject, negator, time, is_inverted)
     elif gladly:
-        verbs_en = _liking(verb, verbs, subject, gladly, is_inverted)
+        verbs_en = english_liking(verb, verbs, subject, gladly, is_inverted)
     else:
         is_progressive = verb.has_progressive and time not in HABITS
         tomorrow = when if time == lex.TOMORROW else []
-        verbs_en = _present(verb, verbs, subject, negator, tomorrow, is_progressive, is_inverted)
+        verbs_en = english_present(verb, verbs, subject, negator, tomorrow, is_progressive, is_inverted)
 
     front = "subject"
     if is_inverted:
@@ -537,7 +538,7 @@ def _clause(
         if subordinate:  # verb last
             de = [*subject_and_pronouns, *middle, *verbs.end, verbs.finite]
         else:  # verb second, or first after no question word
-            asked_de, asked_en = _adverb(chooser, asked if front == "question" else None)
+            asked_de, asked_en = words_of_adverb(chooser, asked if front == "question" else None)
             fronted = {"time": when, "question": asked_de}.get(front) or (objects[0].de if front == "object" else [])
             de = [*fronted, verbs.finite, *subject_and_pronouns, *middle, *verbs.end]
 
@@ -570,7 +571,7 @@ def _suits(verb: Verb, asked: Adverb | None) -> bool:
     if asked in (lex.WHO, lex.WHEN, lex.WHAT) and verb.is_weather:
         return False
     if asked is lex.WHAT:
-        return _is_of_things(verb) and not verb.recipient
+        return takes_things(verb) and not verb.recipient
     if asked is lex.WHERE_TO:
         return verb.is_motion
     return not (asked is lex.WHERE and (verb.is_motion or not verb.takes_place))
@@ -588,7 +589,7 @@ def _fits(time: Adverb, verb: Verb, negation: Negation | None) -> bool:
     if time is lex.GLADLY:
         return (
             not (negation or verb.recipient or verb.is_state or verb.is_weather or verb.case == "dat")
-            and (not verb.objects or _is_of_things(verb) or verb.objects in ("game", "music"))
+            and (not verb.objects or takes_things(verb) or verb.objects in ("game", "music"))
             and verb.objects not in ("deed", "opening")
         )
     return not (negation and time in VERBS_BEFORE_ADVERB)
@@ -619,31 +620,31 @@ def _described_subject(
     chooser: Chooser, things: Things, reason_follows: bool, is_question: bool
 ) -> tuple[Phrase, Adjective]:
     """The subject of "is", and an adjective that suits it. Only a passing state of the living has a reason."""
-    named = [(gender, noun) for gender, noun in things.items() if noun and _adjectives(noun.kind, noun)]
+    named = [(gender, noun) for gender, noun in things.items() if noun and adjectives_for(noun.kind, noun)]
     if named and chooser.maybe(0.8):  # "because it is cold"
         gender, noun = chooser.choose(named)
-        subject = _pronoun(chooser, [lex.OF_THINGS["nom"][gender]])
-        return subject, chooser.choose(_adjectives(noun.kind, noun))
+        subject = choose_pronoun(chooser, [lex.OF_THINGS["nom"][gender]])
+        return subject, chooser.choose(adjectives_for(noun.kind, noun))
     kinds = {"self": 7.0, "person": 3, "animal": 2, "weather": 1}
     if not reason_follows:
         kinds |= {"drink": 2, "food": 2, "text": 1, "thing": 2, "opening": 1, "building": 0.5, "place": 1}
     kind = chooser.one_of(kinds)
     if kind == "self":
-        subject = _pronoun(chooser, _people(lex.ASKED if is_question else lex.SUBJECTS, things))
+        subject = choose_pronoun(chooser, pronouns_of_people(lex.ASKED if is_question else lex.SUBJECTS, things))
     elif kind == "weather":
-        subject = _pronoun(chooser, lex.IT)
+        subject = choose_pronoun(chooser, lex.IT)
     else:
-        subject = _noun_phrase(chooser, kind, "nom", {"der": 2, "dein" if is_question else "mein": 1}, 0)
-    adjectives = _adjectives(kind, subject.noun)
+        subject = choose_noun_phrase(chooser, kind, "nom", {"der": 2, "dein" if is_question else "mein": 1}, 0)
+    adjectives = adjectives_for(kind, subject.noun)
     return subject, chooser.choose([each for each in adjectives if each.base in lex.TEMPORARY or not reason_follows])
 
 
 def _located_subject(chooser: Chooser, things: Things, is_question: bool) -> Phrase:
     kind = chooser.one_of({"living": 2, "thing": 2, "place": 2 if is_question else 0})
     if kind == "living":
-        return _subject(chooser, None, things, is_question)
+        return choose_subject(chooser, None, things, is_question)
     kinds = "place" if kind == "place" else "thing text"
-    return _noun_phrase(chooser, kinds, "nom", {"der": 3} | ({} if kind == "place" else {"mein": 1}), 0)
+    return choose_noun_phrase(chooser, kinds, "nom", {"der": 3} | ({} if kind == "place" else {"mein": 1}), 0)
 
 
 def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:
@@ -655,7 +656,7 @@ def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:
     return tuple(each for each in lex.MODALS if not (is_hoped and each in (lex.SHOULD, lex.MUST)))
 
 
-def _german_verbs(
+def german_verbs(
     chooser: Chooser,
     tense: str,
     verb: Verb,
@@ -678,7 +679,7 @@ def _german_verbs(
     return Verbs(chooser.word(finite), [chooser.word(end)] if end else [])
 
 
-def _modal(
+def english_modal(
     modal: Modal, verb: Verb, verbs: Verbs, subject: Phrase, negator: GermanWord | None, is_inverted: bool
 ) -> list[EnglishWord]:
     """ "can drink", "does not want to drink"; without a second verb "would like". In a question the helper is first."""
@@ -705,20 +706,20 @@ def _modal(
     return [*en, *_english_words(verb.base, verbs.end)]
 
 
-def _perfect(
+def english_perfect(
     verb: Verb, verbs: Verbs, subject: Phrase, negator: GermanWord | None, time: Adverb | None, is_inverted: bool
 ) -> list[EnglishWord]:
     """ "has drunk"; with yesterday "drank", which the German auxiliary is a possible link of."""
     if time != lex.YESTERDAY:
         have = EnglishWord("has" if subject.person == ER else "have", (verbs.finite,))
-        return [have, *_not(negator), *_english_words(verb.past_participle, verbs.end)]
+        return [have, *english_not(negator), *_english_words(verb.past_participle, verbs.end)]
     if negator or is_inverted:
         did = EnglishWord("did", (negator,), (verbs.finite,)) if negator else EnglishWord("did")
-        return [did, *_not(negator), *_english_words(verb.base, verbs.end, () if negator else [verbs.finite])]
+        return [did, *english_not(negator), *_english_words(verb.base, verbs.end, () if negator else [verbs.finite])]
     return _english_words(verb.past, verbs.end, [verbs.finite])
 
 
-def _present(
+def english_present(
     verb: Verb,
     verbs: Verbs,
     subject: Phrase,
@@ -731,16 +732,16 @@ def _present(
     doing = [verbs.finite, *verbs.end]
     if tomorrow:
         will = EnglishWord("will", (), [*doing, *tomorrow])
-        return [will, *_not(negator), *_english_words(verb.base, doing)]
+        return [will, *english_not(negator), *_english_words(verb.base, doing)]
     if is_progressive:
-        be = EnglishWord(_be(verbs, subject).text, (), doing)
-        return [be, *_not(negator), *_english_words(verb.progressive, doing)]
+        be = EnglishWord(english_be(verbs, subject).text, (), doing)
+        return [be, *english_not(negator), *_english_words(verb.progressive, doing)]
     if negator or is_inverted:
-        return [_do(verbs, subject, negator), *_not(negator), *_english_words(verb.base, doing)]
+        return [_do(verbs, subject, negator), *english_not(negator), *_english_words(verb.base, doing)]
     return _english_words(verb.third if subject.person == ER else verb.base, doing)
 
 
-def _liking(
+def english_liking(
     verb: Verb, verbs: Verbs, subject: Phrase, gladly: list[GermanWord], is_inverted: bool
 ) -> list[EnglishWord]:
     """ "likes to drink" """
@@ -759,11 +760,11 @@ def _english_words(words: str, sure: Sequence[GermanWord], possible: Sequence[Ge
     return [EnglishWord(text, sure, possible) for text in words.split()]
 
 
-def _be(verbs: Verbs, subject: Phrase) -> EnglishWord:
+def english_be(verbs: Verbs, subject: Phrase) -> EnglishWord:
     return EnglishWord(("am", "is", "are", "are")[subject.person], (verbs.finite,))
 
 
-def _not(negator: GermanWord | None) -> list[EnglishWord]:
+def english_not(negator: GermanWord | None) -> list[EnglishWord]:
     return [EnglishWord("not", (negator,))] if negator else []
 
 
@@ -772,7 +773,7 @@ def _not(negator: GermanWord | None) -> list[EnglishWord]:
 
 def _sentence(chooser: Chooser) -> Sentence:
     link: Adverb | None = chooser.choose((None, lex.BECAUSE, lex.THAT), (8, 1, 1))
-    conjunction, conjunction_en = _adverb(chooser, link)
+    conjunction, conjunction_en = words_of_adverb(chooser, link)
     kind = "statement" if link else chooser.one_of({"idiom": 3, "question": 4, "statement": 8})
     chooser.begin(0)
     greeting: list[GermanWord] = []
@@ -782,18 +783,18 @@ def _sentence(chooser: Chooser) -> Sentence:
         share = 0.08 / len(GREETINGS)
         chosen = chooser.choose((None, *GREETINGS), (0.92, *[share] * len(GREETINGS))) if greets else None
         if chosen:
-            greeting, greeting_en, _ = _words_of(chooser, chosen)
+            greeting, greeting_en, _ = words_of_idiom(chooser, chosen)
     if kind == "idiom":
-        first = _everyday(chooser)
+        first = choose_everyday_phrase(chooser)
     elif link is lex.THAT:
-        first = _matrix_clause(chooser)
+        first = choose_matrix_clause(chooser)
     else:
-        first = _clause(chooser, link, is_question=kind == "question")
+        first = choose_clause(chooser, link, is_question=kind == "question")
     chooser.end([*greeting, *first.de])
     clauses, de, en = [first], first.de, first.en
     if link:
         chooser.begin(1)
-        second = _clause(chooser, link, first)
+        second = choose_clause(chooser, link, first)
         chooser.end(second.de)
         clauses, de, en = [first, second], [*de, *conjunction, *second.de], [*en, *conjunction_en, *second.en]
     if kind != "idiom":
@@ -840,13 +841,13 @@ def _with_marks(spelling: str, greeting: int, mark: str) -> str:
 IDIOM_WEIGHTS = [each.weight for each in IDIOMS]
 
 
-def _everyday(chooser: Chooser) -> Clause:
+def choose_everyday_phrase(chooser: Chooser) -> Clause:
     idiom: Idiom = chooser.choose(IDIOMS, IDIOM_WEIGHTS)
-    de, en, phrases = _words_of(chooser, idiom)
+    de, en, phrases = words_of_idiom(chooser, idiom)
     return Clause(de, en, idiom.german, phrases)
 
 
-def _words_of(chooser: Chooser, idiom: Idiom) -> tuple[list[GermanWord], list[EnglishWord], list[Phrase]]:
+def words_of_idiom(chooser: Chooser, idiom: Idiom) -> tuple[list[GermanWord], list[EnglishWord], list[Phrase]]:
     slots = {word: SLOTS[word](chooser) for word in idiom.slots}
     person = next(
         (
@@ -891,7 +892,7 @@ def _possessive(owner: Phrase) -> list[EnglishWord]:
 
 def _of_lexemes(adverbs: Sequence[Adverb]) -> Callable[[Chooser], Phrase]:
     def choose(chooser: Chooser) -> Phrase:
-        de, en = _adverb(chooser, chooser.choose(adverbs))
+        de, en = words_of_adverb(chooser, chooser.choose(adverbs))
         return Phrase(de, en, ER, can_be_fronted=True, case_is_clear=True)
 
     return choose
@@ -901,7 +902,7 @@ def _of_nouns(
     kinds: str, case: Case, *determiners: str, adjectives: float = 0, is_one: bool = False
 ) -> Callable[[Chooser], Phrase]:
     weights = dict.fromkeys(determiners, 1.0)
-    return lambda chooser: _noun_phrase(chooser, kinds, case, weights, adjectives, is_one=is_one)
+    return lambda chooser: choose_noun_phrase(chooser, kinds, case, weights, adjectives, is_one=is_one)
 
 
 def _of_adjectives(*german: str) -> Callable[[Chooser], Phrase]:
@@ -909,15 +910,15 @@ def _of_adjectives(*german: str) -> Callable[[Chooser], Phrase]:
 
 
 def _of_pronouns(pronouns: Sequence[tuple[str, str, int]]) -> Callable[[Chooser], Phrase]:
-    return lambda chooser: _pronoun(chooser, pronouns)
+    return lambda chooser: choose_pronoun(chooser, pronouns)
 
 
 SLOTS: Mapping[str, Callable[[Chooser], Phrase]] = {
-    "SUBJECT": lambda chooser: _subject(chooser, None, {}),
-    "ASKED": lambda chooser: _subject(chooser, None, {}, is_question=True),
+    "SUBJECT": lambda chooser: choose_subject(chooser, None, {}),
+    "ASKED": lambda chooser: choose_subject(chooser, None, {}, is_question=True),
     "SELF": _of_pronouns(lex.SUBJECTS[:3]),  # without "wir" and "sie" (they), who do not share a name
     "NAMED": _of_pronouns(lex.ASKED[:4]),  # likewise
-    "NAME": _name,
+    "NAME": choose_name,
     "TOWN": _of_lexemes((*lex.CITIES, *lex.COUNTRIES)),
     "AGE": _of_lexemes(lex.AGES),
     "CLOCK": _of_lexemes([Adverb(each.german.split()[1], each.english.split()[1]) for each in lex.HOURS]),
@@ -945,11 +946,11 @@ SLOTS: Mapping[str, Callable[[Chooser], Phrase]] = {
 }
 
 
-def _matrix_clause(chooser: Chooser) -> Clause:
+def choose_matrix_clause(chooser: Chooser) -> Clause:
     """ "I know", "he does not think": the clause before a dass."""
     verb: Verb = chooser.choose(lex.CLAUSE_VERBS)
-    subject = _subject(chooser, None, {})
+    subject = choose_subject(chooser, None, {})
     nicht = [chooser.word("nicht")] if verb.english.startswith("think") and chooser.maybe(0.4) else []
-    verbs = _german_verbs(chooser, "present", verb, subject.person, None, None, subordinate=False)
-    verbs_en = _present(verb, verbs, subject, next(iter(nicht), None), [], is_progressive=False)
+    verbs = german_verbs(chooser, "present", verb, subject.person, None, None, subordinate=False)
+    verbs_en = english_present(verb, verbs, subject, next(iter(nicht), None), [], is_progressive=False)
     return Clause([*subject.de, verbs.finite, *nicht], [*subject.en, *verbs_en], verb.infinitive, [subject])
