@@ -16,15 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transformer.data.classroom import grammar, lexicon
-from transformer.data.classroom.grammar import (
-    MAX_SOURCE_WORDS,
-    MAX_STEPS,
-    ParsingChooser,
-    Sentence,
-    generate,
-    parse,
-    parses,
-)
+from transformer.data.classroom.choosing import ParsingChooser
+from transformer.data.classroom.grammar import MAX_SOURCE_WORDS, MAX_STEPS, Sentence, generate, parse, parses
 from transformer.data.classroom.idioms import GREETINGS, IDIOMS
 from transformer.data.classroom.lexicon import Adverb, Verb
 from transformer.data.vocabulary import lower

@@ -1,8 +1,8 @@
 """Everyday phrases that are not translated word by word, with their alignments. Knows nothing of how they are chosen.
 
-In both languages a word in capitals is a slot (see `grammar.SLOTS`), and a word with slashes has a form for each person
-of the phrase's subject: ich, er, wir, du. An English word names the German words that it translates, by their first
-form: "fine=gut". After "~" they are possible only.
+In both languages a word in capitals is a slot (see `everyday.SLOTS`), and a word with slashes has a form for each
+person of the phrase's subject: ich, er, wir, du. An English word names the German words that it translates, by their
+first form: "fine=gut". After "~" they are possible only.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,126 @@
+"""How the grammar's choices are made: at random, or so that they give the words of a sentence.
+
+Knows nothing of phrases or clauses.
+"""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ..vocabulary import lower
+from .lexicon import Lexeme
+
+
+@dataclass(eq=False)
+class GermanWord:
+    """A German word, whose place in the sentence is decided later."""
+
+    spelling: str
+
+
+@dataclass(eq=False)
+class EnglishWord:
+    """An English word, and the German words that it translates: surely, or in one possible reading."""
+
+    text: str
+    sure: Sequence[GermanWord] = ()
+    possible: Sequence[GermanWord] = ()
+
+
+class NoParseError(Exception):
+    """These choices cannot give the words of the sentence."""
+
+
+class Chooser:
+    """Decides every choice of the grammar."""
+
+    def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
+        raise NotImplementedError
+
+    def word(self, spelling: str) -> GermanWord:
+        return GermanWord(spelling)
+
+    def begin(self, clause: int) -> None:
+        """The words that follow are of this clause (from 0)."""
+
+    def together(self, de: Sequence[GermanWord]) -> None:
+        """These words stand side by side, wherever they come."""
+
+    def end(self, de: Sequence[GermanWord]) -> None:
+        """These are all words of the clause, in order."""
+
+    def maybe(self, probability: float) -> bool:
+        return self.choose((False, True), (1 - probability, probability))
+
+    def one_of(self, weights: Mapping[str, float]) -> str:
+        return self.choose(tuple(weights), tuple(weights.values()))
+
+
+class RandomChooser(Chooser):
+    """Chooses at random."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
+        return self.rng.choice(options) if weights is None else self.rng.choices(options, weights)[0]
+
+
+class ParsingChooser(Chooser):
+    """Follows a path, then takes the first option of every choice; fails at a word that the clause has no more of.
+
+    Attributes:
+        branches: the number of options at each choice so far.
+        steps: the number of choices and words so far.
+    """
+
+    def __init__(self, source: str, path: Sequence[int]) -> None:
+        self.clauses = [clause.split() for clause in re.split(r"\b(?:weil|dass)\b", source)]
+        self.path = path
+        self.branches: list[int] = []
+        self.steps = 0
+        self.clause = source.split()
+        self.left = [*self.clause]  # of the clause, once one has begun
+
+    def begin(self, clause: int) -> None:
+        self.clause = self.clauses[clause]
+        self.left = [*self.clause]
+
+    def together(self, de: Sequence[GermanWord]) -> None:
+        words = " ".join(lowered(word.spelling) for word in de)
+        if f" {words} " not in f" {' '.join(self.clause)} ":
+            raise NoParseError
+
+    def end(self, de: Sequence[GermanWord]) -> None:
+        if [lowered(word.spelling) for word in de] != self.clause:
+            raise NoParseError
+
+    def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
+        self.steps += 1
+        if weights and 0 in weights:  # never generated, so never parsed
+            options = [each for each, weight in zip(options, weights, strict=True) if weight]
+        possible = options
+        if options and isinstance(options[-1], Lexeme):  # all are lexemes, apart from None for "left out"
+            left = frozenset(self.left)
+            possible = [each for each in options if each is not None and each.may_occur_in(left)]
+        if not possible and None in options:  # an optional word is left out only where the sentence lacks it
+            possible = [None]
+        if not possible:
+            raise NoParseError
+        depth = len(self.branches)
+        self.branches.append(len(possible))
+        return possible[self.path[depth] if depth < len(self.path) else 0]
+
+    def word(self, spelling: str) -> GermanWord:
+        self.steps += 1
+        try:
+            self.left.remove(lowered(spelling))
+        except ValueError:
+            raise NoParseError from None
+        return GermanWord(spelling)
+
+
+lowered = cache(lower)  # of the grammar's own words

@@ -1,0 +1,297 @@
+"""Clauses: statements and questions, main and subordinate, in German and in English word order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from . import lexicon as lex
+from .choosing import Chooser, EnglishWord, GermanWord
+from .lexicon import ER, Adjective, Adverb, Modal, Negation, Verb
+from .phrases import (
+    Phrase,
+    Things,
+    adjectives_for,
+    choose_noun_phrase,
+    choose_objects,
+    choose_pronoun,
+    choose_subject,
+    pronouns_of_people,
+    takes_things,
+    words_of_adverb,
+)
+from .verbs import (
+    english_be,
+    english_liking,
+    english_modal,
+    english_not,
+    english_perfect,
+    english_present,
+    german_verbs,
+)
+
+
+@dataclass
+class Clause:
+    """A clause in both languages, its verb and its noun phrases."""
+
+    de: list[GermanWord]
+    en: list[EnglishWord]
+    verb: str
+    phrases: list[Phrase]
+    predicate: Adjective | None = None
+
+    @property
+    def described(self) -> list[tuple[str | None, str | None]]:
+        """Its nouns (None for a pronoun that is described), each with its adjective."""
+        adjectives = [(each.noun, self.predicate or each.adjective) for each in self.phrases]
+        return [
+            (noun.singular if noun else None, adjective.base if adjective else None)
+            for noun, adjective in adjectives
+            if noun or adjective
+        ]
+
+    @property
+    def things(self) -> Things:
+        """The thing that a later pronoun of a gender means; None where it could mean two, or one that is denied."""
+        found: Things = {}
+        for phrase in self.phrases:
+            if phrase.noun and phrase.gender and phrase.noun.kind not in lex.LIVING:
+                alone = [each.gender for each in self.phrases].count(phrase.gender) == 1
+                found[phrase.gender] = phrase.noun if alone and not phrase.kein else None
+        return found
+
+
+DAYS_AND_HOURS = (*lex.WEEKDAYS, *lex.HOURS)
+TIMES = {
+    "present": (lex.OFTEN, lex.ALWAYS, lex.SOMETIMES, lex.MORNING, lex.EVENING, lex.TOMORROW, lex.TODAY, lex.GLADLY,
+                *DAYS_AND_HOURS),
+    "perfect": (lex.TODAY, lex.YESTERDAY, lex.ALREADY),
+    "modal": (lex.TODAY, lex.NOW, lex.TOMORROW, lex.EVENING, *DAYS_AND_HOURS),
+    "wish": (lex.TODAY, lex.NOW),
+    "copula": (lex.TODAY, lex.NOW),
+    "location": (lex.TODAY, lex.NOW),
+}  # fmt: skip
+VERBS_BEFORE_ADVERB = {lex.OFTEN: 0, lex.ALWAYS: 0, lex.SOMETIMES: 0, lex.ALREADY: 1}  # in English
+FRONTABLE_TIMES = (lex.TODAY, lex.NOW, lex.TOMORROW, lex.YESTERDAY, lex.MORNING, lex.EVENING, lex.SOMETIMES,
+                   *DAYS_AND_HOURS)  # fmt: skip
+WEIGHTS = {lex.GLADLY: 3, lex.OFTEN: 2, lex.ALWAYS: 2, lex.SOMETIMES: 2, lex.MORNING: 2, lex.EVENING: 2}
+HABITS = (lex.OFTEN, lex.ALWAYS, lex.SOMETIMES, lex.MORNING, lex.EVENING)  # without one, the present is this moment
+
+
+def choose_clause(
+    chooser: Chooser, link: Adverb | None = None, first: Clause | None = None, is_question: bool = False
+) -> Clause:
+    """A main clause, or after `first` a subordinate one.
+
+    Args:
+        link: the conjunction between them, if the sentence has two clauses.
+    """
+    subordinate = first is not None
+    things: Things = first.things if first else {}
+    reason_follows = bool(link) and not subordinate
+    asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), (5, 2, 1, 1, 2, 1, 1)) if is_question else None
+    tense = chooser.one_of(_TENSES if asked is None else _TENSES_ASKED[asked])
+    verb: Verb = {"wish": lex.WISH_VERB, "copula": lex.COPULA, "location": lex.COPULA}.get(tense) or chooser.choose(
+        [
+            each
+            for each in lex.VERBS
+            if not (first and each.infinitive == first.verb)
+            and _suits(each, asked)
+            and (tense == "present" or not each.only_present)
+        ]
+    )
+    negation = None if is_question else _negation(chooser, verb)
+    times, time_probability = TIMES[tense], 0 if reason_follows or asked is lex.WHEN else 0.3 if is_question else 0.6
+    predicate: Adjective | None = None
+    if asked is lex.WHO:
+        subject = choose_pronoun(chooser, (("wer", "who", ER),))
+        if tense == "copula":
+            predicate = chooser.choose(adjectives_for("self"))
+    elif tense == "copula":
+        subject, predicate = _described_subject(chooser, things, reason_follows, is_question)
+        if predicate.base not in lex.TEMPORARY:
+            time_probability = 0
+    elif tense == "location":
+        subject = _located_subject(chooser, things, is_question)
+    else:
+        subject = choose_subject(chooser, verb, things, is_question)
+        if verb.is_state and tense == "perfect":
+            times, time_probability = (lex.YESTERDAY,), 1
+    modal: Modal | None = chooser.choose(_modals(verb, first)) if tense in ("modal", "wish") else None
+    verbs = german_verbs(chooser, tense, verb, subject.person, modal, predicate, subordinate)
+    times = () if verb.only_present else tuple(each for each in times if _fits(each, verb, negation))
+    time = _maybe_one_of(chooser, times, time_probability) if times and time_probability else None
+    is_liked, is_inverted = time is lex.GLADLY, is_question and asked is not lex.WHO
+    objects = [] if asked is lex.WHAT else choose_objects(chooser, verb, subject, negation, things, is_liked)
+    nicht = [chooser.word("nicht")] if negation is lex.NICHT else []
+    negator = next((each.kein for each in objects if each.kein), None) or next(iter(nicht), None)
+    place = None if asked in (lex.WHERE, lex.WHERE_TO) else _place(chooser, verb, tense, subject)
+    when, when_en = words_of_adverb(chooser, None if is_liked else time)
+    gladly = [chooser.word("gern")] if is_liked else []
+    where, where_en = words_of_adverb(chooser, place)
+    very, very_en = words_of_adverb(chooser, lex.VERY if predicate and not negation and chooser.maybe(0.2) else None)
+    if verb is lex.COPULA:
+        described = [*very_en, EnglishWord(predicate.english, verbs.end)] if predicate else []
+        verbs_en = [english_be(verbs, subject), *english_not(negator), *described]
+    elif modal:
+        verbs_en = english_modal(modal, verb, verbs, subject, negator, is_inverted)
+    elif tense == "perfect":
+        verbs_en = english_perfect(verb, verbs, subject, negator, time, is_inverted)
+    elif gladly:
+        verbs_en = english_liking(verb, verbs, subject, gladly, is_inverted)
+    else:
+        is_progressive = verb.has_progressive and time not in HABITS
+        tomorrow = when if time == lex.TOMORROW else []
+        verbs_en = english_present(verb, verbs, subject, negator, tomorrow, is_progressive, is_inverted)
+
+    front = "subject"
+    if is_inverted:
+        front = "question"
+    elif not subordinate and not is_question:
+        fronting_weights = {"subject": 1.0} | ({"time": 1.0} if time in FRONTABLE_TIMES else {})
+        if len(objects) == 1 and objects[0].can_be_fronted and objects[0].case_is_clear:
+            fronting_weights["object"] = 0.5
+        front = chooser.one_of(fronting_weights)
+    # In German, pronouns come first, definite phrases early, indefinite ones late.
+    pronouns = [word for each in objects if each.is_pronoun for word in each.de]
+    nouns = [each for each in objects if not each.is_pronoun and front != "object"]
+    definite, indefinite = (
+        [word for each in nouns if each.can_be_fronted is is_definite for word in each.de]
+        for is_definite in (True, False)
+    )
+    inner_time = when if front != "time" else []
+    middle = [*definite, *inner_time] if time == lex.ALREADY else [*inner_time, *definite]
+    middle += gladly + nicht + where + indefinite + very
+    if front == "subject" and not subordinate:
+        de = [*subject.de, verbs.finite, *pronouns, *middle, *verbs.end]
+    else:
+        subject_is_definite = subject.is_pronoun or subject.can_be_fronted
+        subject_and_pronouns = [*subject.de, *pronouns] if subject_is_definite else [*pronouns, *subject.de]
+        if subordinate:  # verb last
+            de = [*subject_and_pronouns, *middle, *verbs.end, verbs.finite]
+        else:  # verb second, or first after no question word
+            asked_de, asked_en = words_of_adverb(chooser, asked if front == "question" else None)
+            fronted = {"time": when, "question": asked_de}.get(front) or (objects[0].de if front == "object" else [])
+            de = [*fronted, verbs.finite, *subject_and_pronouns, *middle, *verbs.end]
+
+    front_en, last = (when_en, []) if front == "time" else ([], when_en)
+    if front == "question":
+        front_en, helper, verbs_en = asked_en, verbs_en[:1], verbs_en[1:]
+    else:
+        helper = []
+    if time in VERBS_BEFORE_ADVERB and last:
+        at = max(0, VERBS_BEFORE_ADVERB[time] - len(helper))
+        verbs_en[at:at], last = last, []
+    objects_en = [word for each in objects for word in each.en]
+    en = [*front_en, *helper, *subject.en, *verbs_en, *objects_en, *where_en, *last]
+    return Clause(de, en, verb.infinitive, [subject, *objects], predicate)
+
+
+_TENSES = {"present": 8, "perfect": 4, "modal": 4, "wish": 1, "copula": 2, "location": 1}
+_TENSES_ASKED = {
+    lex.WHERE: {"present": 3, "location": 5},
+    lex.WHEN: {"present": 1, "modal": 1},
+    lex.WHY: {"present": 2, "perfect": 1, "copula": 1},
+    lex.WHAT: {"present": 3, "perfect": 1, "modal": 2, "wish": 1},
+    lex.WHO: {"present": 2, "perfect": 1, "modal": 1, "copula": 1},
+    lex.WHERE_TO: {"present": 1, "modal": 1},
+}
+
+
+def _suits(verb: Verb, asked: Adverb | None) -> bool:
+    """Whether one can ask for this with this verb."""
+    if asked in (lex.WHO, lex.WHEN, lex.WHAT) and verb.is_weather:
+        return False
+    if asked is lex.WHAT:
+        return takes_things(verb) and not verb.recipient
+    if asked is lex.WHERE_TO:
+        return verb.is_motion
+    return not (asked is lex.WHERE and (verb.is_motion or not verb.takes_place))
+
+
+def _negation(chooser: Chooser, verb: Verb) -> Negation | None:
+    if not any(case == "acc" for case, _ in verb.takes) or verb.objects == "deed":
+        return chooser.choose((None, lex.NICHT), (8, 2))
+    if lex.WITHOUT_ARTICLE.issuperset(verb.objects.split()):
+        return chooser.choose((None, lex.KEIN), (8, 2))
+    return chooser.choose((None, lex.NICHT, lex.KEIN), (8, 1, 1))
+
+
+def _fits(time: Adverb, verb: Verb, negation: Negation | None) -> bool:
+    if time is lex.GLADLY:
+        return (
+            not (negation or verb.recipient or verb.is_state or verb.is_weather or verb.case == "dat")
+            and (not verb.objects or takes_things(verb) or verb.objects in ("game", "music"))
+            and verb.objects not in ("deed", "opening")
+        )
+    return not (negation and time in VERBS_BEFORE_ADVERB)
+
+
+def _place(chooser: Chooser, verb: Verb, tense: str, subject: Phrase) -> Adverb | None:
+    if tense == "location":
+        is_thing = subject.noun is not None and subject.noun.kind not in lex.LIVING
+        return chooser.choose(lex.ON_THINGS if is_thing else lex.PLACES)
+    if verb.is_motion:
+        if subject.noun and subject.noun.kind == "animal":
+            return lex.HOME
+        directions = lex.RIDES if verb.infinitive == "fahren" else lex.WALKS
+        options = (None, lex.HOME, *directions) if verb.infinitive == "kommen" else (lex.HOME, *directions)
+        return chooser.choose(options, (3.0,) * (len(options) - len(directions)) + (1.0,) * len(directions))
+    if verb.needs_place:
+        return chooser.choose(lex.PLACES)
+    return _maybe_one_of(chooser, lex.PLACES, 0.12 if verb.objects else 0.4) if verb.takes_place else None
+
+
+def _maybe_one_of(chooser: Chooser, adverbs: Sequence[Adverb], probability: float) -> Adverb | None:
+    """One of these adverbials with this probability."""
+    weights = [WEIGHTS.get(each, 1) for each in adverbs]
+    return chooser.choose((None, *adverbs), (1 - probability, *(probability * each / sum(weights) for each in weights)))
+
+
+def _described_subject(
+    chooser: Chooser, things: Things, reason_follows: bool, is_question: bool
+) -> tuple[Phrase, Adjective]:
+    """The subject of "is", and an adjective that suits it. Only a passing state of the living has a reason."""
+    named = [(gender, noun) for gender, noun in things.items() if noun and adjectives_for(noun.kind, noun)]
+    if named and chooser.maybe(0.8):  # "because it is cold"
+        gender, noun = chooser.choose(named)
+        subject = choose_pronoun(chooser, [lex.OF_THINGS["nom"][gender]])
+        return subject, chooser.choose(adjectives_for(noun.kind, noun))
+    kinds = {"self": 7.0, "person": 3, "animal": 2, "weather": 1}
+    if not reason_follows:
+        kinds |= {"drink": 2, "food": 2, "text": 1, "thing": 2, "opening": 1, "building": 0.5, "place": 1}
+    kind = chooser.one_of(kinds)
+    if kind == "self":
+        subject = choose_pronoun(chooser, pronouns_of_people(lex.ASKED if is_question else lex.SUBJECTS, things))
+    elif kind == "weather":
+        subject = choose_pronoun(chooser, lex.IT)
+    else:
+        subject = choose_noun_phrase(chooser, kind, "nom", {"der": 2, "dein" if is_question else "mein": 1}, 0)
+    adjectives = adjectives_for(kind, subject.noun)
+    return subject, chooser.choose([each for each in adjectives if each.base in lex.TEMPORARY or not reason_follows])
+
+
+def _located_subject(chooser: Chooser, things: Things, is_question: bool) -> Phrase:
+    kind = chooser.one_of({"living": 2, "thing": 2, "place": 2 if is_question else 0})
+    if kind == "living":
+        return choose_subject(chooser, None, things, is_question)
+    kinds = "place" if kind == "place" else "thing text"
+    return choose_noun_phrase(chooser, kinds, "nom", {"der": 3} | ({} if kind == "place" else {"mein": 1}), 0)
+
+
+def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:
+    if verb is lex.WISH_VERB:
+        return (lex.WISH_MODAL,)
+    if verb.is_state:
+        return (lex.WILL,)
+    is_hoped = first is not None and first.verb == "hoffen"  # nobody hopes for a duty
+    return tuple(each for each in lex.MODALS if not (is_hoped and each in (lex.SHOULD, lex.MUST)))
+
+
+def choose_matrix_clause(chooser: Chooser) -> Clause:
+    """ "I know", "he does not think": the clause before a dass."""
+    verb: Verb = chooser.choose(lex.CLAUSE_VERBS)
+    subject = choose_subject(chooser, None, {})
+    nicht = [chooser.word("nicht")] if verb.english.startswith("think") and chooser.maybe(0.4) else []
+    verbs = german_verbs(chooser, "present", verb, subject.person, None, None, subordinate=False)
+    verbs_en = english_present(verb, verbs, subject, next(iter(nicht), None), [], is_progressive=False)
+    return Clause([*subject.de, verbs.finite, *nicht], [*subject.en, *verbs_en], verb.infinitive, [subject])
