@@ -32,7 +32,7 @@ export const SHOWN_CANDIDATES = 5;
 const WIDE = 720; // px from which the stacks stand side by side
 const MIN_SIDE = 24; // px of a map that a finger hits
 const READABLE = 28; // px of a map, where its line has room for it
-const MAX_SIDE = 72;
+const MAX_SIDE = 96;
 const DENSE = 24; // tokens from which a map needs
 const DENSE_SIDE = 36; // px
 
@@ -100,7 +100,7 @@ function wide(sizes) {
 function stacked(sizes) {
   const { width, type } = sizes;
   const { title, between, arrow } = lengths(type);
-  const side = Math.max(leastSide(sizes), 34 * type);
+  const side = Math.max(leastSide(sizes), 48 * type);
   const channel = 18 * type;
   const encoder = drawColumn("encoder", sizes, { x: 0, y: 0, width, side });
   const memory = memoryBox(encoder, type);

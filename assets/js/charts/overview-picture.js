@@ -187,7 +187,11 @@ function control(place, box, run, words = "", type = 1, size = 12) {
   const { tab } = targetOf(place, run);
   const name = t("overview.opens", { place: placeName(place), tab: t(`tab.${tab}`) });
   const attributes = { role: "button", tabindex: 0, "aria-label": name, "data-place": placeKey(place) };
-  const element = svg("g", { class: `part ${place.what}`, ...attributes }, svg("rect", { ...box, rx: 5 * type }));
+  const element = svg(
+    "g",
+    { class: `part ${place.what}`, ...attributes },
+    svg("rect", { ...box, rx: place.what === "head" ? 2 : 5 * type }),
+  );
   if (words) {
     const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 + 1 };
     element.append(svg("text", { ...middle, class: "name middle", style: `font-size: ${size * type}px` }, words));

@@ -35,7 +35,7 @@ export function mount({ element, server, signal }) {
   const name = () => `lesson-${state.stop + 1}`;
   const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
   fitToScreen(stop, drawing, signal);
-  const line = h("div", { class: "title-line" }, hereButton(), title);
+  const line = h("div", { class: "title-line" }, title, hereButton());
   stop.append(h("div", { class: "stop-title" }, line, headline), text, drawing, question);
   element.replaceChildren(h("section", { class: "card lesson" }, notice, head, stop, keys));
   drawInSight(element, () => draw(parts, element, server), signal);
