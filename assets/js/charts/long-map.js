@@ -72,8 +72,9 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   const left = widest(labelTexts(reads, said, isNarrow), size) + BESIDE;
   const [count, across] = [queries.length, keys.length];
   const isFitted = isLong && Boolean(zoom ?? maxCell);
+  const tap = isLong && !matchMedia("(pointer: coarse)").matches ? Math.min(least, MIN_ROW) : least;
   const fitted = (/** @type {number} */ room) =>
-    Math.max(isFitted ? 1 : least, Math.min(maxCell ?? MAX_ROW * type, room / across)) * (zoom ?? 1);
+    Math.max(isFitted ? 1 : tap, Math.min(maxCell ?? MAX_ROW * type, room / across)) * (zoom ?? 1);
   const room = width - left - MARGIN;
   const isTurned = widest(columns, size) > fitted(room) - 2;
   const cell = isTurned ? fitted(room - overhang(columns, size, fitted(room))) : fitted(room);
@@ -83,12 +84,15 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   const down = Math.max(lowest, Math.min(cell / (zoom ?? 1), MAX_ROW * type, height / count)) * (zoom ?? 1);
   const body = { width: across * cell, height: count * down };
   const lean = isTurned ? overhang(columns, size, cell) : 0;
+  const wide = left + body.width + MARGIN + lean;
+  const high = top + body.height + MARGIN;
   return {
+    isWhole: wide <= width && high <= BOX * innerHeight, // in its place, which then scrolls nowhere
     ...{ isLong, isNarrow, isTurned, isWritten: Math.min(cell, down + 8) >= VALUES_FROM * type },
     ...{ reads, said, columns, count, across, size, left, top, cell, down, body },
     digitSize: (share = 0.37) => Math.min(13 * type, cell * share),
-    width: left + body.width + MARGIN + lean,
-    height: top + body.height + MARGIN,
+    width: wide,
+    height: high,
   };
 }
 
@@ -238,8 +242,8 @@ export function revealCell(picture, query, key) {
   const drawn = longMaps.get(picture);
   const place = picture.closest(".scroll, .fluid");
   if (!drawn || !place) return;
-  if (place.scrollWidth <= place.clientWidth && place.scrollHeight <= place.clientHeight) return;
-  const { left, top, cell, down } = drawn.layout;
+  const { left, top, cell, down, isWhole } = drawn.layout;
+  if (isWhole) return;
   const [x, y] = [left + key * cell, top + query * down];
   const across = { now: place.scrollLeft, size: place.clientWidth, inset: left };
   const downwards = { now: place.scrollTop, size: place.clientHeight, inset: top };

@@ -15,7 +15,7 @@ import { strength } from "./map-canvas.js";
  */
 
 export const ARROW = " → "; // between what a row reads and what it predicts
-const MAX_LETTERS = 14; // of a word beside a long sentence's map
+const MAX_LETTERS = 12; // of a word beside a long sentence's map
 export const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
 export const VALUES_FROM = 28; // px a cell, so that a number fits
 

@@ -77,8 +77,8 @@ export function drawInSight(element, draw, signal) {
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
-/** Whether a view is on the page's open tab. @param {HTMLElement} element */
-export const isOpen = (element) => element.offsetParent !== null;
+/** Whether a view is on the page's open tab: without its style, which may have to be computed first. @param {HTMLElement} element */
+export const isOpen = (element) => element.isConnected && !element.closest(".tab-panel:not(.open), .closed, [hidden]");
 
 /**
  * Call `draw` when an element has another size.

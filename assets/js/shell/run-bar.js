@@ -92,6 +92,7 @@ const build = ({ server, signal }, translate) => ({
   changed: h("div", { class: "changed", hidden: true }),
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
   isNewRun: changeDetector(),
+  isNewSight: changeDetector(),
 });
 
 /**
@@ -138,9 +139,13 @@ function draw(parts) {
   }
   for (const [i, token] of [...target.children].entries())
     token.setAttribute("aria-current", i === step ? "step" : "false");
-  fitTokens(target);
-  scrollToToken(source, argmax(weights));
-  scrollToToken(target, step);
+  const strongest = argmax(weights);
+  if (parts.isNewSight(run, step, strongest, isPresenting()))
+    requestAnimationFrame(() => {
+      fitTokens(target);
+      scrollToToken(source, strongest);
+      scrollToToken(target, step);
+    });
   steps.draw();
 }
 

@@ -68,7 +68,7 @@ export function mount({ element, signal }) {
     small.drawAhead();
     const row = kind === "encoder" ? null : step;
     const told = row ?? highestRow();
-    const picture = large.draw(large.place.clientWidth, isAligned && gold, told);
+    const picture = large.draw(width, isAligned && gold, told);
     markRow(picture, row);
     large.reveal(picture, told);
     say.replaceChildren(...describeRow(kind, state.layer, head, told, row === null ? null : run.output[row]));
