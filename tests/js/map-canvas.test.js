@@ -63,15 +63,10 @@ test("a point is in the cell under it, or in none", () => {
 test("where several cells are one, it has the largest weight, and is masked where all of them are", () => {
   const weights = [0.1, 0.9, 0.2, 0.3, -0.4, 0.5, 0.6, 0.7, 0.8];
   const grid = { across: 3, down: 3, weights, difference: undefined };
-  const merged = mergedCells({ ...grid, isOpen: (query) => query < 2 }, 2);
+  const merged = mergedCells({ ...grid, open: Uint8Array.of(1, 1, 1, 1, 1, 1, 0, 0, 0) }, 2);
   assert.deepEqual([merged.across, merged.down], [2, 2]);
   assert.deepEqual(Array.from(merged.weights), [...Float32Array.from([0.9, 0.5, 0, 0])]);
-  assert.deepEqual(
-    [0, 1].map((query) => merged.isOpen(query, 0)),
-    [true, false],
-  );
-  assert.equal(
-    mergedCells({ ...grid, weights: weights.map((each) => -each), isOpen: () => true }, 3).weights[0],
-    Math.fround(-0.9),
-  );
+  assert.deepEqual([...merged.open], [1, 1, 0, 0]);
+  const less = { ...grid, weights: weights.map((each) => -each), open: new Uint8Array(9).fill(1) };
+  assert.equal(mergedCells(less, 3).weights[0], Math.fround(-0.9));
 });

@@ -73,11 +73,11 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   const [count, across] = [queries.length, keys.length];
   const isFitted = isLong && Boolean(zoom ?? maxCell);
   const tap = isLong && !matchMedia("(pointer: coarse)").matches ? Math.min(least, MIN_ROW) : least;
-  const fitted = (/** @type {number} */ room) =>
-    Math.max(isFitted ? 1 : tap, Math.min(maxCell ?? MAX_ROW * type, room / across)) * (zoom ?? 1);
+  const sized = (/** @type {number} */ fit) =>
+    Math.max(isFitted ? 1 : tap, Math.min(maxCell ?? MAX_ROW * type, fit)) * (zoom ?? 1);
   const room = width - left - MARGIN;
-  const isTurned = widest(columns, size) > fitted(room) - 2;
-  const cell = isTurned ? fitted(room - overhang(columns, size, fitted(room))) : fitted(room);
+  const isTurned = widest(columns, size) > sized(room / across) - 2;
+  const cell = sized(isTurned ? turnedFit(columns, size, room) : room / across);
   const top = isTurned ? SINE * widest(columns, size) + 2 * size : 2.4 * size;
   const height = (maxHeight ?? (zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
   const lowest = Math.max(isFitted ? LOWEST : MIN_ROW * type, isNarrow && said[0] ? 2.3 * size : 0);
@@ -87,7 +87,7 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   const wide = left + body.width + MARGIN + lean;
   const high = top + body.height + MARGIN;
   return {
-    isWhole: wide <= width && high <= BOX * innerHeight, // in its place, which then scrolls nowhere
+    isWhole: wide <= width + 0.5 && high <= BOX * innerHeight, // in its place, which then scrolls nowhere
     ...{ isLong, isNarrow, isTurned, isWritten: Math.min(cell, down + 8) >= VALUES_FROM * type },
     ...{ reads, said, columns, count, across, size, left, top, cell, down, body },
     digitSize: (share = 0.37) => Math.min(13 * type, cell * share),
@@ -96,12 +96,16 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   };
 }
 
-/**
- * How far turned words of columns reach beyond the last column, px.
- * @param {string[]} columns @param {number} size @param {number} cell px
- */
+/** How far a turned word of a column reaches right of its cell's middle, px. @param {string} token @param {number} size */
+const reach = (token, size) => textWidth(token, size) * COSINE + size;
+
+/** The widest cells whose columns, with their turned words, have this room. @param {string[]} columns @param {number} size @param {number} room */
+const turnedFit = (columns, size, room) =>
+  Math.min(room / columns.length, ...columns.map((token, i) => (room - reach(token, size)) / (i + 0.5)));
+
+/** How far turned words reach beyond the last column, px. @param {string[]} columns @param {number} size @param {number} cell px */
 const overhang = (columns, size, cell) =>
-  Math.max(0, ...columns.map((token, i) => textWidth(token, size) * COSINE + size - (columns.length - i - 0.5) * cell));
+  Math.max(0, ...columns.map((token, i) => reach(token, size) - (columns.length - i - 0.5) * cell));
 
 /**
  * A head's map whose words stick to the edges of the place that it scrolls in.

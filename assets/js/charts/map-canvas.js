@@ -9,8 +9,8 @@ import { goldLink, state } from "../core/state.js";
 /** Cells of a map that is built of elements; a map of more is painted. */
 export const MAX_ELEMENTS = 400;
 const LEVELS = 101; // colours of a hue, one a per cent
-const HATCH = 6; // px between the lines of masked cells
-const SHARP = 4; // pixels of their pattern a pixel of the page
+const HATCH = 17; // px of a tile of masked cells: two lines, as far from each other as in the style's pattern
+const HATCH_LINES = 2;
 const RING_FROM = 6; // px a cell: a smaller one has a dot instead of a gold ring
 const MAX_THUMBNAIL = 64; // pixels across and down a thumbnail
 const MAX_PIXELS = 16e6; // of a canvas
@@ -75,14 +75,20 @@ function asPixels(colours) {
   return new Uint32Array(context.getImageData(0, 0, colours.length, 1).data.buffer);
 }
 
-/** One tile of masked cells, to be turned by 45°. @param {string} ground @param {string} line */
+/** Two lines of masked cells, as a tile that is as sharp as the screen. @param {string} ground @param {string} line */
 function hatchTile(ground, line) {
-  const tile = h("canvas", { width: HATCH * SHARP, height: HATCH * SHARP });
+  const side = Math.round(HATCH * devicePixelRatio);
+  const tile = h("canvas", { width: side, height: side });
   const context = contextOf(tile);
   context.fillStyle = ground;
-  context.fillRect(0, 0, tile.width, tile.height);
-  context.fillStyle = line;
-  context.fillRect(0, 0, (HATCH / 4) * SHARP, tile.height);
+  context.fillRect(0, 0, side, side);
+  Object.assign(context, { strokeStyle: line, lineWidth: side / (2 * HATCH_LINES * Math.SQRT2) / 2 });
+  for (let i = -HATCH_LINES; i <= 2 * HATCH_LINES; i++) {
+    const at = (i * side) / HATCH_LINES;
+    context.moveTo(at - side, side * 2);
+    context.lineTo(at + side * 2, -side);
+  }
+  context.stroke();
   return tile;
 }
 
@@ -90,10 +96,20 @@ function hatchTile(ground, line) {
 export const contextOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 
 /**
- * One head's weights, row by row, and where the mask is open.
- * @typedef {{ across: number, down: number, weights: ArrayLike<number>, isOpen: (query: number, key: number) => boolean,
+ * One head's weights, row by row, and 1 where the mask is open.
+ * @typedef {{ across: number, down: number, weights: ArrayLike<number>, open: Uint8Array,
  *   difference: number | undefined }} Grid
  */
+
+/** @type {WeakMap<boolean[][], Uint8Array>} */
+const masks = new WeakMap(); // of the maps of a kind, which have one
+
+/** @param {boolean[][]} allowed */
+function maskOf(allowed) {
+  const known = masks.get(allowed) ?? Uint8Array.from(allowed.flat(), Number);
+  masks.set(allowed, known);
+  return known;
+}
 
 /** @param {AttentionMaps} maps @param {number} layer @param {number} head @returns {Grid} */
 export function gridOf({ heads, queries, keys, values, allowed, difference }, layer, head) {
@@ -101,7 +117,7 @@ export function gridOf({ heads, queries, keys, values, allowed, difference }, la
   const start = map * across * down;
   const end = start + across * down;
   const weights = values instanceof Float32Array ? values.subarray(start, end) : values.slice(start, end);
-  return { across, down, weights, isOpen: (query, key) => allowed[query][key], difference: difference?.[map] };
+  return { across, down, weights, open: maskOf(allowed), difference: difference?.[map] };
 }
 
 /**
@@ -113,14 +129,16 @@ export function mergedCells(grid, merged) {
   const [across, down] = [Math.ceil(grid.across / merged), Math.ceil(grid.down / merged)];
   const weights = new Float32Array(across * down);
   const open = new Uint8Array(across * down);
-  for (let query = 0, i = 0; query < grid.down; query++)
+  for (let query = 0, i = 0; query < grid.down; query++) {
+    const row = Math.floor(query / merged) * across;
     for (let key = 0; key < grid.across; key++, i++) {
-      const at = Math.floor(query / merged) * across + Math.floor(key / merged);
-      if (!grid.isOpen(query, key)) continue;
+      if (!grid.open[i]) continue;
+      const at = row + Math.floor(key / merged);
       open[at] = 1;
       if (Math.abs(grid.weights[i]) > Math.abs(weights[at])) weights[at] = grid.weights[i];
     }
-  return { ...grid, across, down, weights, isOpen: (query, key) => open[query * across + key] === 1 };
+  }
+  return { ...grid, across, down, weights, open };
 }
 
 /**
@@ -128,11 +146,11 @@ export function mergedCells(grid, merged) {
  * @param {Grid} grid @param {Uint32Array} levels of a palette
  * @param {(query: number, key: number) => number} masked the colour of a masked cell
  */
-export function cellColours({ across, down, weights, isOpen, difference }, levels, masked) {
+export function cellColours({ across, down, weights, open, difference }, levels, masked) {
   const colours = new Uint32Array(across * down);
   for (let query = 0, i = 0; query < down; query++)
     for (let key = 0; key < across; key++, i++)
-      colours[i] = isOpen(query, key) ? levels[colourIndex(weights[i], difference)] : masked(query, key);
+      colours[i] = open[i] ? levels[colourIndex(weights[i], difference)] : masked(query, key);
   return colours;
 }
 
@@ -177,14 +195,15 @@ export function paintMap(context, run, kind, layer, head, { x = 0, y = 0, cellWi
   const [width, height] = [across * cellWidth, down * cellHeight];
   const pixels = context.getTransform().a; // a px
   context.save();
-  if (maps.allowed.some((row) => row.includes(false))) {
+  const grid = gridOf(maps, layer, head);
+  if (grid.open.includes(0)) {
     const pattern = /** @type {CanvasPattern} */ (context.createPattern(hatch, "repeat"));
-    pattern.setTransform(new DOMMatrix().rotate(45).scale(1 / SHARP));
+    pattern.setTransform(new DOMMatrix().scale(1 / pixels));
     context.fillStyle = pattern;
     context.fillRect(x, y, width, height);
   }
   context.imageSmoothingEnabled = Math.min(cellWidth, cellHeight) * pixels < 1;
-  const colours = cellColours(gridOf(maps, layer, head), levels, () => 0);
+  const colours = cellColours(grid, levels, () => 0);
   const image = cellImage(colours, across, down);
   context.drawImage(image, x, y, width, height);
   context.fillStyle = surface;
@@ -244,7 +263,7 @@ export function paintedThumbnail(run, kind, layer, head) {
   const merged = Math.ceil(Math.max(queries.length, keys.length) / MAX_THUMBNAIL);
   const [width, height] = [keys, queries].map((words) => Math.ceil(words.length / merged));
   const canvas = h("canvas", { class: "painted", width, height, "aria-hidden": "true" });
-  keepPainted(canvas, () => {
+  const paint = (/** @type {number} */ layer, /** @type {number} */ head) => () => {
     const { levels, stripes } = palette();
     const masked = (/** @type {number} */ query, /** @type {number} */ key) => stripes[(query + key) % STRIPE ? 0 : 1];
     const grid = gridOf(maps, layer, head);
@@ -252,8 +271,23 @@ export function paintedThumbnail(run, kind, layer, head) {
     const cell = 1 / merged;
     const place = { x: 0, y: 0, cellWidth: cell, cellHeight: cell };
     if (state.gold && kind === "cross") paintGold(contextOf(canvas), run, place);
-  });
+  };
+  thumbnailPainters.set(canvas, (layer, head) => keepPainted(canvas, paint(layer, head)));
+  repaintThumbnail(canvas, layer, head);
   return canvas;
+}
+
+/** @type {WeakMap<Element, (layer: number, head: number) => void>} */
+const thumbnailPainters = new WeakMap();
+
+/**
+ * Another head of the same kind and run in a thumbnail, where it is painted.
+ * @param {Element} thumbnail @param {number} layer @param {number} head
+ */
+export function repaintThumbnail(thumbnail, layer, head) {
+  const paint = thumbnailPainters.get(thumbnail);
+  paint?.(layer, head);
+  return Boolean(paint);
 }
 
 /** Weights as a strip of colours, as wide as its place. @param {ArrayLike<number>} weights @param {boolean[]} open */

@@ -135,20 +135,21 @@ export function shortened(token) {
 }
 
 /**
- * Which labels of an axis have room: those of `first`, then every one that touches none before it.
+ * Which labels of an axis have room: those of `first`, and at even distances all that touch none of them.
  * @param {number} count @param {number} pitch px between two labels @param {number} least px that two need
- * @param {number[]} first
+ * @param {number[]} first the most wanted first
  */
 export function spacedLabels(count, pitch, least, first = []) {
-  const apart = Math.ceil(least / pitch);
+  const apart = Math.max(1, Math.ceil(least / pitch));
   /** @type {Set<number>} */
   const placed = new Set();
   const crowded = new Uint8Array(count);
-  for (const i of [...first, ...Array.from({ length: count }, (_, i) => i)]) {
+  for (const i of first) {
     if (crowded[i]) continue;
     placed.add(i);
     crowded.fill(1, Math.max(0, i - apart + 1), i + apart);
   }
+  for (let i = 0; i < count; i += apart) if (!crowded[i]) placed.add(i);
   return placed;
 }
 

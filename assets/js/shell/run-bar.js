@@ -132,13 +132,17 @@ function draw(parts) {
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
   const tokens = /** @type {Iterable<HTMLElement>} */ (source.children);
   for (const [key, token] of [...tokens].entries()) {
-    token.style.setProperty("--share", String(weights[key]));
+    setIfNew(token.style.getPropertyValue("--share"), weights[key].toFixed(2), (share) =>
+      token.style.setProperty("--share", share),
+    );
     const look = t("run.look", { step: step + 1, share: formatPercent(weights[key]) });
     const isFolded = run.typed[key] !== run.source[key];
     token.title = isFolded ? `${t("run.read_as", { token: run.source[key] })} ${look}` : look;
   }
   for (const [i, token] of [...target.children].entries())
-    token.setAttribute("aria-current", i === step ? "step" : "false");
+    setIfNew(token.getAttribute("aria-current"), i === step ? "step" : "false", (value) =>
+      token.setAttribute("aria-current", value),
+    );
   const strongest = argmax(weights);
   if (parts.isNewSight(run, step, strongest, isPresenting()))
     requestAnimationFrame(() => {
@@ -147,6 +151,11 @@ function draw(parts) {
       scrollToToken(target, step);
     });
   steps.draw();
+}
+
+/** What is written again is styled again: of a long sentence's words, few change. @param {string | null} now @param {string} value @param {(value: string) => void} set */
+function setIfNew(now, value, set) {
+  if (now !== value) set(value);
 }
 
 const MIN_ZOOM = 0.6;

@@ -16,7 +16,7 @@ import {
 } from "../charts/attention-map.js";
 import { pictureButtons, pictureFrame } from "../charts/export.js";
 import { reveal, revealCell, strongestKey, zoomRange } from "../charts/long-map.js";
-import { weightStrip } from "../charts/map-canvas.js";
+import { repaintThumbnail, weightStrip } from "../charts/map-canvas.js";
 import { zoomControl } from "../charts/map-zoom.js";
 import { markHead, modelView } from "../charts/model-view.js";
 import { isAblated } from "../core/changes.js";
@@ -238,7 +238,7 @@ function headGrid(signal) {
   const isNewRun = changeDetector();
   const isNewLayer = changeDetector();
   /** @type {Map<number, Element[]>} */
-  const thumbnails = new Map(); // by layer, of this run and kind
+  const thumbnails = new Map(); // those that are built, by layer, of this run and kind
   let isDrawingAhead = false;
 
   function thumbnailsOf(/** @type {number} */ layer) {
@@ -250,9 +250,9 @@ function headGrid(signal) {
   }
   function draw(/** @type {number} */ chosen) {
     const { run, kind, layer, gold } = state;
-    if (isNewRun(run, kind, gold)) thumbnails.clear();
-    if (isNewLayer(run, kind, layer, gold)) {
-      heading.textContent = t("attention.all_heads", { layer: layer + 1 });
+    const isNew = isNewRun(run, kind, gold);
+    if (isNew) {
+      thumbnails.clear();
       const buttons = thumbnailsOf(layer).map((picture, head) => {
         const name = h("small", {}, t("head_n", { head: head + 1 }));
         return button(null, [h("span", { class: "thumbnail" }, picture), name], () => update({ head }));
@@ -260,8 +260,19 @@ function headGrid(signal) {
       grid.replaceChildren(...buttons);
       about.replaceChildren(...describeKind(run, kind));
     }
+    if (isNewLayer(run, kind, layer, gold)) {
+      heading.textContent = t("attention.all_heads", { layer: layer + 1 });
+      if (!isNew) showLayer(layer);
+    }
     [...grid.children].forEach((each, head) => {
       each.setAttribute("aria-pressed", String(head === chosen));
+    });
+  }
+  /** What is painted is painted over; what is built is kept for the next time. @param {number} layer */
+  function showLayer(layer) {
+    [...grid.querySelectorAll(".thumbnail")].forEach((place, head) => {
+      const now = place.firstElementChild;
+      if (!now || !repaintThumbnail(now, layer, head)) place.replaceChildren(thumbnailsOf(layer)[head]);
     });
   }
   /** Show what every head attends to from a word, or to it; of none (null), the whole maps. @param {Word | null} word */
@@ -289,7 +300,7 @@ function headGrid(signal) {
   }
   /** The other layers while the page has nothing else to do, one at a time. */
   function drawAhead() {
-    if (isDrawingAhead) return;
+    if (isDrawingAhead || grid.querySelector("canvas.painted")) return;
     isDrawingAhead = true;
     const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
     whenIdle(() => {
