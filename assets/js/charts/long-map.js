@@ -33,7 +33,7 @@ const COLUMN_PITCH = 1.25; // of two that are turned
 const TURN = 55; // degrees
 const [SINE, COSINE] = [Math.sin((TURN * Math.PI) / 180), Math.cos((TURN * Math.PI) / 180)];
 const LOWEST = 4; // px a row
-const MIN_ROW = 14; // px, where nothing makes it fit
+const MIN_ROW = 15; // px, where nothing makes it fit: its word can be read
 const MAX_ROW = 56;
 const BOX = 0.8; // of the window's height: see .scroll:has(.parts) in style.css
 const BESIDE = 16; // px between rows' words and the edge and the cells
@@ -117,7 +117,8 @@ export function longMap(shown, options, built) {
   const { left, top, body, reads, said, columns, cell, down, size, count, isNarrow, isTurned } = layout;
   const { element, paint } = built?.(layout) ?? paintedCells(shown, layout);
   const rowLabels = reads.map((read, i) => {
-    const place = { x: left - 10, y: (i + 0.5) * down, anchor: /** @type {const} */ ("end"), size };
+    const y = Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)); // none is cut
+    const place = { x: left - 10, y, anchor: /** @type {const} */ ("end"), size };
     return rowLabel(read, said[i], options.sides[0], place, isNarrow, { "data-query": i });
   });
   const columnLabels = columns.map((token, i) => {

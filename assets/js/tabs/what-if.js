@@ -144,6 +144,7 @@ function draw(parts) {
     if (session.isFollowing && parts.largest) {
       session.isFollowing = false;
       const { kind, layer, head } = parts.largest;
+      parts.isNew.forget(); // even if it is the map in view
       update({ kind, layer, head }); // draws again
       return;
     }
