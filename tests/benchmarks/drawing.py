@@ -261,7 +261,7 @@ def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]
     for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
         payload = for_page(run, None, checkpoint)
         with folder_served(folder) as at:
-            pages = {f"{at}ours.html": ".large > svg", f"{at}bertviz.html": "#attention line"}
+            pages = {f"{at}ours.html": ".large > .heatmap", f"{at}bertviz.html": "#attention line"}
             written = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
             (folder / "ours.html").write_text(OURS.replace("RUN", written), "utf-8")
             (folder / "bertviz.html").write_text(bertviz(run), "utf-8")
