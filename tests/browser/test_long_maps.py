@@ -118,7 +118,7 @@ def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_th
     canvas = page.locator("#attention .heatmap canvas")
     box = canvas.bounding_box()
     assert box
-    at = {"x": (key + 0.4) * box["width"] / WORDS, "y": (query + 0.4) * box["height"] / WORDS}
+    at: Any = {"x": (key + 0.4) * box["width"] / WORDS, "y": (query + 0.4) * box["height"] / WORDS}
     canvas.hover(position=at)
     expect(page.locator("#attention .tip")).to_have_text(f"word{query} → word{key}: 1.00")
     canvas.click(position=at)
