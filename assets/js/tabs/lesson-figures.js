@@ -90,7 +90,7 @@ export function headMaps(view) {
  */
 const mapPicture = ({ run, signal }, kind, layer, head, query, maxCell) =>
   fluidPicture((width) => {
-    const limits = maxCell ? { maxCell } : { maxHeight: innerHeight * MAX_SHARE };
+    const limits = maxCell ? { maxCell, isOnPaper: true } : { maxHeight: innerHeight * MAX_SHARE };
     const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, ...limits });
     markRow(picture, query);
     picture.setAttribute("aria-label", describeLargestWeights(kind, layer, head, run));
