@@ -16,11 +16,11 @@ from typing import Any
 
 import torch
 
-from . import drawing, models
+from . import drawing, long_runs, models
 from .ratio import MissingError, Ratio
 from .table import HEADING, as_line, as_table
 
-PARTS = (models, drawing)  # modules with `measure() -> Iterator[Ratio]`, which checks its requirements first
+PARTS = (models, drawing, long_runs)  # modules with `measure() -> Iterator[Ratio]`, which checks its requirements first
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"

@@ -96,8 +96,8 @@ WORK = """([what, how, value]) => new Promise((done) => requestAnimationFrame(()
 def of_words(count: int) -> tuple[Translation, Checkpoint]:
     """A run with this number of words on both sides, of a random network of the toy's size whose attention is as sharp
     as that of a trained one."""
-    source = Vocabulary((PAD, *(f"wort{n}" for n in range(count))))
-    target = Vocabulary((PAD, START, END, *(f"word{n}" for n in range(count))))
+    source = Vocabulary((PAD, *(f"wort{n}" for n in range(count))), folds=True)
+    target = Vocabulary((PAD, START, END, *(f"word{n}" for n in range(count))), folds=True)
     sizes: dict[str, Any] = {"d_model": 64, "n_heads": 8, "d_ff": 256, "num_encoder_layers": 6, "num_decoder_layers": 6}
     config = TransformerConfig(src_vocab_size=len(source), tgt_vocab_size=len(target), max_len=count, **sizes)
     model: Transformer = seeded_model(config, 0).eval()
@@ -132,12 +132,12 @@ def fetched(folder: Path) -> None:
         shutil.copy(folder / name / "package" / FILES[name], folder / f"{name}.js")
 
 
-def bertviz(run: Translation) -> str:
-    """BertViz's page, with scripts from its own folder."""
-    from bertviz import head_view
+def bertviz(run: Translation, view: str = "head_view") -> str:
+    """The page of BertViz's head view or model view, with scripts from its own folder."""
+    import bertviz as module
 
     maps = {kind: [torch.from_numpy(layer.weights.copy())[None] for layer in run.attention.of(kind)] for kind in KINDS}
-    page = head_view(
+    page = getattr(module, view)(
         encoder_attention=maps["encoder"],
         decoder_attention=maps["decoder"],
         cross_attention=maps["cross"],
@@ -246,7 +246,7 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
     """The whole page with this run, opened on Attention."""
     page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
     page.goto(f"{url}?tab=attention")
-    page.locator("#attention .large > svg").wait_for()
+    page.locator("#attention .large > .heatmap").wait_for()
     page.wait_for_load_state("networkidle")
     # Under the name of a run that the server has, so that the page's requests about it succeed.
     payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
@@ -290,7 +290,7 @@ def starting(browser: Browser, log: Path) -> float:
     """ms from `python app.py` to the first map, in a browser that waits for the port."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = context.new_page()
-    page.add_init_script(f"window.seen = ({SEEN})('#attention .large > svg')")
+    page.add_init_script(f"window.seen = ({SEEN})('#attention .large > .heatmap')")
     begin = time.perf_counter()
     server = Server(log=log)
     try:
