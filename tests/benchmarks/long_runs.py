@@ -9,12 +9,13 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.chromium import find
 from tests.browser.conftest import QUIET, Server
+from transformer.inference.attention_maps import KINDS
 from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.api.payload import for_page
 
-from .drawing import BERTVIZ, KINDS, THREAD, WORK, bertviz, fetched, folder_served, of_words, shown_in_page
+from .drawing import BERTVIZ, THREAD, WORK, bertviz, fetched, folder_served, of_words, shown_in_page
 from .ratio import Ratio, ratio
 
 MODEL_VIEW = "BertViz model view"
