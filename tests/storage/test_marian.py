@@ -153,7 +153,7 @@ def test_a_sentence_that_cannot_be_read_is_refused(plain: Path, sentence: str) -
 
 
 def test_a_pickle_is_converted_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pickled, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(pickled, "own_cache", lambda: tmp_path / "cache")
     expected = Translator.load(folder, device="cpu").translate(SENTENCES[0])
     weights = load_file(folder / "model.safetensors")
     weights["model.encoder.embed_tokens.weight"] = weights["model.decoder.embed_tokens.weight"] = weights[
@@ -180,7 +180,7 @@ class Bomb:
 def test_a_pickle_that_is_no_weights_is_refused_and_does_not_run(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pickled, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(pickled, "own_cache", lambda: tmp_path / "cache")
     (folder / "model.safetensors").unlink()
     file = folder / "pytorch_model.bin"
     torch.save({"a": Bomb(tmp_path / "trace")}, file)

@@ -22,6 +22,7 @@ from ..messages import Message
 from ..network.layers import sinusoidal_positions
 from ..network.probe import Probe, Recorder, chain
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_checkpoints, load_checkpoint
+from ..storage.hub import MAX_BYTES, Progress, fetch, is_on_hub
 from ..storage.marian import is_marian, load_marian
 from ..storage.portable import load_portable
 from .attention_maps import KINDS, SUBLAYERS, AttentionMap, AttentionMaps, Kind
@@ -230,12 +231,25 @@ class Translator:
         return why_device(self.device, self.requested_device)
 
     @classmethod
-    def load(cls, name: str | Path = "toy", device: str | None = None) -> "Translator":
-        """Load a shipped checkpoint by name, a folder with a checkpoint or with a Marian model of the Hugging Face Hub
-        by its path, or a model file that was downloaded from the page by its path, onto `device` (see `pick_device`).
+    def load(
+        cls,
+        name: str | Path = "toy",
+        device: str | None = None,
+        progress: Progress | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> "Translator":
+        """Load a model onto `device` (see `pick_device`).
+
+        Args:
+            name: of a shipped checkpoint; or the path of a folder with a checkpoint or with the files of a Marian
+                model, or of a model file that was downloaded from the page; or a Marian model of the Hugging Face Hub
+                as `owner/name` or `owner/name@revision`, which is fetched into the Hub's cache.
+            progress: is told the bytes fetched so far and in all; it may raise to cancel.
+            max_bytes: of the files of a model of the Hub; a larger one is not fetched.
 
         Raises:
-            CheckpointError: there is no such checkpoint, or it is damaged.
+            CheckpointError: there is no such checkpoint or model, it is damaged, too large or cannot be fetched, or its
+                network is another than this one.
             PortableError: the file cannot be used.
             ValueError: the device is not available.
         """
@@ -243,6 +257,9 @@ class Translator:
             file = Path(name)
             return cls(load_portable(file, device=pick_device(device)).checkpoint, file.stem, device)
         folder = FOLDER / name if name in available_checkpoints() else Path(name)
+        if isinstance(name, str) and not os.path.isdir(folder) and is_on_hub(name):
+            fetched = fetch(name, progress, max_bytes)
+            return cls(load_marian(fetched.folder, pick_device(device), fetched.weights), name, device)
         if not str(name) or not os.path.isdir(folder):
             raise CheckpointError(
                 f"{name}: no such checkpoint; there is {', '.join(available_checkpoints()) or 'none'}"

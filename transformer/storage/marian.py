@@ -66,7 +66,7 @@ def load_marian(folder: Path, device: str | torch.device = "cpu", weights: Path 
     """Read a Marian model and trust nothing in it.
 
     Args:
-        weights: a safetensors file elsewhere; by default the folder's own, or its pickle, converted.
+        weights: another file than the folder's own, safetensors or a pickle, which is converted.
 
     Returns:
         The checkpoint, its model on `device` in float32 and in evaluation mode. Its sources end on E; they may have as
@@ -89,7 +89,9 @@ def load_marian(folder: Path, device: str | torch.device = "cpu", weights: Path 
     if weights is None:
         if not (folder / WEIGHTS).is_file() and not (folder / PICKLE).is_file():
             raise CheckpointError(f"{folder}: it has neither {WEIGHTS} nor {PICKLE}")
-        weights = folder / WEIGHTS if (folder / WEIGHTS).is_file() else converted(folder / PICKLE)
+        weights = folder / (WEIGHTS if (folder / WEIGHTS).is_file() else PICKLE)
+    if weights.name == PICKLE:
+        weights = converted(weights)
     with reading(weights), safe_open(weights, framework="pt") as stored:
         tensors = _Tensors(stored)
         model = _model(shape, tensors, [first, start], suppressed)

@@ -29,7 +29,7 @@ def converted(file: Path, cache: Path | None = None) -> Path:
     with reading(file):
         with file.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
-        folder = cache or _cache()
+        folder = cache or own_cache()
         folder.mkdir(parents=True, exist_ok=True)
         done = folder / f"{digest}.safetensors"
         if done.exists():
@@ -50,10 +50,10 @@ def converted(file: Path, cache: Path | None = None) -> Path:
         return done
 
 
-def _cache() -> Path:
-    from huggingface_hub import constants
-
-    return Path(constants.HF_HUB_CACHE).parent / "attention-bitte"
+def own_cache() -> Path:
+    """The folder beside the Hub's cache in which this project keeps its own files."""
+    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")).expanduser().parent / "attention-bitte"
 
 
 def _limit_memory(most: int) -> None:

@@ -1,0 +1,149 @@
+"""Models of the Hub, from a server on this machine: fetched once, checked, and refused in one line."""
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
+pytest.importorskip("transformers", reason="the model is made by transformers (tests/requirements.txt)")
+
+from safetensors.torch import load_file
+
+from transformer import Translator
+from transformer.inference.translator import CheckpointError
+
+from ..hub import COMMIT, NAME, REQUEST, Hub, served
+from ..marian import SENTENCES, marian_folder
+
+pytestmark = pytest.mark.slow
+WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("marian")
+    marian_folder(folder)
+    return folder
+
+
+@pytest.fixture
+def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    hub = Hub(folder)
+    with served(hub) as address:
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        yield hub
+
+
+def refusal(name: str = NAME, **arguments: Any) -> str:
+    with pytest.raises(CheckpointError) as error:
+        Translator.load(name, device="cpu", **arguments)
+    assert len(str(error.value).splitlines()) == 1
+    assert str(error.value).startswith(name.split("@")[0])
+    return str(error.value)
+
+
+def test_a_model_is_fetched_once_with_its_progress(hub: Hub, folder: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    run = Translator.load(NAME, device="cpu", progress=lambda *each: seen.append(each)).translate(SENTENCES[0])
+    assert run.text == Translator.load(folder, device="cpu").translate(SENTENCES[0]).text
+    assert run.checkpoint == NAME
+    total = sum(map(len, hub.files.values()))
+    assert seen == sorted(seen)
+    assert seen[-1] == (total, total)
+    assert hub.downloads(WEIGHTS) == 1
+    hub.asked.clear()
+    assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == run.text
+    assert hub.asked == [("HEAD", f"/{NAME}/resolve/main/config.json")]
+    hub.asked.clear()
+    assert Translator.load(f"{NAME}@{COMMIT}", device="cpu").name == f"{NAME}@{COMMIT}"
+    assert not hub.asked
+
+
+def test_two_at_once_fetch_it_once(hub: Hub) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(lambda _: Translator.load(NAME, device="cpu"), range(2))
+    assert one.translate(SENTENCES[0]).text == two.translate(SENTENCES[0]).text
+    assert hub.downloads(WEIGHTS) == 1
+
+
+def test_without_a_network_the_cache_is_enough(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert "not in the cache" in refusal()
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    text = Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text
+    hub.asked.clear()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
+    assert not hub.asked
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens
+    assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
+    assert "cannot be reached" in refusal("owner/other")
+
+
+def test_weights_of_the_bots_pull_request_else_the_pickle(
+    hub: Hub, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = Translator.load(folder, device="cpu").translate(SENTENCES[0]).text
+    weights = hub.files.pop((COMMIT, WEIGHTS))
+    torch.save(load_file(folder / WEIGHTS), tmp_path / PICKLE)
+    hub.files[COMMIT, PICKLE] = (tmp_path / PICKLE).read_bytes()
+    hub.files[REQUEST, WEIGHTS] = weights
+    assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
+    assert (hub.downloads(WEIGHTS), hub.downloads(PICKLE)) == (1, 0)
+    shutil.rmtree(tmp_path / "home")
+    hub.author = "somebody"
+    assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
+    assert (hub.downloads(WEIGHTS), hub.downloads(PICKLE)) == (1, 1)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("subprocess.run", pytest.fail)  # it was converted once
+    assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
+
+
+def test_what_is_missing_is_named(hub: Hub) -> None:
+    assert "no such revision" in refusal(f"{NAME}@nowhere")
+    assert "no such model" in refusal("owner/nothing")
+    for name in ("source.spm", "vocab.json", WEIGHTS, "config.json"):
+        content = hub.files.pop((COMMIT, name))
+        assert name in refusal()
+        hub.files[COMMIT, name] = content
+
+
+def test_a_model_above_the_limit_is_not_fetched(hub: Hub) -> None:
+    total = sum(map(len, hub.files.values()))
+    assert f"{total:,} bytes" in refusal(max_bytes=total - 1)
+    assert not any(method == "GET" for method, _ in hub.asked)
+    assert Translator.load(NAME, device="cpu", max_bytes=total).name == NAME
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, "vocab.json"])
+def test_a_wrong_digest_is_refused_and_forgotten(hub: Hub, name: str) -> None:
+    hub.changed.add(name)
+    assert f"{name} is not what the Hub says" in refusal()
+    hub.changed.clear()
+    assert Translator.load(NAME, device="cpu").name == NAME
+
+
+def test_a_broken_connection_is_said_and_can_be_tried_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # between its attempts
+    hub.broken.add(WEIGHTS)
+    assert "the connection broke" in refusal()
+    hub.broken.clear()
+    assert Translator.load(NAME, device="cpu").name == NAME
+
+
+def test_a_fetch_can_be_cancelled(hub: Hub, tmp_path: Path) -> None:
+    def cancel(arrived: int, size: int) -> None:
+        raise InterruptedError("cancelled")
+
+    with pytest.raises(InterruptedError):
+        Translator.load(NAME, device="cpu", progress=cancel)
+    assert not list((tmp_path / "home").rglob("*.incomplete"))
+    assert Translator.load(NAME, device="cpu").name == NAME
