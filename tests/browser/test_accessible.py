@@ -146,7 +146,8 @@ PLACES: list[Place] = [
     *(
         (f"attention, {kind}, {drawing}", {**MAPS, "kind": kind, "drawing": drawing}, f".large {shape}:visible", escape)
         for kind, drawing, shape in (
-            ("decoder", "heatmap", ".heatmap"), ("encoder", "lines", ".lines"), ("cross", "table", "table")
+            ("decoder", "heatmap", ".heatmap"), ("encoder", "lines", ".lines"), ("cross", "table", "table"),
+            ("cross", "all", ".model-view"),
         )
     ),
     ("attention, gold", {"kind": "cross", "drawing": "heatmap", "gold": True}, "#attention .heatmap", nothing),

@@ -1,5 +1,6 @@
 """Maps of long sentences: painted in the colours of their weights, with words that stay in sight."""
 
+import re
 from typing import Any
 
 import pytest
@@ -138,6 +139,13 @@ def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_th
     go(page, step=query)
     assert is_in_view(row, scrolling)
     assert is_in_view(column, scrolling)
+
+    page.locator("#attention .heatmap").focus()
+    page.keyboard.press("ArrowDown")  # to the first cell
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#attention .tip")).to_have_text(re.compile(r"word1 → S: \d"))
+    page.keyboard.press("Enter")
+    assert place(page)["step"] == 1
 
 
 def test_the_three_maps_scroll_together_from_the_largest_change(visit: Visit) -> None:

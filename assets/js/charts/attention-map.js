@@ -4,7 +4,7 @@ import { h, svg, typeScale, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { closest, columnHeading, rowHeading, table } from "../core/parts.js";
 import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
-import { longLayout, longMap, markLongMap, paintedCell, repaintLongMap } from "./long-map.js";
+import { cellByKey, longLayout, longMap, markLongMap, paintedCell, repaintLongMap } from "./long-map.js";
 import { MAX_ELEMENTS, paintedThumbnail, strength } from "./map-canvas.js";
 import {
   ARROW,
@@ -427,6 +427,7 @@ export function cellTips(picture, signal) {
     }
   };
   for (const name of ["pointerover", "pointermove"]) picture.addEventListener(name, point);
+  onCellKeys(picture, (painted) => show(describeCell(painted.cell), painted.box));
   // A finger leaves as soon as it lifts; what it touched is read until the next touch.
   picture.addEventListener("pointerleave", (event) => {
     if (/** @type {PointerEvent} */ (event).pointerType !== "touch") hide();
@@ -439,6 +440,32 @@ export function cellTips(picture, signal) {
     { signal },
   );
   return tip;
+}
+
+/**
+ * The arrow keys lead through the cells of a painted map, Enter clicks one.
+ * @param {Element} picture @param {(painted: NonNullable<ReturnType<typeof paintedCell>>) => void} show
+ */
+function onCellKeys(picture, show) {
+  /** @type {{ map: Element, canvas: HTMLCanvasElement, middle: { clientX: number, clientY: number }, cell: Cell } | null} */
+  let at = null;
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    const map = event.target;
+    if (!(map instanceof Element) || !map.matches(".parts")) return;
+    const from = at?.map === map ? at : null;
+    if (event.key === "Enter" && from) {
+      from.canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, ...from.middle }));
+      return event.preventDefault();
+    }
+    const to = cellByKey(map, event.key, from?.cell ?? null);
+    const painted = to && paintedCell({ target: to.canvas, ...to.middle });
+    if (!painted) return;
+    at = { map, ...to, cell: painted.cell };
+    map.setAttribute("aria-description", describeCell(painted.cell));
+    show(painted);
+    event.preventDefault();
+  };
+  picture.addEventListener("keydown", (event) => press(/** @type {KeyboardEvent} */ (event)));
 }
 
 /**

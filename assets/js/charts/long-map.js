@@ -131,7 +131,12 @@ export function longMap(shown, options, built) {
   const wide = layout.width - left;
   const root = h(
     "div",
-    { class: "heatmap parts", role: "img", style: `width: ${layout.width}px; --left: ${left}px; --top: ${top}px` },
+    {
+      class: "heatmap parts",
+      role: "img",
+      tabindex: built ? null : 0,
+      style: `width: ${layout.width}px; --left: ${left}px; --top: ${top}px`,
+    },
     h("div", { class: "body", style: `width: ${body.width}px; height: ${body.height}px` }, element, frame),
     svg("svg", { class: "columns-words", viewBox: `0 0 ${wide} ${top}`, width: wide, height: top }, columnLabels),
     svg(
@@ -224,7 +229,10 @@ export function markLongMap(picture, query) {
   });
 }
 
-/** The cell of a painted map under the pointer, and where it is in the window. @param {MouseEvent} event */
+/**
+ * The cell of a painted map under the pointer, and where it is in the window.
+ * @param {{ target: EventTarget | null, clientX: number, clientY: number }} event
+ */
 export function paintedCell({ target, clientX, clientY }) {
   if (!(target instanceof HTMLCanvasElement)) return null;
   const drawn = longMaps.get(target.closest(".parts") ?? target);
@@ -237,6 +245,25 @@ export function paintedCell({ target, clientX, clientY }) {
   const { run, kind, layer, head } = drawn.shown;
   const box = new DOMRect(frame.left + at.key * cell, frame.top + at.query * down, cell, down);
   return { cell: cellReader(run, kind, layer, head)(at.query, at.key), box };
+}
+
+/**
+ * The cell of a painted map that an arrow key leads to from another one (null: from its first); scrolled into sight.
+ * @param {Element} picture @param {string} key of the keyboard @param {{ query: number, key: number } | null} from
+ */
+export function cellByKey(picture, key, from) {
+  const drawn = longMaps.get(picture);
+  const canvas = picture.querySelector("canvas");
+  const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[key];
+  if (!drawn || !canvas || !move) return null;
+  const { across, count, cell, down } = drawn.layout;
+  const to = (/** @type {number | undefined} */ at, /** @type {number} */ by, /** @type {number} */ of) =>
+    at === undefined ? 0 : Math.max(0, Math.min(at + by, of - 1));
+  const at = { query: to(from?.query, move[0], count), key: to(from?.key, move[1], across) };
+  revealCell(picture, at.query, at.key);
+  const frame = canvas.getBoundingClientRect();
+  const middle = { clientX: frame.left + (at.key + 0.5) * cell, clientY: frame.top + (at.query + 0.5) * down };
+  return { canvas, middle };
 }
 
 /**

@@ -193,24 +193,25 @@ export function paintMap(context, run, kind, layer, head, { x = 0, y = 0, cellWi
   const { levels, surface, hatch } = palette();
   const [across, down] = [maps.keys.length, maps.queries.length];
   const [width, height] = [across * cellWidth, down * cellHeight];
-  const pixels = context.getTransform().a; // a px
+  const { a: wide, d: high } = context.getTransform(); // pixels a px
   context.save();
   const grid = gridOf(maps, layer, head);
   if (grid.open.includes(0)) {
     const pattern = /** @type {CanvasPattern} */ (context.createPattern(hatch, "repeat"));
-    pattern.setTransform(new DOMMatrix().scale(1 / pixels));
+    pattern.setTransform(new DOMMatrix().scale(1 / wide, 1 / high));
     context.fillStyle = pattern;
     context.fillRect(x, y, width, height);
   }
-  context.imageSmoothingEnabled = Math.min(cellWidth, cellHeight) * pixels < 1;
+  context.imageSmoothingEnabled = Math.min(cellWidth * wide, cellHeight * high) < 1;
   const colours = cellColours(grid, levels, () => 0);
   const image = cellImage(colours, across, down);
   context.drawImage(image, x, y, width, height);
   context.fillStyle = surface;
-  const sharp = (/** @type {number} */ at) => Math.round(at * pixels) / pixels;
+  const sharp = (/** @type {number} */ at, /** @type {number} */ pixels) => Math.round(at * pixels) / pixels;
   const [beside, below] = [gapOf(cellWidth), gapOf(cellHeight)];
-  for (let i = 1; beside && i <= across; i++) context.fillRect(sharp(x + i * cellWidth) - beside, y, beside, height);
-  for (let i = 1; below && i <= down; i++) context.fillRect(x, sharp(y + i * cellHeight) - below, width, below);
+  for (let i = 1; beside && i <= across; i++)
+    context.fillRect(sharp(x + i * cellWidth, wide) - beside, y, beside, height);
+  for (let i = 1; below && i <= down; i++) context.fillRect(x, sharp(y + i * cellHeight, high) - below, width, below);
   if (state.gold && kind === "cross") paintGold(context, run, { x, y, cellWidth, cellHeight });
   context.restore();
 }
