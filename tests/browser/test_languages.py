@@ -7,7 +7,7 @@ from transformer.inference.translator import Translator
 from transformer.storage.checkpoint import available_checkpoints
 
 from .catalogue import LOCALES, matching, t
-from .conftest import Visit, place, visiting
+from .conftest import OPENED, Visit, place, visiting
 
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
 BIER = "Ich möchte ein Bier"
@@ -20,7 +20,8 @@ STRAYS = r"""({ tokens, names, said }) => {
     const own = ".word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
         "#sentence input, #sentence textarea, .share input, .example-list button"; // whole sentences, shortened
     // Where tokens of either language stand among other text.
-    const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, #setting-mistake, .target select, #whatif select";
+    const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, .overview, #setting-mistake, .target select, " +
+        "#whatif select";
     const never = "script, style, noscript, .visually-hidden[aria-hidden=true], code"; // PyTorch has one language, too
     const told = ["aria-label", "aria-valuetext", "title", "placeholder", "alt", "data-title"];
     const plain = (word) => word.toLowerCase().normalize("NFD").replace(/\u0308/g, "").replaceAll("ß", "ss");
@@ -88,12 +89,19 @@ class Reader:
     def wrap(route: Route) -> None:
         route.fulfill(json={key: f"⟦{text}⟧" for key, text in LOCALES["en"].items()})
 
-    def open(self, query: str = "") -> None:
+    def open(self, query: str = OPENED) -> None:
         self.visit.open(query)
         expect(self.page.locator("#translate")).to_have_text(f"⟦{t('sentence.translate')}⟧")  # Gradio's own part
 
     def look(self) -> None:
         self.found |= set(self.page.evaluate(STRAYS, self.words))
+
+    def read_overview(self) -> None:
+        self.visit.tab("overview")
+        for side in ("source", "target"):
+            for token in (self.page.locator(f"#overview .token.{side}").nth(i) for i in (0, -1)):
+                token.hover()
+                self.look()
 
     def open_attention(self) -> None:
         self.visit.tab("attention")
@@ -226,6 +234,7 @@ def test_every_text_of_the_toys_page_is_in_the_catalogue(reader: Reader) -> None
     page.keyboard.press("End")
     reader.look()
     reader.read_header()
+    reader.read_overview()
     reader.read_attention()
     reader.read_positions()
     reader.read_inside()
@@ -289,11 +298,12 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader
 def choose(page: Page, language: str) -> None:
     page.locator("#language").select_option(language)
     expect(page.locator("html")).to_have_attribute("lang", language)
-    expect(page.get_by_role("tab").first).to_have_text(t("tab.translate", language))
+    expect(page.get_by_role("tab").first).to_have_text(t("tab.overview", language))
 
 
 # In every tab some texts, and where they stand.
 IN_TABS = {
+    "overview": {"#overview .stack-name": "overview.encoder", "#overview .hint": "overview.legend"},
     "translate": {"#story h2": "translate.said", "#story .hint": "translate.loop", "#story .pair": "layer"},
     "attention": {"#attention h2": "attention.axes", "#heads h2": "heads.title", "#silenced": "silenced.all"},
     "positions": {"#positions h2": "positions.rows", "#positions .xtitle": "figure.dimension"},
@@ -377,7 +387,7 @@ def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
     page.reload()
     page.locator("#language").select_option("zh-Hans")  # a catalogue that does not come leaves the page as it is
     expect(page.locator("#language")).to_have_value("en")
-    expect(page.get_by_role("tab").first).to_have_text(t("tab.translate"))
+    expect(page.get_by_role("tab").first).to_have_text(t("tab.overview"))
     choose(page, "zh-Hant")
 
 
