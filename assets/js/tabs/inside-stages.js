@@ -44,7 +44,7 @@ export function stageList(signal) {
     for (const stage of near) draw(stage);
   };
 
-  /** Draw another view: at once what is on the screen, soon what is near it. */
+  /** Draw another view: at once what is on the screen, soon what is near it and what the others say in words. */
   function show(/** @type {SublayerView} */ next) {
     const places = STAGES.map((stage) => section(stage).getBoundingClientRect());
     view = next;
@@ -54,10 +54,13 @@ export function stageList(signal) {
       if (bottom > 0 && top < innerHeight) draw(stage);
       else {
         section(stage).style.minHeight = `${height || EXPECTED}px`;
-        setChildren(section(stage), stageContent(stage, next, false));
+        for (const figure of section(stage).querySelectorAll(".stage-figure, .saves")) figure.remove();
       }
     }
-    whenIdle(drawNear);
+    whenIdle(() => {
+      drawNear();
+      if (view === next) for (const stage of pending) setChildren(section(stage), stageContent(stage, next, false));
+    });
   }
 
   function open(/** @type {Stage} */ stage) {
