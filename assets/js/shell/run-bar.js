@@ -163,7 +163,8 @@ const MAX_WRAPPED = 32; // tokens of both sides: of more, each side has one line
 
 /** The token that is spoken of is in view, where its line scrolls. @param {HTMLElement} row @param {number} i */
 function scrollToToken(row, i) {
-  const token = /** @type {HTMLElement} */ (row.children[i]);
+  const token = /** @type {HTMLElement | undefined} */ (row.children[i]);
+  if (!token) return; // another run has come since this frame was asked for
   row.scrollLeft = token.offsetLeft - row.offsetLeft - (row.clientWidth - token.offsetWidth) / 2;
 }
 
