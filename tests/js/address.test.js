@@ -118,7 +118,7 @@ test("a value that cannot be is named and left out", () => {
 });
 
 test("a run that cannot be is named, and what else the address says holds", () => {
-  assert.deepEqual(parseAddress(`?sentence=${"x".repeat(501)}&tab=lesson`), {
+  assert.deepEqual(parseAddress(`?sentence=${"x".repeat(1001)}&tab=lesson`), {
     run: null,
     place: { tab: "lesson" },
     wrong: ["sentence"],
