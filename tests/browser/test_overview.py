@@ -1,6 +1,7 @@
 """The picture of the whole: a run in one figure, every part of which leads to its tab, and the way back to it."""
 
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_a_bare_address_opens_on_the_picture_whose_every_part_says_what_it_opens
     }.items():
         page.go_back()
         page.locator(f"[data-place='{part}']").click()
-        until(lambda expected=expected: place(page) == place(page) | expected)
+        until(partial(lambda wanted: place(page) == place(page) | wanted, expected))
 
 
 def test_what_is_drawn_is_the_run_and_follows_step_and_word(visit: Visit, overview: Page) -> None:
@@ -200,5 +201,5 @@ def test_it_draws_few_heads_and_many(overview: Page, layers: int, heads: int, to
     expect(page.locator("#overview .token")).to_have_count(2 * tokens)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 720})
-        until(lambda width=width: page.locator("#overview svg").last.bounding_box()["width"] < width)
+        until(partial(lambda most: page.locator("#overview svg").last.bounding_box()["width"] < most, width))
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
