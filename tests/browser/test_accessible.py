@@ -50,6 +50,11 @@ def clicking(selector: str) -> Doing:
     return lambda page: page.locator(selector).first.click()
 
 
+def explain_score(page: Page) -> None:
+    page.locator("#stage-scores").scroll_into_view_if_needed()  # it is drawn then
+    page.locator(".look .cell").first.click()
+
+
 def unfold(page: Page) -> None:
     page.locator("#whatif .group:not([open]) summary").evaluate_all("all => all.forEach((each) => each.click())")
 
@@ -153,7 +158,7 @@ PLACES: list[Place] = [
     ("attention, gold", {"kind": "cross", "drawing": "heatmap", "gold": True}, "#attention .heatmap", nothing),
     ("positions", {"tab": "positions"}, "#positions .figure >> nth=3 >> .heatmaplayer >> nth=0", nothing),
     ("inside", {"tab": "inside", "kind": "encoder"}, "#shapes table", nothing),
-    ("inside, arithmetic", {"kind": "cross"}, "#stage-qkv .cell", clicking(".look .cell")),
+    ("inside, arithmetic", {"kind": "cross"}, "#stage-qkv .cell", explain_score),
     ("train", {"tab": "train"}, "#train .setting", nothing),
     ("train, pairs", {}, "#train .setting", pairs),
     ("what if", {"tab": "break", "part": "whatif"}, "[data-map=modified] .heatmap", unfold),
@@ -291,7 +296,7 @@ LOOK = r"""async (asked) => {
         if (e.closest(unread) || !shown(e) || !opacity(e)) continue;
         const [box, style, picture] = [e.getBoundingClientRect(), getComputedStyle(e), e instanceof SVGElement];
         if (box.width < 2) continue;
-        if ((box.right > innerWidth + 1 || box.left < -1) && !e.closest(".scroll, [role=tablist], pre, .folded :is(.run > p, .changed), .header-controls")) found.push(`cut off: ${name(e)}`);
+        if ((box.right > innerWidth + 1 || box.left < -1) && !e.closest(".scroll, [role=tablist], .stage-index, pre, .folded :is(.run > p, .changed), .header-controls")) found.push(`cut off: ${name(e)}`);
         if (asked === "size") continue;
         const ground = picture ? groundIn(e, box) : groundOf(e);
         const [r, g, b, a] = rgba(picture ? style.fill : style.color);

@@ -312,6 +312,7 @@ def test_a_fully_masked_row_attends_to_nothing(shared: Visit) -> None:
     expect(page.locator("#heads .columns").last).to_contain_text(t("heads.blind").strip())
     shared.tab("inside")
     expect(page.locator("#inside .say")).to_have_text(matching("inside.say_nothing", word="i", head=6, layer=2))
+    shared.draw_stages()
     expect(page.locator("#stage-scores")).to_contain_text(t("inside.scores.closed"))
     assert float(page.locator("#stage-scores .total").inner_text()) == 0
     rows = page.locator("#checks [data-check=rows] th")
@@ -356,6 +357,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
 
     shared.tab("inside")
     expect(page.locator("#stage-scores .formula")).to_contain_text("τ=2")
+    shared.draw_stages()
     said = {"word": "i", "layer": 2, "head": 6, "n": 1}
     for stage, key in (
         ("values", "inside.values_silent.about"),

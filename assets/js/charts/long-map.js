@@ -137,18 +137,23 @@ export function longMap(shown, options, built) {
       tabindex: built ? null : 0,
       style: `width: ${layout.width}px; --left: ${left}px; --top: ${top}px`,
     },
-    h("div", { class: "body", style: `width: ${body.width}px; height: ${body.height}px` }, element, frame),
-    svg("svg", { class: "columns-words", viewBox: `0 0 ${wide} ${top}`, width: wide, height: top }, columnLabels),
-    svg(
-      "svg",
-      { class: "rows-words", viewBox: `0 0 ${left} ${count * down}`, width: left, height: count * down },
-      rowLabels,
+    h(
+      "div",
+      { class: "body", "aria-hidden": "true", style: `width: ${body.width}px; height: ${body.height}px` },
+      element,
+      frame,
     ),
+    words("columns-words", wide, top, columnLabels),
+    words("rows-words", left, count * down, rowLabels),
     h("div", { class: "corner" }),
   );
   longMaps.set(root, { shown, layout, paint, rows: rowLabels, columns: columnLabels, frame });
   return root;
 }
+
+/** @param {string} name @param {number} width @param {number} height @param {Element[]} labels */
+const words = (name, width, height, labels) =>
+  svg("svg", { class: name, "aria-hidden": "true", viewBox: `0 0 ${width} ${height}`, width, height }, labels);
 
 /** The cells on a canvas, with their weights where they have room. @param {Shown} shown @param {LongLayout} layout */
 function paintedCells(shown, { body, cell, down, isWritten, digitSize }) {
