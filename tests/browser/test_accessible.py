@@ -51,7 +51,7 @@ def clicking(selector: str) -> Doing:
 
 
 def explain_score(page: Page) -> None:
-    page.locator("#stage-scores").scroll_into_view_if_needed()  # it is drawn then
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # which draws all stages
     page.locator(".look .cell").first.click()
 
 
@@ -72,7 +72,7 @@ def pairs(page: Page) -> None:
 
 def change(page: Page) -> None:
     page.locator("#whatif .starters button").first.click()
-    page.locator("[data-map=difference] svg").wait_for()
+    page.locator("[data-map=difference] .heatmap").wait_for()
 
 
 def undo(page: Page) -> None:
@@ -164,7 +164,7 @@ PLACES: list[Place] = [
     ("what if", {"tab": "break", "part": "whatif"}, "[data-map=modified] .heatmap", unfold),
     ("what if, swept", {}, "#sweep", sweep),
     ("what if, changed", {}, "#whatif .starters", change),
-    ("what if, changed, encoder", {"kind": "encoder"}, "[data-map=difference] svg", nothing),
+    ("what if, changed, encoder", {"kind": "encoder"}, "[data-map=difference] .heatmap", nothing),
     ("spot the bug", {**BUG, "exercise": "axes_swapped"}, ".exercise .say", undo),
     ("spot the bug, revealed", {}, ".exercise .say", clicking(".exercise .question > .link")),
     ("spot the bug, a training", {**BUG, "exercise": "causal_mask"}, ".exercise .live button", nothing),

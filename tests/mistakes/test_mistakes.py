@@ -106,8 +106,8 @@ def test_without_eval_two_runs_differ(case: Case) -> None:
         assert 2 <= found.wrong.numbers["runs"] < MAX_RUNS
 
 
-def test_every_example_of_the_classroom_has_two_runs_whose_words_differ(classroom: Translator) -> None:
-    for sentence in ("Den Hund sieht der Lehrer", "Ich möchte ein Bier"):
+def test_the_classroom_s_examples_have_two_runs_whose_words_differ(classroom: Translator) -> None:
+    for sentence in ("Den Hund sieht der Lehrer", "Heute habe ich ein kaltes Bier getrunken"):
         found = symptom("no_eval", (sentence, classroom)).wrong
         assert len({*found.text.split(" | ")}) == 2, sentence
 

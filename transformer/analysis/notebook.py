@@ -18,7 +18,7 @@ from ..messages import CATALOGUE
 from ..storage.checkpoint import CARD, CONFIG, FOLDER, VOCABULARIES, WEIGHTS
 
 MAX_CARRIED = 4 * 2**20  # bytes of a model file; a larger one is downloaded from the page and put beside the notebook
-PACKAGES = "torch numpy pandas pydantic safetensors tqdm typing-extensions plotly"
+PACKAGES = "torch huggingface-hub numpy pandas pydantic safetensors sentencepiece tqdm typing-extensions plotly"
 LIBRARY = ("network", "data", "storage", "inference", "analysis")  # folders that the cells need
 
 _TITLE = """# Attention, bitte
