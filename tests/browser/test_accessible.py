@@ -51,6 +51,7 @@ def clicking(selector: str) -> Doing:
 
 
 def explain_score(page: Page) -> None:
+    page.locator("#inside .queries .target").first.wait_for()  # before, it was a head of the encoder
     page.evaluate("dispatchEvent(new Event('beforeprint'))")  # which draws all stages
     page.locator(".look .cell").first.click()
 

@@ -285,6 +285,11 @@ i=ich am~lese reading=lese the=das book=buch at=in school=der+schule .
 """
 
 
+def test_a_greeting_stands_first() -> None:
+    assert parsed("ich schreibe am abend meinen guten brief").target == "i write my good letter in the evening ."
+    assert parsed("guten abend ich schreibe einen brief").target == "good evening , i am writing a letter ."
+
+
 def test_english_that_a_teacher_accepts() -> None:
     mass = "|".join(noun.english for noun in lexicon.NOUNS if noun.is_mass)
     third = "|".join(verb.third for verb in lexicon.VERBS if verb.has_progressive)

@@ -46,6 +46,10 @@ class Chooser:
     def begin(self, clause: int) -> None:
         """The words that follow are of this clause (from 0)."""
 
+    def may_begin(self, words: Sequence[str]) -> bool:
+        """Whether the clause may begin with these words."""
+        return True
+
     def together(self, de: Sequence[GermanWord]) -> None:
         """These words stand side by side, wherever they come."""
 
@@ -88,6 +92,9 @@ class ParsingChooser(Chooser):
     def begin(self, clause: int) -> None:
         self.clause = self.clauses[clause]
         self.left = [*self.clause]
+
+    def may_begin(self, words: Sequence[str]) -> bool:
+        return self.clause[: len(words)] == [lowered(word) for word in words]
 
     def together(self, de: Sequence[GermanWord]) -> None:
         words = " ".join(lowered(word.spelling) for word in de)
