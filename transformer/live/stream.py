@@ -1,8 +1,9 @@
 """One training as a stream of events."""
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 
-from ..data import Pair, encode_pairs
+from ..data import Batch, Pair, encode_pairs
 from ..data.vocabulary import END, START, Vocabulary
 from ..inference.attention_maps import AttentionMap, StackedMaps, stacked
 from ..inference.device import pick_device
@@ -19,6 +20,7 @@ from ..inference.translator import Translation
 from ..messages import Message
 from ..network.config import TransformerConfig
 from ..network.cost import count_parameters
+from ..network.model import Transformer
 from ..storage.checkpoint import Checkpoint
 from ..storage.portable import PortableModel, save_portable
 from ..training import TrainingConfig, evaluate, measure, output_limit, seeded_model, train
@@ -47,107 +49,33 @@ def live(
     src_vocab, tgt_vocab = (Vocabulary(words, folds=True) for words in (job.source_words, job.target_words))
     training, config = TrainingConfig(**job.training), TransformerConfig(**job.model)
     model = seeded_model(config, training.seed).to(device or pick_device())
-    parameters = count_parameters(config)
     padded_to = job.source_length if job.pad_source else 0
 
-    def batch(pairs: Sequence[Pair]) -> Any:
+    def batch(pairs: Sequence[Pair]) -> Batch:
         return encode_pairs(pairs, src_vocab, tgt_vocab, padded_to)
 
     data = batch(job.pairs)
     longest = output_limit(batch((*job.pairs, *job.held_out)).target_length, config)
     checkpoint = Checkpoint(model, src_vocab, tgt_vocab, job.source_length, longest, job.pad_source)
-    start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
-    held_out = batch(job.held_out[:MONITORED]) if job.held_out else None
-
     yield {
         "event": "started",
         "steps": training.steps,
         "uniform": math.log(len(tgt_vocab)),
-        "parameters": parameters,
+        "parameters": count_parameters(config),
         "watch": job.watch,
         "reference": job.reference,
     }
     recorder = SnapshotRecorder(checkpoint, job.watch, job.reference, training.steps)
     yield _snapshot(recorder.first)
-
-    def snapshot_events(snapshot: Snapshot) -> Iterator[LiveEvent]:
-        if not _is_finite(snapshot.free, snapshot.forced):
-            return
-        yield _snapshot(snapshot)
-        if held_out:
-            loss, accuracy = measure(model, held_out)
-            if math.isfinite(loss):
-                yield {"event": "held_out", "step": snapshot.step, "loss": loss, "accuracy": accuracy}
-
-    def translation_event(step: int) -> Iterator[LiveEvent]:
-        run = recorder.translate()
-        if _is_finite(run):
-            yield {"event": "says", "step": step, **_words(run)}
-
-    points: list[list[float]] = []
-    processor_begin = time.process_time()
-    begin = sent = observed_at = snapshot_at = time.perf_counter()
-    observing = translation_cost = snapshot_cost = 0.0  # seconds: of all observations, and of the last of each kind
-    why: Literal["steps", "stop", "time"] = "steps"
-    step, wanted = 0, False
-    for progress in train(model, data, training):
-        step, now = progress.step, time.perf_counter()
-        if not math.isfinite(progress.loss):
-            yield _diverged(step)
-            return
-        points.append([step, progress.loss, progress.token_accuracy])
-        late = now - begin > job.seconds
-        if step < training.steps and (late or stopped()):  # before an observation: the last snapshot is of this step
-            why = "time" if late else "stop"
-            break
-        spare = SNAPSHOT_SHARE * (now - begin - observing) - observing
-        due = step in recorder.due
-        wanted = wanted or due
-        translate = (
-            now - observed_at >= TRANSLATION_SECONDS and spare > translation_cost and (recorder.has_room or not due)
-        )
-        # Deferred snapshots are not shown during training; now and then one is taken at once.
-        if (
-            wanted
-            and spare > snapshot_cost + (0 if translate else translation_cost)
-            and (now - snapshot_at >= SNAPSHOT_SECONDS or not translate)
-        ):
-            yield from snapshot_events(recorder.take(step))
-            observed_at = snapshot_at = time.perf_counter()
-            snapshot_cost, wanted = observed_at - now, False
-        else:
-            if translate:
-                yield from translation_event(step)
-                observed_at = time.perf_counter()
-                translation_cost = observed_at - now
-            if due:
-                recorder.defer(step)
-        observing += time.perf_counter() - now
-        seconds = time.perf_counter() - begin
-        if seconds - (sent - begin) >= SEND_SECONDS or step == training.steps:
-            left = seconds / step * (training.steps - step)
-            yield {"event": "progress", "points": points, "seconds": seconds, "left": left}
-            points, sent = [], time.perf_counter()
-    seconds = time.perf_counter() - begin
-    if points:
-        yield {"event": "progress", "points": points, "seconds": seconds, "left": 0}
-    processor_seconds = (time.process_time() - processor_begin) / job.threads
-    ended: End = {"step": step, "seconds": seconds, "processor_seconds": processor_seconds, "why": why}
-    yield {"event": "ended", **ended}
-    measured = SCORED if parameters < LARGE else SCORED // 10
-
-    def scored(pairs: Sequence[Pair]) -> Scores | None:
-        if not pairs:
-            return None
-        found = evaluate(model, batch(pairs[:measured]), start, end)
-        return Scores(**asdict(found), sentences=len(pairs[:measured]))  # type: ignore[typeddict-item]
-
-    scores: dict[Literal["training", "held_out"], Scores | None]
-    scores = {"training": scored(job.pairs), "held_out": scored(job.held_out)}
-    if not all(math.isfinite(found["loss"]) for found in scores.values() if found):  # the last step may have diverged
-        yield _diverged(step)
+    observer = _Observer(recorder, model, batch(job.held_out[:MONITORED]) if job.held_out else None)
+    ended = yield from _trained(job, training, model, data, observer, stopped)
+    if not ended:
         return
-    settings = job.training | {"held_out_pairs": len(job.held_out), "steps_taken": step}
+    scores = _scores(job, checkpoint, batch)
+    if not all(math.isfinite(found["loss"]) for found in scores.values() if found):  # the last step may have diverged
+        yield _diverged(ended["step"])
+        return
+    settings = job.training | {"held_out_pairs": len(job.held_out), "steps_taken": ended["step"]}
     try:
         save_portable(
             PortableModel(checkpoint, job.name, job.corpus, job.pairs, settings, _card(job, ended, scores)), file
@@ -157,9 +85,116 @@ def live(
         yield {"event": "error", "message": NO_ROOM.for_page()}
         return
     yield {"event": "trained", "file": str(file), **ended, "scores": scores}
-    yield from snapshot_events(recorder.take(step))
-    for snapshot in recorder.deferred():
-        yield from snapshot_events(snapshot)
+    for snapshot in itertools.chain([recorder.take(ended["step"])], recorder.deferred()):
+        yield from observer.report(snapshot)
+
+
+class _Observer:
+    """Translates the watched sentence and takes snapshots during training, for a small share of its time."""
+
+    def __init__(self, recorder: SnapshotRecorder, model: Transformer, held_out: Batch | None) -> None:
+        self._recorder, self._model, self._held_out = recorder, model, held_out
+        self._begin = self._translated_at = self._snapshot_at = time.perf_counter()
+        self._spent = self._translation_cost = self._snapshot_cost = 0.0  # seconds: of all, and of the last of each
+        self._due = False  # whether a snapshot is to be shown as soon as there is time
+
+    def observe(self, step: int) -> Iterator[LiveEvent]:
+        """A snapshot, a translation or nothing, as the time allows.
+
+        A planned snapshot without time is deferred: not shown during training. Now and then one is taken at once.
+        """
+        now = time.perf_counter()
+        planned = step in self._recorder.due
+        self._due = self._due or planned
+        spare = SNAPSHOT_SHARE * (now - self._begin - self._spent) - self._spent
+        translates = (
+            now - self._translated_at >= TRANSLATION_SECONDS
+            and spare > self._translation_cost
+            and (self._recorder.has_room or not planned)
+        )
+        shows = (
+            self._due
+            and spare > self._snapshot_cost + (0 if translates else self._translation_cost)
+            and (now - self._snapshot_at >= SNAPSHOT_SECONDS or not translates)
+        )
+        if shows:
+            yield from self.report(self._recorder.take(step))
+            self._translated_at = self._snapshot_at = time.perf_counter()
+            self._snapshot_cost, self._due = self._snapshot_at - now, False
+        else:
+            if translates:
+                run = self._recorder.translate()
+                if _is_finite(run):
+                    yield {"event": "says", "step": step, **_words(run)}
+                self._translated_at = time.perf_counter()
+                self._translation_cost = self._translated_at - now
+            if planned:
+                self._recorder.defer(step)
+        self._spent += time.perf_counter() - now
+
+    def report(self, snapshot: Snapshot) -> Iterator[LiveEvent]:
+        """A snapshot, and the loss on the held-out sentences by the model's present weights."""
+        if not _is_finite(snapshot.free, snapshot.forced):
+            return
+        yield _snapshot(snapshot)
+        if self._held_out:
+            loss, accuracy = measure(self._model, self._held_out)
+            if math.isfinite(loss):
+                yield {"event": "held_out", "step": snapshot.step, "loss": loss, "accuracy": accuracy}
+
+
+def _trained(
+    job: Job,
+    training: TrainingConfig,
+    model: Transformer,
+    data: Batch,
+    observer: _Observer,
+    stopped: Callable[[], bool],
+) -> Generator[LiveEvent, None, End | None]:
+    """Train, report, and return how it ended; None after a loss that is not finite."""
+    points: list[list[float]] = []
+    processor_begin, begin = time.process_time(), time.perf_counter()
+    sent, step = begin, 0
+    why: Literal["steps", "stop", "time"] = "steps"
+    for progress in train(model, data, training):
+        step = progress.step
+        if not math.isfinite(progress.loss):
+            yield _diverged(step)
+            return None
+        points.append([step, progress.loss, progress.token_accuracy])
+        late = time.perf_counter() - begin > job.seconds
+        if step < training.steps and (late or stopped()):  # before an observation: the last snapshot is of this step
+            why = "time" if late else "stop"
+            break
+        yield from observer.observe(step)
+        now = time.perf_counter()
+        if now - sent >= SEND_SECONDS or step == training.steps:
+            left = (now - begin) / step * (training.steps - step)
+            yield {"event": "progress", "points": points, "seconds": now - begin, "left": left}
+            points, sent = [], now
+    seconds = time.perf_counter() - begin
+    if points:
+        yield {"event": "progress", "points": points, "seconds": seconds, "left": 0}
+    processor_seconds = (time.process_time() - processor_begin) / job.threads
+    ended: End = {"step": step, "seconds": seconds, "processor_seconds": processor_seconds, "why": why}
+    yield {"event": "ended", **ended}
+    return ended
+
+
+def _scores(
+    job: Job, checkpoint: Checkpoint, batch: Callable[[Sequence[Pair]], Batch]
+) -> dict[Literal["training", "held_out"], Scores | None]:
+    """Of the first training and held-out pairs."""
+    measured = SCORED if count_parameters(checkpoint.model.config) < LARGE else SCORED // 10
+    start, end = (checkpoint.tgt_vocab.ids[token] for token in (START, END))
+
+    def scored(pairs: Sequence[Pair]) -> Scores | None:
+        if not pairs:
+            return None
+        found = evaluate(checkpoint.model, batch(pairs[:measured]), start, end)
+        return Scores(**asdict(found), sentences=len(pairs[:measured]))  # type: ignore[typeddict-item]
+
+    return {"training": scored(job.pairs), "held_out": scored(job.held_out)}
 
 
 def _snapshot(snapshot: Snapshot) -> LiveEvent:
