@@ -173,7 +173,13 @@ def fit(seen: list[tuple[float, float, float]]) -> dict[str, float]:
 
 
 async def clicks(
-    visitor: Visitor, record: Record, port: int, until: float, think: tuple[float, float], first: str | None
+    visitor: Visitor,
+    record: Record,
+    port: int,
+    until: float,
+    think: tuple[float, float],
+    first: str | None,
+    address: str,
 ) -> None:
     """One visitor's clicks. After each translation the page requests the checks of the run itself.
 
@@ -181,7 +187,7 @@ async def clicks(
         first: a sentence to request at once; None lets this visitor start after a random pause.
     """
     rng = visitor.rng
-    async with Connection(port) as connection, Connection(port) as beside:
+    async with Connection(port, address) as connection, Connection(port, address) as beside:
 
         async def ask(question: Question) -> Any:
             """The page polls the length of the queue until the answer arrives."""
@@ -257,11 +263,12 @@ async def paced(
     think: tuple[float, float] = THINK,
     with_training: bool = False,
     first: Iterable[str | None] = itertools.repeat(None),
+    address: str = "127.0.0.1",
 ) -> Record:
     page, record = Page.load(port), Record()
     until = time.monotonic() + seconds
     visitors = [
-        clicks(Visitor(page, seed, known), record, port, until, think, sentence)
+        clicks(Visitor(page, seed, known), record, port, until, think, sentence, address)
         for seed, sentence in zip(range(count), first, strict=False)
     ]
     await together(*visitors, *([trains(port, record, until)] if with_training else []))
