@@ -1,6 +1,7 @@
 """A run as JSON: for the page (arrays as base64, so that 144 maps travel in 24 KB) and for programs (nested lists)."""
 
 import base64
+import math
 from typing import Any, Literal, NotRequired, cast
 
 import numpy as np
@@ -9,14 +10,17 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...data import AlignedPair
 from ...data.alignment import GoldAlignment
+from ...data.pieces import PieceVocabulary
+from ...data.vocabulary import PAD, START
 from ...inference.attention_maps import Kind, StackedMaps, stacked
 from ...inference.interventions import AnyChange
 from ...inference.translator import KINDS, Candidate, Translation, TranslationStep
-from ...network.config import Activation
+from ...network.config import Activation, Sinusoid
 from ...storage.checkpoint import Checkpoint
 from ...training.evaluation import sentence_alignment
 
 MAX_CANDIDATES = 10
+MAX_SILENT = 10
 
 
 class Step(TypedDict):
@@ -50,6 +54,13 @@ class NetworkFacts(TypedDict):
     activation: Activation
     final_norm: bool
     tied: bool
+    tied_output: bool  # to the target embedding
+    one_vocabulary: bool
+    scaled: bool  # embeddings, by √d_model
+    sinusoid: Sinusoid
+    pieces: bool  # of words: the model's tokens
+    start_is_padding: bool  # S has the embedding of P
+    silent: list[str]  # tokens that are never output
     source_words: int
     target_words: int
 
@@ -72,6 +83,7 @@ class Run(TypedDict):
     """One translation with everything that was recorded of it."""
 
     sentence: str
+    text: str
     checkpoint: str
     changes: tuple[AnyChange, ...]
     complete: bool
@@ -103,6 +115,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
     source, target, config = checkpoint.src_vocab, checkpoint.tgt_vocab, checkpoint.model.config
     shown: Run = {
         "sentence": run.sentence,
+        "text": run.text,
         "checkpoint": run.checkpoint,
         "changes": cast(tuple[AnyChange, ...], run.interventions.changes),
         "complete": run.complete,
@@ -125,6 +138,13 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "activation": config.activation,
             "final_norm": config.final_norm != "none",
             "tied": config.tie_weights,
+            "tied_output": config.tie_weights or config.tie_output,
+            "one_vocabulary": source.tokens == target.tokens,
+            "scaled": config.scale_embeddings,
+            "sinusoid": config.sinusoid,
+            "pieces": isinstance(target, PieceVocabulary),
+            "start_is_padding": _start_is_padding(checkpoint),
+            "silent": _silent(checkpoint),
             "source_words": len(source),
             "target_words": len(target),
         },
@@ -133,6 +153,21 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
         "reference": _reference(run, reference) if reference else None,
     }
     return _RUN.dump_python(shown, mode="json", warnings=False)
+
+
+def _start_is_padding(checkpoint: Checkpoint) -> bool:
+    """As in most Marian models, which read their padding first, and attend to it."""
+    ids = checkpoint.tgt_vocab.ids
+    rows = checkpoint.model.tgt_embedding.weight[[ids[START], ids[PAD]]]
+    return bool((rows[0] == rows[1]).all())
+
+
+def _silent(checkpoint: Checkpoint) -> list[str]:
+    """Tokens whose logit is −∞ whatever the decoder has read."""
+    bias = checkpoint.model.output_projection.bias
+    if bias is None:
+        return []
+    return [checkpoint.tgt_vocab.tokens[i] for i in (bias == -math.inf).nonzero().flatten().tolist()][:MAX_SILENT]
 
 
 def _reference(run: Translation, reference: AlignedPair) -> Reference:
