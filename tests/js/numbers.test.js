@@ -16,7 +16,7 @@ import {
   softmax,
   sum,
 } from "../../assets/js/core/numbers.js";
-import { argmax, decodeFloats } from "../../assets/js/core/state.js";
+import { argmax, decodeFloats, unpackWeights } from "../../assets/js/core/state.js";
 import { decodeShares } from "../../assets/js/net/training-stream.js";
 
 test("a minus is as wide as a plus, and zero has no sign", () => {
@@ -93,6 +93,11 @@ test("a masked key has no part in the softmax", () => {
 test("arrays of the server are little-endian", () => {
   assert.deepEqual([...decodeFloats(btoa("\0\0\x80\x3f\0\0\0\xc0"))], [1, -2]);
   assert.deepEqual([...decodeShares(btoa("\xff\xff\0\0"))], [1, 0]);
+});
+
+test("packed weights are whole numbers of half ticks, lowest bytes first", () => {
+  const sent = unpackWeights(btoa("\0\x80\x01\0\x1a\0\0\x06\0")); // 0, 1 and 1 of 400,000
+  assert.deepEqual([...sent], [0, 1, Math.fround(1 / 400_000)]);
 });
 
 test("the first of equal values is the largest", () => {

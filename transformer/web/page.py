@@ -30,6 +30,7 @@ from .component import ASSETS, component, modules
 from .schema import MAX_POSITIONS, page_schema
 from .server import mcp_tools
 from .server.access_log import logged
+from .server.compression import Compression
 from .server.front_page import FrontPage
 from .server.gradio_internals import EXCEPTION_HANDLERS, Blocks, event_payload, middleware
 from .server.routes import ROUTES
@@ -124,7 +125,7 @@ def launch() -> dict[str, Any]:
     routes = [*mcp["routes"], *ROUTES, Route("/modules", modules, methods=["GET"])]
     return LAUNCH | {
         "app_kwargs": {
-            "middleware": [Middleware(FrontPage, head=HEAD), *middleware(routes)],
+            "middleware": [Middleware(FrontPage, head=HEAD), Middleware(Compression), *middleware(routes)],
             "exception_handlers": EXCEPTION_HANDLERS,
             **mcp,
             "routes": routes,

@@ -90,7 +90,8 @@ const clamp = (value, count) => Math.max(0, Math.min(value, count - 1));
  */
 export function showRun(run, baseline = null, watch = null) {
   for (const each of [run, baseline])
-    for (const map of Object.values(each?.attention ?? {})) map.values ??= decodeFloats(map.weights ?? "");
+    for (const map of Object.values(each?.attention ?? {}))
+      map.values ??= (map.packed ? unpackWeights : decodeFloats)(map.weights ?? "");
   const isAnotherModel = state.run?.checkpoint !== run.checkpoint;
   Object.assign(state, { run, baseline });
   const step = watch === null ? -1 : stepOfWord(run, watch);
@@ -143,10 +144,31 @@ export function attentionRow(kind, layer, head, query, run = state.run) {
   });
 }
 
+/** @param {string} base64 */
+function decodeBytes(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
 /** Base64 of little-endian 32-bit floats. @param {string} base64 */
-export function decodeFloats(base64) {
-  const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
+export const decodeFloats = (base64) => new Float32Array(decodeBytes(base64).buffer);
+
+const TICKS = 200_000; // of a weight of 1, as in transformer/web/api/payload.py
+
+/**
+ * The weights of a long run, as `packed` of payload.py makes them: whole numbers of half ticks, first the lowest byte of
+ * each, last the highest. Up to five decimals, each prints the same as the run's own weight.
+ * @param {string} base64
+ */
+export function unpackWeights(base64) {
+  const bytes = decodeBytes(base64);
+  const count = bytes.length / 3;
+  const weights = new Float32Array(count);
+  for (let i = 0; i < count; i++)
+    weights[i] = (bytes[i] + 0x100 * bytes[count + i] + 0x10000 * bytes[2 * count + i]) / (2 * TICKS);
+  return weights;
 }
 
 /** Attention counts as uniform while its largest weight is no more than this above an equal share. */

@@ -19,8 +19,10 @@ export type ChangeOf<Name extends Change["do"]> = Extract<Change, { do: Name }>;
 
 /** All maps of one kind, whose weights were read once. */
 export interface AttentionMaps extends Omit<Wire.StackedMaps, "weights"> {
-  /** Base64 of float32; null of maps that came otherwise. */
+  /** Base64; of maps that came otherwise there is none. */
   weights?: string;
+  /** Whether the weights are packed, else they are float32. */
+  packed?: true;
   /** (L, H, Q, K) in one row. */
   values: Float32Array | number[];
   /** Where these are changes of weights: the change with the strongest colour, for each head of each layer. */

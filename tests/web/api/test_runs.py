@@ -11,7 +11,7 @@ from transformer import Translator
 from transformer.data.alignment import AlignedPair, GoldAlignment
 from transformer.inference.attention_maps import KINDS
 from transformer.web.api.heads import heads
-from transformer.web.api.payload import for_page, for_programs
+from transformer.web.api.payload import TICKS, for_page, for_programs, packed
 
 from .endpoints import BEER
 
@@ -26,6 +26,25 @@ def test_a_run_for_the_page_carries_every_weight_of_the_run(toy: Translator) -> 
         assert (sent["layers"], sent["heads"]) == (6, 8)
         assert ([*sent["queries"]], [*sent["keys"]]) == (list(maps[0].query_tokens), list(maps[0].key_tokens))
         assert sent["allowed"] == maps[0].allowed.tolist()
+
+
+def test_packed_weights_print_as_the_runs_own(monkeypatch: pytest.MonkeyPatch, toy: Translator) -> None:
+    rng = np.random.default_rng(0)
+    weights = np.array(
+        [0, 1, 0.5, 0.25, 1e-9, 1e-5, 0.000005, 0.9999999, *rng.random(500), *rng.random(500) ** 12], "<f4"
+    )
+    low, middle, high = packed(weights).reshape(3, -1).astype(int)
+    sent = (low + 256 * middle + 65536 * high) / (2 * TICKS)
+    for digits in range(6):
+        assert [f"{each:.{digits}f}" for each in sent] == [f"{each:.{digits}f}" for each in weights]
+    assert ((sent > 0) == (weights > 0)).all()
+    assert (sent[:4] == weights[:4]).all()
+    assert "packed" not in for_page(toy.translate(BEER), None, toy.checkpoint)["attention"]["cross"]
+    monkeypatch.setattr("transformer.web.api.payload.MAX_EXACT", 100)
+    run = toy.translate(BEER)
+    cross = for_page(run, None, toy.checkpoint)["attention"]["cross"]
+    assert cross["packed"]
+    assert base64.b64decode(cross["weights"]) == packed(np.stack([m.weights for m in run.attention.cross])).tobytes()
 
 
 def test_a_run_for_programs_has_the_promised_shape(toy: Translator) -> None:

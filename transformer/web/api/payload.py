@@ -1,4 +1,4 @@
-"""A run as JSON: for the page (arrays as base64, so that 144 maps travel in 24 KB) and for programs (nested lists)."""
+"""A run as JSON: for the page (arrays as base64: 24 KB for the toy's 144 maps) and for programs (nested lists)."""
 
 import base64
 import math
@@ -12,7 +12,7 @@ from ...data import AlignedPair
 from ...data.alignment import GoldAlignment
 from ...data.pieces import PieceVocabulary
 from ...data.vocabulary import PAD, START
-from ...inference.attention_maps import Kind, StackedMaps, stacked
+from ...inference.attention_maps import AttentionMaps, Kind, StackedMaps, stacked
 from ...inference.interventions import AnyChange
 from ...inference.translator import KINDS, Candidate, Translation, TranslationStep
 from ...network.config import Activation, Sinusoid
@@ -21,6 +21,8 @@ from ...training.evaluation import sentence_alignment
 
 MAX_CANDIDATES = 10
 MAX_SILENT = 10
+MAX_EXACT = 100_000  # weights of a run that travel as 32-bit floats; of a longer one see `packed`
+TICKS = 200_000  # of a weight of 1: every tie of a number with up to five decimals
 
 
 class Step(TypedDict):
@@ -79,6 +81,12 @@ class BesideStep(TypedDict):
     same_input: bool
 
 
+class PageMaps(StackedMaps):
+    """All maps of one kind; their weights are little-endian 32-bit floats or, where `packed` is there, its bytes."""
+
+    packed: NotRequired[Literal[True]]
+
+
 class Run(TypedDict):
     """One translation with everything that was recorded of it."""
 
@@ -94,7 +102,7 @@ class Run(TypedDict):
     steps: list[Step]
     ids: dict[Literal["source", "decoder_input"], list[int]]
     model: NetworkFacts
-    attention: dict[Kind, StackedMaps]  # weights as little-endian 32-bit floats
+    attention: dict[Kind, PageMaps]
     heads: HeadTable
     reference: Reference | None
     beside: NotRequired[list[BesideStep]]
@@ -148,7 +156,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "source_words": len(source),
             "target_words": len(target),
         },
-        "attention": {kind: stacked(run.attention.of(kind), _little_endian) for kind in KINDS},
+        "attention": _maps(run.attention),
         "heads": _heads(run),
         "reference": _reference(run, reference) if reference else None,
     }
@@ -204,6 +212,26 @@ def _step(step: TranslationStep) -> Step:
     if all(c.token != step.token for c in shown):
         shown.append(next(c for c in step.candidates if c.token == step.token))
     return {"token": step.token, "probability": step.probability, "candidates": shown}
+
+
+def _maps(attention: AttentionMaps) -> dict[Kind, PageMaps]:
+    weights = sum(layer.weights.size for kind in KINDS for layer in attention.of(kind))
+    if weights <= MAX_EXACT:
+        return {kind: cast(PageMaps, stacked(attention.of(kind), _little_endian)) for kind in KINDS}
+    return {kind: {**stacked(attention.of(kind), packed), "packed": True} for kind in KINDS}
+
+
+def packed(weights: np.ndarray) -> np.ndarray:
+    """Weights from 0 to 1 in three bytes each, all lowest bytes first, which compress well; `unpackWeights` of
+    assets/js/core/state.js reads them.
+
+    A weight that is a whole number of ticks keeps its value, and every other one becomes the middle between two. So it
+    rounds to the same text as before with up to five decimals, and is above 0 if it was; it is off by 1 / (2 TICKS).
+    """
+    ticks = weights.astype(np.float64).ravel() * TICKS
+    below = np.floor(ticks)
+    codes = (2 * below + (ticks != below)).astype("<u4")
+    return np.ascontiguousarray(codes.view(np.uint8).reshape(-1, 4)[:, :3].T)
 
 
 def _heads(run: Translation) -> HeadTable:
