@@ -144,7 +144,21 @@ def marian_folder(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.to(dtype).save_pretrained(folder)
-        return MarianMTModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    return loaded(folder)
+
+
+def loaded(folder: Path) -> Any:
+    """The MarianMTModel of a folder, in float32."""
+    from transformers import MarianMTModel
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    return MarianMTModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+def edited(file: Path, fields: dict[str, Any]) -> None:
+    """Change these fields of a JSON file."""
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
 
 
 def tokenizer(folder: Path) -> Any:

@@ -1,6 +1,5 @@
 """A folder of the Hub's Marian format gives the numbers that `transformers` gives, or one line that says why not."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from transformer.analysis.self_checks import check
 from transformer.inference.translator import CheckpointError
 from transformer.storage import pickled
 
-from ..marian import HOSTILE, SENTENCES, marian_folder, tokenizer
+from ..marian import HOSTILE, SENTENCES, edited, marian_folder, tokenizer
 
 pytestmark = pytest.mark.slow
 KINDS: dict[str, dict[str, Any]] = {
@@ -232,10 +231,6 @@ def test_a_network_that_this_one_cannot_be_is_refused(folder: Path, fields: dict
 def test_a_decoding_that_this_one_cannot_do_is_refused(folder: Path, fields: dict[str, Any]) -> None:
     edited(folder / "generation_config.json", fields)
     assert next(iter(fields)) in refusal(folder)
-
-
-def edited(file: Path, fields: dict[str, Any]) -> None:
-    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
 
 
 @pytest.mark.parametrize("name", ["vocab.json", "source.spm", "target.spm", "model.safetensors"])

@@ -118,10 +118,10 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> No
         WEIGHTS: _digest(*map(_bytes, weights.values())),
     }
     # One entry, because safetensors writes several in any order, and the same content should give the same bytes.
-    _write(folder / WEIGHTS, save(weights, metadata={"digests": json.dumps(digests)}))
-    _write(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
-    _write(folder / VOCABULARIES, (json.dumps(vocabularies, indent=2, ensure_ascii=False) + "\n").encode())
-    _write(folder / CARD, card.encode())
+    write(folder / WEIGHTS, save(weights, metadata={"digests": json.dumps(digests)}))
+    write(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
+    write(folder / VOCABULARIES, (json.dumps(vocabularies, indent=2, ensure_ascii=False) + "\n").encode())
+    write(folder / CARD, card.encode())
 
 
 def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> Checkpoint:
@@ -231,7 +231,8 @@ def _digest(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
-def _write(file: Path, content: bytes) -> None:
+def write(file: Path, content: bytes) -> None:
+    """Write a file at once: it is never half there."""
     part = file.with_name(file.name + ".part")
     try:
         part.write_bytes(content)

@@ -10,6 +10,9 @@ model.safetensors        weights; else pytorch_model.bin, which another process 
 The network stays the paper's: what Marian does otherwise becomes fields of TransformerConfig, or weights. P and S are
 added to its own tokens, with copies of the rows of its padding and of its first decoder input. P pads batches, and S,
 which Marian attends to although it usually is its padding, is never masked. The output bias of both is −∞.
+
+A folder that marian_export.py made of vocabularies of words has no sentencepiece models: its vocabularies hold P, S and
+E with the words, and config.json has under OWN what Marian's configuration cannot say.
 """
 
 import math
@@ -22,9 +25,10 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from ..data.pieces import FIRST, PieceVocabulary, read_pieces
+from ..data.vocabulary import Vocabulary, check_target
 from ..network.config import Activation, TransformerConfig
 from ..network.model import Transformer, to_column_major
-from .checkpoint import Checkpoint, CheckpointError, read_json, reading
+from .checkpoint import Checkpoint, CheckpointError, check_lengths, read_json, reading
 from .pickled import converted
 from .portable import MAX_LAYERS, MAX_POSITIONS
 
@@ -32,10 +36,11 @@ CONFIG, GENERATION, TOKENIZER = "config.json", "generation_config.json", "tokeni
 VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
 SOURCE_PIECES, TARGET_PIECES = "source.spm", "target.spm"
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
+OWN = "attention_bitte"  # of config.json
 ACTIVATIONS: dict[Any, Activation] = {"relu": "relu", "silu": "silu", "swish": "silu", "gelu": "gelu"}
 
 # Names of this project -> Marian's, in a layer of either stack.
-_PARTS = {
+PARTS = {
     "self_attn.q_proj": "self_attn.q_proj",
     "self_attn.k_proj": "self_attn.k_proj",
     "self_attn.v_proj": "self_attn.v_proj",
@@ -48,7 +53,7 @@ _PARTS = {
     "linear2": "fc2",
     "norm1": "self_attn_layer_norm",
 }
-_NORMS = {
+NORMS = {
     "encoder": {"norm2": "final_layer_norm"},
     "decoder": {"norm2": "encoder_attn_layer_norm", "norm3": "final_layer_norm"},
 }
@@ -78,14 +83,20 @@ def load_marian(folder: Path, device: str | torch.device = "cpu", weights: Path 
     """
     config = read_json(folder / CONFIG)
     generation = config | (read_json(folder / GENERATION) if (folder / GENERATION).is_file() else {})
-    source, target = _vocabularies(folder, config, generation)
+    of_words = OWN in config
+    source, target = _words(folder, config) if of_words else _vocabularies(folder, config, generation)
     with reading(folder / CONFIG):
-        shape = _shape(config, len(source), len(target))
-        first = _id(config, "pad_token_id", min(len(source), len(target)) - FIRST)
-        start = _id(generation, "decoder_start_token_id", len(target) - FIRST)
+        added = 0 if of_words else FIRST
+        shape = _shape(config, len(source), len(target), added)
+        copied = [
+            _id(config, "pad_token_id", min(len(source), len(target)) - added),
+            _id(generation, "decoder_start_token_id", len(target) - added),
+        ][:added]
     with reading(folder / (GENERATION if (folder / GENERATION).is_file() else CONFIG)):
-        suppressed = _suppressed(generation, len(target) - FIRST)
-        output_limit = _output_limit(generation, shape.max_len)
+        suppressed = _suppressed(generation, len(target) - added)
+        lengths = {"source_length": shape.max_len - 1, "output_limit": _output_limit(generation, shape.max_len)}
+    with reading(folder / CONFIG):
+        lengths, pad_source = _own_lengths(shape, _object(config, OWN)) if of_words else (lengths, False)
     if weights is None:
         if not (folder / WEIGHTS).is_file() and not (folder / PICKLE).is_file():
             raise CheckpointError(f"{folder}: it has neither {WEIGHTS} nor {PICKLE}")
@@ -94,14 +105,13 @@ def load_marian(folder: Path, device: str | torch.device = "cpu", weights: Path 
         weights = converted(weights)
     with reading(weights), safe_open(weights, framework="pt") as stored:
         tensors = _Tensors(stored)
-        model = _model(shape, tensors, [first, start], suppressed)
+        model = _model(shape, tensors, copied, suppressed)
         tensors.check_all_read()
-    model = to_column_major(model).to(device).eval()
-    return Checkpoint(model, source, target, shape.max_len - 1, output_limit, pad_source=False)
+    return Checkpoint(to_column_major(model).to(device).eval(), source, target, **lengths, pad_source=pad_source)
 
 
-def _shape(config: Mapping[str, Any], source: int, target: int) -> TransformerConfig:
-    """The network's configuration, for vocabularies of these sizes, P and S included."""
+def _shape(config: Mapping[str, Any], source: int, target: int, added: int) -> TransformerConfig:
+    """The network's configuration, for vocabularies of these sizes, `added` tokens of which are not Marian's own."""
     if config["model_type"] != "marian":
         raise ValueError(f"model_type is {config['model_type']!r}; only marian is read")
     for field in ("attention_heads", "ffn_dim"):
@@ -120,8 +130,8 @@ def _shape(config: Mapping[str, Any], source: int, target: int) -> TransformerCo
         raise ValueError(f"max_position_embeddings ({config['max_position_embeddings']}) is below 4")
     vocab_size = config["vocab_size"]
     for side, size, pieces in (
-        ("vocab_size", vocab_size, source - FIRST),
-        ("decoder_vocab_size", config.get("decoder_vocab_size") or vocab_size, target - FIRST),
+        ("vocab_size", vocab_size, source - added),
+        ("decoder_vocab_size", config.get("decoder_vocab_size") or vocab_size, target - added),
     ):
         if size != pieces:
             raise ValueError(f"{side} is {size!r}, but the vocabulary has {pieces} pieces")
@@ -142,6 +152,13 @@ def _shape(config: Mapping[str, Any], source: int, target: int) -> TransformerCo
         sinusoid="halves",
         activation=ACTIVATIONS[activation],
     )
+
+
+def _object(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = config[name]
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is not an object")
+    return value
 
 
 def _flag(config: Mapping[str, Any], name: str, default: bool) -> bool:
@@ -192,6 +209,27 @@ def _vocabularies(
     return source, target
 
 
+def _words(folder: Path, config: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
+    """The vocabularies of words of a folder that this project has written; their ids are Marian's."""
+    with reading(folder / CONFIG):
+        folds = [_flag(_object(_object(config, OWN), "folds"), side, False) for side in ("source", "target")]
+    vocabularies = []
+    for name, folding in zip((VOCABULARY, TARGET_VOCABULARY), folds, strict=True):
+        words = _pieces(folder / name)
+        with reading(folder / name):
+            vocabularies.append(Vocabulary(tuple(words), folding))
+    with reading(folder / TARGET_VOCABULARY):
+        check_target(vocabularies[1])
+    return vocabularies[0], vocabularies[1]
+
+
+def _own_lengths(shape: TransformerConfig, own: Mapping[str, Any]) -> tuple[dict[str, int], bool]:
+    """Of a folder that this project has written: `source_length` and `output_limit`, and `pad_source`."""
+    lengths = {name: own[name] for name in ("source_length", "output_limit")}
+    check_lengths(shape, **lengths)
+    return lengths, _flag(own, "pad_source", True)
+
+
 def _piece_name(tokenizer: Mapping[str, Any], name: str, default: str) -> str:
     value = tokenizer.get(name, default)
     value = value.get("content") if isinstance(value, dict) else value
@@ -237,8 +275,11 @@ class _Tensors:
     def __contains__(self, name: str) -> bool:
         return name in self.stored.keys()  # noqa: SIM118  # it is no dict
 
-    def read(self, name: str, *shape: int) -> Tensor:
+    def read(self, name: str, *shape: int, suppressing: bool = False) -> Tensor:
         """In float32.
+
+        Args:
+            suppressing: -∞ is taken too.
 
         Raises:
             ValueError: it is missing, of another shape or type, or holds a number that is not finite.
@@ -252,7 +293,8 @@ class _Tensors:
         if tensor.dtype not in _FLOATS:
             raise ValueError(f"{name} holds {tensor.dtype}, not floats")
         tensor = tensor.float()
-        if not math.isfinite(tensor.sum()):  # the fastest pass that meets every number
+        finite = tensor.where(tensor != -math.inf, 0.0) if suppressing else tensor
+        if not math.isfinite(finite.sum()):  # the fastest pass that meets every number
             raise ValueError(f"{name} holds a number that is not finite")
         return tensor.clone() if tensor.dim() == 1 else tensor  # the others are copied later, so the file is closed
 
@@ -262,36 +304,40 @@ class _Tensors:
             raise ValueError(f"{min(self.unread)} has no place in this model")
 
 
-def _model(config: TransformerConfig, tensors: _Tensors, added: list[int], suppressed: list[int]) -> Transformer:
+def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], suppressed: list[int]) -> Transformer:
     """The network with these weights.
 
     Args:
-        added: Marian's own ids of the rows that P and S copy.
+        copied: Marian's own ids of the rows that P and S copy, where they are added.
         suppressed: Marian's own ids that are never output.
     """
-    d, source, target = config.d_model, config.src_vocab_size - FIRST, config.tgt_vocab_size - FIRST
+    d, added = config.d_model, len(copied)
+    source, target = config.src_vocab_size - added, config.tgt_vocab_size - added
 
     def parameter(tensor: Tensor) -> nn.Parameter:
         return nn.Parameter(tensor, requires_grad=False)
 
     def widened(rows: Tensor, copied: list[int]) -> nn.Parameter:
-        return parameter(torch.cat([rows[copied], rows]))
+        return parameter(torch.cat([rows[copied], rows]))  # a copy, so the file is closed
 
     weights: dict[str, Tensor] = {}
     encoder, decoder, output = _embeddings(config, tensors, source, target)
     with torch.device("meta"):  # nothing is initialised: every weight is read
         model = Transformer(config)
     # The source never holds S.
-    weights["src_embedding.weight"] = widened(encoder, added if config.tie_weights else [added[0]] * FIRST)
-    weights["tgt_embedding.weight"] = weights["src_embedding.weight"] if config.tie_weights else widened(decoder, added)
-    weights["output_projection.weight"] = weights["tgt_embedding.weight"] if output is None else widened(output, added)
-    bias = tensors.read("final_logits_bias", 1, target)[0].index_fill(0, torch.tensor(suppressed).long(), -math.inf)
-    weights["output_projection.bias"] = parameter(torch.cat([bias.new_full((FIRST,), -math.inf), bias]))
+    weights["src_embedding.weight"] = widened(encoder, copied if config.tie_weights else copied[:1] * added)
+    weights["tgt_embedding.weight"] = (
+        weights["src_embedding.weight"] if config.tie_weights else widened(decoder, copied)
+    )
+    weights["output_projection.weight"] = weights["tgt_embedding.weight"] if output is None else widened(output, copied)
+    bias = tensors.read("final_logits_bias", 1, target, suppressing=True)[0]
+    bias = bias.index_fill(0, torch.tensor(suppressed).long(), -math.inf)
+    weights["output_projection.bias"] = parameter(torch.cat([bias.new_full((added,), -math.inf), bias]))
     for name, wanted in model.state_dict().items():
         if name not in weights:
             stack, _, layer, part = name.split(".", 3)
             part, kind = part.rsplit(".", 1)
-            theirs = (_PARTS | _NORMS[stack])[part]
+            theirs = (PARTS | NORMS[stack])[part]
             weights[name] = parameter(tensors.read(f"model.{stack}.layers.{layer}.{theirs}.{kind}", *wanted.shape))
     for stack in ("encoder", "decoder"):
         name = f"model.{stack}.embed_positions.weight"
