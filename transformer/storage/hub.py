@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from . import marian
 from .checkpoint import INVALID_CONTENT, CheckpointError, first_line
@@ -30,6 +30,22 @@ BOT = "SFconvertbot"
 REQUIRED = (marian.VOCABULARY, marian.SOURCE_PIECES, marian.TARGET_PIECES)
 OPTIONAL = (marian.GENERATION, marian.TOKENIZER, marian.TARGET_VOCABULARY)
 _NAME = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)(?:@(?P<revision>[\w.][\w./-]*))?", re.ASCII)
+
+
+Reason = Literal["broken", "digest", "missing", "not_there", "offline", "other", "too_large"]
+
+
+class HubError(CheckpointError):
+    """A model cannot be fetched.
+
+    Args:
+        reason: one word for it.
+        size: bytes of its files, where they are too large.
+    """
+
+    def __init__(self, text: str, reason: Reason, size: int = 0) -> None:
+        super().__init__(text)
+        self.reason, self.size = reason, size
 
 
 @dataclass(frozen=True)
@@ -55,8 +71,9 @@ def fetch(name: str, progress: Progress | None = None, max_bytes: int = MAX_BYTE
         max_bytes: the most that its files may have in all.
 
     Raises:
-        CheckpointError: there is no such model, it is too large or not what the Hub says it is, or the connection
-            broke; the message is one line.
+        HubError: there is no such model, it is too large or not what the Hub says it is, or the connection broke; the
+            message is one line.
+        CheckpointError: the name is none, or huggingface_hub is not installed.
     """
     found = _NAME.fullmatch(name)
     if found is None:
@@ -66,6 +83,10 @@ def fetch(name: str, progress: Progress | None = None, max_bytes: int = MAX_BYTE
     except ImportError as error:
         raise CheckpointError(f"{name}: fetching it takes the package huggingface_hub") from error
     return _Repository(found["repository"], found["revision"] or "main").fetch(progress, max_bytes)
+
+
+class _WrongDigestError(ValueError):
+    """A file is not what the Hub says."""
 
 
 class _Repository:
@@ -100,8 +121,10 @@ class _Repository:
                     raise
                 size = sum(meta.size for *_, meta in wanted)
                 if size > max_bytes:
-                    raise CheckpointError(
-                        f"{self.name}: its files have {size:,} bytes; at most {max_bytes:,} are taken"
+                    raise HubError(
+                        f"{self.name}: its files have {size:,} bytes; at most {max_bytes:,} are taken",
+                        "too_large",
+                        size,
                     )
                 self._download(wanted, size, progress)
                 file, at, _ = wanted[-1]
@@ -110,7 +133,7 @@ class _Repository:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Whatever goes wrong becomes a CheckpointError of one line that names the model."""
+        """Whatever goes wrong becomes a HubError of one line that names the model."""
         from huggingface_hub import errors
 
         try:
@@ -118,22 +141,25 @@ class _Repository:
         except CheckpointError:
             raise
         except errors.RevisionNotFoundError as error:
-            raise CheckpointError(f"{self.name}: the model has no such revision") from error
+            raise HubError(f"{self.name}: the model has no such revision", "not_there") from error
         except errors.RepositoryNotFoundError as error:
-            raise CheckpointError(f"{self.name}: the Hub has no such model, or not for everybody") from error
+            raise HubError(f"{self.name}: the Hub has no such model, or not for everybody", "not_there") from error
         except errors.RemoteEntryNotFoundError as error:
-            raise CheckpointError(f"{self.name}: no model: {marian.CONFIG} is missing") from error
+            raise HubError(f"{self.name}: no model: {marian.CONFIG} is missing", "missing") from error
         except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError) as error:
-            raise CheckpointError(f"{self.name}: not in the cache, and {self.endpoint} cannot be reached") from error
+            raise HubError(
+                f"{self.name}: not in the cache, and {self.endpoint} cannot be reached", "offline"
+            ) from error
         except errors.HfHubHTTPError as error:
-            raise CheckpointError(f"{self.name}: the Hub answers {first_line(error)[:200]}") from error
+            raise HubError(f"{self.name}: the Hub answers {first_line(error)[:200]}", "other") from error
         except Exception as error:
             if error is self.cancelled:
                 raise
             if _is_network(error):
-                raise CheckpointError(f"{self.name}: the connection broke ({first_line(error)[:200]})") from error
+                raise HubError(f"{self.name}: the connection broke ({first_line(error)[:200]})", "broken") from error
             if isinstance(error, INVALID_CONTENT):
-                raise CheckpointError(f"{self.name}: {first_line(error)[:200]}") from error
+                digest = isinstance(error, _WrongDigestError)
+                raise HubError(f"{self.name}: {first_line(error)[:200]}", "digest" if digest else "other") from error
             raise
 
     def _record_of(self, commit: str) -> Path:
@@ -201,7 +227,7 @@ class _Repository:
         """Every file with the commit that has it; the configuration first, the weights last.
 
         Raises:
-            CheckpointError: a file is missing.
+            HubError: a file is missing.
         """
         from huggingface_hub import errors
 
@@ -215,7 +241,7 @@ class _Repository:
         for file in REQUIRED:
             there = found(file, commit)
             if not there:
-                raise CheckpointError(f"{self.name}: {file} is missing")
+                raise HubError(f"{self.name}: {file} is missing", "missing")
             files += there
         for file in OPTIONAL:
             files += found(file, commit)
@@ -226,7 +252,7 @@ class _Repository:
                 break
         weights = weights or found(marian.PICKLE, commit)
         if not weights:
-            raise CheckpointError(f"{self.name}: it has neither {marian.WEIGHTS} nor {marian.PICKLE}")
+            raise HubError(f"{self.name}: it has neither {marian.WEIGHTS} nor {marian.PICKLE}", "missing")
         return files + weights
 
     def _requests_of_the_bot(self) -> Iterator[str]:
@@ -310,7 +336,7 @@ def _check_digest(file: str, path: Path, etag: str | None) -> None:
     """Large files' tags are SHA-256 digests, those of others are Git's SHA-1; another tag says nothing.
 
     Raises:
-        ValueError: the file is another; it has been deleted.
+        _WrongDigestError: the file is another; it has been deleted.
     """
     blob = path.resolve()
     tag = etag or ""
@@ -326,4 +352,4 @@ def _check_digest(file: str, path: Path, etag: str | None) -> None:
     if tag not in digests:
         path.unlink(missing_ok=True)
         blob.unlink(missing_ok=True)
-        raise ValueError(f"{file} is not what the Hub says: its digest is {digests[0]}, not {tag}")
+        raise _WrongDigestError(f"{file} is not what the Hub says: its digest is {digests[0]}, not {tag}")

@@ -35,6 +35,7 @@ from .server.front_page import FrontPage
 from .server.gradio_internals import EXCEPTION_HANDLERS, Blocks, event_payload, middleware
 from .server.routes import ROUTES
 from .server.settings import settings
+from .sessions.real_models import real_models
 
 EVENTS = (events.ask, events.example, events.surprise, events.choose)
 ACTIONS = (  # for programs
@@ -150,7 +151,8 @@ def build() -> gr.Blocks:
     """The page, opened on the finished translation of the toy's first example. Loads the toy checkpoint."""
     gr.set_static_paths([ASSETS, PLOTLY_JS])
     toy = translator("toy")
-    models = {name: about(name) for name in CORPORA if name in available_checkpoints()}
+    shipped = (name for name in CORPORA if name in available_checkpoints())
+    models = {name: about(name) for name in (*shipped, *real_models())}
     opening = CORPORA["toy"].examples[0].sentence
     with Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         component(

@@ -41,6 +41,7 @@ function formatsOf(name) {
     percents: [0, 1, 2].map(percent),
     plurals: new Intl.PluralRules(locale),
     lists: new Intl.ListFormat(locale),
+    languages: new Intl.DisplayNames(locale, { type: "language" }),
   };
 }
 
@@ -113,6 +114,16 @@ export const joinSentences = (...all) =>
 
 /** @param {number} value */
 export const formatNumber = (value) => formats.number.format(value);
+
+/** "298 MB". @param {number} bytes */
+export function formatBytes(bytes) {
+  const unit = bytes < 1e6 ? "kilobyte" : bytes < 1e9 ? "megabyte" : "gigabyte";
+  const value = bytes / { kilobyte: 1e3, megabyte: 1e6, gigabyte: 1e9 }[unit];
+  return new Intl.NumberFormat(language, { style: "unit", unit, maximumSignificantDigits: 3 }).format(value);
+}
+
+/** "German → English". @param {readonly string[]} codes of languages */
+export const formatLanguages = (codes) => codes.map((code) => formats.languages.of(code) ?? code).join(" → ");
 
 /** @param {number} share @param {number} digits */
 const inPercent = (share, digits) => formats.percents[digits].format(share);

@@ -1,4 +1,5 @@
-// Which models this visitor can ask: the shipped ones, and those of this session, trained here or brought as files.
+// Which models this visitor can ask: the shipped ones, real ones that the server lists, and those of this session, trained
+// here or brought as files.
 
 import { readSession, writeSession } from "./session.js";
 
@@ -29,6 +30,9 @@ export const lostModels = () => lost;
 
 /** @param {string} checkpoint */
 export const isOwn = (checkpoint) => !Object.hasOwn(shipped, checkpoint);
+
+/** Whether a model is a published translator. @param {string} checkpoint */
+export const isReal = (checkpoint) => shipped[checkpoint]?.real !== undefined;
 
 /** What people call a model. @param {string} checkpoint */
 export const modelName = (checkpoint) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;

@@ -46,13 +46,13 @@ export function exampleBar(choose) {
   subscribe(element, () => {
     const { checkpoint } = state.run;
     if (!isNew(checkpoint) || !Object.hasOwn(models(), checkpoint)) return; // one that is gone gives way to another run
-    const { examples, surprise } = models()[checkpoint];
+    const { examples, surprise, words: known } = models()[checkpoint];
     const hint = { title: t("offers.surprise_hint") };
-    const words = button(null, t("offers.words"), () => dialog.showModal());
+    const words = Object.keys(known).length > 0 && button(null, t("offers.words"), () => dialog.showModal());
     const drawn = surprise ? [button(null, t("offers.surprise"), () => choose.surprise(), hint), " "] : [];
     unfold(false);
     sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each, choose.example), " "]));
-    setChildren(element, t("offers.try"), " ", sentences, more, " ", drawn, words, dialog);
+    setChildren(element, t("offers.try"), " ", sentences, more, " ", drawn, words || [], dialog);
     look();
     list.replaceChildren(...wordLists(checkpoint));
   });

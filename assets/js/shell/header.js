@@ -2,10 +2,19 @@
 
 import { mapPaint } from "../charts/attention-map.js";
 import { h } from "../core/dom.js";
-import { chooseLanguage, formatMessage, LANGUAGES, language, nodes, t } from "../core/i18n.js";
+import {
+  chooseLanguage,
+  formatBytes,
+  formatLanguages,
+  formatMessage,
+  LANGUAGES,
+  language,
+  nodes,
+  t,
+} from "../core/i18n.js";
 import { button, option } from "../core/parts.js";
 import { state, subscribe } from "../core/state.js";
-import { modelName, models, setShippedModels, useModel } from "../net/models.js";
+import { isOwn, isReal, modelName, models, setShippedModels, useModel } from "../net/models.js";
 import { readPreference, writePreference } from "../net/session.js";
 import { downloadMenu } from "./downloads.js";
 import { followFrame, listenForFrameKeys, presentButton } from "./frame.js";
@@ -75,6 +84,14 @@ function themeButton() {
 const pillSelect = (id, title, options) =>
   h("select", { class: "pill", id, title, "aria-label": title }, options.map(option()));
 
+/** A model with its size, in one line. @param {string} checkpoint */
+function describeModel(checkpoint) {
+  const { sentences, real } = models()[checkpoint];
+  if (!real) return t("header.model_size", { name: modelName(checkpoint), sentences });
+  const facts = [formatLanguages(real.languages), modelName(checkpoint), real.size && formatBytes(real.size)];
+  return [...facts, real.licence].filter(Boolean).join(" · ");
+}
+
 /** @param {Element} element @param {AbortSignal} signal */
 function modelChoice(element, signal) {
   const choice = pillSelect("checkpoint", t("header.model"), []);
@@ -82,11 +99,15 @@ function modelChoice(element, signal) {
     choice.value = state.run?.checkpoint;
   };
   const drawOptions = () => {
-    const options = Object.entries(models()).map(([checkpoint, { sentences }]) => {
-      const text = t("header.model_size", { name: modelName(checkpoint), sentences });
-      return option()([checkpoint, text]);
-    });
-    choice.replaceChildren(...options);
+    /** @type {Record<string, HTMLElement[]>} */
+    const groups = { shipped: [], own: [], real: [] };
+    for (const checkpoint of Object.keys(models())) {
+      const kind = isReal(checkpoint) ? "real" : isOwn(checkpoint) ? "own" : "shipped";
+      groups[kind].push(option()([checkpoint, describeModel(checkpoint)]));
+    }
+    const drawn = Object.entries(groups).filter(([, options]) => options.length);
+    const grouped = drawn.map(([kind, options]) => h("optgroup", { label: t(`header.models.${kind}`) }, options));
+    choice.replaceChildren(...grouped);
     draw();
   };
   drawOptions();

@@ -7,7 +7,7 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { plannedStops } from "../core/lesson-plan.js";
 import { button, changeDetector, link, onResize } from "../core/parts.js";
 import { argmax, attentionRow, state, subscribe, update } from "../core/state.js";
-import { setShippedModels } from "../net/models.js";
+import { isReal, setShippedModels } from "../net/models.js";
 import { describeChange } from "./describe-change.js";
 import { exampleBar } from "./examples.js";
 import { fold, frameControls } from "./frame.js";
@@ -254,6 +254,7 @@ function describeRun(run) {
     add("note.mochte", { without, dotted, plain });
   }
   if (run.changes.length) return joinSentences(...notes); // the output is not what the model learned
+  if (isReal(run.checkpoint)) return joinSentences(...notes); // nobody has a list of what it learned
   if (!run.reference) add("note.unlearned");
   else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
   else if (run.reference.held_out) add("note.held_out");

@@ -2,7 +2,7 @@
 // is.
 
 import { h } from "../core/dom.js";
-import { formatMessage, formatNumber, hasText, language, nodes, t } from "../core/i18n.js";
+import { formatBytes, formatMessage, formatNumber, hasText, language, nodes, t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
 import { isTraining, stopTraining, training } from "../net/training-stream.js";
 
@@ -97,13 +97,6 @@ function describeProgress(step) {
 const format = (value, options) => new Intl.NumberFormat(language, options).format(value);
 /** @param {number} value */
 const formatCompact = (value) => format(value, { notation: "compact", maximumSignificantDigits: 3 });
-
-/** @param {number} bytes */
-function formatBytes(bytes) {
-  const unit = bytes < 1e6 ? "kilobyte" : bytes < 1e9 ? "megabyte" : "gigabyte";
-  const value = bytes / { kilobyte: 1e3, megabyte: 1e6, gigabyte: 1e9 }[unit];
-  return format(value, { style: "unit", unit, maximumSignificantDigits: 2 });
-}
 
 /** @param {number} seconds */
 export function formatDuration(seconds) {

@@ -11,6 +11,7 @@ from ...live.form import NetworkForm
 from ...storage.portable import PortableModel
 from ..schema import ChangedRunRequest, CheckpointRequest
 from ..sessions.model_store import file_name, model_store
+from ..sessions.real_models import real_models
 from .endpoints import server_function
 from .models import card, found_in_card, own_model, title, translator
 from .runs import run_of
@@ -70,7 +71,7 @@ def provenance(request: CheckpointRequest) -> Provenance:
     """What made a model, and what runs it here."""
     made = translator(request.checkpoint)
     own = own_model(request.checkpoint)
-    about = "" if own else card(request.checkpoint)
+    about = "" if own or request.checkpoint in real_models() else card(request.checkpoint)
     return {
         "checkpoint": title(request.checkpoint),
         "command": found_in_card(r"^    (.+)$", about),

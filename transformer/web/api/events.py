@@ -12,7 +12,7 @@ from ...inference.translator import SentenceError
 from ...messages import MessageError, MessageJSON
 from ..schema import ChangedRunRequest, ChooseRequest, SurpriseRequest
 from .endpoints import message, validated
-from .models import cached_per_checkpoint, corpus_of, held_out, translator
+from .models import cached_per_checkpoint, examples_of, held_out, translator
 from .payload import Run, for_page
 from .runs import reference, run
 
@@ -55,11 +55,8 @@ def _show_or_open(checkpoint: str, sentence: str, changes: Interventions = NOTHI
     try:
         return show(checkpoint, sentence, changes)
     except SentenceError as error:
-        known = corpus_of(checkpoint)
-        if known is None:
-            raise
         lasting = Interventions(tuple(each for each in changes.changes if not each.of_sentence))
-        return show(checkpoint, known.examples[0].sentence, lasting) | {"error": error.message.for_page()}
+        return show(checkpoint, examples_of(checkpoint)[0].sentence, lasting) | {"error": error.message.for_page()}
 
 
 @cached_per_checkpoint(256)
@@ -97,8 +94,7 @@ def surprise(request: SurpriseRequest) -> Shown:
 @event
 def choose(request: ChooseRequest) -> Shown:
     """Another checkpoint: the visitor's own sentence stays; an example gives way to the checkpoint's first."""
-    known = corpus_of(request.checkpoint)
-    if known is None or not request.example:
+    if not request.example:
         return None, _show_or_open(request.checkpoint, request.sentence)
-    sentence = known.examples[0].sentence
+    sentence = examples_of(request.checkpoint)[0].sentence
     return sentence, show(request.checkpoint, sentence)

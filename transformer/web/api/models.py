@@ -1,4 +1,4 @@
-"""Which models there are: the shipped ones, and visitors' own."""
+"""Which models there are: the shipped ones, visitors' own, and the real ones that the server lists."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,6 +20,7 @@ from ..schema import CheckpointRequest
 from ..server import access_log as log
 from ..server.fair_queue import pause_at_each_layer
 from ..sessions.model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
+from ..sessions.real_models import Listed, real_models
 
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
 WORDS = 20  # of a held-out pair, both sides
@@ -34,11 +35,13 @@ class RefusedCheckpointError(MessageError, CheckpointError):
 
 
 def translator(checkpoint: str) -> Translator:
-    """A shipped checkpoint, loaded once and shared, or a visitor's own model; runs do not change it.
+    """A shipped checkpoint, loaded once and shared, a visitor's own model, or a real one; runs do not change it.
 
     Raises:
-        CheckpointError: there is none of that name.
+        CheckpointError: there is none of that name, or it cannot be loaded.
     """
+    if checkpoint in real_models():
+        return real_models().translator(checkpoint)
     own = own_model(checkpoint)
     return own.translator if own else _shipped(checkpoint)[0]
 
@@ -82,7 +85,8 @@ def cached_per_checkpoint(
         def ask(about: About, /, *more: P.args, **named: P.kwargs) -> T:
             checkpoint = about if isinstance(about, str) else about.checkpoint
             translator(checkpoint)
-            return (owned if is_own_model(checkpoint) else shipped)(about, *more, **named)
+            large = is_own_model(checkpoint) or checkpoint in real_models()
+            return (owned if large else shipped)(about, *more, **named)
 
         return ask
 
@@ -130,6 +134,20 @@ def corpus_of(checkpoint: str) -> Corpus | None:
     return own.corpus if own else CORPORA.get(checkpoint)
 
 
+def examples_of(checkpoint: str) -> tuple[Example, ...]:
+    """Sentences to try, at least one.
+
+    Raises:
+        CheckpointError: there is none of that name.
+    """
+    if real := real_models().find(checkpoint):
+        return real.examples
+    known = corpus_of(checkpoint)
+    if not known:
+        raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(CORPORA)))
+    return known.examples
+
+
 def held_out(checkpoint: str) -> tuple[AlignedPair, ...]:
     """Sentence pairs of its corpus that training never saw; none where nothing is known of any."""
     known = corpus_of(checkpoint)
@@ -150,6 +168,15 @@ def title(checkpoint: str) -> str:
     return model.name if model else checkpoint
 
 
+class RealModel(TypedDict):
+    """Of a real model: its licence, as the Hub names it, bytes of its weights, and codes of source and target language,
+    as far as they are known."""
+
+    licence: str
+    size: int
+    languages: tuple[str, ...]
+
+
 class Model(TypedDict):
     """What the page tells of a model before it runs; of a visitor's own also its name and its size."""
 
@@ -160,6 +187,7 @@ class Model(TypedDict):
     surprise: bool
     label_smoothing: float
     experiments: NotRequired[Mapping[str, Experiment]]
+    real: NotRequired[RealModel]
     name: NotRequired[str]
     corpus: NotRequired[str]
     weights: NotRequired[int]
@@ -174,12 +202,14 @@ def about(checkpoint: str) -> Model:
 
 
 def described(checkpoint: str) -> Model:
-    """The same before it is JSON. A shipped model is not loaded for it: a broken one must not keep the page from
-    starting.
+    """The same before it is JSON. A shipped or a real model is not loaded for it: a broken one must not keep the page
+    from starting.
 
     Raises:
         CheckpointError: it is a visitor's own, and no longer there; or its corpus is not known.
     """
+    if real := real_models().find(checkpoint):
+        return _real(real)
     own, known = own_model(checkpoint), corpus_of(checkpoint)
     if not known:
         raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(CORPORA)))
@@ -210,3 +240,15 @@ def described(checkpoint: str) -> Model:
             "label_smoothing": float(portable.training.get("label_smoothing", 0)),
         }
     return shown
+
+
+def _real(model: Listed) -> Model:
+    return {
+        "checkpoint": model.checkpoint,
+        "sentences": 0,
+        "examples": examples_of(model.checkpoint),
+        "words": {},
+        "surprise": False,
+        "label_smoothing": 0.0,
+        "real": {"licence": model.licence, "size": model.size, "languages": model.languages},
+    }

@@ -141,7 +141,9 @@ def _details(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, 
     if not isinstance(asked, dict):
         asked = {}
     checkpoint, sentence = asked.get("checkpoint"), asked.get("sentence")
-    if not isinstance(checkpoint, str) or checkpoint not in available_checkpoints():
+    from ..sessions.real_models import real_models  # which logs its faults here
+
+    if not isinstance(checkpoint, str) or checkpoint not in (*available_checkpoints(), *real_models()):
         checkpoint = "own" if is_own_model(checkpoint) else None
     return {"checkpoint": checkpoint, "characters": len(sentence) if isinstance(sentence, str) else None}
 

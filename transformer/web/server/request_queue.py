@@ -1,6 +1,7 @@
 """Requests that compute something wait for a turn, so that each has the interpreter to itself for a slice of its work.
 
-Requests about sessions' own models, which may be large, have a queue of their own, so that they delay nobody else.
+Requests about sessions' own models and real ones, which may be large, have a queue of their own, so that they delay
+nobody else. A real model is in memory before the turn of a request about it begins, and stays there until its end.
 `GET health` counts both. A full queue refuses a request with status 503 and Retry-After.
 """
 
@@ -18,6 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..sessions.model_store import is_own_model
+from ..sessions.real_models import real_models
 from . import access_log
 from .fair_queue import Client, ClientLeftError, FairQueue, QueueFullError, Turn, client_of, current_turn
 from .request_limits import INLINE_BYTES, RETRY_AFTER_SECONDS
@@ -34,8 +36,8 @@ def _queues() -> tuple[FairQueue, FairQueue]:
 
 
 def request_queue(checkpoint: object = None) -> FairQueue:
-    """The queue for requests about a checkpoint: the shared one, or the one for own models."""
-    return _queues()[is_own_model(checkpoint)]
+    """The queue for requests about a checkpoint: the shared one, or the one for own and real models."""
+    return _queues()[is_own_model(checkpoint) or checkpoint in real_models()]
 
 
 def counts() -> dict[str, int]:
@@ -61,8 +63,9 @@ async def queued(checkpoint: object, client: Client) -> AsyncIterator[None]:
     turn = Turn(request_queue(checkpoint), client)
     token = current_turn.set(turn)
     try:
-        await turn.begin()
-        yield
+        async with real_models().in_use(checkpoint):
+            await turn.begin()
+            yield
     except asyncio.CancelledError:
         turn.left = True
         raise
@@ -102,7 +105,8 @@ class QueueMiddleware:
             session = str(asked.get("session_hash", ""))
             if len(session) > MAX_SESSION_HASH:
                 return await refuse(LONG_SESSION, 400)
-            turn = Turn(request_queue(self._checkpoint_of(scope, asked)), client_of(scope, session))
+            checkpoint = self._checkpoint_of(scope, asked)
+            turn = Turn(request_queue(checkpoint), client_of(scope, session))
             unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
             async def replay() -> Message:
@@ -118,8 +122,9 @@ class QueueMiddleware:
             held.callback(turn.end)
             try:
                 with _ended_if_client_leaves(turn, receive, held):
-                    await turn.begin()
-                    await self.app(scope, replay, release_and_send)
+                    async with real_models().in_use(checkpoint):
+                        await turn.begin()
+                        await self.app(scope, replay, release_and_send)
             except ClientLeftError:
                 pass
             except QueueFullError as error:

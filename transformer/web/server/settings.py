@@ -37,6 +37,17 @@ class Settings:
     log: str = setting(
         "TRANSFORMER_LOG", "", "`json` for a line of JSON for every action; unset, only faults are logged"
     )
+    models: str = setting(
+        "TRANSFORMER_MODELS",
+        "",
+        "real models, with commas between them: `owner/name` or `owner/name@revision` of a Marian model of the Hugging "
+        "Face Hub, or the path of a folder with one; empty for none",
+    )
+    loaded_megabytes: int = setting(
+        "TRANSFORMER_LOADED_MEGABYTES",
+        1000,
+        "MB of the real models in memory; beyond it the one that was used longest ago leaves",
+    )
     mcp: bool = setting("TRANSFORMER_MCP", False, "1 for the MCP endpoint, whose tools language models call")
 
     def __post_init__(self) -> None:

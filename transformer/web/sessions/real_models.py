@@ -1,0 +1,343 @@
+"""Real models: Marian models of the Hugging Face Hub, or of folders, that $TRANSFORMER_MODELS lists.
+
+One is fetched and read when somebody first chooses it, in a thread of its own; all who choose it meanwhile wait for the
+same download, which ends early when none of them waits any more. Models stay in memory up to a bound, beyond which the
+one that was used longest ago leaves. A visitor names a model by what is listed here, never by a path.
+"""
+
+import asyncio
+import json
+import math
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from safetensors import safe_open
+
+from ...data import Example
+from ...inference.device import pick_device
+from ...inference.translator import CheckpointError, Translator, available_checkpoints
+from ...messages import MessageError
+from ...storage import hub, marian
+from ...storage.pickled import converted
+from ..server import access_log
+from ..server.fair_queue import pause_at_each_layer
+from ..server.settings import settings
+from .model_store import OWN_MODEL_PREFIX, when_unloaded
+
+MAX_PIECES = 128  # of a sentence on the page, without E; Marian models read up to 512
+MAX_OUTPUT = 160  # tokens
+DOWNLOADS = 4  # at a time
+WAIT_SECONDS = 60  # for room, while all models in memory are in use
+RETRY_SECONDS = 5  # after a failure, in which the same request is refused at once
+FLOAT_BYTES = 4
+LANGUAGES = re.compile(r"-([a-z]{2,3})-([a-z]{2,3})$")  # at the end of a name: opus-mt-de-en
+
+
+class RealModelError(MessageError, CheckpointError):
+    """A real model cannot be had now, and why, for visitors."""
+
+
+REFUSALS: dict[hub.Reason, str] = {
+    "broken": "real.broken",
+    "digest": "real.digest",
+    "missing": "real.missing",
+    "not_there": "real.not_there",
+    "offline": "real.offline",
+}
+
+
+class _NobodyWaitsError(Exception):
+    """Ends a download."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A model that may be chosen.
+
+    Attributes:
+        checkpoint: as requests and links name it.
+        source: `owner/name@revision` on the Hub, or a folder.
+        licence: as the Hub names it; "" if it is not known.
+        size: bytes of its weights; 0 if it is not known.
+        languages: codes of source and target; none if they are not known.
+    """
+
+    checkpoint: str
+    source: str | Path
+    licence: str = ""
+    size: int = 0
+    languages: tuple[str, str] | tuple[()] = ()
+    examples: tuple[Example, ...] = (Example("", "1987 + 30 = 2017", ""),)  # in any language
+
+
+KNOWN: dict[str, Listed] = {}
+
+
+def listed(entries: str) -> tuple[Listed, ...]:
+    """The models of $TRANSFORMER_MODELS: `owner/name`, `owner/name@revision` or a folder, with commas between them.
+
+    Raises:
+        ValueError: an entry is neither, or two models would have one name.
+    """
+    found: dict[str, Listed] = {}
+    for entry in filter(None, map(str.strip, entries.split(","))):
+        model = _listed(entry)
+        if model.checkpoint in (*found, *available_checkpoints()) or model.checkpoint.startswith(OWN_MODEL_PREFIX):
+            raise ValueError(f"TRANSFORMER_MODELS: there would be two models with the name {model.checkpoint!r}")
+        found[model.checkpoint] = model
+    return tuple(found.values())
+
+
+def _listed(entry: str) -> Listed:
+    folder = Path(entry).expanduser()
+    if folder.is_dir():
+        folder = folder.resolve()
+        return Listed(folder.name, folder, size=_weights_size(folder), languages=_languages(folder))
+    if not hub.is_on_hub(entry):
+        raise ValueError(f"TRANSFORMER_MODELS: {entry!r} is neither owner/name of a model of the Hub nor a folder")
+    name = entry.split("@")[0]
+    if name in KNOWN:
+        return replace(KNOWN[name], source=entry)
+    named = LANGUAGES.search(name)
+    return Listed(name, entry, languages=(named[1], named[2]) if named else ())
+
+
+def _weights_size(folder: Path) -> int:
+    files = (folder / name for name in (marian.WEIGHTS, marian.PICKLE))
+    return next((file.stat().st_size for file in files if file.is_file()), 0)
+
+
+def _languages(folder: Path) -> tuple[str, str] | tuple[()]:
+    """As its tokenizer's configuration says."""
+    try:
+        told = json.loads((folder / marian.TOKENIZER).read_bytes())
+        codes = (str(told["source_lang"]), str(told["target_lang"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return ()
+    return codes if all(re.fullmatch("[A-Za-z]{2,3}", code) for code in codes) else ()
+
+
+@dataclass(eq=False)
+class Loading:
+    """A model on its way into memory: bytes that have been fetched, and all; 0 of 0 where none have to be."""
+
+    done: Future[None] = field(default_factory=Future)
+    fetched: int = 0
+    size: int = 0
+
+
+@dataclass(eq=False)
+class _Model:
+    """`users` are requests about it and visitors who wait for it; `used` is when the last one left."""
+
+    listed: Listed
+    users: int = 0
+    used: float = 0.0
+    size: int = 0
+    translator: Translator | None = None
+    loading: Loading | None = None
+    failed: tuple[float, CheckpointError] | None = None
+
+
+class RealModels:
+    """Those of one server. Thread-safe.
+
+    Args:
+        max_bytes: of the weights of all models in memory.
+    """
+
+    def __init__(self, models: Sequence[Listed], max_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.max_bytes = max_bytes
+        self._clock = clock
+        self._models = {each.checkpoint: _Model(each) for each in models}
+        self._changed = threading.Condition()
+        self._reading = threading.Lock()  # one at a time: two would need room for both
+        self._threads = ThreadPoolExecutor(DOWNLOADS, "real-model")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._models)
+
+    def find(self, checkpoint: object) -> Listed | None:
+        """What is listed under a name."""
+        model = self._models.get(checkpoint) if isinstance(checkpoint, str) else None
+        return model.listed if model else None
+
+    def __contains__(self, checkpoint: object) -> bool:
+        return isinstance(checkpoint, str) and checkpoint in self._models
+
+    def loaded(self) -> dict[str, int]:
+        """The bytes of each model in memory."""
+        with self._changed:
+            return {name: model.size for name, model in self._models.items() if model.translator}
+
+    def translator(self, checkpoint: str) -> Translator:
+        """A listed model; where it is not in memory, this thread waits for it.
+
+        Raises:
+            CheckpointError: it cannot be had.
+        """
+        with self._used(checkpoint) as model:
+            if loading := self._start(model):
+                loading.done.result()
+            if model.translator is None:
+                raise RealModelError("real.busy", name=checkpoint)
+            return model.translator
+
+    @asynccontextmanager
+    async def in_use(self, checkpoint: object) -> AsyncIterator[None]:
+        """A listed model stays in memory inside, after it has been loaded; why it cannot be, `translator` says."""
+        listed = self.find(checkpoint)
+        if not listed:
+            yield
+            return
+        with self._used(listed.checkpoint) as model:
+            with suppress(CheckpointError):
+                if loading := self._start(model):
+                    await asyncio.shield(asyncio.wrap_future(loading.done))
+            yield
+
+    @asynccontextmanager
+    async def chosen(self, checkpoint: str) -> AsyncIterator[Loading | None]:
+        """Somebody waits for a listed model inside; None where it is in memory.
+
+        Raises:
+            CheckpointError: it could not be had a moment ago.
+        """
+        with self._used(checkpoint) as model:
+            yield self._start(model)
+
+    @contextmanager
+    def _used(self, checkpoint: str) -> Iterator[_Model]:
+        model = self._models[checkpoint]
+        with self._changed:
+            model.users += 1
+        try:
+            yield model
+        finally:
+            with self._changed:
+                model.users -= 1
+                model.used = self._clock()
+                self._changed.notify_all()
+
+    def _start(self, model: _Model) -> Loading | None:
+        """Load a model, unless it is loaded or on its way."""
+        with self._changed:
+            if model.translator:
+                return None
+            if model.loading is None:
+                if model.failed and self._clock() - model.failed[0] < RETRY_SECONDS:
+                    raise model.failed[1]
+                model.loading = Loading()
+                self._threads.submit(self._load, model, model.loading)
+            return model.loading
+
+    def _load(self, model: _Model, loading: Loading) -> None:
+        try:
+            size, translator = self._read(model, loading)
+        except BaseException as error:
+            if isinstance(error, _NobodyWaitsError):
+                loading.done.cancel()
+                return
+            refusal = self._refusal(model.listed.checkpoint, error)
+            with self._changed:
+                model.loading, model.failed = None, (self._clock(), refusal)
+            loading.done.set_exception(refusal)
+        else:
+            with self._changed:
+                model.translator, model.size, model.used = translator, size, self._clock()
+                model.loading = model.failed = None
+            loading.done.set_result(None)
+
+    def _refusal(self, name: str, error: BaseException) -> RealModelError:
+        """For visitors; what is theirs alone to see, the log has."""
+        if isinstance(error, RealModelError):
+            return error
+        if isinstance(error, hub.HubError) and error.reason == "too_large":
+            return RealModelError("real.too_large", name=name, **self._megabytes(error.size))
+        if isinstance(error, hub.HubError) and error.reason in REFUSALS:
+            return RealModelError(REFUSALS[error.reason], name=name)
+        access_log.fault("real model", error)
+        return RealModelError("real.failed" if isinstance(error, hub.HubError) else "real.unreadable", name=name)
+
+    def _megabytes(self, size: int) -> dict[str, int]:
+        return {"size": math.ceil(size / 10**6), "most": self.max_bytes // 10**6}
+
+    def _read(self, model: _Model, loading: Loading) -> tuple[int, Translator]:
+        """Its bytes in memory, and the model."""
+
+        def tell(fetched: int, size: int) -> None:
+            loading.fetched, loading.size = fetched, size
+            self._go_on(model, loading)
+
+        source = model.listed.source
+        if isinstance(source, Path):
+            folder = source
+            weights = folder / (marian.WEIGHTS if (folder / marian.WEIGHTS).is_file() else marian.PICKLE)
+        else:
+            fetched = hub.fetch(source, tell, min(self.max_bytes, hub.MAX_BYTES))
+            folder, weights = fetched.folder, fetched.weights
+        if weights.name == marian.PICKLE:
+            weights = converted(weights)
+        size = _bytes_in_memory(weights)
+        with self._reading:
+            self._make_room(model, loading, size)
+            checkpoint = marian.load_marian(folder, pick_device(), weights)
+        checkpoint = replace(
+            checkpoint,
+            source_length=min(checkpoint.source_length, MAX_PIECES),
+            output_limit=min(checkpoint.output_limit, MAX_OUTPUT),
+        )
+        pause_at_each_layer(checkpoint.model)
+        return size, Translator(checkpoint, model.listed.checkpoint)
+
+    def _go_on(self, model: _Model, loading: Loading) -> None:
+        """Raises _NobodyWaitsError where nobody waits for a model any more."""
+        with self._changed:
+            if model.users == 0 and model.loading is loading:
+                model.loading = None
+                raise _NobodyWaitsError
+
+    def _make_room(self, model: _Model, loading: Loading, size: int) -> None:
+        """Raises RealModelError where a model is too large, or the others in memory stay in use."""
+        if size > self.max_bytes:
+            raise RealModelError("real.too_large", name=model.listed.checkpoint, **self._megabytes(size))
+        left = False
+        until = self._clock() + WAIT_SECONDS
+        with self._changed:
+            while sum(each.size for each in self._models.values() if each.translator) + size > self.max_bytes:
+                idle = [each for each in self._models.values() if each.translator and not each.users]
+                if idle:
+                    oldest = min(idle, key=lambda each: each.used)
+                    oldest.translator, oldest.size, left = None, 0, True
+                elif self._clock() > until:
+                    raise RealModelError("real.busy", name=model.listed.checkpoint)
+                else:
+                    self._changed.wait(1)
+        if left:
+            for each in when_unloaded:
+                each()
+        self._go_on(model, loading)
+
+
+def _bytes_in_memory(weights: Path) -> int:
+    """Of a safetensors file, in float32."""
+    with safe_open(weights, framework="pt") as stored:
+        shapes = (stored.get_slice(name).get_shape() for name in stored.keys())  # noqa: SIM118  # it is no dict
+        return FLOAT_BYTES * sum(map(math.prod, shapes))
+
+
+@cache
+def real_models() -> RealModels:
+    """This server's.
+
+    Raises:
+        ValueError: $TRANSFORMER_MODELS lists what is no model.
+    """
+    return RealModels(listed(settings().models), settings().loaded_megabytes * 2**20)
