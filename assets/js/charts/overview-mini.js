@@ -2,7 +2,7 @@
 
 import { svg } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { button } from "../core/parts.js";
+import { button, changeDetector } from "../core/parts.js";
 import { state, subscribe } from "../core/state.js";
 import { currentPlace, openOverview, placeName } from "./overview-place.js";
 
@@ -22,13 +22,13 @@ export function hereButton() {
   const [ground, lit, lines] = ["ground", "lit", "lines"].map((name) => svg("path", { class: name }));
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, lines, ground, lit);
   const element = button("here", picture, openOverview);
+  const isNew = changeDetector();
   subscribe(element, () => {
     const place = currentPlace();
     const name = t("overview.here", { place: placeName(place) });
-    if (element.getAttribute("aria-label") !== name) {
-      element.setAttribute("aria-label", name);
-      element.title = name;
-    }
+    if (!isNew(name, state.run)) return;
+    element.setAttribute("aria-label", name);
+    element.title = name;
     ground.setAttribute("d", outline(allBoxes()));
     lit.setAttribute("d", outline(boxesOf(place)));
     const memory = HEIGHT - 1.5;

@@ -62,6 +62,7 @@ export function mount(view) {
     h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, examples, legend),
   );
   element.replaceChildren(card);
+  parts.source.addEventListener("pointerover", (event) => nameToken(parts, event));
   subscribe(element, () => draw(parts));
   onResize(parts.run, () => fitTokens(parts.target), signal);
   const showQueue = (/** @type {Event} */ event) => drawQueue(parts, /** @type {CustomEvent} */ (event).detail);
@@ -93,6 +94,7 @@ const build = ({ server, signal }, translate) => ({
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
   isNewRun: changeDetector(),
   isNewSight: changeDetector(),
+  weights: /** @type {number[]} */ ([]), // of the source words, at the step
 });
 
 /**
@@ -131,14 +133,11 @@ function draw(parts) {
   const lastLayer = run.attention.cross.layers - 1;
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
   const tokens = /** @type {Iterable<HTMLElement>} */ (source.children);
-  for (const [key, token] of [...tokens].entries()) {
+  for (const [key, token] of [...tokens].entries())
     setIfNew(token.style.getPropertyValue("--share"), weights[key].toFixed(2), (share) =>
       token.style.setProperty("--share", share),
     );
-    const look = t("run.look", { step: step + 1, share: formatPercent(weights[key]) });
-    const isFolded = run.typed[key] !== run.source[key];
-    token.title = isFolded ? `${t("run.read_as", { token: run.source[key] })} ${look}` : look;
-  }
+  parts.weights = weights;
   for (const [i, token] of [...target.children].entries())
     setIfNew(token.getAttribute("aria-current"), i === step ? "step" : "false", (value) =>
       token.setAttribute("aria-current", value),
@@ -153,7 +152,24 @@ function draw(parts) {
   steps.draw();
 }
 
-/** What is written again is styled again: of a long sentence's words, few change. @param {string | null} now @param {string} value @param {(value: string) => void} set */
+/**
+ * A source word says its weight once it is pointed at.
+ * @param {Parts} parts @param {Event} event
+ */
+function nameToken({ source, weights }, { target }) {
+  if (!(target instanceof HTMLElement)) return;
+  const key = [...source.children].indexOf(target);
+  if (key < 0) return;
+  const { run, step } = state;
+  const look = t("run.look", { step: step + 1, share: formatPercent(weights[key]) });
+  const isFolded = run.typed[key] !== run.source[key];
+  target.title = isFolded ? `${t("run.read_as", { token: run.source[key] })} ${look}` : look;
+}
+
+/**
+ * What is written again is styled again: of a long sentence's words, few change.
+ * @param {string | null} now @param {string} value @param {(value: string) => void} set
+ */
 function setIfNew(now, value, set) {
   if (now !== value) set(value);
 }
