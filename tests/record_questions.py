@@ -22,8 +22,8 @@ FUNCTIONS: dict[str, tuple[str, dict[str, Any]]] = {  # our name -> function of 
     "beam 5": ("beam", {"width": 5, "alpha": 1.3}),
     "sample": ("sampled", {"temperature": 1.7, "top_k": 12, "top_p": 0.85, "seed": 41}),
     "sample 1": ("sampled", {"temperature": 1, "top_k": 0, "top_p": 1, "seed": 0}),
-    "forced": ("forced", {"slip": None}),
-    "slip": ("forced", {"slip": {"step": 1, "word": "a"}}),
+    "forced": ("forced", {"mistake": None}),
+    "slip": ("forced", {"mistake": {"step": 1, "word": "a"}}),
     "inside encoder": ("inside", {"kind": "encoder", "layer": 0}),
     "inside decoder": ("inside", {"kind": "decoder", "layer": 1}),
     "inside cross": ("inside", {"kind": "cross", "layer": 1}),
@@ -58,7 +58,13 @@ SEEN = {  # what a link restores -> where the page shows it
 CHANGED = ("checks", "inside cross", "stack", "input encoder", "input decoder", "csv", "shapes")  # of changed runs
 TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
 
-RENAMED = {".mixed.": ".head_output.", '"silence"': '"ablate"'}  # in paths of the record, made of commit 252f936
+RENAMED = {  # in paths of the record, made of commit 252f936
+    ".mixed.": ".head_output.",
+    '"silence"': '"ablate"',
+    '"unbroken":': '"baseline":',
+    '"slip":': '"mistake":',
+    '"plan.whole"': '"plan.integer"',
+}
 CORRECTED = (  # questions whose numbers were wrong: their texts alone are compared
     "rank_collapse",  # the exercise now shows the cause that it names
     "classroom",  # the grammar was mended and its model trained again: the record holds the former model's answers

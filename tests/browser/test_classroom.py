@@ -56,7 +56,7 @@ def test_choosing_the_classroom_shows_its_first_example(shared: Visit) -> None:
 
 def test_a_refusal_keeps_what_was_typed_and_leads_on(visit: Visit) -> None:
     page = visit.open()
-    message, offers, box = page.locator("#top .message"), page.locator("#offers"), page.locator("#sentence input")
+    message, offers, box = page.locator("#top .message"), page.locator("#suggestions"), page.locator("#sentence input")
 
     def expect_refused(sentence: str, model: str) -> None:
         expect(message).to_contain_text(matching("run.refused"))
@@ -111,7 +111,7 @@ def test_drunk_attends_to_getrunken(shared: Visit, run: Translation) -> None:
     assert shares[GETRUNKEN] == max(shares) > 0.5
     expect(page.locator("#story .say")).to_have_text(matching("translate.mostly_alone", word="getrunken"))
     shared.tab("attention")
-    expect(page.locator("#attention .say")).to_have_text(matching("aloud.mostly", word="getrunken"))
+    expect(page.locator("#attention .say")).to_have_text(matching("row.mostly", word="getrunken"))
 
 
 def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(
@@ -126,7 +126,7 @@ def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(
         assert pair is not None
         expect(page.locator("#translation")).to_have_text(f"{pair.target} E")
         expect(page.locator(".note")).to_contain_text(EN[f"example.{example.name}.shows"])
-    page.get_by_role("button", name=t("offers.surprise")).click()
+    page.get_by_role("button", name=t("examples.surprise")).click()
     expect(page.locator("#sentence input")).not_to_have_value(example.sentence)
     expect(page.locator(".note")).to_contain_text(t("note.held_out"))
 
@@ -137,7 +137,7 @@ def test_an_unknown_word_names_the_nearest_and_the_word_list_opens_and_closes(sh
     expect(page.locator(".message")).to_have_text(matching("refusal.unknown", unknown="“getrunkn”"))
     expect(page.locator(".message")).to_contain_text("getrunken")
     expect(page.locator("#translation")).to_have_text(OUTPUT)  # nothing is lost
-    page.get_by_role("button", name=t("offers.words")).click()
+    page.get_by_role("button", name=t("examples.words")).click()
     expect(page.get_by_role("dialog")).to_contain_text("das Bier, Biere")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
@@ -177,7 +177,7 @@ def test_the_scores_and_the_table_of_heads(shared: Visit, run: Translation) -> N
     expect(page.locator("#attention button[value=cross]")).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".scores").nth(1)).to_contain_text(t("heads.there_count", count=1000))
     expect(page.locator(".scores").nth(1).locator("button.score")).to_have_count(8)
-    for column, by in ((2, "entropy"), (3, "distance"), (5, "silenced")):
+    for column, by in ((2, "entropy"), (3, "distance"), (5, "ablated")):
         cells = page.locator(f".sortable td:nth-child({column + 1})")
         for down in (True, False):
             page.locator(f".sortable button[data-by={by}]").click()
@@ -186,7 +186,7 @@ def test_the_scores_and_the_table_of_heads(shared: Visit, run: Translation) -> N
     page.locator(".sortable tbody tr").last.click()
     layer, head = page.locator(".sortable tr.marked td").all_text_contents()[:2]
     expect(heading).to_have_text(matching("attention.axes", head=head, layer=layer))
-    verdict = page.locator("#silenced").get_by_role("button")  # a head that was silenced, with its numbers
+    verdict = page.locator("#ablation").get_by_role("button")  # a head that was silenced, with its numbers
     head, layer = re.findall(r"\d+", verdict.inner_text())
     verdict.click()
     expect(heading).to_have_text(matching("attention.axes", head=head, layer=layer))

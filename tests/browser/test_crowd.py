@@ -99,7 +99,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, v
     server.occupy(CONCURRENCY + 1)
     with page.expect_request(lambda request: "/run/predict" in request.url) as asked:
         ask(visit, COLA)
-    expect(page.locator("#crowd")).to_have_text(t("line.waiting", waiting=2))
+    expect(page.locator("#crowd")).to_have_text(t("queue.waiting", waiting=2))
     expect(word).to_have_text("beer")  # what was there stays
     server.open()
     expect(word).to_have_text("coke")
@@ -111,7 +111,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, v
     server.occupy(CONCURRENCY + QUEUE_SIZE, asked.value.post_data_json["session_hash"])
     with page.expect_response(lambda answer: answer.status == 503):
         ask(visit, BEER)
-    expect(page.locator("#crowd")).to_have_text(t("line.full"))
+    expect(page.locator("#crowd")).to_have_text(t("queue.full"))
     server.open()
     expect(word).to_have_text("beer")  # without another click
     expect(page.locator("#crowd")).to_be_hidden()

@@ -226,18 +226,18 @@ def test_the_teacher_corrects_and_free_running_goes_astray(shared: Visit) -> Non
     expect(rows).to_have_count(max(len(ways["teacher"]), len(ways["free"])))
     read = page.locator("#decoding [data-read]").evaluate_all("all => all.map((cell) => cell.dataset.read)")
     assert read == [row["read"] for row in expected]
-    said = page.locator("#decoding [data-said]").evaluate_all("all => all.map(({ dataset }) => ({ ...dataset }))")
-    assert [each["said"] for each in said] == [row["said"] for row in expected]
+    said = page.locator("#decoding [data-output]").evaluate_all("all => all.map(({ dataset }) => ({ ...dataset }))")
+    assert [each["output"] for each in said] == [row["output"] for row in expected]
     assert [float(each["probability"]) for each in said] == close([row["probability"] for row in expected])
     right, of = ways["right"], ways["of"]
     totals = [t("decoding.right_of", right=count, of=of) for count in (right["teacher"], right["free"])]
     expect(page.locator("#decoding .two-ways tfoot td")).to_have_text(totals)
-    step, slip = next((i, row) for i, row in enumerate(ways["teacher"]) if row["said"] != row["wanted"])
+    step, mistake = next((i, row) for i, row in enumerate(ways["teacher"]) if row["output"] != row["wanted"])
     assert right["free"] < right["teacher"] < of  # it does go astray
     expect(rows.nth(step).locator(".wrong")).to_have_count(2)
     expect(rows.nth(step).locator(".astray")).to_have_count(0)  # the error is read one step later
-    expect(rows.nth(step + 1).locator(".astray")).to_have_text(slip["said"])
-    words = {"word": slip["said"], "wanted": slip["wanted"], "text": greedy("classroom", MISTAKEN).text}
+    expect(rows.nth(step + 1).locator(".astray")).to_have_text(mistake["output"])
+    words = {"word": mistake["output"], "wanted": mistake["wanted"], "text": greedy("classroom", MISTAKEN).text}
     counts = {"right": right["teacher"], "of": of, "free": right["free"]}
     mistake = matching("decoding.forced.say_mistake", step=step + 1, **words, **counts)
     expect(page.locator(SAY)).to_have_text(mistake)

@@ -393,7 +393,7 @@ def test_every_figure_is_saved(visit: Visit, address: str) -> None:
         expect(page.locator("#translation")).to_contain_text("drunk")
     expect_saved(page, [page.locator("#story .bars"), page.locator("#story .candidates")])
     visit.tab("attention")
-    expect(page.locator("#silenced")).not_to_have_text("…")
+    expect(page.locator("#ablation")).not_to_have_text("…")
     large, heads = page.locator("#attention .large"), page.locator("#attention .heads")
     figures = [large, heads, page.locator("#heads .pair-of-scores"), page.locator("#heads .scroll").last]
     expect_saved(page, figures, png=toy)

@@ -15,8 +15,8 @@ BIER = "Ich möchte ein Bier"
 # ---- text that is in no catalogue
 
 # Everything that a visitor can see or hear, less what stands in ⟦ ⟧, which may open in one node and close in another.
-STRAYS = r"""({ tokens, names, said }) => {
-    const [words, usual, either] = [new Set(tokens), new Set(names), new Set(said)];
+STRAYS = r"""({ tokens, names, outputs }) => {
+    const [words, usual, either] = [new Set(tokens), new Set(names), new Set(outputs)];
     const own = ".word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
         "#sentence input, #sentence textarea, .share input, .example-list button"; // whole sentences, shortened
     // Where tokens of either language stand among other text.
@@ -80,7 +80,7 @@ class Reader:
         checkpoints = [Translator.load(name, device="cpu").checkpoint for name in available_checkpoints()]
         self.words = {
             "tokens": [word for each in checkpoints for word in each.src_vocab.words],
-            "said": [word for each in checkpoints for word in each.tgt_vocab.words],
+            "outputs": [word for each in checkpoints for word in each.tgt_vocab.words],
             "names": [*NAMES, *SYMBOLS, *available_checkpoints(), *NATIVE.values()],
         }
         self.page.route("**/locales/en.json", self.wrap)
@@ -105,7 +105,7 @@ class Reader:
 
     def open_attention(self) -> None:
         self.visit.tab("attention")
-        expect(self.page.locator("#silenced")).not_to_have_text("…")
+        expect(self.page.locator("#ablation")).not_to_have_text("…")
 
     def read_attention(self) -> None:
         page = self.page
@@ -169,7 +169,7 @@ class Reader:
             expect(page.locator("#lesson .reveal")).to_be_visible()
             if stop == 3:
                 page.locator(".lesson-figure .cell").first.dispatch_event("click")
-                expect(page.locator("#lesson .told")).to_be_visible()
+                expect(page.locator("#lesson .arithmetic-box")).to_be_visible()
             self.look()
             page.keyboard.press("PageDown")
 
@@ -211,7 +211,7 @@ class Reader:
 
     def read_words(self) -> None:
         page = self.page
-        page.locator(".examples button", has_text=t("offers.words")).click()
+        page.locator(".examples button", has_text=t("examples.words")).click()
         expect(page.get_by_role("dialog")).to_be_visible()
         self.look()
         page.keyboard.press("Escape")
@@ -304,8 +304,8 @@ def choose(page: Page, language: str) -> None:
 # In every tab some texts, and where they stand.
 IN_TABS = {
     "overview": {"#overview .stack-name": "overview.encoder", "#overview .hint": "overview.legend"},
-    "translate": {"#story h2": "translate.said", "#story .hint": "translate.loop", "#story .pair": "layer"},
-    "attention": {"#attention h2": "attention.axes", "#heads h2": "heads.title", "#silenced": "silenced.all"},
+    "translate": {"#story h2": "translate.output", "#story .hint": "translate.loop", "#story .pair": "layer"},
+    "attention": {"#attention h2": "attention.axes", "#heads h2": "heads.title", "#ablation": "ablation.all"},
     "positions": {"#positions h2": "positions.rows", "#positions .xtitle": "figure.dimension"},
     "inside": {"#inside h3": "inside.qkv", "#inside .say": "inside.say", "#shapes h2": "shapes.title"},
     "train": {"#train h2": "models.title"},

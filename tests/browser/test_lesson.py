@@ -192,13 +192,14 @@ class Answers:
 
     def loop(self) -> list[Any]:
         ways = self.ways()
-        slip, rows = ways["slip"], (ways["teacher"], ways["free"])
+        mistake, rows = ways["mistake"], (ways["teacher"], ways["free"])
         teacher, free = (
-            len(row) == len(rows[0]) and all(each["said"] == each["wanted"] for each in row[slip + 1 :]) for row in rows
+            len(row) == len(rows[0]) and all(each["output"] == each["wanted"] for each in row[mistake + 1 :])
+            for row in rows
         )
         right = ("both" if free else "only_teacher") if teacher else "only_free" if free else "neither"
-        forced, said = rows[1][slip], [row["said"] for row in rows[1]]
-        facts = [forced["said"], forced["wanted"], " ".join(said), percent(forced["probability"])]
+        forced, said = rows[1][mistake], [row["output"] for row in rows[1]]
+        facts = [forced["output"], forced["wanted"], " ".join(said), percent(forced["probability"])]
         return [t(f"lesson.loop.{right}"), *facts]
 
 
@@ -268,8 +269,8 @@ def expect_figure(name: str, seen: dict[str, Any], answers: Answers) -> None:
         case "loop":
             ways = answers.ways()
             for column, rows in ((1, ways["teacher"]), (3, ways["free"])):
-                told = [[row["read"], f"{row['said']} {percent(row['probability'])}"] for row in rows]
-                told[ways["slip"]][1] += f" {t('lesson.loop.forced')}"
+                told = [[row["read"], f"{row['output']} {percent(row['probability'])}"] for row in rows]
+                told[ways["mistake"]][1] += f" {t('lesson.loop.forced')}"
                 assert [line[column : column + 2] for line in seen["ways"] if line[column]] == told
 
 
@@ -359,7 +360,7 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
     # A cell opens its arithmetic, until another stop is opened.
     page.locator(".stops button").nth(2).click()
     stop(page, 3)
-    told = page.locator("#lesson .told")
+    told = page.locator("#lesson .arithmetic-box")
     for i in (0, 63):
         page.locator("#lesson .lesson-figure .cell").nth(i).click()
         expect(told.locator("h4")).to_have_text(t("cell.input", n=i + 1))

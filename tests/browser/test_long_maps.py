@@ -124,7 +124,7 @@ def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_th
     expect(page.locator("#attention .tip")).to_have_text(f"word{query} → word{key}: 1.00")
     canvas.click(position=at)
     assert place(page)["step"] == query
-    expect(page.locator("#attention .say")).to_have_text(matching("aloud.mostly", word=f"word{key}"))
+    expect(page.locator("#attention .say")).to_have_text(matching("row.mostly", word=f"word{key}"))
 
     for _ in range(3):
         page.locator("#attention .zoom button").last.click()

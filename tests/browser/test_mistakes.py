@@ -163,8 +163,8 @@ def test_an_exercise_from_its_symptom_to_its_lines(exercises: Page, name: str) -
         expect_curves(page, found, wrong="mistakes.wrong", right="mistakes.right")
     for which in ("wrong", "right"):
         side, shown = found[which], exercise.locator(f".sides .{which}")
-        texts = " · ".join(text or t("mistakes.silent") for text in side["text"].split(" | "))
-        expect(shown.locator(".said")).to_have_text(t("mistakes.says", text=texts))
+        texts = " · ".join(text or t("mistakes.no_output") for text in side["text"].split(" | "))
+        expect(shown.locator(".output")).to_have_text(t("mistakes.says", text=texts))
         if side["attention"] and name != SLIDES:
             expect_map(shown.locator("svg.heatmap"), side, found["head"])
         elif side["attention"] and which == "right":

@@ -154,7 +154,7 @@ def expect_drawn(page: Page, layer: AttentionMap, head: int) -> None:
 
 def test_every_map_is_drawn_as_the_model_returned_it_without_the_server(shared: Visit, bier: Translation) -> None:
     page = go(shared, "attention")
-    expect(page.locator("#silenced")).not_to_have_text("…")
+    expect(page.locator("#ablation")).not_to_have_text("…")
     shared.settle()
     shared.requests.clear()
     for kind in KINDS:

@@ -132,8 +132,8 @@ def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(visit: Vis
     ablated = {"do": "ablate", "kind": "cross", "layer": 1, "head": 0}
     go(visit, CLASSROOM, "ablate.cross.2.1", head=0)
     expect_compared(page, translate(CLASSROOM), translate(CLASSROOM, ablated), "cross", 1, 0)
-    expect(page.locator("#whatif .silenced")).to_have_count(1)
-    expect(page.locator("[data-map=modified] .silenced")).to_be_visible()
+    expect(page.locator("#whatif .ablated")).to_have_count(1)
+    expect(page.locator("[data-map=modified] .ablated")).to_be_visible()
 
 
 def test_every_starter_modifies_the_run_and_is_undone(shared: Visit) -> None:
@@ -149,7 +149,7 @@ def test_every_starter_modifies_the_run_and_is_undone(shared: Visit) -> None:
         expect(chips(page)).to_have_count(1)
         outputs.add(page.locator("#translation").inner_text())
         original = page.locator("#top .changed .hint")
-        expect(original).to_contain_text(t("changed.whole", said=" ".join(baseline.output)))
+        expect(original).to_contain_text(t("changed.original", output=" ".join(baseline.output)))
         chips(page).click()
         expect(chips(page)).to_have_count(0)
         expect_output(page, baseline)
@@ -308,8 +308,8 @@ def test_a_fully_masked_row_attends_to_nothing(shared: Visit) -> None:
     titles = page.locator("#story .bars li").evaluate_all("bars => bars.map((bar) => bar.title)")
     assert titles == [t("translate.closed")] * 4 + [t("translate.padding")]
     shared.tab("attention")
-    expect(page.locator("#attention .say")).to_contain_text(t("aloud.nothing", head=6, layer=2))
-    expect(page.locator("#heads .columns").last).to_contain_text(t("heads.blind").strip())
+    expect(page.locator("#attention .say")).to_contain_text(t("row.nothing", head=6, layer=2))
+    expect(page.locator("#heads .columns").last).to_contain_text(t("heads.fully_masked").strip())
     shared.tab("inside")
     expect(page.locator("#inside .say")).to_have_text(matching("inside.say_nothing", word="i", head=6, layer=2))
     shared.draw_stages()
@@ -326,7 +326,7 @@ def test_a_fully_masked_row_attends_to_nothing(shared: Visit) -> None:
     page.get_by_role("button", name=t("changed.undo_all")).click()
     expect(rows).to_contain_text(t("checks.rows"))
     shared.tab("attention")
-    expect(page.locator("#heads")).not_to_contain_text(t("heads.blind").strip())
+    expect(page.locator("#heads")).not_to_contain_text(t("heads.fully_masked").strip())
 
 
 def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
@@ -339,7 +339,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
     )
     written = "ablate.cross.2.6*temperature.cross.2*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
     page = go(shared, TOY, written, "translate", head=5, step=1, averaged=False)
-    hints = [page.locator(f"#{view} .hint", has_text=t("silenced.shown")) for view in ("story", "attention", "whatif")]
+    hints = [page.locator(f"#{view} .hint", has_text=t("ablation.shown")) for view in ("story", "attention", "whatif")]
     expect(hints[0]).to_be_visible()
     page.locator("#story [value=mean]").click()
     expect(hints[0]).to_be_hidden()
@@ -360,8 +360,8 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
     shared.draw_stages()
     said = {"word": "i", "layer": 2, "head": 6, "n": 1}
     for stage, key in (
-        ("values", "inside.values_silent.about"),
-        ("concat", "inside.concat.silent"),
+        ("values", "inside.values_ablated.about"),
+        ("concat", "inside.concat.ablated"),
         ("residual", "inside.residual_dropped.about"),
         ("ffn_residual", "inside.ffn_residual_dropped.about"),
     ):
@@ -370,8 +370,8 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
         ("score", 0, "÷ √8 ÷ 2 ="),
         ("residual", 0, t("cell.residual.dropped")),
         ("ff_residual", 0, t("cell.residual.dropped")),
-        ("head_output", 0, t("inside.silent")),
-        ("concat", 40, t("cell.concat.silent", **said)),  # 8 numbers a head: the sixth head's first
+        ("head_output", 0, t("inside.ablated")),
+        ("concat", 40, t("cell.concat.ablated", **said)),  # 8 numbers a head: the sixth head's first
         ("concat", 39, t("cell.concat.about", head=5, n=8)),
     ):
         page.locator(f".stage .cell[data-name={name}][data-index='{index}']").click()
@@ -380,7 +380,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
             expect_right(line)
     page.locator("#inside [aria-label=layer] [value='0']").click()  # where nothing but the temperature was changed
     expect(page.locator("#stage-residual")).to_contain_text(t("inside.residual.about", word="i"))
-    for key in ("inside.concat.silent", "inside.scores.closed", "inside.silent"):
+    for key in ("inside.concat.ablated", "inside.scores.closed", "inside.ablated"):
         expect(page.locator("#inside")).not_to_contain_text(t(key))
 
 
@@ -405,9 +405,9 @@ def test_a_mask_that_is_changed_is_spoken_of(shared: Visit) -> None:
 def test_what_was_measured_in_the_original_network_is_not_said_of_the_modified_one(shared: Visit) -> None:
     page = go(shared, CLASSROOM, "temperature.cross.3", "attention")
     columns = page.locator("#heads .sortable th")
-    names = [t(f"heads.column.{name}") for name in ("layer", "head", "entropy", "distance", "aligned", "silenced")]
+    names = [t(f"heads.column.{name}") for name in ("layer", "head", "entropy", "distance", "aligned", "ablated")]
     expect(columns).to_have_text(names[:-1])
-    expect(page.locator("#heads h3").last).to_have_text(matching("heads.there_unbroken"))
+    expect(page.locator("#heads h3").last).to_have_text(matching("heads.there_original"))
     chips(page).click()
     expect(columns).to_have_text(names)
     expect(page.locator("#heads h3").last).to_have_text(matching("heads.there_count"))
@@ -416,7 +416,7 @@ def test_what_was_measured_in_the_original_network_is_not_said_of_the_modified_o
 def test_the_lesson_keeps_to_the_original_run(shared: Visit) -> None:
     longer = "temperature.all.3*swap_word.4.cola*positions.encoder.removed.0*ablate.cross.1.1*force_word.6.a"
     page = go(shared, TOY, longer, "lesson", step=7, stop=12)  # a step that the original run does not have
-    expect(page.locator("#lesson")).to_contain_text(t("lesson.unbroken"))
+    expect(page.locator("#lesson")).to_contain_text(t("lesson.original"))
     page.locator("#lesson .choice").first.wait_for()
     page.keyboard.press("r")
     expect(page.locator("#lesson .candidates .chosen .word")).to_have_text(translate(TOY).output[-1])
@@ -427,7 +427,7 @@ def test_the_lesson_keeps_to_the_original_run(shared: Visit) -> None:
     expect(reveal).to_be_visible()
     before = reveal.inner_text()
     page.locator("#top").get_by_role("button", name=t("changed.undo_all")).click()
-    expect(page.locator("#lesson").get_by_text(t("lesson.unbroken"))).to_be_hidden()
+    expect(page.locator("#lesson").get_by_text(t("lesson.original"))).to_be_hidden()
     expect(reveal).to_have_text(before)  # and nothing is asked again
 
 

@@ -229,7 +229,7 @@ def test_an_unusable_sentence_is_refused_with_the_message_of_a_translation(watch
 NO_NUMBER: list[Any] = [None, "5", [5], {}, math.nan, math.inf, -math.inf, -1, 10**30, 10**5000, True, False]
 NO_CHOICE: list[Any] = [None, 0, "", "paper", [], ["toy"], {}, "constant\0", "x" * 10_000]
 INVALID: dict[str, tuple[str, list[Any]]] = {  # field -> the key of its message, and values
-    **{field: ("whole", [*NO_NUMBER, 1.5, 2.0, least - 1, most + 1]) for field, (least, most) in WHOLE.items()},
+    **{field: ("integer", [*NO_NUMBER, 1.5, 2.0, least - 1, most + 1]) for field, (least, most) in WHOLE.items()},
     **{field: ("number", [*NO_NUMBER, least - 1, most + 1]) for field, (least, most) in REAL.items()},
     **dict.fromkeys(
         ("positional_encoding", "norm_first", "tie_weights"), ("switch", [None, 0, 1, "true", "", [], {}, math.nan])
@@ -255,7 +255,7 @@ def test_a_missing_or_invalid_value_is_a_problem_of_its_field(field: str) -> Non
     for end in (WHOLE | REAL).get(field, ()):
         assert {float(value) for value in messages[0].values.values()} == {*(WHOLE | REAL)[field]}
         found_at_end = plan(question(**{"n_heads": 1, field: end}), Limits(10**9, 10**12)).problems
-        assert field not in {each.field for each in found_at_end if each.message.key in ("plan.whole", "plan.number")}
+        assert field not in {each.field for each in found_at_end if each.message.key in ("plan.integer", "plan.number")}
 
 
 @pytest.mark.parametrize("part", ["model", "training"])

@@ -77,7 +77,7 @@ def _message(rule: dict[str, Any]) -> Message:
         case {"type": "boolean"}:
             return Message("plan.switch")
         case {"type": "integer", "minimum": least, "maximum": most}:
-            return Message("plan.whole", {"least": least, "most": most})
+            return Message("plan.integer", {"least": least, "most": most})
         case {"type": "number", "minimum": least, "maximum": most}:  # as text, because the page rounds numbers to 0.001
             low, high = (np.format_float_positional(end, trim="-") for end in (least, most))
             return Message("plan.number", {"least": low, "most": high})

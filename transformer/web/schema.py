@@ -163,7 +163,7 @@ class ForcedMistake(Request):
 class ForcedRequest(RunRequest):
     """Teacher forcing beside free running."""
 
-    slip: ForcedMistake | None = None
+    mistake: ForcedMistake | None = None
 
 
 class MistakeRequest(RunRequest):

@@ -68,7 +68,7 @@ const ARITHMETIC = {
   },
   head_output(view, i) {
     const { data, head, query } = view;
-    if (headIsAblated(view)) return [expression(h("b", { class: "result" }, "0")), hint(t("inside.silent"))];
+    if (headIsAblated(view)) return [expression(h("b", { class: "result" }, "0")), hint(t("inside.ablated"))];
     const values = data.keys.map((_, key) => data.at("v", head, key)[i]);
     const output = data.at("head_output", head, query)[i];
     const shown = products(data.at("weights", head, query), values, null, output);
@@ -78,7 +78,7 @@ const ARITHMETIC = {
     const { data, query } = view;
     const [head, n] = [Math.floor(i / data.head_dim), i % data.head_dim];
     const value = fixed(data.at("head_output", head, query)[n], 4);
-    const about = headIsAblated({ ...view, head }) ? "cell.concat.silent" : "cell.concat.about";
+    const about = headIsAblated({ ...view, head }) ? "cell.concat.ablated" : "cell.concat.about";
     return [
       expression("z", h("sub", {}, head + 1), `, ${n + 1} = `, h("b", { class: "result" }, value)),
       hint(t(about, { head: head + 1, n: n + 1 })),

@@ -48,7 +48,7 @@ export function lineDrawing(kind, layer, head, { width, sides, threshold, row, z
   const name = isLong ? shortened : (/** @type {string} */ token) => token;
   const [queries, keys] = [run.attention[kind].queries, run.attention[kind].keys].map((words) => words.map(name));
   const isNarrow = width < NARROW * typeScale();
-  const predicted = predictions(kind, run).map((said) => (isLong && isNarrow ? undefined : said && name(said)));
+  const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && name(token)));
   const count = Math.max(queries.length, keys.length);
   const size = (isLong ? LONG.size : SIZE) * typeScale();
   const pitch = isLong

@@ -293,8 +293,8 @@ export function weightTable(kind, layer, head, { sides }) {
   const named = (/** @type {string} */ token, /** @type {Side} */ side) =>
     word(isLong ? shortened(token) : token, side);
   const rows = queries.map((token, i) => {
-    const said = predicted[i];
-    const heading = rowHeading([named(token, sides[0]), said ? [ARROW, named(said, sides[0])] : null]);
+    const output = predicted[i];
+    const heading = rowHeading([named(token, sides[0]), output ? [ARROW, named(output, sides[0])] : null]);
     heading.setAttribute("data-query", String(i));
     return h("tr", {}, heading);
   });
@@ -389,13 +389,13 @@ export function describeRow(kind, layer, head, query, output, run = state.run) {
     share: formatPercent(weights[key]),
     equal: formatPercent(1 / open),
   };
-  const reading = nodes(output ? "aloud.reading_and_saying" : "aloud.reading", {
+  const reading = nodes(output ? "row.reading_and_saying" : "row.reading", {
     word: word(queries[query], from),
-    said: output && word(output, "target"),
+    output: output && word(output, "target"),
   });
   const uniform = weights[key] - 1 / open < UNIFORM_MARGIN;
   const attends = open === 0 ? "nothing" : open === 1 ? "only" : uniform ? "evenly" : "mostly";
-  return joinSentences(reading, nodes(`aloud.${attends}`, places));
+  return joinSentences(reading, nodes(`row.${attends}`, places));
 }
 
 /**

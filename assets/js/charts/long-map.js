@@ -68,8 +68,8 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   const isNarrow = width < NARROW * type;
   const isLong = Math.max(queries.length, keys.length) > FIT_FROM;
   const [reads, columns] = [queries, keys].map((words) => words.map(shortened));
-  const said = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && shortened(token)));
-  const left = widest(labelTexts(reads, said, isNarrow), size) + BESIDE;
+  const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && shortened(token)));
+  const left = widest(labelTexts(reads, predicted, isNarrow), size) + BESIDE;
   const [count, across] = [queries.length, keys.length];
   const isFitted = isLong && Boolean(zoom ?? maxCell);
   const tap = isLong && !matchMedia("(pointer: coarse)").matches ? Math.min(least, MIN_ROW) : least;
@@ -80,7 +80,7 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   const cell = sized(isTurned ? turnedFit(columns, size, room) : room / across);
   const top = isTurned ? SINE * widest(columns, size) + 2 * size : 2.4 * size;
   const height = (maxHeight ?? (zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
-  const lowest = Math.max(isFitted ? LOWEST : MIN_ROW * type, isNarrow && said[0] ? 2.3 * size : 0);
+  const lowest = Math.max(isFitted ? LOWEST : MIN_ROW * type, isNarrow && predicted[0] ? 2.3 * size : 0);
   const down = Math.max(lowest, Math.min(cell / (zoom ?? 1), MAX_ROW * type, height / count)) * (zoom ?? 1);
   const body = { width: across * cell, height: count * down };
   const lean = isTurned ? overhang(columns, size, cell) : 0;
@@ -89,7 +89,7 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   return {
     isWhole: wide <= width + 0.5 && high <= BOX * innerHeight, // in its place, which then scrolls nowhere
     ...{ isLong, isNarrow, isTurned, isWritten: Math.min(cell, down + 8) >= VALUES_FROM * type },
-    ...{ reads, said, columns, count, across, size, left, top, cell, down, body },
+    ...{ reads, predicted, columns, count, across, size, left, top, cell, down, body },
     digitSize: (share = 0.37) => Math.min(13 * type, cell * share),
     width: wide,
     height: high,
@@ -114,12 +114,12 @@ const overhang = (columns, size, cell) =>
  */
 export function longMap(shown, options, built) {
   const layout = longLayout(shown, options);
-  const { left, top, body, reads, said, columns, cell, down, size, count, isNarrow, isTurned } = layout;
+  const { left, top, body, reads, predicted, columns, cell, down, size, count, isNarrow, isTurned } = layout;
   const { element, paint } = built?.(layout) ?? paintedCells(shown, layout);
   const rowLabels = reads.map((read, i) => {
     const y = Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)); // none is cut
     const place = { x: left - 10, y, anchor: /** @type {const} */ ("end"), size };
-    return rowLabel(read, said[i], options.sides[0], place, isNarrow, { "data-query": i });
+    return rowLabel(read, predicted[i], options.sides[0], place, isNarrow, { "data-query": i });
   });
   const columnLabels = columns.map((token, i) => {
     const [x, y] = [(i + 0.5) * cell, top - 1.1 * size];
@@ -214,12 +214,12 @@ export function markLongMap(picture, query) {
   const drawn = longMaps.get(picture);
   if (!drawn) return;
   const { shown, layout, rows, columns, frame } = drawn;
-  const { size, cell, down, isTurned, isNarrow, said } = layout;
+  const { size, cell, down, isTurned, isNarrow, predicted } = layout;
   const key = query === null ? null : strongestKey(shown, query);
   frame.hidden = query === null;
   frame.style.top = `${(query ?? 0) * down - 3}px`;
   frame.style.height = `${down + 4}px`;
-  const lines = isNarrow && said[0] ? 2 : 1;
+  const lines = isNarrow && predicted[0] ? 2 : 1;
   const isAt = (/** @type {number | null} */ at) => (at === null ? [] : [at]);
   const seenRows = spacedLabels(rows.length, down, lines * ROW_PITCH * size, isAt(query));
   const flat = isTurned ? COLUMN_PITCH * size : 0;

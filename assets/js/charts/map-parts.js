@@ -100,29 +100,29 @@ export const predictions = (kind, { attention, output }) =>
  */
 export const labelTexts = (queries, predicted, isNarrow) =>
   queries.flatMap((read, i) => {
-    const said = predicted[i];
-    if (!said) return [read];
-    return isNarrow ? [read, ARROW.trimStart() + said] : [read + ARROW + said];
+    const output = predicted[i];
+    if (!output) return [read];
+    return isNarrow ? [read, ARROW.trimStart() + output] : [read + ARROW + output];
   });
 
 /**
  * The words of a row, that end at x: what it reads and, where it is known, what it predicts.
- * @param {string} read @param {string | undefined} said @param {Side} side
+ * @param {string} read @param {string | undefined} output @param {Side} side
  * @param {{ x: number, y: number, anchor: "end", size: number }} place @param {boolean} isNarrow in two lines
  */
-export function rowLabel(read, said, side, place, isNarrow, attributes = {}) {
-  if (!said) return label(read, side, place, attributes);
+export function rowLabel(read, output, side, place, isNarrow, attributes = {}) {
+  if (!output) return label(read, side, place, attributes);
   const { x, y, size } = place;
   const arrow = isNarrow ? ARROW.trimStart() : ARROW;
   const text = { "text-anchor": "end", style: `font-size: ${size}px` };
   const second = svg(
     "text",
-    { x, y: isNarrow ? y + 0.6 * size : y, class: `label ${side} said`, ...text },
-    arrow + said,
+    { x, y: isNarrow ? y + 0.6 * size : y, class: `label ${side} output`, ...text },
+    arrow + output,
   );
   const first = isNarrow
     ? { ...place, y: y - 0.6 * size }
-    : { ...place, x: x - textWidth(arrow + said, size) - (isSpecial(read) ? 5 : 0) };
+    : { ...place, x: x - textWidth(arrow + output, size) - (isSpecial(read) ? 5 : 0) };
   const group = label(read, side, first, attributes);
   group.append(second);
   return group;

@@ -137,7 +137,7 @@ export function stageContent(stage, view, isDrawn = true) {
 /** The text of a stage where the run's changes changed it. @param {Stage} stage @param {SublayerView} view */
 function textOfChange(stage, view) {
   if (stage === "scores" && temperatureIn(view) !== 1) return "inside.scores_heated.about";
-  if (stage === "values" && headIsAblated(view)) return "inside.values_silent.about";
+  if (stage === "values" && headIsAblated(view)) return "inside.values_ablated.about";
   if (!isDropped(stage, view)) return null;
   return stage === "residual" ? "inside.residual_dropped.about" : "inside.ffn_residual_dropped.about";
 }
@@ -145,7 +145,7 @@ function textOfChange(stage, view) {
 /** What else there is to say. @param {Stage} stage @param {SublayerView} view @returns {string[]} */
 function furtherTexts(stage, view) {
   if (stage === "scores") return view.data.allowed[view.query].includes(true) ? [] : ["inside.scores.closed"];
-  if (stage === "concat") return anyHeadIsAblated(view) ? ["inside.concat.silent"] : [];
+  if (stage === "concat") return anyHeadIsAblated(view) ? ["inside.concat.ablated"] : [];
   if (stage !== "ffn") return [];
   const hidden = view.run.model.activation === "relu" ? "inside.ffn.relu" : "inside.ffn.smooth";
   return view.kind === "decoder" ? [hidden, "inside.between"] : [hidden];
@@ -345,7 +345,7 @@ function drawValues(view) {
     const rows = parts.map((row) => ({ ...row, digits }));
     return titledStrips(view, t("inside.parts"), rows, { largest });
   };
-  const title = t(isSilent ? "inside.silent" : "inside.head_output");
+  const title = t(isSilent ? "inside.ablated" : "inside.head_output");
   return [foldable(view, "parts", drawParts), titledStrips(view, title, sum, { largest, labels: data.keys })];
 }
 

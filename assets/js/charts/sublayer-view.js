@@ -22,7 +22,7 @@ import { findChange, isAblated, temperatureOf } from "../core/changes.js";
  * @typedef {"" | "ff_"} Part
  */
 
-/** Whether this head is silenced. @param {SublayerView} view */
+/** Whether this head is ablated. @param {SublayerView} view */
 export const headIsAblated = ({ run, kind, layer, head }) => isAblated(kind, layer, head, run.changes);
 
 /** Whether any head of this layer is. @param {SublayerView} view */

@@ -219,7 +219,7 @@ function buildPlayer(replay, signal) {
   const slide = h("div", { class: "film-slide" }, losses.element, slider, steps, weights.element, story, follow);
   const bar = h("div", { class: "film-bar" }, playButton, slide);
   const at = h("span", { class: "film-at" });
-  const output = h("p", { class: "film-said" });
+  const output = h("p", { class: "film-output" });
   return { slider, steps, losses, weights, story, playButton, follow, bar, at, output };
 }
 
@@ -526,7 +526,7 @@ function drawRows(replay, run) {
   redraw(replay, "rows", [run, view.kind], () => {
     const usual = t(rowsAreComparable() ? "film.row_most" : "film.row_hardest");
     const options = run.attention[view.kind].queries.map((token, i) => {
-      const text = view.kind === "encoder" ? token : t("film.row_of", { token, said: run.output[i] });
+      const text = view.kind === "encoder" ? token : t("film.row_of", { token, output: run.output[i] });
       return option()([i, text]);
     });
     rows.replaceChildren(option()(["", usual]), ...options);

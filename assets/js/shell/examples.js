@@ -29,7 +29,7 @@ export function exampleBar(choose) {
   const dialog = h("dialog", { "aria-label": t("words.title") }, h("form", { method: "dialog" }, title), list);
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
   const sentences = h("span", { class: "example-list" });
-  const more = button("more", t("offers.more"), () => unfold(true));
+  const more = button("more", t("examples.more"), () => unfold(true));
   const unfold = (/** @type {boolean} */ open) => {
     element.classList.toggle("unfolded", open);
     if (open) more.hidden = true;
@@ -47,12 +47,12 @@ export function exampleBar(choose) {
     const { checkpoint } = state.run;
     if (!isNew(checkpoint) || !Object.hasOwn(models(), checkpoint)) return; // one that is gone gives way to another run
     const { examples, surprise, words: known } = models()[checkpoint];
-    const hint = { title: t("offers.surprise_hint") };
-    const words = Object.keys(known).length > 0 && button(null, t("offers.words"), () => dialog.showModal());
-    const drawn = surprise ? [button(null, t("offers.surprise"), () => choose.surprise(), hint), " "] : [];
+    const hint = { title: t("examples.surprise_hint") };
+    const words = Object.keys(known).length > 0 && button(null, t("examples.words"), () => dialog.showModal());
+    const drawn = surprise ? [button(null, t("examples.surprise"), () => choose.surprise(), hint), " "] : [];
     unfold(false);
     sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each, choose.example), " "]));
-    setChildren(element, t("offers.try"), " ", sentences, more, " ", drawn, words || [], dialog);
+    setChildren(element, t("examples.try"), " ", sentences, more, " ", drawn, words || [], dialog);
     look();
     list.replaceChildren(...wordLists(checkpoint));
   });
@@ -62,7 +62,7 @@ export function exampleBar(choose) {
 /** @param {Example} example @param {(example: Example) => void} choose */
 function exampleButton(example, choose) {
   const { name, sentence } = example;
-  const title = name ? t("offers.example", { name: t(`example.${name}`), sentence }) : sentence;
+  const title = name ? t("examples.example", { name: t(`example.${name}`), sentence }) : sentence;
   return button(null, shortened(sentence), () => choose(example), { title, "data-sentence": sentence });
 }
 

@@ -88,7 +88,7 @@ function openingSection() {
   const output = run.output.filter((token) => token !== "E").join(" ");
   const changes = baseline && [
     h("p", {}, h("b", {}, t("changed"), ": "), formatList(run.changes.map((each) => describeChange(each, baseline)))),
-    h("p", {}, nodes("changed.whole", { said: word(baseline.output.join(" "), "target") })),
+    h("p", {}, nodes("changed.original", { output: word(baseline.output.join(" "), "target") })),
   ];
   return [
     h("h1", {}, word(run.sentence, "source"), " → ", word(output, "target")),
@@ -167,7 +167,7 @@ function mapSection(kind) {
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
     large,
-    isAblated(kind, layer, head, run.changes) ? h("p", {}, t("silenced.shown")) : null,
+    isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
   ];
 }

@@ -22,7 +22,7 @@ export const isRefusal = (error) => error !== null && OF_SENTENCE.includes(error
  */
 export function refusalNotice(server, translate) {
   const message = h("p", { class: "message", role: "alert", hidden: true });
-  const offers = h("div", { class: "offers", id: "offers", hidden: true });
+  const suggestions = h("div", { class: "suggestions", id: "suggestions", hidden: true });
   let latest = 0;
 
   async function lead(/** @type {string} */ sentence) {
@@ -41,8 +41,8 @@ export function refusalNotice(server, translate) {
       buttons.push(button("pill", text, () => translate(nearest), { id: "nearest" }));
     }
     buttons.push(button("pill", t("refusal.teach"), () => teach(sentence, pairs), { id: "teach" }));
-    offers.replaceChildren(...buttons);
-    offers.hidden = false;
+    suggestions.replaceChildren(...buttons);
+    suggestions.hidden = false;
   }
 
   /**
@@ -54,10 +54,10 @@ export function refusalNotice(server, translate) {
     const kept = error && t("run.refused", { sentence: state.run.sentence });
     message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), kept) : []));
     message.hidden = !message.textContent;
-    offers.hidden = true;
+    suggestions.hidden = true;
     if (error && OF_WORDS.includes(error.key)) lead(sentence);
   }
-  return { elements: [message, offers], draw };
+  return { elements: [message, suggestions], draw };
 }
 
 /** Whole sentences, which follow, say more than words of similar spelling. @param {Message} error */

@@ -116,7 +116,7 @@ function complain(parts, error, sentence, wrongLink = "") {
  */
 function drawQueue({ queue }, news) {
   queue.hidden = !news;
-  queue.textContent = news && (news.full ? t("line.full") : t("line.waiting", { waiting: news.waiting }));
+  queue.textContent = news && (news.full ? t("queue.full") : t("queue.waiting", { waiting: news.waiting }));
 }
 
 /** @param {Parts} parts */
@@ -236,7 +236,7 @@ function changeList(run, baseline, compare) {
   return [
     h("b", {}, t("changed")),
     h("ul", { "aria-label": t("changed") }, run.changes.map(changeItem), h("li", {}, undoAll)),
-    h("p", { class: "hint" }, nodes("changed.whole", { said: output }), " ", compare),
+    h("p", { class: "hint" }, nodes("changed.original", { output }), " ", compare),
   ];
 }
 

@@ -67,11 +67,11 @@ export function mount({ element, signal }) {
     if (!width) return;
     small.drawAhead();
     const row = kind === "encoder" ? null : step;
-    const told = row ?? highestRow();
-    const picture = large.draw(width, isAligned && gold, told);
+    const shown = row ?? highestRow();
+    const picture = large.draw(width, isAligned && gold, shown);
     markRow(picture, row);
-    large.reveal(picture, told);
-    say.replaceChildren(...describeRow(kind, state.layer, head, told, row === null ? null : run.output[row]));
+    large.reveal(picture, shown);
+    say.replaceChildren(...describeRow(kind, state.layer, head, shown, row === null ? null : run.output[row]));
     picture.setAttribute("aria-label", say.textContent ?? "");
   }
   const resize = () => {
@@ -101,7 +101,7 @@ function largeMap(open, redraw, signal) {
   const large = h("div", { class: "large" });
   const place = scrollBox(large);
   const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
-  const silenced = h("p", { class: "hint", hidden: true }, t("silenced.shown"));
+  const ablated = h("p", { class: "hint", hidden: true }, t("ablation.shown"));
   const tip = cellTips(large, signal);
   const buttons = pictureButtons(large, () => fileName(state.drawing === "all" ? "all" : `head-${state.head + 1}`));
   const zoom = zoomControl(redraw);
@@ -126,13 +126,13 @@ function largeMap(open, redraw, signal) {
   }
 
   return {
-    element: h("div", { class: "map" }, heading, tools, place, key, silenced, tip, buttons),
+    element: h("div", { class: "map" }, heading, tools, place, key, ablated, tip, buttons),
     place,
-    /** Only its cells are drawn where its frame stays. `row` is told in words. */
+    /** Only its cells are drawn where its frame stays. `row` is put into words. */
     draw(/** @type {number} */ width, /** @type {boolean} */ hasGold, /** @type {number} */ row) {
       const { run, kind, layer, head, drawing, gold } = state;
       key.hidden = !hasGold;
-      silenced.hidden = drawing === "all" || !isAblated(kind, layer, head, run.changes);
+      ablated.hidden = drawing === "all" || !isAblated(kind, layer, head, run.changes);
       lines.draw(drawing === "lines");
       const frame = [run, kind, drawing, gold, width, zoom.value()];
       const shown = drawing === "lines" ? Object.values(lines.options(row)) : [];
@@ -150,7 +150,7 @@ function largeMap(open, redraw, signal) {
       tools.hidden = zoom.element.hidden && lines.element.hidden;
       return drawn;
     },
-    /** Scroll to the row that is told in words, and to the word that it attends to most. */
+    /** Scroll to the row that is put into words, and to the word that it attends to most. */
     reveal(/** @type {Element} */ drawn, /** @type {number} */ row) {
       const { run, kind, layer, head, drawing } = state;
       if (drawing === "all") return;
@@ -338,7 +338,7 @@ function describeKind(run, kind) {
   return joinSentences(t(`attention.about.${kind}`), hasMaskedPadding ? t("attention.padding") : "");
 }
 
-/** The row with the highest weight: what is told in words where no row belongs to the step. */
+/** The row with the highest weight: what is put into words where no row belongs to the step. */
 function highestRow() {
   const { run, kind, layer, head } = state;
   const highest = run.attention[kind].queries.map((token, query) =>

@@ -45,7 +45,7 @@ export function mount({ element, server, signal }) {
     const { strategy: name } = state;
     const strategy = strategies[NAMES.indexOf(name)];
     choice.set(name);
-    const hint = state.baseline ? t("decoding.unbroken") : "";
+    const hint = state.baseline ? t("decoding.original") : "";
     about.replaceChildren(...joinSentences(t(`decoding.${name}.about`), hint));
     for (const [i, each] of [...panels, ...figures].entries()) each.hidden = NAMES[i % NAMES.length] !== name;
     strategy.drawControls();

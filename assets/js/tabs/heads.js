@@ -13,7 +13,7 @@ import { argmax, hasEnoughGold, likelihood, state, update } from "../core/state.
 /** @import { AttentionMaps, Run, View } from "../core/types.d.ts" */
 /** @typedef {{ layer: number, head: number }} Head */
 /** @typedef {keyof typeof COLUMNS} Column */
-/** @typedef {Head & Record<"entropy" | "distance", number> & Record<"aligned" | "silenced", number | null>} Row */
+/** @typedef {Head & Record<"entropy" | "distance", number> & Record<"aligned" | "ablated", number | null>} Row */
 
 const HIGH = 0.5; // a weight that stands out on a map
 
@@ -23,7 +23,7 @@ const COLUMNS = {
   entropy: (/** @type {Row} */ row) => row.entropy.toFixed(2),
   distance: (/** @type {Row} */ row) => row.distance.toFixed(2),
   aligned: (/** @type {Row} */ row) => share(row.aligned),
-  silenced: (/** @type {Row} */ row) => share(row.silenced),
+  ablated: (/** @type {Row} */ row) => share(row.ablated),
 };
 
 /** @param {number | null} value */
@@ -85,7 +85,7 @@ function alignmentColumn() {
   const heldOut = h("div", { class: "scores" });
   const scores = h("div", { class: "pair-of-scores" }, here, heldOut);
   const about = h("p", { class: "hint" });
-  const verdict = h("p", { id: "silenced", "aria-live": "polite" });
+  const verdict = h("p", { id: "ablation", "aria-live": "polite" });
   const figure = pictureFrame(scores, () => "alignment-of-heads");
   const proof = [h("h2", { class: "later" }, t("heads.proof")), h("p", {}, t("heads.limits")), verdict];
   return {
@@ -99,14 +99,14 @@ function alignmentColumn() {
       const grid = rates ? scoreGrid(cross, rates, "here") : h("p", { class: "hint" }, whyNoScores(run));
       here.replaceChildren(h("h3", {}, t("heads.here")), grid);
       heldOut.hidden = Boolean(answer) && !elsewhere;
-      const heading = run.changes.length ? "heads.there_unbroken" : "heads.there_count";
+      const heading = run.changes.length ? "heads.there_original" : "heads.there_count";
       heldOut.replaceChildren(
         h("h3", {}, elsewhere ? t(heading, { count: elsewhere.sentences }) : t("heads.there")),
         elsewhere ? scoreGrid(cross, elsewhere.error_rates, "there") : h("p", { class: "hint" }, "…"),
       );
-      const waiting = run.changes.length ? t("silenced.changed") : "…";
+      const waiting = run.changes.length ? t("ablation.changed") : "…";
       const isKnown = answer && !run.changes.length;
-      verdict.replaceChildren(...(isKnown ? describeSilenced(run, answer.silenced) : [waiting]));
+      verdict.replaceChildren(...(isKnown ? describeAblation(run, answer.ablations) : [waiting]));
     },
   };
 }
@@ -152,17 +152,17 @@ function whyNoScores({ reference }) {
 }
 
 /**
- * The head with the highest weight that changes nothing when it is silenced; if there is none, the one that matters
+ * The head with the highest weight that changes nothing when it is ablated; if there is none, the one that matters
  * least of those with a high weight.
- * @param {Run} run @param {HeadAblation[]} silenced
+ * @param {Run} run @param {HeadAblation[]} ablations
  */
-function describeSilenced(run, silenced) {
+function describeAblation(run, ablations) {
   const text = run.output.filter((token) => token !== "E").join(" ");
-  const high = silenced.filter((each) => each.weight >= HIGH);
+  const high = ablations.filter((each) => each.weight >= HIGH);
   const idle = high.filter((each) => each.text === text);
-  const count = silenced.filter((each) => each.text === text).length;
-  const all = nodes("silenced.all", { heads: silenced.length, count });
-  if (!high.length) return joinSentences(nodes("silenced.none", { share: formatPercent(HIGH) }), all);
+  const count = ablations.filter((each) => each.text === text).length;
+  const all = nodes("ablation.all", { heads: ablations.length, count });
+  if (!high.length) return joinSentences(nodes("ablation.none", { share: formatPercent(HIGH) }), all);
   const each = idle.length
     ? idle[argmax(idle.map(({ weight }) => weight))]
     : high[argmax(high.map(({ probability }) => probability))];
@@ -170,12 +170,16 @@ function describeSilenced(run, silenced) {
     head: link(t("heads.name", { layer: each.layer + 1, head: each.head + 1 }), () => openHead(each)),
     share: formatPercent(each.weight),
     word: word(run.source[each.key], "source"),
-    said: word(run.output[each.query], "target"),
+    output: word(run.output[each.query], "target"),
     text: word(each.text, "target"),
-    whole: formatPercent(likelihood(run)),
+    baseline: formatPercent(likelihood(run)),
     left: formatPercent(each.probability),
   };
-  const key = !idle.length ? "silenced.needed" : places.whole === places.left ? "silenced.idle_stays" : "silenced.idle";
+  const key = !idle.length
+    ? "ablation.needed"
+    : places.baseline === places.left
+      ? "ablation.idle_stays"
+      : "ablation.idle";
   return joinSentences(nodes(key, places), all);
 }
 
@@ -200,18 +204,20 @@ function tableColumn(redraw) {
     element: pictureFrame(place, () => `${state.kind}-heads`, [heading, place, about]),
     draw(/** @type {Heads | null} */ answer) {
       const { run, kind } = state;
-      const hasSilenced = kind === "cross" && !run.changes.length; // each was silenced in the run without changes
+      const hasAblations = kind === "cross" && !run.changes.length; // each was ablated in the run without changes
       /** @type {Partial<Record<Column, boolean>>} */
-      const has = { aligned: kind === "cross", silenced: hasSilenced };
+      const has = { aligned: kind === "cross", ablated: hasAblations };
       const columns = /** @type {Column[]} */ (Object.keys(COLUMNS)).filter((name) => has[name] ?? true);
       if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
       const { by, down } = sort;
       const rows = headRows(run, answer).sort(
         (a, b) => (down ? -1 : 1) * (Number(a[by]) - Number(b[by])) || a.layer - b.layer || a.head - b.head,
       );
-      const key = hasSilenced ? "heads.about_table_cross" : "heads.about_table";
-      const whole = formatPercent(likelihood(run));
-      about.replaceChildren(...joinSentences(t(key, { whole }), hasFullyMaskedRow(run, kind) ? t("heads.blind") : ""));
+      const key = hasAblations ? "heads.about_table_cross" : "heads.about_table";
+      const baseline = formatPercent(likelihood(run));
+      about.replaceChildren(
+        ...joinSentences(t(key, { baseline }), hasFullyMaskedRow(run, kind) ? t("heads.fully_masked") : ""),
+      );
       heading.textContent = t(`heads.every.${kind}`);
       const tableRows = rows.map((row) => tableRow(row, columns));
       place.replaceChildren(table({ class: "sortable" }, columns.map(sortHeading), tableRows));
@@ -229,8 +235,8 @@ function headRows({ heads, reference }, answer) {
       const row = /** @type {Row} */ (/** @type {unknown} */ (values));
       const isRow = (/** @type {Head} */ { layer, head }) => layer === row.layer && head === row.head;
       const rate = kind === "cross" ? reference?.error_rates?.[row.layer][row.head] : undefined;
-      const silenced = kind === "cross" ? answer?.silenced.find(isRow) : undefined;
-      return { ...row, aligned: rate === undefined ? null : 1 - rate, silenced: silenced?.probability ?? null };
+      const ablation = kind === "cross" ? answer?.ablations.find(isRow) : undefined;
+      return { ...row, aligned: rate === undefined ? null : 1 - rate, ablated: ablation?.probability ?? null };
     });
 }
 

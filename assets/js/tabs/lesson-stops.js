@@ -393,7 +393,7 @@ export const STOPS = {
       const right = argmax(weights);
       const key = (/** @type {number} */ i) => word(run.source[i], "source");
       const places = {
-        said: word(run.output[step], "target"),
+        output: word(run.output[step], "target"),
         read: word(run.decoder_input[step], "target"),
         layer: layer + 1,
         head: head + 1,
@@ -454,20 +454,20 @@ export const STOPS = {
       run.output.length > 1 ? {} : { text: "lesson.loop.text_alone", reveal: "lesson.loop.reveal_alone" },
     draw: async (view) => {
       const comparison = await divergingRun(view);
-      return comparison.slip === null ? null : scrollBox(comparisonTable(comparison, false));
+      return comparison.mistake === null ? null : scrollBox(comparisonTable(comparison, false));
     },
     async ask(view) {
-      const { teacher, free, slip } = await divergingRun(view);
-      if (slip === null) return orderedQuiz([{ text: "" }], { slipped: "" });
+      const { teacher, free, mistake } = await divergingRun(view);
+      if (mistake === null) return orderedQuiz([{ text: "" }], { forced: "" });
       const isRight = (/** @type {ForcedRow[]} */ steps) =>
-        steps.length === teacher.length && steps.slice(slip + 1).every(({ said, wanted }) => said === wanted);
+        steps.length === teacher.length && steps.slice(mistake + 1).every(({ output, wanted }) => output === wanted);
       const outcome = { teacher: isRight(teacher), free: isRight(free) };
       const places = {
-        step: slip + 1,
-        slipped: word(free[slip].said, "target"),
-        right_word: word(teacher[slip].wanted ?? "", "target"),
-        free: word(free.map(({ said }) => said).join(" "), "target"),
-        chance: formatPercent(free[slip].probability),
+        step: mistake + 1,
+        forced: word(free[mistake].output, "target"),
+        right_word: word(teacher[mistake].wanted ?? "", "target"),
+        free: word(free.map(({ output }) => output).join(" "), "target"),
+        chance: formatPercent(free[mistake].probability),
         recovers: outcome.free ? t("lesson.loop.recovers") : "",
       };
       const right = outcome.teacher ? (outcome.free ? "both" : "only_teacher") : outcome.free ? "only_free" : "neither";

@@ -65,8 +65,8 @@ function build() {
     question: h("section", { class: "question", "aria-live": "polite" }),
     figure: h("div", { class: "lesson-figure" }),
     colours: h("div"),
-    notice: h("p", { class: "hint", hidden: true }, t("lesson.unbroken")),
-    arithmetic: h("div", { class: "told", "aria-live": "polite", hidden: true }),
+    notice: h("p", { class: "hint", hidden: true }, t("lesson.original")),
+    arithmetic: h("div", { class: "arithmetic-box", "aria-live": "polite", hidden: true }),
     back: button("pill", t("lesson.back"), () => move(-1), { id: "stop-back" }),
     next: button("pill primary", t("lesson.next"), () => move(1), { id: "stop-next" }),
     drawn: new AbortController(), // ends what belongs to the stop that is drawn

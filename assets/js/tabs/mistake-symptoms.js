@@ -43,7 +43,7 @@ function formatMeasured(name, value) {
 }
 
 /** A text in its side's colour; an empty output says so. @param {string} text */
-const outputText = (text) => (text ? word(text, "target") : h("i", {}, t("mistakes.silent")));
+const outputText = (text) => (text ? word(text, "target") : h("i", {}, t("mistakes.no_output")));
 /** @param {SymptomSide} side */
 const texts = (side) => side.text.split(" | ");
 
@@ -198,7 +198,7 @@ function code(own, other, which) {
 /** @param {string} name @param {Symptom} symptom @param {Which} which */
 function revealedSide(name, symptom, which) {
   const text = texts(symptom[which]).flatMap((each, i) => [i ? " · " : "", outputText(each)]);
-  const says = h("p", { class: "said" }, nodes("mistakes.says", { text }));
+  const says = h("p", { class: "output" }, nodes("mistakes.says", { text }));
   const isSeen = name === PART_FOR_WHOLE && which === "wrong"; // above, each of them large
   const maps = isSeen ? null : symptomMaps(name, symptom, which);
   return h("section", { class: which }, h("h3", {}, t(`mistakes.${which}`)), maps, says);

@@ -19,7 +19,7 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** @param {View} view */
 export function mount({ element, signal }) {
-  const say = h("p", { class: "say told-step", "aria-live": "polite" });
+  const say = h("p", { class: "say step-words", "aria-live": "polite" });
   const figure = h("div", { class: "overview-figure" });
   const legend = h("p", { class: "hint overview-legend" });
   const card = h(

@@ -30,7 +30,7 @@ export function teacherForcing() {
     asks: "forced",
     controls: [setting("mistake", step, step), setting("word", mistake, mistake)],
     figure: [pictureFrame(place, () => "teacher-forcing"), hint],
-    question: () => ({ slip: state.forcedMistake }),
+    question: () => ({ mistake: state.forcedMistake }),
     drawControls() {
       const { forcedMistake } = state;
       const run = baselineRun();
@@ -66,7 +66,7 @@ function comparisonHead() {
  * Both ways beside each other, a step a row; `isGraded` marks what is wrong and counts what is right.
  * @param {TeacherForcing} comparison
  */
-export function comparisonTable({ teacher, free, right, of, slip: forcedAt }, isGraded = true) {
+export function comparisonTable({ teacher, free, right, of, mistake: forcedAt }, isGraded = true) {
   const rows = Array.from({ length: Math.max(teacher.length, free.length) }, (_, i) => {
     const isForced = i === forcedAt;
     const cells = [stepCells(teacher[i], null, isForced, isGraded), stepCells(free[i], teacher[i], isForced, isGraded)];
@@ -85,7 +85,7 @@ export function comparisonTable({ teacher, free, right, of, slip: forcedAt }, is
  */
 function stepCells(step, other, isForced, isGraded) {
   if (!step) return [h("td"), h("td")];
-  const { read, said: output, wanted, probability } = step;
+  const { read, output, wanted, probability } = step;
   const isWrong = isGraded && output !== wanted;
   const notes = [h("small", {}, formatPercent(probability))];
   if (isForced) notes.push(h("small", {}, ` ${t("lesson.loop.forced")}`));
@@ -93,7 +93,7 @@ function stepCells(step, other, isForced, isGraded) {
     const instead = nodes("decoding.instead", { word: word(wanted, "target") });
     notes.push(h("small", { class: "wanted" }, instead));
   }
-  const data = { class: isWrong ? "wrong" : "", "data-said": output, "data-probability": probability };
+  const data = { class: isWrong ? "wrong" : "", "data-output": output, "data-probability": probability };
   return [
     h("td", { class: other && read !== other.read ? "astray" : "", "data-read": read }, word(read, "target")),
     h("td", data, word(output, "target"), " ", notes),
@@ -104,13 +104,13 @@ function stepCells(step, other, isForced, isGraded) {
  * How many words each way gets right, and what the forced mistake, or the model's first, leads to.
  * @param {TeacherForcing} comparison
  */
-function describeComparison({ teacher, free, right, of, slip: forcedAt }) {
-  const wrong = teacher.findIndex((step) => step.said !== step.wanted);
-  const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ said }) => said)) };
+function describeComparison({ teacher, free, right, of, mistake: forcedAt }) {
+  const wrong = teacher.findIndex((step) => step.output !== step.wanted);
+  const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ output }) => output)) };
   if (forcedAt === null && wrong < 0)
     return joinSentences(nodes("decoding.forced.say_right", places), experimentLink("forced"));
   const step = forcedAt ?? wrong;
-  const { said: output, wanted } = teacher[step];
+  const { output, wanted } = teacher[step];
   return nodes(forcedAt === null ? "decoding.forced.say_mistake" : "decoding.forced.say_forced", {
     ...places,
     step: step + 1,

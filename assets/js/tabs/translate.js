@@ -26,10 +26,10 @@ const narrow = matchMedia("(width < 480px)");
 /** @param {View} view */
 export function mount({ element }) {
   const parts = build();
-  const { say, cards, heading, bars, more, pickers, silenced, explained, candidates, loop, limits } = parts;
+  const { say, cards, heading, bars, more, pickers, ablated, explained, candidates, loop, limits } = parts;
   const file = (/** @type {string} */ what) => () => `step-${state.step + 1}-${what}`;
   const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
-  const steps = [h("h2", {}, t("translate.said")), cards, heading, frame, more, pickers, silenced, explained];
+  const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers, ablated, explained];
   const save = pictureButtons(candidates, file("candidates"));
   const next = [save, h("h2", {}, t("translate.candidates")), candidates, loop, limits];
   const columns = [h("section", { class: "card" }, steps), h("section", { class: "card kept" }, next)];
@@ -49,7 +49,7 @@ const build = () => ({
   more: link("", () => {}, { hidden: true }),
   areAllShown: false, // of many source words
   pickers: h("div", { class: "pickers" }),
-  silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
+  ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
   explained: h("p", { class: "hint" }),
   candidates: h("ol", { class: "candidates" }),
   loop: h("p", { class: "hint" }),
@@ -77,7 +77,7 @@ function draw(parts) {
   const name = isMean ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
   const shown = { layer, name, isMean, weights: attentionRow("cross", layer, averaged ? null : head, step) };
   parts.heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who: name });
-  parts.silenced.hidden = isMean || !isAblated("cross", layer, averaged ? 0 : head, run.changes);
+  parts.ablated.hidden = isMean || !isAblated("cross", layer, averaged ? 0 : head, run.changes);
   drawBars(parts, shown);
   drawCandidates(parts.candidates, run.steps[step]);
   parts.say.replaceChildren(...describeStep(shown));

@@ -1,4 +1,4 @@
-// The heads of What if: silenced by a click, and coloured by the probability that is lost without them.
+// The heads of What if: ablated by a click, and coloured by the probability that is lost without them.
 
 import { contrastClass } from "../charts/map-parts.js";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../core/changes.js";
@@ -114,7 +114,7 @@ function headButton({ sweep: result }, kind, layer, head) {
   const isGain = drop !== null && drop < 0;
   const strength = result && drop ? (96 * Math.abs(drop)) / scaleOf(result, kind) : 0; // % of the hue
   const places = { layer: layer + 1, head: head + 1, points: drop === null ? "" : fixed(-100 * drop, 1) };
-  const label = isOff ? "panel.head_silenced" : drop === null ? "panel.head" : "panel.head_drop";
+  const label = isOff ? "panel.head_ablated" : drop === null ? "panel.head" : "panel.head_drop";
   const points = drop === null ? "" : fixed(100 * drop, Math.abs(drop) < 0.095 ? 1 : 0).replace(/^−?0\.0$/, "0");
   const classes = `score ${contrastClass(strength, isGain)} ${isOff ? "off" : isGain ? "gain" : ""}`;
   return button(classes.trim(), isOff ? "×" : points, () => pressHead(kind, layer, head), {
@@ -160,15 +160,15 @@ function pressHead(kind, layer, head) {
 
 /** Which head of a kind is worth most, and what the numbers are. @param {Sweep} sweep @param {Kind} kind */
 function describeSweep(sweep, kind) {
-  const { drop, unbroken, sentences, reference } = sweep;
+  const { drop, baseline, sentences, reference } = sweep;
   const heads = drop[kind].flatMap((row, layer) => row.map((value, head) => ({ value, layer, head })));
   const most = heads[argmax(heads.map(({ value }) => Math.abs(value)))];
-  const [whole, left] = formatPercents(unbroken, Math.max(0, unbroken - most.value));
-  const said = reference && word(reference, "target");
-  const places = { layer: most.layer + 1, head: most.head + 1, whole, left, sentences, said };
-  const effect = Math.abs(most.value) < VISIBLE_LOSS ? "same" : most.value < 0 ? "better" : "said";
-  const name = unbroken < MIN_PROBABILITY ? "small" : reference ? effect : `${effect}_many`;
+  const [before, left] = formatPercents(baseline, Math.max(0, baseline - most.value));
+  const output = reference && word(reference, "target");
+  const places = { layer: most.layer + 1, head: most.head + 1, baseline: before, left, sentences, output };
+  const effect = Math.abs(most.value) < VISIBLE_LOSS ? "same" : most.value < 0 ? "better" : "drop";
+  const name = baseline < MIN_PROBABILITY ? "small" : reference ? effect : `${effect}_many`;
   const summary = nodes(`panel.sweep.${name}`, places);
   const darkest = t("panel.sweep.darkest", { points: fixed(100 * scaleOf(sweep, kind), 1) });
-  return joinSentences(summary, darkest, state.baseline ? t("panel.sweep.unbroken") : "");
+  return joinSentences(summary, darkest, state.baseline ? t("panel.sweep.original") : "");
 }

@@ -46,14 +46,14 @@ const session = {
 export function mount(view) {
   const { element, signal } = view;
   const parts = build(view);
-  const { say, steps, starters, kind, picker, heading, most, maps, silenced, controls } = parts;
+  const { say, steps, starters, kind, picker, heading, most, maps, ablated, controls } = parts;
   const output = h("section", { class: "card" }, say, h("h2", {}, t("whatif.steps")), steps);
   const columns = [h("section", { class: "card" }, controls.element), output];
   const pickers = h("div", { class: "controls" }, kind.element, picker.element);
   const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
-  const attention = [pickers, heading, most, beside, silenced, h("p", { class: "hint" }, t("whatif.cells"))];
+  const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
   element.replaceChildren(
-    silencedPaint(),
+    ablatedPaint(),
     h("section", { class: "card" }, starters),
     h("div", { class: "columns whatif" }, columns),
     h("section", { class: "card below" }, attention),
@@ -81,14 +81,14 @@ function scrollTogether(places, signal) {
   for (const place of places) place.addEventListener("scroll", follow, { signal });
 }
 
-/** What a silenced map is drawn with: lines the other way than those of masked cells. */
-const silencedPaint = () =>
+/** What an ablated map is drawn with: lines the other way than those of masked cells. */
+const ablatedPaint = () =>
   svg(
     "svg",
     { class: "visually-hidden", "aria-hidden": "true" },
     svg(
       "pattern",
-      { id: "silenced", width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" },
+      { id: "ablated-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" },
       svg("line", { y2: 8, class: "hatch-line" }),
     ),
   );
@@ -116,7 +116,7 @@ function build({ element, server, signal }) {
     heading: h("h2"),
     most: h("p", { class: "hint", hidden: true }),
     maps,
-    silenced: h("p", { class: "hint", hidden: true }, t("silenced.shown")),
+    ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
     controls: changeControls(server),
     isNew: changeDetector(),
     hasNewRuns: changeDetector(),
@@ -152,7 +152,7 @@ function draw(parts) {
   parts.say.replaceChildren(...describeChanges());
   drawSteps(parts);
   parts.heading.replaceChildren(...mapHeading(kind, layer, head));
-  parts.silenced.hidden = !isAblated(kind, layer, head, run.changes);
+  parts.ablated.hidden = !isAblated(kind, layer, head, run.changes);
   parts.most.hidden = !baseline;
   parts.most.replaceChildren(...describeMost(parts));
   maps.modified.title.textContent = t(baseline ? "whatif.modified" : "whatif.original");
@@ -232,7 +232,7 @@ function drawMap({ maps }, name, run, width) {
   const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run });
   const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
   markRow(picture, hasStep ? step : null);
-  picture.classList.toggle("silenced", name === "modified" && isAblated(kind, layer, head, state.run.changes));
+  picture.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
   picture.setAttribute("aria-label", describeMap(name, run));
   maps[name].place.replaceChildren(picture);
 }
@@ -244,8 +244,8 @@ const output = (run) => word(run.output.join(" "), "target");
 function describeChanges() {
   const { run, baseline } = state;
   if (!baseline) {
-    const said = nodes("whatif.say_original", { said: output(run), share: formatPercent(likelihood(run)) });
-    return joinSentences(said, explainLikelihood(run));
+    const summary = nodes("whatif.say_original", { output: output(run), share: formatPercent(likelihood(run)) });
+    return joinSentences(summary, explainLikelihood(run));
   }
   const places = {
     before: output(baseline),

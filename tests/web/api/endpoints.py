@@ -40,7 +40,7 @@ OF_SENTENCES: dict[Function, Answer] = {
     decoding.beam: {**RUN, "width": 2, "alpha": 0.6},
     decoding.sampled: {**RUN, "temperature": 1.5, "top_k": 5, "top_p": 0.9, "seed": 1},
     decoding.diverging: RUN,
-    decoding.forced: {**RUN, "slip": {"step": 1, "word": "a"}},
+    decoding.forced: {**RUN, "mistake": {"step": 1, "word": "a"}},
     what_if.sweep: {**RUN, "on": "sentence"},
     mistakes.mistake: {**RUN, "name": "never_stops"},
 }

@@ -130,19 +130,19 @@ def test_what_is_drawn_is_the_translators(
 @pytest.mark.parametrize(("checkpoint", "sentence"), ASKED)
 def test_the_teacher_reads_the_reference_and_free_running_itself(checkpoint: str, sentence: str) -> None:
     baseline = run(checkpoint, sentence)
-    answer = asked(decoding.forced, checkpoint, sentence, slip=None)
+    answer = asked(decoding.forced, checkpoint, sentence, mistake=None)
     assert answer == json.loads(json.dumps(decoding.teacher_forcing(sentence, checkpoint)))
     pair = reference(checkpoint, baseline)
     assert pair is not None
     wanted = [*pair.target.split(), END]
-    assert (answer["reference"], answer["of"], answer["slip"]) == (True, len(wanted), None)
+    assert (answer["reference"], answer["of"], answer["mistake"]) == (True, len(wanted), None)
     assert [row["wanted"] for row in answer["teacher"]] == wanted
     assert [row["read"] for row in answer["teacher"]] == ["S", *wanted[:-1]]
-    assert tuple(row["said"] for row in answer["free"]) == baseline.output
+    assert tuple(row["output"] for row in answer["free"]) == baseline.output
     assert [row["probability"] for row in answer["free"]] == [step.probability for step in baseline.steps]
     taught = translator(checkpoint).translate(sentence, forced=wanted)
     for row, step in zip(answer["teacher"], taught.steps, strict=True):
-        assert (row["said"], row["probability"]) == (step.candidates[0].token, step.candidates[0].probability)
+        assert (row["output"], row["probability"]) == (step.candidates[0].token, step.candidates[0].probability)
     teacher, free = (9, 7) if sentence == MISTAKEN else (len(wanted), len(wanted))
     assert answer["right"] == {"teacher": teacher, "free": free}
 
@@ -161,31 +161,31 @@ def next_word(translator: Translator, source: tuple[str, ...], read: list[str]) 
 )
 def test_after_a_slip_every_number_is_a_full_passs(checkpoint: str, sentence: str, step: int, word: str) -> None:
     baseline = run(checkpoint, sentence)
-    answer = asked(decoding.forced, checkpoint, sentence, slip={"step": step, "word": word})
+    answer = asked(decoding.forced, checkpoint, sentence, mistake={"step": step, "word": word})
     for name in ("teacher", "free"):
         for t, row in enumerate(answer[name]):
             read = [each["read"] for each in answer[name][: t + 1]]
             would = next_word(translator(checkpoint), baseline.source, read)
-            assert row["said"] == (word if t == step else max(would, key=lambda each: would[each]))
-            assert row["probability"] == pytest.approx(would[row["said"]], abs=1e-6)
-    assert [row["read"] for row in answer["free"]] == ["S", *(row["said"] for row in answer["free"][:-1])]
-    assert answer["free"][-1]["said"] == END
+            assert row["output"] == (word if t == step else max(would, key=lambda each: would[each]))
+            assert row["probability"] == pytest.approx(would[row["output"]], abs=1e-6)
+    assert [row["read"] for row in answer["free"]] == ["S", *(row["output"] for row in answer["free"][:-1])]
+    assert answer["free"][-1]["output"] == END
 
 
 def test_a_slip_costs_the_teacher_one_word_and_stays_in_free_running() -> None:
-    answer = asked(decoding.forced, "classroom", FLAGSHIP, slip={"step": 2, "word": "saw"})
-    assert (answer["slip"], answer["of"]) == (2, 9)
+    answer = asked(decoding.forced, "classroom", FLAGSHIP, mistake={"step": 2, "word": "saw"})
+    assert (answer["mistake"], answer["of"]) == (2, 9)
     for name in ("teacher", "free"):
-        assert answer[name][2]["said"] == "saw"
+        assert answer[name][2]["output"] == "saw"
     assert answer["teacher"][3]["read"] == "have"
     assert answer["free"][3]["read"] == "saw"
     assert answer["right"]["teacher"] == 8 > answer["right"]["free"]
-    plain = asked(decoding.forced, "classroom", FLAGSHIP, slip=None)
+    plain = asked(decoding.forced, "classroom", FLAGSHIP, mistake=None)
     assert answer["teacher"][3:] == plain["teacher"][3:]
 
 
 def test_without_a_reference_the_models_own_words_are_the_teachers() -> None:
-    answer = asked(decoding.forced, "toy", "cola bier", slip=None)
+    answer = asked(decoding.forced, "toy", "cola bier", mistake=None)
     assert answer["reference"] is False
     assert answer["teacher"] == answer["free"]
     assert answer["right"] == {"teacher": answer["of"], "free": answer["of"]}
@@ -194,19 +194,19 @@ def test_without_a_reference_the_models_own_words_are_the_teachers() -> None:
 @pytest.mark.parametrize(("checkpoint", "sentence"), [("toy", BEER), ("classroom", "Den Hund sieht der Lehrer")])
 def test_a_forced_mistake_is_found_that_free_running_does_not_recover_from(checkpoint: str, sentence: str) -> None:
     found = asked(decoding.diverging, checkpoint, sentence)
-    own, slip = run(checkpoint, sentence), found["slip"]
-    word = found["free"][slip]["said"]
-    assert found == asked(decoding.forced, checkpoint, sentence, slip={"step": slip, "word": word})
-    assert word not in (own.output[slip], *"SEP")
+    own, at = run(checkpoint, sentence), found["mistake"]
+    word = found["free"][at]["output"]
+    assert found == asked(decoding.forced, checkpoint, sentence, mistake={"step": at, "word": word})
+    assert word not in (own.output[at], *"SEP")
     assert found["right"]["teacher"] == found["of"] - 1, "with teacher forcing the mistake costs one word"
-    assert [row["said"] for row in found["free"][slip + 1 :]] != list(own.output[slip + 1 :])
+    assert [row["output"] for row in found["free"][at + 1 :]] != list(own.output[at + 1 :])
 
 
 def test_a_run_that_recovers_from_every_mistake_shows_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "MAX_MISTAKES", 1)
     sentence = "Mein Freund ruft mich oft an"  # its likeliest mistake is harmless
     found = decoding._diverging.__wrapped__(RunRequest(sentence=sentence, checkpoint="classroom"))  # type: ignore[attr-defined]
-    assert found["slip"] is not None
+    assert found["mistake"] is not None
     assert found["right"]["free"] == found["of"] - 1
     assert decoding._likely_mistakes(decoding._taught(RunRequest(sentence="ein", checkpoint="toy")))
 

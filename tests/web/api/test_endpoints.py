@@ -197,7 +197,7 @@ def test_a_change_that_has_no_place_is_refused_everywhere(changes: Any) -> None:
         ("beam_search", {"width": 6}, "“width” must be at most 5."),
         ("beam_search", {"alpha": -1}, "“alpha” must be at least 0."),
         ("sample", {"top_p": 0}, "“top_p” must be greater than 0."),
-        ("teacher_forcing", {"step": 6}, "A slip happens at a step from 0 to 5."),
+        ("teacher_forcing", {"step": 6}, "A mistake happens at a step from 0 to 5."),
         ("teacher_forcing", {"word": "tea"}, "'tea' is not a word that this model can"),
         ("spot_the_bug", {"name": "nonesuch"}, "“name” must be one of these: causal_mask, rank_collapse"),
     ],

@@ -169,10 +169,10 @@ DIED = {"event": "error", "message": Message("train.died").for_page()}
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "refusal"),
     [(BusyError("train.crowded"), "Too many visitors"), (DIED, "unexpectedly"), (None, "going down")],
 )
-def test_what_the_workshop_refuses_is_told(event: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_training_queue_refuses(event: Any, refusal: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mistakes, "training_queue", lambda: Busy(*filter(None, [event])))
-    with pytest.raises(gr.Error, match=said):
+    with pytest.raises(gr.Error, match=refusal):
         called(mistakes.spot_the_bug("rank_collapse"))

@@ -36,7 +36,7 @@ OWN: dict[Function, Answer] = {  # about visitors' models
     for function, request in OF_MODELS.items()
     if function not in (what_if.sweep, mistakes.mistake)  # which need the toy's sentences
 }
-OWN[decoding.forced]["slip"] = {"step": 1, "word": "you"}
+OWN[decoding.forced]["mistake"] = {"step": 1, "word": "you"}
 
 
 pytestmark = pytest.mark.slow  # it trains models

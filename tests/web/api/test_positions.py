@@ -17,8 +17,8 @@ from .endpoints import BEER
         (0, 64, "field.least", {"field": "length", "bound": 1}),
         (201, 64, "field.most", {"field": "length", "bound": 200}),
         (50, 1025, "field.most", {"field": "d_model", "bound": 1024}),
-        (5.0, 4, "field.whole", {"field": "length"}),
-        (True, 4, "field.whole", {"field": "length"}),
+        (5.0, 4, "field.integer", {"field": "length"}),
+        (True, 4, "field.integer", {"field": "length"}),
     ],
 )
 def test_the_size_of_an_encoding_is_bounded(length: Any, d_model: int, key: str, values: dict[str, Any]) -> None:

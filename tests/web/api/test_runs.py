@@ -91,7 +91,7 @@ def test_a_run_carries_what_every_head_is_like(toy: Translator) -> None:
 def test_the_page_learns_what_heads_are_worth() -> None:
     answer = json.loads(json.dumps(heads({"checkpoint": "toy", "sentence": BEER})))
     assert answer["held_out"] is None
-    assert [(each["layer"], each["head"]) for each in answer["silenced"]] == [
+    assert [(each["layer"], each["head"]) for each in answer["ablations"]] == [
         (n, i) for n in range(6) for i in range(8)
     ]
     answer = heads({"checkpoint": "classroom", "sentence": "Den Hund sieht der Lehrer"})

@@ -137,7 +137,7 @@ def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
 
 def test_a_plan_with_problems_shows_what_it_can() -> None:
     sent = as_sent(train.plan(question(steps=0)))
-    assert [(each["field"], each["message"]["key"]) for each in sent["problems"]] == [("steps", "plan.whole")]
+    assert [(each["field"], each["message"]["key"]) for each in sent["problems"]] == [("steps", "plan.integer")]
     assert sent["parameters"] == 701_961
     assert sent["seconds"] is sent["bytes"] is None
     assert sent["example"]

@@ -98,7 +98,7 @@ def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
     pairs = held_out if on == "held_out" else [(sentence, model.translate(sentence).text)]
     expected = ablate_every_head(model.checkpoint, pairs)
     assert answer["sentences"] == len(pairs)
-    assert answer["unbroken"] == pytest.approx(expected.baseline)
+    assert answer["baseline"] == pytest.approx(expected.baseline)
     assert answer["reference"] == (None if on == "held_out" else pairs[0][1])
     for kind in KINDS:
         np.testing.assert_allclose(answer["drop"][kind], expected.drop(kind), atol=1e-6)
@@ -130,7 +130,7 @@ def test_what_if_answers_with_both_runs_and_their_difference() -> None:
     answer = json.loads(json.dumps(what_if.what_if(sentence, [change], "classroom")))
     modified = model.translate(sentence, interventions=Interventions.parse([change]))
     whole = model.translate(sentence)
-    assert (answer["unbroken"]["text"], answer["broken"]["text"]) == (whole.text, modified.text)
+    assert (answer["baseline"]["text"], answer["modified"]["text"]) == (whole.text, modified.text)
     assert answer["same_text"] is (whole.text == modified.text)
     assert answer["steps"][0]["word"] == whole.output[0]
     difference = modified.attention.encoder[1].weights - whole.attention.encoder[1].weights

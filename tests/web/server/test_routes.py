@@ -206,7 +206,7 @@ def test_what_is_no_request_of_a_session_of_this_page_is_refused(client: TestCli
 
 @pytest.mark.parametrize(
     ("change", "key"),
-    [({"steps": 0}, "plan.whole"), ({"watch": "wasser"}, "error.unknown"), ({"pairs": []}, "pairs.empty")],
+    [({"steps": 0}, "plan.integer"), ({"watch": "wasser"}, "error.unknown"), ({"pairs": []}, "pairs.empty")],
 )
 def test_what_cannot_be_trained_is_refused_as_in_the_plan(
     client: TestClient, idle: IdleQueue, change: dict[str, Any], key: str
@@ -261,7 +261,7 @@ def test_a_file_that_cannot_be_kept_is_refused_and_removed(
     limit(queue, parameters=100)
     assert upload(file) == "file.parameters"
     limit(queue, megabytes=1)
-    assert upload(content(packed(d_model=512, n_heads=4), tmp_path)) == "shelf.full"
+    assert upload(content(packed(d_model=512, n_heads=4), tmp_path)) == "store.full"
     monkeypatch.setattr("secrets.token_hex", lambda size: "full")
     (queue._store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has room for nothing
     assert upload(file) == "file.no_room"

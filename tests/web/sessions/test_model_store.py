@@ -147,7 +147,7 @@ def test_a_model_in_use_is_safe_from_other_sessions(store: ModelStore, clock: Cl
     clock.now += SAFE_SECONDS
     with pytest.raises(ModelStoreFullError) as error:
         put(store, "c", megabytes=1)
-    assert error.value.message.key == "shelf.full"
+    assert error.value.message.key == "store.full"
     assert kept(store, *keys) == [True, True]
     clock.now += 1
     assert kept(store, put(store, "c", megabytes=1), *keys) == [True, False, True]

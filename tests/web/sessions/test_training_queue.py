@@ -137,7 +137,7 @@ async def test_every_failure_is_an_error_and_leaves_nothing(
         worker.finish()
 
     def full(*_: object) -> str:
-        raise ModelStoreFullError("shelf.full")
+        raise ModelStoreFullError("store.full")
 
     queue = queue_of(store)
     for number, (fail, key) in enumerate(
@@ -146,7 +146,7 @@ async def test_every_failure_is_an_error_and_leaves_nothing(
             (says_why, "train.diverged"),
             (writes_no_model, "file.foreign"),
             (loses_it, "train.no_room"),
-            (fills_the_store, "shelf.full"),
+            (fills_the_store, "store.full"),
         ]
     ):
         client = Listener(queue.train(JOB, of("me")))
@@ -240,7 +240,7 @@ async def test_room_for_the_model_is_there_before_its_training_begins(
     queue, other = queue_of(store), of("b", "8.8.8.8")
     with store.reserved(other, 8 * 2**20):
         refused = Listener(queue.train(JOB, of("a")))
-        assert (await refused.hears("run", "error"))["message"]["key"] == "shelf.full"
+        assert (await refused.hears("run", "error"))["message"]["key"] == "store.full"
         assert workers == []
     client = Listener(queue.train(JOB, of("a")))
     (await at_work(workers)).write({"event": "started"})
@@ -326,7 +326,7 @@ async def test_a_client_that_leaves_while_its_model_is_read_leaves_no_file(
     def slowly(*_: object) -> str:
         reading.set()
         assert go.wait(TIMEOUT)
-        raise ModelStoreFullError("shelf.full")
+        raise ModelStoreFullError("store.full")
 
     monkeypatch.setattr(store, "put", slowly)
     queue = queue_of(store)

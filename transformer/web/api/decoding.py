@@ -233,7 +233,7 @@ class ForcedRow(TypedDict):
     """A step: what was read, what was output, and what the reference has there."""
 
     read: str
-    said: str
+    output: str
     probability: float
     wanted: str | None
 
@@ -248,7 +248,7 @@ class TeacherForcing(TypedDict):
     free: list[ForcedRow]
     right: dict[Literal["teacher", "free"], int]
     of: int
-    slip: int | None
+    mistake: int | None
     reference: bool
 
 
@@ -256,8 +256,8 @@ class TeacherForcing(TypedDict):
 def forced(request: ForcedRequest) -> TeacherForcing:
     """Teacher forcing beside free running.
 
-    With a slip, the model is taken to output that word at that step. With teacher forcing it reads the reference's word
-    next all the same; free-running, it reads its own.
+    With a mistake, the model is made to output that word at that step. With teacher forcing it still reads the
+    reference's word next; free-running, it reads its own.
     """
     return _forced(request)
 
@@ -282,29 +282,29 @@ def _taught(request: RunRequest) -> _Taught:
 
 @cached_per_checkpoint(16)
 def _forced(request: ForcedRequest) -> TeacherForcing:
-    return _compared(request, _taught(request), request.slip)
+    return _compared(request, _taught(request), request.mistake)
 
 
-def _compared(request: RunRequest, runs: _Taught, slip: ForcedMistake | None) -> TeacherForcing:
+def _compared(request: RunRequest, runs: _Taught, mistake: ForcedMistake | None) -> TeacherForcing:
     own, wanted, taught = runs
     free = own
-    if slip:
+    if mistake:
         last = min(len(wanted), len(own.output)) - 1
-        if slip.step > last:
-            raise ValueError(f"A slip happens at a step from 0 to {last}.")
+        if mistake.step > last:
+            raise ValueError(f"A mistake happens at a step from 0 to {last}.")
         model = translator(request.checkpoint)
-        free = model.translate(request.sentence, forced=(*own.output[: slip.step], slip.word))
+        free = model.translate(request.sentence, forced=(*own.output[: mistake.step], mistake.word))
     teacher = _rows(taught, [each.candidates[0] for each in taught.steps], wanted)
-    if slip:
-        output = next(each for each in taught.steps[slip.step].candidates if each.token == slip.word)
-        teacher[slip.step] |= {"said": output.token, "probability": output.probability}
+    if mistake:
+        output = next(each for each in taught.steps[mistake.step].candidates if each.token == mistake.word)
+        teacher[mistake.step] |= {"output": output.token, "probability": output.probability}
     rows = _rows(free, [Candidate(each.token, each.probability) for each in free.steps], wanted)
     return {
         "teacher": teacher,
         "free": rows,
         "right": {"teacher": _right(teacher), "free": _right(rows)},
         "of": len(wanted),
-        "slip": slip.step if slip else None,
+        "mistake": mistake.step if mistake else None,
         "reference": taught is not own,
     }
 
@@ -322,9 +322,9 @@ def diverging(request: RunRequest) -> TeacherForcing:
 @cached_per_checkpoint(16)
 def _diverging(request: RunRequest) -> TeacherForcing:
     taught, likeliest = _taught(request), None
-    for slip in _likely_mistakes(taught):
-        found = _compared(request, taught, slip)
-        if any(row["said"] != row["wanted"] for row in found["free"][slip.step + 1 :]):
+    for mistake in _likely_mistakes(taught):
+        found = _compared(request, taught, mistake)
+        if any(row["output"] != row["wanted"] for row in found["free"][mistake.step + 1 :]):
             return found
         likeliest = likeliest or found
     return likeliest or _compared(request, taught, None)
@@ -347,7 +347,7 @@ def _rows(translation: Translation, output: list[Candidate], wanted: tuple[str, 
     return [
         {
             "read": read,
-            "said": each.token,
+            "output": each.token,
             "probability": each.probability,
             "wanted": wanted[t] if t < len(wanted) else None,
         }
@@ -356,7 +356,7 @@ def _rows(translation: Translation, output: list[Candidate], wanted: tuple[str, 
 
 
 def _right(rows: list[ForcedRow]) -> int:
-    return sum(row["said"] == row["wanted"] for row in rows)
+    return sum(row["output"] == row["wanted"] for row in rows)
 
 
 @action
@@ -366,14 +366,14 @@ def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = N
     Args:
         sentence: German words that the checkpoint knows.
         checkpoint: a shipped checkpoint.
-        step, word: where the model is forced to output this word (a slip), from 0; none if left out.
+        step, word: where the model is forced to output this word (a forced mistake), from 0; none if left out.
 
     Returns:
-        teacher and free (rows of read, said, probability, wanted), right (rows of each that output what was wanted) of
-        how many, reference (whether the corpus has a translation; else the model's own is forced), slip.
+        teacher and free (rows of read, output, probability, wanted), right (rows of each that output what was wanted)
+        of how many, reference (whether the corpus has a translation; else the model's own is forced), mistake.
     """
-    slip = None if step is None else ForcedMistake(step=step, word=word)
-    return dict(_forced(ForcedRequest(sentence=sentence, checkpoint=checkpoint, slip=slip)))
+    mistake = None if step is None else ForcedMistake(step=step, word=word)
+    return dict(_forced(ForcedRequest(sentence=sentence, checkpoint=checkpoint, mistake=mistake)))
 
 
 def _likelihood(translation: Translation) -> Likelihood:

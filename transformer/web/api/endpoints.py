@@ -117,7 +117,7 @@ def _in_pieces(value: Any, convert: Callable[[Any], Any], depth: int = PIECES_DE
 FIELD_REFUSALS = {  # pydantic's type of an error -> the message, and the name of its bound
     "missing": ("field.missing", ""),
     "string_type": ("field.text", ""),
-    "int_type": ("field.whole", ""),
+    "int_type": ("field.integer", ""),
     "float_type": ("field.number", ""),
     "greater_than": ("field.above", "gt"),
     "greater_than_equal": ("field.least", "ge"),

@@ -22,7 +22,7 @@ class Heads(TypedDict):
     """What the cross-attention heads of a run are worth."""
 
     held_out: HeldOutScores | None
-    silenced: list[HeadAblation]
+    ablations: list[HeadAblation]
 
 
 @server_function
@@ -30,7 +30,7 @@ def heads(request: RunRequest) -> Heads:
     """Each head's alignment error rate over the held-out set, if there is one, and the run without each head."""
     return {
         "held_out": _held_out(request.checkpoint),
-        "silenced": _without_each(request.checkpoint, request.sentence),
+        "ablations": _without_each(request.checkpoint, request.sentence),
     }
 
 

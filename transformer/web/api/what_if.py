@@ -23,7 +23,7 @@ class Sweep(TypedDict):
     """The probability of reference translations, and what each head's loss costs of it, by kind, [layer][head]."""
 
     sentences: int
-    unbroken: float
+    baseline: float
     reference: str | None
     drop: dict[Kind, list[list[float]]]
 
@@ -40,7 +40,7 @@ def _sweep(checkpoint: str, sentence: str | None) -> Sweep:
     found = ablate_every_head(translator(checkpoint).checkpoint, pairs)
     return {
         "sentences": found.sentences,
-        "unbroken": found.baseline,
+        "baseline": found.baseline,
         "reference": pairs[0][1] if sentence is not None else None,
         "drop": {kind: found.drop(kind).tolist() for kind in KINDS},
     }
@@ -85,17 +85,17 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
         checkpoint: a shipped checkpoint.
 
     Returns:
-        unbroken (the original run) and broken (the modified one), each as /translate answers; same_text; steps (of the
-        original run's words: the probability that the modified run gave each, and whether both had output the same so
-        far); difference: modified minus original weights, by kind, [layer][head][query][key].
+        baseline (the original run) and modified (with the changes), each as /translate answers; same_text; steps (of
+        the original run's words: the probability that the modified run gave each, and whether both had output the same
+        so far); difference: modified minus original weights, by kind, [layer][head][query][key].
     """
     # Not cached: a list of numbers takes eight times the memory of the runs that it is made of, which are.
     request = ChangedRunRequest(sentence=sentence, changes=changes, checkpoint=checkpoint)  # type: ignore[arg-type]
     baseline, modified = run(request.checkpoint, request.sentence), run_of(request)
     both = compare(baseline, modified)
     return {
-        "unbroken": for_programs(baseline),
-        "broken": for_programs(modified),
+        "baseline": for_programs(baseline),
+        "modified": for_programs(modified),
         "same_text": both.same_text,
         "steps": [
             {"word": step.baseline and step.baseline.token, "kept": step.kept, "same_input": step.same_input}
@@ -114,7 +114,7 @@ def which_heads_matter(sentence: str = "", checkpoint: str = "toy") -> dict[str,
         checkpoint: a shipped checkpoint.
 
     Returns:
-        sentences: how many; unbroken: the probability of their reference translations, mean of all; drop: what is lost
+        sentences: how many; baseline: the probability of their reference translations, mean of all; drop: what is lost
         of it without each head, by kind, [layer][head].
     """
     request = RunRequest(sentence=sentence, checkpoint=checkpoint)

@@ -266,7 +266,7 @@ class ModelStore:
 
         able = [key for key, model in left.items() if gives_way(model)]
         if not able:
-            raise ModelStoreFullError("shelf.full")
+            raise ModelStoreFullError("store.full")
         return max(able, key=lambda key: (by_address[left[key].client.address], held[left[key].client]))
 
     def _expired(self) -> list[str]:
