@@ -1,11 +1,14 @@
 """Figures by the data that they carry and the words on their axes, not by pixels."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer import sinusoidal_positions
+from transformer.network.config import Sinusoid
 from transformer.web.figures import positions
 
 ENCODING = sinusoidal_positions(20, 16).numpy()
@@ -41,12 +44,14 @@ def test_a_position_without_length_is_like_nothing() -> None:
     np.testing.assert_array_equal(positions.similarity(np.zeros((1, 1), dtype=np.float32)), [[0.0]])
 
 
-def test_a_wavelength_is_what_one_turn_takes() -> None:
-    turns = positions.wavelengths(16)
-    for dimension, turn in enumerate(turns):
-        wave = np.cos if dimension % 2 else np.sin
-        expected = wave(2 * np.pi * np.arange(20) / turn)
-        np.testing.assert_allclose(ENCODING[:, dimension], expected, atol=1e-6)
+@pytest.mark.parametrize("width", [15, 16])
+@pytest.mark.parametrize("order", get_args(Sinusoid))
+def test_a_wavelength_is_what_one_turn_takes(order: Sinusoid, width: int) -> None:
+    encoding = sinusoidal_positions(20, width, order).numpy()
+    for dimension, turn in enumerate(positions.wavelengths(width, order)):
+        is_sine = dimension < width / 2 if order == "halves" else dimension % 2 == 0
+        expected = (np.sin if is_sine else np.cos)(2 * np.pi * np.arange(20) / turn)
+        np.testing.assert_allclose(encoding[:, dimension], expected, atol=1e-6)
 
 
 def test_the_input_sum_stacks_three_strips_on_one_scale() -> None:

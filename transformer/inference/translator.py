@@ -19,6 +19,7 @@ from torch import Tensor
 from ..data.corpus import padded
 from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
+from ..network.config import Sinusoid
 from ..network.layers import sinusoidal_positions
 from ..network.probe import Probe, Recorder, chain
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_checkpoints, load_checkpoint
@@ -496,9 +497,9 @@ class Translator:
         return [None if word is None else ids[word] for word in words]
 
 
-def positional_encoding(length: int, d_model: int) -> np.ndarray:
-    """The sinusoidal positional encoding (§3.5), (length, d_model), read-only."""
-    return read_only(sinusoidal_positions(length, d_model))
+def positional_encoding(length: int, d_model: int, order: Sinusoid = "interleaved") -> np.ndarray:
+    """The sinusoidal positional encoding (§3.5), (length, d_model), read-only; its `order` as in TransformerConfig."""
+    return read_only(sinusoidal_positions(length, d_model, order))
 
 
 def _joined(recorder: Recorder) -> dict[str, Tensor]:

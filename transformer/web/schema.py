@@ -20,6 +20,7 @@ from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..live.form import TrainingForm
 from ..messages import CATALOGUE
 from ..mistakes import MISTAKES
+from ..network.config import Sinusoid
 
 MAX_SEED = 2**63 - 1
 MAX_POSITIONS, MAX_DIMENSIONS = 200, 1024  # of an encoding that a visitor may ask for
@@ -111,6 +112,7 @@ class EncodingRequest(Request):
 
     length: int = Field(ge=1, le=MAX_POSITIONS)
     d_model: int = Field(ge=1, le=MAX_DIMENSIONS)
+    sinusoid: Sinusoid = "interleaved"
 
 
 class InputRequest(ChangedRunRequest):

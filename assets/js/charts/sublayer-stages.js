@@ -9,6 +9,7 @@ import { explainCell } from "./arithmetic.js";
 import { pictureButtons } from "./export.js";
 import { areMany, keyName, orderKeys } from "./key-order.js";
 import {
+  activationFloor,
   activationName,
   anyHeadIsAblated,
   concatenated,
@@ -124,7 +125,9 @@ export function stageContent(stage, view, isDrawn = true) {
   const figure = h("div", { class: "stage-figure" }, isDrawn ? stageFigure(stage, view) : null);
   const [title, about] = (data.norm_first && TEXT_NORM_FIRST[stage]) ||
     (headCount(view) === 1 && TEXT_ONLY_HEAD[stage]) || [`inside.${stage}`, `inside.${stage}.about`];
-  const more = furtherTexts(stage, view).map((key) => [" ", t(key, { activation: activationName(view.run.model) })]);
+  const { model } = view.run;
+  const unit = { activation: activationName(model), floor: activationFloor(model) };
+  const more = furtherTexts(stage, view).map((key) => [" ", t(key, unit)]);
   return [
     h("h3", {}, t(title)),
     stageHeadline(stage, view),

@@ -1,6 +1,7 @@
 // A view of one head of a recorded attention sublayer, and what the run's changes did to it.
 
 import { findChange, isAblated, temperatureOf } from "../core/changes.js";
+import { fixed } from "../core/numbers.js";
 
 /** @import { Child, Kind, Run, Server } from "../core/types.d.ts" */
 /** @import { Sublayer } from "../core/server-cache.js" */
@@ -48,6 +49,10 @@ export function residualIsDropped({ run, kind, layer }, part) {
 const ACTIVATIONS = { relu: "ReLU", gelu: "GELU", silu: "SiLU" };
 /** The name of a network's activation. @param {{ activation: keyof typeof ACTIVATIONS }} network */
 export const activationName = ({ activation }) => ACTIVATIONS[activation];
+
+const FLOORS = { relu: 0, gelu: -0.17, silu: -0.28 };
+/** What a network's activation never goes below, two digits. @param {{ activation: keyof typeof FLOORS }} network */
+export const activationFloor = ({ activation }) => fixed(FLOORS[activation], 2);
 
 /** All heads' outputs of one query, side by side. @param {SublayerView} view */
 export const concatenated = ({ data, query }) =>

@@ -2,7 +2,7 @@
 
 import { areMany } from "../charts/key-order.js";
 import { chip, h, replaceKeepingFocus, scrollBox, setChildren, word } from "../core/dom.js";
-import { formatPercent, nodes, t } from "../core/i18n.js";
+import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, drawInSight, isOpen, kindPicker, link, rowHeading, table } from "../core/parts.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, selectQuery, state, update } from "../core/state.js";
@@ -146,12 +146,13 @@ function strongestKeys({ data, head, query }, open) {
 }
 
 /** The whole way in one sentence. @param {SublayerView} view */
-function describeHead({ data, kind, layer, head, query }) {
+function describeHead({ run: { model }, data, kind, layer, head, query }) {
   const weights = data.at("weights", head, query);
   const scores = data.at("scores", head, query);
   const key = argmax(weights);
   const hidden = data.at("ff_hidden", query);
-  return nodes(data.allowed[query].includes(true) ? "inside.say" : "inside.say_nothing", {
+  const units = model.activation === "relu" ? "inside.say_active" : "inside.say_above";
+  const places = {
     word: word(data.queries[query], data.from),
     layer: layer + 1,
     head: head + 1,
@@ -161,7 +162,9 @@ function describeHead({ data, kind, layer, head, query }) {
     share: formatPercent(weights[key]),
     firing: hidden.filter((value) => value > 0).length,
     of: hidden.length,
-  });
+  };
+  const scored = nodes(data.allowed[query].includes(true) ? "inside.say" : "inside.say_nothing", places);
+  return joinSentences(scored, nodes(units, places));
 }
 
 /**
@@ -191,11 +194,14 @@ const PLACES = {
 
 /** Rows that are called otherwise in a model without positions. @type {Record<string, string>} */
 const NAMES_WITHOUT_POSITIONS = { source_input: "shapes.bare_encoder", target_input: "shapes.bare_decoder" };
+/** Rows that are called otherwise in a model that does not scale its embeddings. @type {Record<string, string>} */
+const NAMES_UNSCALED = { source_embedding: "shapes.plain_source", target_embedding: "shapes.plain_target" };
 
 /** A heading, the table and what its letters mean. @param {ShapeRow[]} rows */
 export function shapeTable(rows) {
-  const { positions } = state.run.model;
-  const name = (/** @type {string} */ stage) => t((!positions && NAMES_WITHOUT_POSITIONS[stage]) || `shapes.${stage}`);
+  const { positions, scaled } = state.run.model;
+  const names = { ...(positions ? {} : NAMES_WITHOUT_POSITIONS), ...(scaled ? {} : NAMES_UNSCALED) };
+  const name = (/** @type {string} */ stage) => t(names[stage] ?? `shapes.${stage}`);
   const shape = (/** @type {number[]} */ sizes) => h("td", {}, `(${sizes.join(", ")})`);
   const tableRows = rows.map(({ stage, layers, here, paper }) => {
     const opener = link(name(stage), () => openPlace(PLACES[stage]));

@@ -1,9 +1,9 @@
 // The 14 stops of the lesson: what each draws, and a question about this run that can be reasoned out, with its answer.
 
 import { shapeChain } from "../charts/sublayer-stages.js";
-import { activationName } from "../charts/sublayer-view.js";
+import { activationFloor, activationName } from "../charts/sublayer-view.js";
 import { h, scrollBox, word } from "../core/dom.js";
-import { formatNumber, formatPercent, t } from "../core/i18n.js";
+import { formatList, formatNumber, formatPercent, t } from "../core/i18n.js";
 import { commonDigits, dot, fixed, products, sum } from "../core/numbers.js";
 import { askAboutRun, askOnce } from "../core/server-cache.js";
 import { argmax, attentionRow, decodeFloats } from "../core/state.js";
@@ -16,7 +16,7 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
 /** @import { ForcedRow } from "#schema" */
 /** @import { Stage } from "../charts/sublayer-stages.js" */
 /** @import { StopName } from "../core/lesson-plan.js" */
-/** @import { Child, Kind } from "../core/types.d.ts" */
+/** @import { Child, Kind, Run } from "../core/types.d.ts" */
 /** @import { Choice, Quiz } from "./lesson-quiz.js" */
 /** @import { LessonView } from "./lesson-view.js" */
 /**
@@ -42,7 +42,11 @@ export const STOPS = {
   tokens: {
     wide: true,
     headline: ({ run }) => ["word → id", shapeChain([1, run.source.length])],
-    texts: ({ run }) => (run.model.tied ? { text: "lesson.tokens.text_tied" } : {}),
+    texts({ run: { model } }) {
+      if (!model.pieces) return model.one_vocabulary ? { text: "lesson.tokens.text_tied" } : {};
+      const [text, reveal] = ["text", "reveal"].map((name) => `lesson.tokens.${name}_pieces`);
+      return { text, reveal, more: "lesson.tokens.more_pieces" };
+    },
     draw: ({ run }) =>
       h("div", { class: "both-sides" }, [
         tokenIds("source", run.source, run.ids.source),
@@ -50,14 +54,16 @@ export const STOPS = {
       ]),
     ask({ run }) {
       const count = run.source.length;
-      const words = run.source.filter((token) => token !== "P").length;
-      const places = { count, words };
+      const words = run.source.filter((token) => token !== "P" && token !== "E").length;
+      const { pieces, one_vocabulary } = run.model;
+      const vocabularies = t(one_vocabulary ? "lesson.tokens.one_vocabulary" : "lesson.tokens.two_vocabularies");
+      const places = { count, words, vocabularies };
       /** @type {[number, string][]} */
       const wrong = [
-        [words, "lesson.tokens.why.words"],
+        [words, pieces ? "lesson.tokens.why.pieces" : "lesson.tokens.why.words"],
         [run.output.length, "lesson.tokens.why.output"],
         [run.model.source_words, "lesson.tokens.why.vocabulary"],
-        [count + 1, "lesson.tokens.why.end"],
+        [count + 1, pieces ? "lesson.tokens.why.start" : "lesson.tokens.why.end"],
       ];
       return valueQuiz(count, wrong, places);
     },
@@ -67,23 +73,29 @@ export const STOPS = {
     captioned: true,
     colours: "strips",
     headline: ({ run }) => [
-      "x = √d_model · E[id]",
+      run.model.scaled ? "x = √d_model · E[id]" : "x = E[id]",
       shapeChain([1, run.source.length], [1, run.source.length, run.model.d_model]),
     ],
-    texts: ({ run }) => (run.model.positions ? {} : { text: "lesson.embeddings.text_bare" }),
+    texts({ run: { model } }) {
+      if (model.scaled) return model.positions ? {} : { text: "lesson.embeddings.text_bare" };
+      const [text, reveal] = ["text", "reveal"].map((name) => `lesson.embeddings.${name}_unscaled`);
+      return { text, reveal };
+    },
     draw: async (view) => strips(view, await tokenRows(view, "embedding"), t("lesson.embeddings.figure")),
     async ask(view) {
       const { embedding, d_model } = await encoderInput(view);
-      const factor = Math.sqrt(d_model);
+      const { scaled } = view.run.model;
+      const root = Math.sqrt(d_model);
+      const factor = scaled ? root : 1;
       const length = norm(embedding[view.query]);
       const shown = products([length / factor], [factor], null, length);
       const [[a, b]] = shown.terms;
       const places = { ...view.places, d_model, factor: rounded(factor), sum: `${a} × ${b} = ${shown.result}` };
       /** @type {[number, string][]} */
       const wrong = [
+        scaled ? [1, "lesson.embeddings.why.one"] : [root, "lesson.embeddings.why.root"],
         [d_model, "lesson.embeddings.why.all"],
         [d_model / 2, "lesson.embeddings.why.half"],
-        [1, "lesson.embeddings.why.one"],
       ];
       return valueQuiz(factor, wrong, places);
     },
@@ -92,14 +104,9 @@ export const STOPS = {
     wide: true,
     captioned: true,
     colours: "strips",
-    headline: ({ run }) => [
-      run.model.positions
-        ? "PE(pos, 2i) = sin(pos ÷ 10000^{2i/d})    PE(pos, 2i + 1) = cos(pos ÷ 10000^{2i/d})"
-        : "x = √d_model · E[id] + 0",
-      shapeChain([1, run.source.length, run.model.d_model]),
-    ],
+    headline: ({ run }) => [positionFormula(run.model), shapeChain([1, run.source.length, run.model.d_model])],
     texts({ run }) {
-      if (run.model.positions) return {};
+      if (run.model.positions) return run.model.sinusoid === "halves" ? { more: "lesson.positions.halves" } : {};
       const [text, question, reveal] = ["text", "question", "reveal"].map((name) => `lesson.positions.${name}_bare`);
       return { text, question, reveal, figure: "lesson.embeddings.figure" };
     },
@@ -283,6 +290,7 @@ export const STOPS = {
       const places = {
         ...view.places,
         activation: activationName(view.run.model),
+        floor: activationFloor(view.run.model),
         firing,
         silent: hidden.length - firing,
         of: hidden.length,
@@ -356,7 +364,8 @@ export const STOPS = {
       "softmax(Q K^T ÷ √d_k + M),  M = 0, −∞",
       shapeChain([1, run.model.heads, run.output.length, run.output.length]),
     ],
-    draw: (view) => map(view, "decoder", view.layer, view.head, null),
+    texts: ({ run }) => (run.model.start_is_padding ? { more: "lesson.masked.start" } : {}),
+    draw: (view) => map(view, "decoder", view.decoderLayer, view.head, null),
     ask({ run }) {
       const { allowed, queries } = run.attention.decoder;
       const closed = allowed.flat().filter((open) => !open).length;
@@ -385,9 +394,9 @@ export const STOPS = {
       "softmax(Q_dec K_enc^T ÷ √d_k) V_enc",
       shapeChain([1, run.model.heads, run.output.length, run.source.length]),
     ],
-    draw: (view) => map(view, "cross", view.crossLayer, view.crossHead, highestCrossStep(view)),
+    draw: (view) => map(view, "cross", view.decoderLayer, view.crossHead, highestCrossStep(view)),
     ask(view) {
-      const { run, crossLayer: layer, crossHead: head } = view;
+      const { run, decoderLayer: layer, crossHead: head } = view;
       const step = highestCrossStep(view);
       const weights = attentionRow("cross", layer, head, step, run);
       const right = argmax(weights);
@@ -410,9 +419,13 @@ export const STOPS = {
   logits: {
     hides: true,
     captioned: true,
-    texts: ({ run }) => (run.model.tied ? { text: "lesson.logits.text_tied" } : {}),
+    texts: ({ run: { model } }) => ({
+      ...(model.tied ? { text: "lesson.logits.text_tied" } : {}),
+      ...(model.tied_output && !model.tied ? { text: "lesson.logits.text_tied_output" } : {}),
+      ...(model.silent.length ? { more: "lesson.logits.silent" } : {}),
+    }),
     headline: ({ run }) => [
-      run.model.tied ? "p = softmax(x E^T + b)" : "p = softmax(x W + b)",
+      run.model.tied_output ? "p = softmax(x E^T + b)" : "p = softmax(x W + b)",
       shapeChain([1, run.output.length, run.model.d_model], [1, run.output.length, run.model.target_words]),
     ],
     draw({ run, step }) {
@@ -426,6 +439,7 @@ export const STOPS = {
       const difference = Math.log(ratio); // of their logits
       const places = {
         words: run.model.target_words,
+        silent: formatList(run.model.silent.map((token) => word(token, "target"))),
         step: step + 1,
         read: word(run.decoder_input.slice(0, step + 1).join(" "), "target"),
         first: word(first.token, "target"),
@@ -450,8 +464,12 @@ export const STOPS = {
       "y_t = argmax p(y | S, y_1 … y_{t−1})",
       shapeChain([1, "t"], [1, "t", run.model.target_words], [1, 1]),
     ],
-    texts: ({ run }) =>
-      run.output.length > 1 ? {} : { text: "lesson.loop.text_alone", reveal: "lesson.loop.reveal_alone" },
+    texts({ run }) {
+      if (run.output.length < 2) return { text: "lesson.loop.text_alone", reveal: "lesson.loop.reveal_alone" };
+      if (run.reference) return {};
+      const [text, question, reveal] = ["text", "question", "reveal"].map((name) => `lesson.loop.${name}_own`);
+      return { text, question, reveal };
+    },
     draw: async (view) => {
       const comparison = await divergingRun(view);
       return comparison.mistake === null ? null : scrollBox(comparisonTable(comparison, false));
@@ -479,6 +497,14 @@ export const STOPS = {
     },
   },
 };
+
+/** How positions are added. @param {Run["model"]} model */
+function positionFormula({ positions, scaled, sinusoid, d_model }) {
+  if (!positions) return `x = ${scaled ? "√d_model · " : ""}E[id] + 0`;
+  const cosine = sinusoid === "halves" ? `i + ${Math.ceil(d_model / 2)}` : "2i + 1";
+  const sine = sinusoid === "halves" ? "i" : "2i";
+  return `PE(pos, ${sine}) = sin(pos ÷ 10000^{2i/d})    PE(pos, ${cosine}) = cos(pos ÷ 10000^{2i/d})`;
+}
 
 /**
  * What a choice gets wrong: first about teacher forcing, then about free running.

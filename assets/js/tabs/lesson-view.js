@@ -15,14 +15,14 @@ import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../core/
 export function lessonView(server, signal, showArithmetic) {
   const run = baselineRun();
   const { encoder, cross } = run.attention;
-  const lastWord = run.source.findLastIndex((token) => token !== "P");
+  const lastWord = run.source.findLastIndex((token) => token !== "P" && token !== "E");
   const query = state.kind === "encoder" ? state.query : lastWord;
   const place = {
     step: Math.min(state.step, run.steps.length - 1), // a modified run may have more
     query,
     layer: Math.min(state.layer, encoder.layers - 1),
     head: Math.min(state.head, encoder.heads - 1),
-    crossLayer: Math.min(state.layer, cross.layers - 1),
+    decoderLayer: Math.min(state.layer, cross.layers - 1),
     crossHead: Math.min(state.head, cross.heads - 1),
   };
   const places = { word: word(run.source[query], "source"), layer: place.layer + 1, head: place.head + 1 };
@@ -52,8 +52,8 @@ export async function wordInEveryLayer({ run, server, query }) {
 }
 
 /** The step with the highest weight of the chosen cross-attention head. @param {LessonView} view */
-export const highestCrossStep = ({ run, crossLayer, crossHead }) =>
-  argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", crossLayer, crossHead, step, run))));
+export const highestCrossStep = ({ run, decoderLayer, crossHead }) =>
+  argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", decoderLayer, crossHead, step, run))));
 
 /** @param {Float32Array} values @param {number} width */
 const toRows = (values, width) =>

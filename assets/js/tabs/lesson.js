@@ -123,7 +123,7 @@ function drawStop(
 ) {
   stop.classList.toggle("wide", Boolean(wide));
   setChildren(headline, formula);
-  const more = texts.more && h("p", {}, t(texts.more));
+  const more = texts.more && h("p", {}, nodes(texts.more, quiz.places));
   setChildren(text, h("p", {}, nodes(texts.text, quiz.places)), more);
   setChildren(colours, what && colourLegend(what, run));
 }

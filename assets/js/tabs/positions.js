@@ -11,15 +11,25 @@ import { decodeFloats, state, subscribe, update } from "../core/state.js";
 
 /** @import { Encoding } from "#schema" */
 /** @import { Plot } from "../charts/plotly.js" */
-/** @import { Child, Server, Stack, View } from "../core/types.d.ts" */
-/** @typedef {Encoding & { values: Float32Array, cosines: Float32Array }} DecodedEncoding `cosines`: (length, length) */
+/** @import { Child, Run, Server, Stack, View } from "../core/types.d.ts" */
+/**
+ * `cosines`: (length, length).
+ * @typedef {Encoding & Pick<typeof view, "sinusoid"> & { values: Float32Array, cosines: Float32Array }} DecodedEncoding
+ */
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const MIN_LENGTH = 5;
 const PAUSE_MS = 120; // while a slider moves
 
 /** What the visitor looks at; it outlives every mounting. A width that was not chosen is the model's. */
-const view = { length: 50, d_model: 0, position: 10, dimension: 4, isWidthChosen: false };
+const view = {
+  length: 50,
+  d_model: 0,
+  sinusoid: /** @type {Run["model"]["sinusoid"]} */ ("interleaved"), // the model's
+  position: 10,
+  dimension: 4,
+  isWidthChosen: false,
+};
 
 /** What the server sent last. @type {DecodedEncoding | null} */
 let encoding = null;
@@ -146,10 +156,13 @@ function onState(parts) {
   if (parts.model !== run.model) {
     parts.model = run.model;
     none.hidden = run.model.positions;
-    const isOtherWidth = !view.isWidthChosen && view.d_model !== run.model.d_model;
-    if (isOtherWidth) view.d_model = run.model.d_model;
-    offerWidths(parts, run.model.d_model);
-    if (isOtherWidth) fetchSoon(parts);
+    const { d_model, sinusoid } = run.model;
+    const isOtherWidth = !view.isWidthChosen && view.d_model !== d_model;
+    const isOther = isOtherWidth || view.sinusoid !== sinusoid;
+    if (isOtherWidth) view.d_model = d_model;
+    view.sinusoid = sinusoid;
+    offerWidths(parts, d_model);
+    if (isOther) fetchSoon(parts);
   }
   if (parts.summed[0] === run && parts.summed[1] === stack) return;
   parts.summed = [run, stack];
@@ -192,11 +205,12 @@ function fetchSoon(parts) {
 async function fetchEncoding(parts) {
   parts.asked += 1;
   const { asked } = parts;
-  const question = { length: view.length, d_model: view.d_model };
+  const { length, d_model, sinusoid } = view;
+  const question = { length, d_model, sinusoid };
   const answer = await askOnce("positional_encoding", question, parts.server.positional_encoding);
   if (asked !== parts.asked) return; // a later request is on its way
   const { z } = /** @type {any} */ (answer.heatmap).data[0];
-  encoding = { ...answer, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
+  encoding = { ...answer, sinusoid, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
   await drawMap(parts);
 }
 
@@ -218,7 +232,7 @@ async function drawMap(parts) {
 /** @param {Parts} parts */
 async function drawCrosshair({ controls, figures, waveHeading, alikeHeading, say }) {
   if (!encoding) return;
-  const { length: count, d_model: width, values, cosines, wavelengths } = encoding;
+  const { length: count, d_model: width, sinusoid, values, cosines, wavelengths } = encoding;
   view.position = Math.min(view.position, count - 1);
   view.dimension = Math.min(view.dimension, width - 1);
   const { position, dimension } = view;
@@ -230,13 +244,16 @@ async function drawCrosshair({ controls, figures, waveHeading, alikeHeading, say
   const places = {
     position,
     dimension,
-    wave: t(dimension % 2 ? "positions.cosine" : "positions.sine"),
+    wave: t(isSine(dimension, width, sinusoid) ? "positions.sine" : "positions.cosine"),
+    sines: Math.ceil(width / 2),
     wavelength: wavelength < 100 ? wavelength.toFixed(1) : formatNumber(Math.round(wavelength)),
   };
   waveHeading.textContent = t("positions.turn", places);
   alikeHeading.textContent = t("positions.similar", places);
   const next = position + 1 < count ? t("positions.next", { cosine: alike[position + 1].toFixed(2) }) : "";
-  say.replaceChildren(...joinSentences(t("positions.say", { ...places, value: wave[position].toFixed(3) }), next));
+  const described = t("positions.say", { ...places, value: wave[position].toFixed(3) });
+  const order = t(`positions.order.${sinusoid}`, places);
+  say.replaceChildren(...joinSentences(described, order, next));
   figures.map.setAttribute("aria-label", say.textContent ?? "");
   figures.wave.setAttribute("aria-label", waveHeading.textContent);
   figures.alike.setAttribute("aria-label", alikeHeading.textContent);
@@ -244,6 +261,9 @@ async function drawCrosshair({ controls, figures, waveHeading, alikeHeading, say
   await drawCurve(figures.wave, encoding.curve, "curve", wave);
   await drawCurve(figures.alike, encoding.similar, "similar", alike);
 }
+
+/** @param {number} dimension @param {number} width @param {typeof view.sinusoid} sinusoid */
+const isSine = (dimension, width, sinusoid) => (sinusoid === "halves" ? dimension < width / 2 : dimension % 2 === 0);
 
 /**
  * A curve over positions, with a line at the chosen one.
@@ -278,7 +298,9 @@ async function drawSum(parts) {
   const color = pageColours()[stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
   for (const axis of Object.keys(layout)) if (axis.startsWith("yaxis")) layout[axis].tickfont = { color };
   await drawPlot(figures.sum, () => ({ data, layout }));
-  const places = { count: answer.tokens.length, d_model: answer.d_model, largest: data[0].zmax.toFixed(1) };
+  const { d_model } = answer;
+  const embedding = t(run.model.scaled ? "positions.embedding" : "positions.embedding_unscaled", { d_model });
+  const places = { count: answer.tokens.length, d_model, embedding, largest: data[0].zmax.toFixed(1) };
   sumSay.textContent = t(sumText(), places);
   figures.sum.setAttribute("aria-label", sumSay.textContent);
 }

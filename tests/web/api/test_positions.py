@@ -34,6 +34,14 @@ def test_an_encoding_is_sent_whole(length: int, d_model: int) -> None:
     assert len(answer["wavelengths"]) == d_model
 
 
+def test_the_order_of_the_waves_is_the_models() -> None:
+    question = {"length": 5, "d_model": 6}
+    interleaved, halves = (positional_encoding({**question, "sinusoid": order}) for order in ("interleaved", "halves"))
+    assert interleaved == positional_encoding(question)
+    assert halves["wavelengths"] == [interleaved["wavelengths"][i] for i in (0, 2, 4, 1, 3, 5)]
+    assert halves["heatmap"] != interleaved["heatmap"]
+
+
 def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
     for stack, read in (("encoder", toy.translate(BEER).source_input), ("decoder", toy.translate(BEER).target_input)):
         answer = input_sum({"checkpoint": "toy", "sentence": BEER, "stack": stack})

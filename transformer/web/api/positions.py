@@ -41,12 +41,12 @@ class InputFigure(TypedDict):
 @lru_cache(maxsize=16)  # 1.3 MB each at most
 def positional_encoding(request: EncodingRequest) -> Encoding:
     """The encoding as figures; the page moves the two curves itself."""
-    encoding = encode(request.length, request.d_model)
+    encoding = encode(request.length, request.d_model, request.sinusoid)
     cosine = figures.similarity(encoding)
     return {
         "length": request.length,
         "d_model": request.d_model,
-        "wavelengths": figures.wavelengths(request.d_model).tolist(),
+        "wavelengths": figures.wavelengths(request.d_model, request.sinusoid).tolist(),
         "similarity": floats(cosine),
         "heatmap": json.loads(figures.heatmap(encoding).to_json()),
         "curve": json.loads(figures.curve(encoding, 0).to_json()),

@@ -9,14 +9,18 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from ...network.config import Sinusoid
 from .style import DIVERGING, styled
 
 _SCALE = {"colorscale": DIVERGING, "zmid": 0.0, "showscale": False}
 
 
-def wavelengths(d_model: int) -> np.ndarray:
-    """How many positions one turn of each dimension's sine or cosine takes, (D,): 2π · 10000^(2⌊i/2⌋ / D)."""
-    return 2 * np.pi * 10000.0 ** (2 * (np.arange(d_model) // 2) / d_model)
+def wavelengths(d_model: int, order: Sinusoid = "interleaved") -> np.ndarray:
+    """How many positions one turn of each dimension's sine or cosine takes, (D,): 2π · 10000^(2i / D), i its pair."""
+    pair = np.arange(d_model) // 2
+    if order == "halves":
+        pair = np.concatenate([pair[0::2], pair[1::2]])
+    return 2 * np.pi * 10000.0 ** (2 * pair / d_model)
 
 
 def similarity(encoding: np.ndarray) -> np.ndarray:
@@ -38,7 +42,7 @@ def heatmap(encoding: np.ndarray) -> go.Figure:
 
 
 def curve(encoding: np.ndarray, dimension: int) -> go.Figure:
-    """One dimension over all positions: a sine where the dimension is even, a cosine where it is odd."""
+    """One dimension over all positions: a sine or a cosine."""
     return _line(encoding[:, dimension], "position %{x}: %{y:.3f}<extra></extra>")
 
 
