@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from transformer import Transformer, TransformerConfig, greedy_decode
 from transformer.data import Batch
 from transformer.network.attention import MultiHeadAttention
-from transformer.network.model import to_column_major
 from transformer.training import TrainingConfig, seeded_model, train
 
 from .ratio import Ratio, in_turn, ratio
@@ -176,7 +175,7 @@ def attention_with_weights(size: Size) -> Ratio:
 
 
 def greedy_with_maps(name: str, config: TransformerConfig, source: int, said: int, rounds: int, wanted: float) -> Ratio:
-    model, peer = to_column_major(ours(config)), marian(config)  # as in a loaded checkpoint
+    model, peer = ours(config), marian(config)
     src = words(config.src_vocab_size, 1, source)
     asked = {"input_ids": src, "attention_mask": torch.ones_like(src), "max_new_tokens": said}
     took = in_turn(
@@ -200,7 +199,7 @@ def greedy_and_memory(against: str, of: Callable[[Tensor], Tensor], wanted: floa
     because the matrices are several times larger than the caches. The pass over the source counts only on our side. A
     token needs products instead of sums, so another row has PyTorch's own product of each matrix and a vector.
     """
-    model, said = to_column_major(ours(PAPER)), 32
+    model, said = ours(PAPER), 32
     src = words(PAPER.src_vocab_size, 1, said)
     weights = [
         module.weight.detach().contiguous()  # row-major, PyTorch's default
@@ -250,7 +249,7 @@ def training_step(size: Size) -> Ratio:
 
 def growth() -> Ratio:
     """A token of cached decoding after an increasing number of others, and its self-attention."""
-    model = to_column_major(ours(PAPER))
+    model = ours(PAPER)
     first, last, rounds = 16, 512, 5
     tokens, attention = np.zeros((2, rounds, last + 1))  # milliseconds
     # Self-attention is timed in place: a separate call would find its keys in the processor's cache.

@@ -17,7 +17,7 @@ from transformer import SentenceError, Translation, Translator, Vocabulary
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import AblateHead, ForceWord, Interventions
-from transformer.inference.translator import MAX_CHARACTERS
+from transformer.inference.translator import MAX_CHARACTERS, Candidates
 from transformer.storage.checkpoint import FOLDER, CheckpointError
 
 BEER = ("Ich möchte ein Bier", "i want a beer .")
@@ -76,6 +76,19 @@ def test_the_decoder_input_is_the_output_shifted_right(run: tuple[Translation, T
     assert [step.token for step in t.steps] == list(t.output)
     assert t.complete is (t.output[-1] == "E") is (translator.name == "toy")
     assert t.complete or len(t.output) == translator.checkpoint.output_limit
+
+
+def test_candidates_are_ranked_as_a_stable_sort_ranks_them() -> None:
+    torch.manual_seed(0)
+    for distribution in (torch.randint(9, (100,)) / 9, torch.rand(5), torch.zeros(40), torch.full((40,), torch.nan)):
+        tokens = tuple(map(str, range(len(distribution))))
+        found = Candidates(tokens, distribution)
+        expected = [tokens[i] for i in distribution.sort(descending=True, stable=True).indices]
+        assert [each.token for each in found] == [found[i].token for i in range(len(found))] == expected
+        assert [each.token for each in found[1:7]] == expected[1:7]
+        assert found[-1].token == expected[-1]
+        with pytest.raises(IndexError):
+            found[len(found)]
 
 
 def test_candidates_are_all_words_by_probability(run: tuple[Translation, Translator]) -> None:
@@ -232,7 +245,7 @@ def close(one: Translation, two: Translation) -> bool:
             a.shape == b.shape and np.allclose(a, b, atol=1e-5) for a, b in zip(arrays(one), arrays(two), strict=True)
         )
         and all(
-            np.allclose(a.candidates.probabilities, b.candidates.probabilities, atol=1e-5)  # type: ignore[attr-defined]
+            np.allclose([x.probability for x in a.candidates], [x.probability for x in b.candidates], atol=1e-5)
             and a.token == b.token
             and math.isclose(a.probability, b.probability, abs_tol=1e-5)
             for a, b in zip(one.steps, two.steps, strict=True)

@@ -4,10 +4,12 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from transformer import sinusoidal_positions
+from transformer.network.linear import Linear
 from transformer.network.masks import causal_mask, padding_mask
 
 from ..networks import SIZES, agree
@@ -63,3 +65,14 @@ def test_a_padding_mask_covers_key_columns() -> None:
 def test_a_causal_mask_allows_a_position_and_its_past(length: int, past: int) -> None:
     mask = causal_mask(length, past)
     assert mask.tolist() == [[key <= past + query for key in range(past + length)] for query in range(length)]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (4, 1), (1, 5), (3, 100)])
+def test_large_layers_compute_few_rows_as_pytorch_does(shape: tuple[int, ...], bias: bool) -> None:
+    torch.manual_seed(0)
+    ours = Linear(2**9, 2**9 + 1, bias=bias)
+    x = torch.randn(2**9, *shape).movedim(0, -1)
+    theirs = F.linear(x, ours.weight, ours.bias)
+    torch.testing.assert_close(ours(x), theirs)
+    assert ours(x).shape == theirs.shape

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args, overload
 
@@ -27,7 +27,7 @@ from ..storage.hub import MAX_BYTES, Progress, fetch, is_on_hub
 from ..storage.marian import is_marian, load_marian
 from ..storage.portable import load_portable
 from .attention_maps import KINDS, SUBLAYERS, AttentionMap, AttentionMaps, Kind
-from .decoding import Hypothesis, Penalty, Sampling, beam_search, decode, greedy_batch, most_likely
+from .decoding import Hypothesis, Penalty, Sampling, beam_search, decode, greedy_batch, most_likely, ranked
 from .device import pick_device, why_device
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
 
@@ -51,6 +51,7 @@ __all__ = [
 MAX_CHARACTERS = 1000  # of a sentence: 128 tokens and more
 MAX_CHARACTERS_IN_PIECES = 4_000  # of a sentence in pieces, of which Marian models read up to 512
 MAX_BEAM_WIDTH = 5
+FEW_CANDIDATES = 32  # are ranked without all others
 MAX_FIRST_SEED = 1_000  # of those that are tried for a sample that differs from greedy decoding
 Tokens = tuple[str, ...]
 INPUT_PARTS = ("embedding", "positions", "input")
@@ -67,7 +68,9 @@ class Candidate:
 
 
 class Candidates(Sequence[Candidate]):
-    """Every token of a vocabulary, most likely first. Candidates are made on access: a run has thousands.
+    """Every token of a vocabulary, most likely first; of equally likely ones the lower id first.
+
+    They are ranked and made on access: a run has millions, of which a page shows ten at each step.
 
     Args:
         tokens: of the vocabulary, by id.
@@ -75,15 +78,11 @@ class Candidates(Sequence[Candidate]):
     """
 
     def __init__(self, tokens: Tokens, distribution: Tensor) -> None:
-        probabilities, order = distribution.sort(descending=True, stable=True)
         self._tokens = tokens
-        self._order: np.ndarray = order.numpy(force=True).astype(np.int32)
-        if probabilities.dtype == torch.bfloat16:  # which numpy does not know
-            probabilities = probabilities.float()
-        self.probabilities: np.ndarray = probabilities.numpy(force=True)
+        self._distribution = distribution.to("cpu", copy=True)  # a row of a batch would keep the batch
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._distribution)
 
     @overload
     def __getitem__(self, place: int) -> Candidate: ...
@@ -92,11 +91,21 @@ class Candidates(Sequence[Candidate]):
     def __getitem__(self, place: int | slice) -> Candidate | tuple[Candidate, ...]:
         if isinstance(place, slice):
             return tuple(self[i] for i in range(*place.indices(len(self))))
-        return Candidate(self._tokens[self._order[place]], float(self.probabilities[place]))
+        place = range(len(self))[place]
+        probabilities, ids = self._first if place < FEW_CANDIDATES else self._all
+        return Candidate(self._tokens[int(ids[place])], float(probabilities[place]))
 
     def __iter__(self) -> Iterator[Candidate]:
-        ranked = zip(self._order.tolist(), self.probabilities.tolist(), strict=True)
-        return (Candidate(self._tokens[i], probability) for i, probability in ranked)
+        probabilities, ids = self._all
+        return (Candidate(self._tokens[i], p) for i, p in zip(ids.tolist(), probabilities.tolist(), strict=True))
+
+    @cached_property
+    def _first(self) -> tuple[Tensor, Tensor]:
+        return ranked(self._distribution, FEW_CANDIDATES)
+
+    @cached_property
+    def _all(self) -> tuple[Tensor, Tensor]:
+        return ranked(self._distribution, len(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)

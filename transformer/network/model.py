@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from .attention import KeyValueCache
 from .config import TransformerConfig
 from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
+from .linear import Linear
 from .masks import causal_mask, padding_mask
 from .probe import Probe, scoped, tap
 from .torch_weights import our_fields, our_names, to_torch_stacks
@@ -140,7 +141,7 @@ class Transformer(nn.Module):
         self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, config.d_model)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.output_projection = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
+        self.output_projection = Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
         self.embedding_dropout = nn.Dropout(config.dropout)
         positions = sinusoidal_positions(config.max_len, config.d_model, config.sinusoid)
         if not config.positional_encoding:
@@ -314,20 +315,6 @@ class Transformer(nn.Module):
         if config.embedding_dropout == "after":
             x = self.embedding_dropout(x)
         return tap(probe, "input", x)
-
-
-def to_column_major(model: Transformer) -> Transformer:
-    """Store weight matrices in column-major order, in place, for faster inference; names, shapes and values stay.
-
-    A decoding step multiplies one row by each matrix. On a CPU that takes up to twice as long with PyTorch's row-major
-    matrices; products of many rows take equally long. A training that is saved and resumed needs row-major order, as
-    Adam's moments and safetensors have it.
-    """
-    for module in model.modules():
-        # A tied embedding stays row-major: it is read by rows.
-        if isinstance(module, nn.Linear) and module.weight is not model.tgt_embedding.weight:
-            module.weight.data = module.weight.data.T.contiguous().T
-    return model
 
 
 def _check_ids(name: str, ids: Tensor, vocab_size: int) -> None:

@@ -24,7 +24,7 @@ from torch import Tensor
 from ..data.vocabulary import PAD, Vocabulary, check_target
 from ..files import shipped
 from ..network.config import TransformerConfig
-from ..network.model import Transformer, to_column_major
+from ..network.model import Transformer
 from ..network.rng import rng_lock
 
 FOLDER = shipped("checkpoints")
@@ -159,7 +159,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         load_weights(model, stored)
         if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
             raise ValueError("its weights are not those that were saved")
-    return Checkpoint(to_column_major(model).to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=pad_source)
+    return Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=pad_source)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from ..data.pieces import FIRST, PieceVocabulary, read_pieces
 from ..data.vocabulary import Vocabulary, check_target
 from ..network.config import Activation, TransformerConfig
-from ..network.model import Transformer, to_column_major
+from ..network.model import Transformer
 from .checkpoint import Checkpoint, CheckpointError, check_lengths, read_json, reading
 from .pickled import converted
 from .portable import MAX_LAYERS, MAX_POSITIONS
@@ -107,7 +107,7 @@ def load_marian(folder: Path, device: str | torch.device = "cpu", weights: Path 
         tensors = _Tensors(stored)
         model = _model(shape, tensors, copied, suppressed)
         tensors.check_all_read()
-    return Checkpoint(to_column_major(model).to(device).eval(), source, target, **lengths, pad_source=pad_source)
+    return Checkpoint(model.to(device).eval(), source, target, **lengths, pad_source=pad_source)
 
 
 def _shape(config: Mapping[str, Any], source: int, target: int, added: int) -> TransformerConfig:

@@ -23,7 +23,7 @@ from ..data.vocabulary import Vocabulary, check_visible, has_word
 from ..messages import MessageError
 from ..network.config import TransformerConfig
 from ..network.cost import count_heads, count_parameters, count_run_values
-from ..network.model import Transformer, to_column_major
+from ..network.model import Transformer
 from ..network.rng import rng_lock
 from .checkpoint import INVALID_CONTENT, Checkpoint, check_vocabularies, first_line, load_weights
 
@@ -197,7 +197,7 @@ def _read(
     if entry["digest"] != _digest(entry["about"], dict(model.named_parameters())):
         raise ValueError("it is not what was saved")
     checkpoint = Checkpoint(model, src_vocab, tgt_vocab, about.source_length, about.output_limit, about.pad_source)
-    to_column_major(model).to(device).eval()
+    model.to(device).eval()
     return PortableModel(checkpoint, about.name, about.corpus, about.pairs, about.training, about.card)
 
 
