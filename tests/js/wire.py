@@ -19,6 +19,7 @@ from transformer.web.api.events import ShownRun
 from transformer.web.api.mistakes import MistakeCode
 from transformer.web.api.models import Model
 from transformer.web.page import SCHEMA
+from transformer.web.server.routes import LoadingEvent
 from transformer.web.sessions.training_queue import MistakeTrainingEvent, TrainingEvent
 
 REQUESTS = {
@@ -34,6 +35,7 @@ ANSWERS = {
     "Model": Model,
     "MistakeCode": MistakeCode,
     "Symptom": Symptom,
+    "LoadingEvent": LoadingEvent,
     "TrainingEvent": TrainingEvent,
     "MistakeTrainingEvent": MistakeTrainingEvent,
     "PageSchema": schema.PageSchema,

@@ -5,8 +5,8 @@ import { h } from "../core/dom.js";
 import {
   chooseLanguage,
   formatBytes,
-  formatLanguages,
   formatMessage,
+  joinSentences,
   LANGUAGES,
   language,
   nodes,
@@ -15,7 +15,9 @@ import {
 import { button, option } from "../core/parts.js";
 import { state, subscribe } from "../core/state.js";
 import { isOwn, isReal, modelName, models, setShippedModels, useModel } from "../net/models.js";
+import { awaitedModel, cancelWait, secondsLeft } from "../net/real-models.js";
 import { readPreference, writePreference } from "../net/session.js";
+import { describeModel } from "./describe-model.js";
 import { downloadMenu } from "./downloads.js";
 import { followFrame, listenForFrameKeys, presentButton } from "./frame.js";
 import { badge as checksBadge } from "./self-checks.js";
@@ -48,7 +50,7 @@ export function mount({ element, props, server, signal }) {
     presentButton(),
   ];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
-  element.replaceChildren(skipLink(), mapPaint(), header);
+  element.replaceChildren(skipLink(), mapPaint(), header, awaitedModelLine(signal));
   followFrame(signal);
   listenForFrameKeys(header, signal);
 }
@@ -84,14 +86,6 @@ function themeButton() {
 const pillSelect = (id, title, options) =>
   h("select", { class: "pill", id, title, "aria-label": title }, options.map(option()));
 
-/** A model with its size, in one line. @param {string} checkpoint */
-function describeModel(checkpoint) {
-  const { sentences, real } = models()[checkpoint];
-  if (!real) return t("header.model_size", { name: modelName(checkpoint), sentences });
-  const facts = [formatLanguages(real.languages), modelName(checkpoint), real.size && formatBytes(real.size)];
-  return [...facts, real.licence].filter(Boolean).join(" · ");
-}
-
 /** @param {Element} element @param {AbortSignal} signal */
 function modelChoice(element, signal) {
   const choice = pillSelect("checkpoint", t("header.model"), []);
@@ -111,11 +105,59 @@ function modelChoice(element, signal) {
     draw();
   };
   drawOptions();
-  choice.addEventListener("change", () => useModel(choice.value));
+  choice.addEventListener("change", () => {
+    useModel(choice.value);
+    if (awaitedModel()) draw(); // until it is there, the page has the one before
+  });
   subscribe(element, draw);
   document.addEventListener("models:changed", drawOptions, { signal });
   document.addEventListener("translate:answered", draw, { signal }); // also after a refusal
   return choice;
+}
+
+const PATIENCE_MS = 300; // a model in the server's memory is there before
+
+/** How far the model is that was chosen and is not in the server's memory yet. @param {AbortSignal} signal */
+function awaitedModelLine(signal) {
+  const text = h("span", {});
+  const bar = h("progress", { max: 1 });
+  const cancel = button("link", t("loading.cancel"), cancelWait);
+  const line = h("div", { class: "awaited", id: "awaited-model", role: "status", hidden: true }, text, bar, cancel);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const draw = () => {
+    const wait = awaitedModel();
+    if (!wait) {
+      clearTimeout(timer);
+      timer = undefined;
+      line.hidden = true;
+      return;
+    }
+    timer ??= setTimeout(() => (line.hidden = !awaitedModel()), PATIENCE_MS);
+    const { checkpoint, fetched, size } = wait;
+    const isFetched = fetched >= size;
+    const amount = { name: modelName(checkpoint), fetched: formatBytes(fetched), size: formatBytes(size) };
+    const left = secondsLeft();
+    const told = isFetched ? t("loading.reading", amount) : t("loading.fetching", amount);
+    text.replaceChildren(...joinSentences(told, isFetched || left === null ? "" : t("loading.left", timeLeft(left))));
+    if (isFetched) bar.removeAttribute("value");
+    else bar.value = fetched / size;
+  };
+  document.addEventListener("model:awaited", draw, { signal });
+  draw();
+  return line;
+}
+
+/** @param {number} seconds */
+function timeLeft(seconds) {
+  const [unit, n] = seconds < 90 ? ["second", Math.max(1, seconds)] : ["minute", seconds / 60];
+  const format = new Intl.NumberFormat(language, {
+    style: "unit",
+    unit,
+    unitDisplay: "long",
+    maximumFractionDigits: 0,
+  });
+  return { time: format.format(n) };
 }
 
 function languageChoice() {

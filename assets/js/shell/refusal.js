@@ -6,7 +6,8 @@ import { formatMessage, joinSentences, nodes, t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
 import { state, update } from "../core/state.js";
-import { modelName, ownModels, useModel } from "../net/models.js";
+import { isReal, modelName, models, ownModels, useModel } from "../net/models.js";
+import { describeModel } from "./describe-model.js";
 
 /** @import { Message, Server } from "../core/types.d.ts" */
 
@@ -36,6 +37,10 @@ export function refusalNotice(server, translate) {
       const text = h("span", {}, nodes("refusal.reader", { name: h("b", {}, modelName(reader)) }));
       return button("pill", text, () => useModel(reader), { "data-reader": reader });
     });
+    for (const checkpoint of translatorsOf(sentence)) {
+      const text = h("span", {}, nodes("refusal.real", { name: h("b", {}, describeModel(checkpoint)) }));
+      buttons.push(button("pill", text, () => useModel(checkpoint), { "data-reader": checkpoint }));
+    }
     if (nearest) {
       const text = h("span", {}, nodes("refusal.nearest", { sentence: h("b", {}, nearest) }));
       buttons.push(button("pill", text, () => translate(nearest), { id: "nearest" }));
@@ -58,6 +63,19 @@ export function refusalNotice(server, translate) {
     if (error && OF_WORDS.includes(error.key)) lead(sentence);
   }
   return { elements: [message, suggestions], draw };
+}
+
+const HAN = /\p{Script=Han}/u;
+
+/**
+ * Real models of a sentence's language, which is that of the models of this page unless its script is another; none for a
+ * sentence that a real model has refused.
+ * @param {string} sentence
+ */
+function translatorsOf(sentence) {
+  if (isReal(state.run.checkpoint)) return [];
+  const language = HAN.test(sentence) ? "zh" : "de";
+  return Object.keys(models()).filter((checkpoint) => models()[checkpoint].real?.languages[0] === language);
 }
 
 /** Whole sentences, which follow, say more than words of similar spelling. @param {Message} error */

@@ -261,7 +261,7 @@ function describeRun(run) {
   const example = exampleOf(run);
   if (example?.name) {
     add(`example.${example.name}.shows`);
-    add("note.watch", { word: word(plainText(example.watch), "source") });
+    if (example.watch) add("note.watch", { word: word(plainText(example.watch), "source") });
   }
   if (run.changes.length && attendsAhead(run)) add("note.ahead");
   if (!run.complete) add("note.endless", { steps: run.steps.length });

@@ -5,6 +5,7 @@ import { changes, lastingChanges, settleChanges } from "../core/changes.js";
 import { formatList, t } from "../core/i18n.js";
 import { showRun, state, update } from "../core/state.js";
 import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../net/models.js";
+import { whenLoaded } from "../net/real-models.js";
 import { reconnect } from "../net/reconnect.js";
 
 /** @import { Example, Message, OwnModel, Run, RunRequest, State, View } from "../core/types.d.ts" */
@@ -35,6 +36,7 @@ const PATIENCE_MS = 20000; // and after this there is no answer
 
 /** What outlives every mounting. */
 const session = {
+  requests: /** @type {RunRequests | null} */ (null), // of the mounting that is shown
   isOpened: false, // the address that the page was opened with has been followed
   example: /** @type {Example | null} */ (null), // that was asked for last
   checkpoint: /** @type {string | null} */ (null), // likewise
@@ -66,6 +68,7 @@ export class RunRequests {
     this.view = view;
     this.box = box;
     this.reactions = reactions;
+    session.requests = this;
     const { signal } = view;
     for (const [name, react] of Object.entries({
       "translate:wanted": this.askSentence,
@@ -130,12 +133,35 @@ export class RunRequests {
 
   /** @param {{ run: RunRequest, place: Partial<State> }} experiment */
   askRun({ run, place }) {
-    session.checkpoint = run.checkpoint;
-    this.ask("example", () => run, place);
+    this.withModel(run.checkpoint, (requests) => {
+      session.checkpoint = run.checkpoint;
+      requests.ask("example", () => run, place);
+    });
   }
 
   /** @param {string} checkpoint */
   askCheckpoint(checkpoint) {
+    this.withModel(checkpoint, (requests) => requests.chooseCheckpoint(checkpoint));
+  }
+
+  /**
+   * Ask about a model, when the server has it: by then another mounting may be shown. Until then, and where it cannot be
+   * had, the page keeps its run.
+   * @param {string} checkpoint @param {(requests: RunRequests) => void} ask
+   * @param {(requests: RunRequests) => void} [giveUp]
+   */
+  withModel(checkpoint, ask, giveUp) {
+    const act = (/** @type {(requests: RunRequests) => void} */ then) => then(session.requests ?? this);
+    const complain = (/** @type {Message} */ error) =>
+      act((requests) => {
+        giveUp?.(requests);
+        requests.reactions.complain(error, session.sentence);
+      });
+    whenLoaded(checkpoint, () => act(ask), complain);
+  }
+
+  /** @param {string} checkpoint */
+  chooseCheckpoint(checkpoint) {
     const example = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === this.box.value);
     Object.assign(session, { example: models()[checkpoint].examples[0], checkpoint });
     // Another model's heads are other heads, so changes are not taken along.
@@ -244,9 +270,12 @@ export class RunRequests {
       this.arrive();
       return;
     }
-    document.body.classList.toggle("opening", !isBack); // until the run is there, none is shown
-    setTimeout(() => document.body.classList.remove("opening"), DOUBT_MS);
-    setTimeout(() => this.ask("example", () => run)); // Gradio listens by then
+    const follow = (/** @type {RunRequests} */ requests) => {
+      document.body.classList.toggle("opening", !isBack); // until the run is there, none is shown
+      setTimeout(() => document.body.classList.remove("opening"), DOUBT_MS);
+      setTimeout(() => requests.ask("example", () => run)); // Gradio listens by then
+    };
+    this.withModel(run.checkpoint, follow, (requests) => requests.arrive?.());
   }
 }
 

@@ -19,8 +19,9 @@ from ...storage.checkpoint import CARD, FOLDER
 from ..schema import CheckpointRequest
 from ..server import access_log as log
 from ..server.fair_queue import pause_at_each_layer
+from ..sessions.listed_models import ListedModel
 from ..sessions.model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
-from ..sessions.real_models import Listed, real_models
+from ..sessions.real_models import real_models
 
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
 WORDS = 20  # of a held-out pair, both sides
@@ -242,7 +243,7 @@ def described(checkpoint: str) -> Model:
     return shown
 
 
-def _real(model: Listed) -> Model:
+def _real(model: ListedModel) -> Model:
     return {
         "checkpoint": model.checkpoint,
         "sentences": 0,

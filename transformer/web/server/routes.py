@@ -7,7 +7,11 @@ POST models         a file, and a header `Session`; answers {"model", "kept": th
                     {"error"}
 GET models/KEY      the file
 DELETE models/KEY   delete the model
-GET health          {"status": "ok", "device", "checkpoints", "training": {"running", "waiting"},
+POST load           {"checkpoint"}: a real model is fetched and read into memory, for all who ask meanwhile; answers
+                    events: "loading" with the bytes fetched so far and in all, then "ready" or "error". Who closes the
+                    stream does not wait any longer, and a download that nobody waits for ends
+GET health          {"status": "ok", "device", "checkpoints", "models": {"loaded": {name: bytes}, "bytes", "most"}, the
+                    real models in memory, "training": {"running", "waiting"},
                     "queue": {"working", "waiting"}, the requests that compute something,
                     "line": the same, under its old name}
 """
@@ -21,7 +25,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import anyio
 from pydantic import ConfigDict, ValidationError
@@ -31,14 +35,16 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import Message as AsgiMessage
 from starlette.types import Receive, Scope, Send
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...inference.translator import available_checkpoints
 from ...live.plan import plan
-from ...messages import Message
+from ...messages import Message, MessageJSON, Words
 from ...storage.portable import PortableError, max_file_bytes
 from .. import schema
 from ..api.models import about, translator
 from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_name, model_store
+from ..sessions.real_models import RealModelError, real_models
 from ..sessions.shared_run import Event
 from ..sessions.training_queue import BusyError, training_queue
 from . import access_log, request_queue
@@ -98,6 +104,55 @@ async def stop(request: Request) -> Response:
     if asked := await _read(request, schema.StopRequest):
         training_queue().stop(asked.run)
     return JSONResponse({})
+
+
+LOADING_SECONDS = 0.5  # between two events
+
+
+class Loading(TypedDict):
+    """`fetched` of `size` bytes are here; both are 0 where none has to be fetched."""
+
+    event: Literal["loading"]
+    fetched: int
+    size: int
+
+
+class Ready(TypedDict):
+    """The model is in memory."""
+
+    event: Literal["ready"]
+
+
+class NotLoaded(TypedDict):
+    """The model cannot be had now, and why."""
+
+    event: Literal["error"]
+    message: MessageJSON
+
+
+LoadingEvent = Loading | Ready | NotLoaded
+
+
+async def load(request: Request) -> Response:
+    asked = await _read(request, schema.CheckpointRequest)
+    if not asked:
+        return _Refusal(UNREADABLE)
+    if asked.checkpoint not in real_models():
+        return _Refusal(Message("error.no_checkpoint", {"names": Words(tuple(real_models()))}))
+    return await _events(_loading(asked.checkpoint))
+
+
+async def _loading(checkpoint: str) -> AsyncGenerator[Event | str]:
+    try:
+        async with real_models().chosen(checkpoint) as loading:
+            while loading and not loading.done.done():
+                yield {"event": "loading", "fetched": loading.fetched, "size": loading.size}
+                await loading.wait(LOADING_SECONDS)
+            if loading:
+                loading.done.result()
+        yield {"event": "ready"}
+    except RealModelError as error:
+        yield {"event": "error", "message": error.message.for_page()}
 
 
 async def upload(request: Request) -> Response:
@@ -167,6 +222,7 @@ async def health(_: Request) -> Response:
             "status": "ok",
             "device": str(translator("toy").device),  # which was loaded with the page
             "checkpoints": available_checkpoints(),
+            "models": real_models().counts(),
             "training": training_queue().counts(),
             "queue": counts,
             "line": counts,  # its old name
@@ -256,6 +312,7 @@ ROUTES = [
     _route("/train", "POST", train),
     _route("/train/stop", "POST", stop),
     _route("/mistake", "POST", mistake),
+    _route("/load", "POST", load),
     _route("/models", "POST", upload),
     _route("/models/{key}", "GET", download),
     _route("/models/{key}", "DELETE", delete),

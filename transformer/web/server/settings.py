@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ...settings import from_environment, setting
+from ..sessions.listed_models import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ class Settings:
     )
     models: str = setting(
         "TRANSFORMER_MODELS",
-        "",
+        DEFAULT,
         "real models, with commas between them: `owner/name` or `owner/name@revision` of a Marian model of the Hugging "
-        "Face Hub, or the path of a folder with one; empty for none",
+        "Face Hub, or the path of a folder with one; empty for none. Those of the default are pinned to commits",
     )
     loaded_megabytes: int = setting(
         "TRANSFORMER_LOADED_MEGABYTES",

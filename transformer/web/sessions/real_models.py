@@ -6,9 +6,7 @@ one that was used longest ago leaves. A visitor names a model by what is listed 
 """
 
 import asyncio
-import json
 import math
-import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -19,25 +17,25 @@ from functools import cache
 from pathlib import Path
 
 from safetensors import safe_open
+from typing_extensions import TypedDict
 
-from ...data import Example
 from ...inference.device import pick_device
-from ...inference.translator import CheckpointError, Translator, available_checkpoints
+from ...inference.translator import CheckpointError, Translator
 from ...messages import MessageError
 from ...storage import hub, marian
 from ...storage.pickled import converted
 from ..server import access_log
 from ..server.fair_queue import pause_at_each_layer
 from ..server.settings import settings
-from .model_store import OWN_MODEL_PREFIX, when_unloaded
+from .listed_models import ListedModel, listed
+from .model_store import when_unloaded
 
 MAX_PIECES = 128  # of a sentence on the page, without E; Marian models read up to 512
 MAX_OUTPUT = 160  # tokens
 DOWNLOADS = 4  # at a time
 WAIT_SECONDS = 60  # for room, while all models in memory are in use
-RETRY_SECONDS = 5  # after a failure, in which the same request is refused at once
+RETRY_SECONDS = 5  # after a failure, in which the model is not tried again
 FLOAT_BYTES = 4
-LANGUAGES = re.compile(r"-([a-z]{2,3})-([a-z]{2,3})$")  # at the end of a name: opus-mt-de-en
 
 
 class RealModelError(MessageError, CheckpointError):
@@ -57,73 +55,6 @@ class _NobodyWaitsError(Exception):
     """Ends a download."""
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A model that may be chosen.
-
-    Attributes:
-        checkpoint: as requests and links name it.
-        source: `owner/name@revision` on the Hub, or a folder.
-        licence: as the Hub names it; "" if it is not known.
-        size: bytes of its weights; 0 if it is not known.
-        languages: codes of source and target; none if they are not known.
-    """
-
-    checkpoint: str
-    source: str | Path
-    licence: str = ""
-    size: int = 0
-    languages: tuple[str, str] | tuple[()] = ()
-    examples: tuple[Example, ...] = (Example("", "1987 + 30 = 2017", ""),)  # in any language
-
-
-KNOWN: dict[str, Listed] = {}
-
-
-def listed(entries: str) -> tuple[Listed, ...]:
-    """The models of $TRANSFORMER_MODELS: `owner/name`, `owner/name@revision` or a folder, with commas between them.
-
-    Raises:
-        ValueError: an entry is neither, or two models would have one name.
-    """
-    found: dict[str, Listed] = {}
-    for entry in filter(None, map(str.strip, entries.split(","))):
-        model = _listed(entry)
-        if model.checkpoint in (*found, *available_checkpoints()) or model.checkpoint.startswith(OWN_MODEL_PREFIX):
-            raise ValueError(f"TRANSFORMER_MODELS: there would be two models with the name {model.checkpoint!r}")
-        found[model.checkpoint] = model
-    return tuple(found.values())
-
-
-def _listed(entry: str) -> Listed:
-    folder = Path(entry).expanduser()
-    if folder.is_dir():
-        folder = folder.resolve()
-        return Listed(folder.name, folder, size=_weights_size(folder), languages=_languages(folder))
-    if not hub.is_on_hub(entry):
-        raise ValueError(f"TRANSFORMER_MODELS: {entry!r} is neither owner/name of a model of the Hub nor a folder")
-    name = entry.split("@")[0]
-    if name in KNOWN:
-        return replace(KNOWN[name], source=entry)
-    named = LANGUAGES.search(name)
-    return Listed(name, entry, languages=(named[1], named[2]) if named else ())
-
-
-def _weights_size(folder: Path) -> int:
-    files = (folder / name for name in (marian.WEIGHTS, marian.PICKLE))
-    return next((file.stat().st_size for file in files if file.is_file()), 0)
-
-
-def _languages(folder: Path) -> tuple[str, str] | tuple[()]:
-    """As its tokenizer's configuration says."""
-    try:
-        told = json.loads((folder / marian.TOKENIZER).read_bytes())
-        codes = (str(told["source_lang"]), str(told["target_lang"]))
-    except (OSError, ValueError, LookupError, TypeError):
-        return ()
-    return codes if all(re.fullmatch("[A-Za-z]{2,3}", code) for code in codes) else ()
-
-
 @dataclass(eq=False)
 class Loading:
     """A model on its way into memory: bytes that have been fetched, and all; 0 of 0 where none have to be."""
@@ -132,18 +63,32 @@ class Loading:
     fetched: int = 0
     size: int = 0
 
+    async def wait(self, seconds: float | None = None) -> None:
+        """Until it has ended, somehow, and no longer than this."""
+        done = asyncio.wrap_future(self.done)
+        done.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # which asyncio would log
+        await asyncio.wait([done], timeout=seconds)
+
 
 @dataclass(eq=False)
 class _Model:
     """`users` are requests about it and visitors who wait for it; `used` is when the last one left."""
 
-    listed: Listed
+    listed: ListedModel
     users: int = 0
     used: float = 0.0
     size: int = 0
     translator: Translator | None = None
     loading: Loading | None = None
-    failed: tuple[float, CheckpointError] | None = None
+    failed: tuple[float, RealModelError] | None = None
+
+
+class Counts(TypedDict):
+    """The bytes of each model in memory, of all, and how many they may be."""
+
+    loaded: dict[str, int]
+    bytes: int
+    most: int
 
 
 class RealModels:
@@ -153,7 +98,9 @@ class RealModels:
         max_bytes: of the weights of all models in memory.
     """
 
-    def __init__(self, models: Sequence[Listed], max_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, models: Sequence[ListedModel], max_bytes: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.max_bytes = max_bytes
         self._clock = clock
         self._models = {each.checkpoint: _Model(each) for each in models}
@@ -164,7 +111,7 @@ class RealModels:
     def __iter__(self) -> Iterator[str]:
         return iter(self._models)
 
-    def find(self, checkpoint: object) -> Listed | None:
+    def find(self, checkpoint: object) -> ListedModel | None:
         """What is listed under a name."""
         model = self._models.get(checkpoint) if isinstance(checkpoint, str) else None
         return model.listed if model else None
@@ -172,16 +119,17 @@ class RealModels:
     def __contains__(self, checkpoint: object) -> bool:
         return isinstance(checkpoint, str) and checkpoint in self._models
 
-    def loaded(self) -> dict[str, int]:
-        """The bytes of each model in memory."""
+    def counts(self) -> Counts:
+        """What is in memory."""
         with self._changed:
-            return {name: model.size for name, model in self._models.items() if model.translator}
+            loaded = {name: model.size for name, model in self._models.items() if model.translator}
+        return {"loaded": loaded, "bytes": sum(loaded.values()), "most": self.max_bytes}
 
     def translator(self, checkpoint: str) -> Translator:
         """A listed model; where it is not in memory, this thread waits for it.
 
         Raises:
-            CheckpointError: it cannot be had.
+            RealModelError: it cannot be had.
         """
         with self._used(checkpoint) as model:
             if loading := self._start(model):
@@ -198,9 +146,9 @@ class RealModels:
             yield
             return
         with self._used(listed.checkpoint) as model:
-            with suppress(CheckpointError):
+            with suppress(RealModelError):
                 if loading := self._start(model):
-                    await asyncio.shield(asyncio.wrap_future(loading.done))
+                    await loading.wait()
             yield
 
     @asynccontextmanager
@@ -208,7 +156,7 @@ class RealModels:
         """Somebody waits for a listed model inside; None where it is in memory.
 
         Raises:
-            CheckpointError: it could not be had a moment ago.
+            RealModelError: it could not be had a moment ago.
         """
         with self._used(checkpoint) as model:
             yield self._start(model)

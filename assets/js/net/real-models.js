@@ -1,0 +1,89 @@
+// Real models on their way into the server's memory: one is fetched when somebody first chooses it, while the page goes on
+// with the model that it has.
+
+import { isReal } from "./models.js";
+import { streamEvents } from "./training-stream.js";
+
+/** @import { Message } from "../core/types.d.ts" */
+/** @typedef {import("#schema").Wire["LoadingEvent"]} LoadingEvent */
+/**
+ * The model that is waited for. `fetched` of `size` bytes are on the server; `since` is when this page first heard of
+ * them; then `go` or `fail` is called.
+ * @typedef {{
+ *   checkpoint: string,
+ *   fetched: number,
+ *   size: number,
+ *   since: { fetched: number, time: number } | null,
+ *   go: () => void,
+ *   fail: (error: Message) => void,
+ * }} Wait
+ */
+
+const LOST = { key: "error.no_answer", values: {}, english: "" };
+
+/** Those that have been loaded for this page. @type {Set<string>} */
+const ready = new Set();
+/** @type {Wait | null} */
+let wait = null;
+let abort = new AbortController(); // ends the stream
+
+/** The model that is waited for, if any. */
+export const awaitedModel = () => wait;
+
+/** Seconds until all bytes are there, at the pace so far; null while nobody can tell. @param {number} now in ms */
+export function secondsLeft(now = performance.now()) {
+  if (!wait?.since) return null;
+  const fetched = wait.fetched - wait.since.fetched;
+  return fetched > 0 ? ((now - wait.since.time) / 1000 / fetched) * (wait.size - wait.fetched) : null;
+}
+
+/** @param {Wait | null} now */
+function changed(now) {
+  wait = now;
+  document.dispatchEvent(new Event("model:awaited"));
+}
+
+/** Wait no longer. The server goes on for others who do. */
+export function cancelWait() {
+  abort.abort();
+  if (wait) changed(null);
+}
+
+/**
+ * Wait for a model, if it is one that has to be loaded, and then go on with it. The newest choice counts.
+ * @param {string} checkpoint @param {() => void} go @param {(error: Message) => void} fail
+ */
+export async function whenLoaded(checkpoint, go, fail) {
+  if (wait?.checkpoint === checkpoint)
+    abort.abort(); // only the newest intention counts
+  else cancelWait();
+  if (!isReal(checkpoint) || ready.has(checkpoint)) {
+    go();
+    return;
+  }
+  const mine = new AbortController();
+  abort = mine;
+  changed({ checkpoint, fetched: 0, size: 0, since: null, go, fail });
+  /** @type {Message | null} */
+  let error = LOST;
+  const receive = (/** @type {LoadingEvent} */ event) => {
+    if (mine.signal.aborted || !wait) return;
+    if (event.event === "error") error = event.message;
+    else if (event.event === "ready") error = null;
+    else {
+      const { fetched, size } = event;
+      const since = wait.since ?? (size ? { fetched, time: performance.now() } : null);
+      changed(Object.assign(wait, { fetched, size, since }));
+    }
+  };
+  const refusal = await streamEvents("load", { checkpoint }, receive, mine.signal);
+  if (mine.signal.aborted || !wait) return;
+  const newest = wait;
+  changed(null);
+  error = refusal ?? error;
+  if (error) newest.fail(error);
+  else {
+    ready.add(checkpoint);
+    newest.go();
+  }
+}

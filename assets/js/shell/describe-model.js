@@ -1,0 +1,12 @@
+// What people call a model, with its size, in one line.
+
+import { formatBytes, formatLanguages, t } from "../core/i18n.js";
+import { modelName, models } from "../net/models.js";
+
+/** @param {string} checkpoint */
+export function describeModel(checkpoint) {
+  const { sentences, real } = models()[checkpoint];
+  if (!real) return t("header.model_size", { name: modelName(checkpoint), sentences });
+  const facts = [formatLanguages(real.languages), modelName(checkpoint), real.size ? formatBytes(real.size) : ""];
+  return [...facts, real.licence].filter(Boolean).join(" · ");
+}
