@@ -10,7 +10,6 @@ from packaging.version import Version
 
 from tests.benchmarks.bench import README as BENCHMARKS
 from tests.benchmarks.bench import put, read, written
-from transformer import Translator
 from transformer.live.limits import Limits
 from transformer.settings import variables
 from transformer.web.server.settings import Settings
@@ -73,15 +72,6 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
             old = " ".join(f"`{name}`" for name in each.old_names)
             cells = [f"`{each.name}`", default, each.meaning, old]
             assert "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|" in document
-
-
-def test_the_figures_of_the_readme_are_the_models(toy: Translator) -> None:
-    run = toy.translate("Ich möchte ein Bier")
-    query, key = run.output.index("beer"), run.source.index("bier")
-    weights = sorted(float(w) for layer in run.attention.cross for w in layer.weights[:, query, key])
-    text = " ".join((ROOT / "README.md").read_text().split())
-    assert f"puts {weights[-1]:.2f} of its weight on *bier*" in text
-    assert f"the median head puts {(weights[23] + weights[24]) / 2:.2f} there" in text
 
 
 def test_the_table_of_benchmarks_is_what_was_measured() -> None:

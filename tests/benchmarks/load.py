@@ -193,7 +193,7 @@ async def clicks(
             """The page polls the length of the queue until the answer arrives."""
             asked = asyncio.create_task(record.ask(connection, question))
             while not (await asyncio.wait([asked], timeout=POLL_AFTER))[0]:
-                if waiting := (await beside.ask(Question("health", "health"))).json()["line"]["waiting"]:
+                if waiting := (await beside.ask(Question("health", "health"))).json()["queue"]["waiting"]:
                     record.waiting.append(waiting)
             return await asked
 

@@ -33,7 +33,7 @@ class Held(Server):
         super().__init__(**{"GATE": str(self.gate), **sizes})  # type: ignore[arg-type]
 
     def queue(self) -> dict[str, int]:
-        counts: dict[str, int] = httpx.get(f"{self.url}health", trust_env=False).json()["line"]
+        counts: dict[str, int] = httpx.get(f"{self.url}health", trust_env=False).json()["queue"]
         return counts
 
     @cached_property

@@ -68,9 +68,8 @@ def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor
             memory_key_padding_mask=padding,
         )
         logits = model.output_projection(decoded)
-    from_logits = (logits - seen["logits"]).masked_fill(
-        logits == seen["logits"], 0
-    )  # of a suppressed token both are −∞
+    # Both logits of a suppressed token are −∞.
+    from_logits = (logits - seen["logits"]).masked_fill(logits == seen["logits"], 0)
     return _largest([read_only(decoded - seen["decoder.output"]), read_only(from_logits)])
 
 

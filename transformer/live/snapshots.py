@@ -91,9 +91,8 @@ class SnapshotRecorder:
             parameters = list(self._model.parameters())
             with torch.no_grad():
                 for values, copy in zip(parameters, weights.split([each.numel() for each in parameters]), strict=True):
-                    values.copy_(
-                        copy.view_as(values)
-                    )  # not a view of it: sums over unaligned addresses round differently
+                    # Not a view of it: sums over unaligned addresses round differently.
+                    values.copy_(copy.view_as(values))
             yield self.take(step)
 
     @property

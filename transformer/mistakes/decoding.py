@@ -74,7 +74,7 @@ def padding_rows(translator: Translator, sentence: str) -> Symptom:
             return float(model(src, tgt, probe=probe).logits.isnan().float().mean())
 
     def drawn(weights: Tensor, mask: Tensor) -> AttentionMap:
-        """The last layer's map of the padded sentence; a row that is masked whole looks everywhere."""
+        """The last layer's map of the padded sentence; a fully masked row attends uniformly."""
         allowed = (mask | ~mask.any(dim=-1, keepdim=True)).cpu().numpy()
         tokens = (*run.decoder_input, PAD, PAD)
         layer = model.config.num_decoder_layers - 1
@@ -88,7 +88,7 @@ def padding_rows(translator: Translator, sentence: str) -> Symptom:
     right["weight_on_future"] = max(float(weights[0].triu(1).amax()) for weights in recorder.values.values())
     *_, last = recorder.values.values()
     columns = (tgt != model.config.pad_id)[1] & causal
-    # The likeliest word of a row of NaN is id 0, which is P: it says nothing at all.
+    # The likeliest word of a row of NaN is id 0, which is P: the output is empty.
     return Symptom(
         Side(right, run.text, attention=drawn(last[0], columns)),
         Side(numbers, "", attention=drawn(seen["weights"], mask[1, 0])),
@@ -110,7 +110,7 @@ def _one_padding_column(drawn: AttentionMap) -> AttentionMap:
     distractors=("rank_collapse", "padding_rows", "axes_swapped"),
 )
 def cross_padding(translator: Translator, sentence: str) -> Symptom:
-    """The decoder looks at P. Where a model's sentences are not padded, they are padded as in a batch of its longest.
+    """The decoder attends to P. Where a model's sentences are not padded, they are padded as in a batch of its longest.
 
     Maps show all of the padding as one column: its weights are summed.
     """
@@ -157,8 +157,8 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
         distributions: list[Tensor] = []
         while len(texts) < most and texts[-1:] == texts[:1]:
             torch.manual_seed(len(texts))
-            said, rows = _tutorial_loop(model, translator, src)
-            texts.append(checkpoint.tgt_vocab.decode(said))
+            output_ids, rows = _tutorial_loop(model, translator, src)
+            texts.append(checkpoint.tgt_vocab.decode(output_ids))
             distributions.append(rows)
         first, last = distributions[0], distributions[-1]
         common = min(len(first), len(last))
@@ -173,8 +173,8 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
 
 
 def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> tuple[list[int], Tensor]:
-    """Greedy as tutorials write it: in whatever mode the model is, everything read again at each step. Ids that were
-    said, and the distributions (T, V)."""
+    """Greedy as tutorials write it: in whatever mode the model is, everything read again at each step. The output's
+    ids, and the distributions (T, V)."""
     start, end = (translator.checkpoint.tgt_vocab.ids[token] for token in (START, END))
     read, rows = [start], []
     while len(read) <= translator.checkpoint.output_limit and read[1:][-1:] != [end]:
@@ -189,15 +189,15 @@ def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> t
     distractors=("causal_mask", "padding_rows", "no_eval"),
 )
 def never_stops(translator: Translator, sentence: str) -> Symptom:
-    """As many words as fit, whatever is said."""
+    """As many words as fit, whatever the output is."""
     checkpoint, vocab = translator.checkpoint, translator.checkpoint.tgt_vocab
     src, _ = ids(translator, translator.translate(sentence))
 
     def side(end: int) -> Side:
         steps = list(decode(checkpoint.model, src, vocab.ids[START], end, checkpoint.output_limit))
-        said = [vocab.tokens[step.token] for step in steps]
-        after = len(said) - said.index(END) - 1 if END in said else 0
-        return Side({"words_after_end": after, "steps": len(said)}, " ".join(said))
+        output = [vocab.tokens[step.token] for step in steps]
+        after = len(output) - output.index(END) - 1 if END in output else 0
+        return Side({"words_after_end": after, "steps": len(output)}, " ".join(output))
 
     return Symptom(side(vocab.ids[END]), side(-1), sentence)
 
@@ -281,13 +281,13 @@ def one_head(translator: Translator, sentence: str) -> Symptom:
     """Head 0 of a layer shown as "the attention", beside the head that agrees least with it, which could have been
     shown as well; of the layer where they agree least. Where all agree, there is nothing to see."""
     run = translator.translate(sentence)
-    looks = np.stack([m.weights.argmax(axis=-1) for m in run.attention.cross])  # (L, H, T)
-    layer, other = _most(-(looks == looks[:, :1]).mean(axis=-1))
-    drawn, looks = run.attention.cross[layer], looks[layer]
+    strongest = np.stack([m.weights.argmax(axis=-1) for m in run.attention.cross])  # (L, H, T)
+    layer, other = _most(-(strongest == strongest[:, :1]).mean(axis=-1))
+    drawn, strongest = run.attention.cross[layer], strongest[layer]
     pair = (0, other) if other else (0, min(1, drawn.n_heads - 1))
 
     def side(heads: Sequence[int]) -> Side:
-        agree = (looks[list(heads)] == looks[0]).all(axis=0).mean()
+        agree = (strongest[list(heads)] == strongest[0]).all(axis=0).mean()
         shown = replace(drawn, weights=drawn.weights[list(heads)])
         return Side({"agreement": float(agree), "heads": len(heads)}, run.text, attention=shown)
 
@@ -303,7 +303,7 @@ def one_head(translator: Translator, sentence: str) -> Symptom:
 def positions_from_ids(translator: Translator, sentence: str) -> Symptom:
     """A word's position is looked up by its id, so it is the same wherever it stands: their order tells nothing.
 
-    Both texts are what is said after the right words so far, of the sentence and of the same read backwards.
+    Both texts are the outputs after the right words so far, of the sentence and of the same read backwards.
     """
     model, run = translator.checkpoint.model, translator.translate(sentence)
     src, tgt = ids(translator, run)
@@ -353,13 +353,13 @@ def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
     what the norms have learned. A model that was trained in that code has learned nothing there to lose."""
     run, checkpoint = translator.translate(sentence), translator.checkpoint
     src, tgt = ids(translator, run)
-    said = [checkpoint.tgt_vocab.ids[token] for token in run.output]
+    output_ids = [checkpoint.tgt_vocab.ids[token] for token in run.output]
 
     def side(model: Transformer) -> Side:
         kept = sum(value.numel() for name, value in model.state_dict().items() if "norm" in name)
         with evaluating(model):
             logs = model(src, tgt, need_weights=False).logits[0].log_softmax(dim=-1)  # (T, V)
-        probability = math.exp(float(logs[range(len(said)), said].sum()))
+        probability = math.exp(float(logs[range(len(output_ids)), output_ids].sum()))
         text = Translator(replace(checkpoint, model=model), translator.name).translate(sentence).text
         return Side({"saved_norm_values": kept, "probability": probability}, text)
 

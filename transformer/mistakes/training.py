@@ -71,18 +71,18 @@ def _learn_classroom(side: Literal["right", "wrong"], *, causal: bool) -> Genera
     distractors=("rank_collapse", "never_stops", "positions_from_ids"),
 )
 def causal_mask() -> Learning:
-    """Every word may look at the next one, which is the answer: it learns to copy, and has nothing to copy from when
-    it speaks itself. Both are shown on the longest sentence that the right one can."""
+    """Every position may attend to the next word, which is the answer: it learns to copy, and has nothing to copy
+    from when it decodes freely. Both are shown on the longest sentence that the right one can."""
     corpus, pairs = classroom_corpus(PAIRS), _held_out()
     data = corpus.batch(pairs)
     start, end = corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
     wrong = yield from _learn_classroom("wrong", causal=False)
     right = yield from _learn_classroom("right", causal=True)
 
-    def said(one: Trained) -> list[str]:
+    def translated(one: Trained) -> list[str]:
         return [*map(corpus.tgt_vocab.decode, greedy_batch(one.model, data.src, start, end, data.target_length))]
 
-    translations = said(right)
+    translations = translated(right)
     shown = max(range(len(pairs)), key=lambda i: (translations[i] == pairs[i][1], len(translations[i])))
 
     def side(one: Trained, text: str) -> Side:
@@ -90,7 +90,7 @@ def causal_mask() -> Learning:
         numbers = {"exact_match": result.exact_match, "loss": one.losses[-1], "training_accuracy": one.accuracy}
         return Side(numbers, text, one.losses)
 
-    return Symptom(side(right, translations[shown]), side(wrong, said(wrong)[shown]), *pairs[shown])
+    return Symptom(side(right, translations[shown]), side(wrong, translated(wrong)[shown]), *pairs[shown])
 
 
 @training_mistake(
@@ -107,23 +107,25 @@ def teacher_forced_test() -> Learning:
     start, end = corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
     free = greedy_batch(model, data.src, start, end, data.target_length)
     with evaluating(model):
-        taught = model(data.src, data.tgt_in, need_weights=False).logits.argmax(dim=-1).tolist()
+        forced = model(data.src, data.tgt_in, need_weights=False).logits.argmax(dim=-1).tolist()
     gold = [[i for i in row if i != model.config.pad_id] for row in data.tgt_out.tolist()]
 
-    def hits(said: list[list[int]]) -> list[int]:
+    def hits(outputs: list[list[int]]) -> list[int]:
         return [
-            sum(a == b for a, b in zip(ours, wanted, strict=False)) for ours, wanted in zip(said, gold, strict=True)
+            sum(a == b for a, b in zip(ours, wanted, strict=False)) for ours, wanted in zip(outputs, gold, strict=True)
         ]
 
-    lost = [right - ours for ours, right in zip(hits(free), hits(taught), strict=True)]
-    slips = [len(wanted) - right for right, wanted in zip(hits(taught), gold, strict=True)]
-    shown = max(range(len(pairs)), key=lambda i: (slips[i] <= 1, lost[i]))  # one slip, and all goes wrong after it
+    lost = [right - ours for ours, right in zip(hits(free), hits(forced), strict=True)]
+    errors = [len(wanted) - right for right, wanted in zip(hits(forced), gold, strict=True)]
+    shown = max(
+        range(len(pairs)), key=lambda i: (errors[i] <= 1, lost[i])
+    )  # one error, and everything after it is wrong
     _, accuracy = measure(model, data)
     decoded = corpus.tgt_vocab.decode
     words_right = sum(hits(free)) / sum(map(len, gold))
     return Symptom(
         Side({"words_right": words_right}, decoded(free[shown]), one.losses),
-        Side({"words_right": accuracy}, decoded(taught[shown]), one.losses),
+        Side({"words_right": accuracy}, decoded(forced[shown]), one.losses),
         *pairs[shown],
     )
 

@@ -1,1 +1,1 @@
-"""Checkpoint folders, portable model files and the state of a training. Never a pickle."""
+"""Checkpoint folders, portable model files, and Marian models of the Hugging Face Hub."""

@@ -129,7 +129,7 @@ def write_card(
         lines += [f"sentences: {figures.telling:.2f}."]
     if tried:
         lines += ["", tried.strip()]
+    # No training chooses these two.
     chosen = {name: value for name, value in asdict(config).items() if name not in ("tie_output", "sinusoid")}
-    # No training chooses the other two.
     lines += ["", "Configuration: " + ", ".join(f"{name} {value}" for name, value in chosen.items()) + ".", ""]
     return "\n".join(lines)

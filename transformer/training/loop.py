@@ -12,6 +12,7 @@ from ..data import Batch, PairFile, shuffled_batches
 from ..network.config import TransformerConfig
 from ..network.model import Transformer
 from ..network.probe import Probe
+from ..network.rng import rng_lock
 from .config import TrainingConfig
 from .distributed import ALONE, Processes
 from .scoring import cross_entropy, token_accuracy
@@ -34,8 +35,9 @@ class Progress:
 
 def seeded_model(config: TransformerConfig, seed: int) -> Transformer:
     """A new model whose weights depend only on the seed. Seeds PyTorch's global generator."""
-    torch.manual_seed(seed)
-    return Transformer(config)
+    with rng_lock:
+        torch.manual_seed(seed)
+        return Transformer(config)
 
 
 def adam(model: Transformer) -> torch.optim.Adam:

@@ -25,7 +25,7 @@ async function poll() {
     reconnect();
     return;
   }
-  const waiting = health.line?.waiting ?? 0;
+  const waiting = health.queue?.waiting ?? 0;
   tell(refused ? { full: true } : waiting ? { waiting } : null);
   timer = setTimeout(poll, POLL_MS);
 }

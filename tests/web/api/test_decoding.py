@@ -208,7 +208,7 @@ def test_a_run_that_recovers_from_every_mistake_shows_one(monkeypatch: pytest.Mo
     found = decoding._diverging.__wrapped__(RunRequest(sentence=sentence, checkpoint="classroom"))  # type: ignore[attr-defined]
     assert found["mistake"] is not None
     assert found["right"]["free"] == found["of"] - 1
-    assert decoding._likely_mistakes(decoding._taught(RunRequest(sentence="ein", checkpoint="toy")))
+    assert decoding._likely_mistakes(decoding._teacher_forced(RunRequest(sentence="ein", checkpoint="toy")))
 
 
 @pytest.mark.parametrize(("checkpoint", "sentence"), ASKED)

@@ -456,7 +456,7 @@ OF_THINGS: dict[Case, dict[Gender, tuple[str, str, int]]] = {  # sie as an objec
     "nom": {"m": ("er", "it", ER), "f": ("sie", "it", ER), "n": ("es", "it", ER), "pl": ("sie", "they", WIR)},
     "acc": {"m": ("ihn", "it", ER), "n": ("es", "it", ER)},
 }
-MASCULINE, FEMININE = ("er", "ihn", "ihm"), ("sie",)  # singular pronouns of people
+MASCULINE = ("er", "ihn", "ihm")  # singular pronouns of men
 OBJECTS: dict[Case, tuple[tuple[str, str, int], ...]] = {  # sie and ihr could be several people: left out
     "acc": (("mich", "me", ICH), ("ihn", "him", ER), ("uns", "us", WIR),
             ("dich", "you", DU)),

@@ -262,31 +262,31 @@ def forced(request: ForcedRequest) -> TeacherForcing:
     return _forced(request)
 
 
-class _Taught(NamedTuple):
+class _TeacherForcedRun(NamedTuple):
     """A free run, what the reference wants, and the run with teacher forcing; without a reference all are the free run,
     because forcing its own output changes nothing."""
 
-    own: Translation
+    free: Translation
     wanted: tuple[str, ...]
-    taught: Translation
+    forced: Translation
 
 
-def _taught(request: RunRequest) -> _Taught:
+def _teacher_forced(request: RunRequest) -> _TeacherForcedRun:
     own = run(request.checkpoint, request.sentence)
     pair = reference(request.checkpoint, own)
     if not pair:
-        return _Taught(own, own.output, own)
+        return _TeacherForcedRun(own, own.output, own)
     wanted = (*pair.target.split(), END)
-    return _Taught(own, wanted, translator(request.checkpoint).translate(request.sentence, forced=wanted))
+    return _TeacherForcedRun(own, wanted, translator(request.checkpoint).translate(request.sentence, forced=wanted))
 
 
 @cached_per_checkpoint(16)
 def _forced(request: ForcedRequest) -> TeacherForcing:
-    return _compared(request, _taught(request), request.mistake)
+    return _compared(request, _teacher_forced(request), request.mistake)
 
 
-def _compared(request: RunRequest, runs: _Taught, mistake: ForcedMistake | None) -> TeacherForcing:
-    own, wanted, taught = runs
+def _compared(request: RunRequest, runs: _TeacherForcedRun, mistake: ForcedMistake | None) -> TeacherForcing:
+    own, wanted, forced = runs
     free = own
     if mistake:
         last = min(len(wanted), len(own.output)) - 1
@@ -294,9 +294,9 @@ def _compared(request: RunRequest, runs: _Taught, mistake: ForcedMistake | None)
             raise ValueError(f"A mistake happens at a step from 0 to {last}.")
         model = translator(request.checkpoint)
         free = model.translate(request.sentence, forced=(*own.output[: mistake.step], mistake.word))
-    teacher = _rows(taught, [each.candidates[0] for each in taught.steps], wanted)
+    teacher = _rows(forced, [each.candidates[0] for each in forced.steps], wanted)
     if mistake:
-        output = next(each for each in taught.steps[mistake.step].candidates if each.token == mistake.word)
+        output = next(each for each in forced.steps[mistake.step].candidates if each.token == mistake.word)
         teacher[mistake.step] |= {"output": output.token, "probability": output.probability}
     rows = _rows(free, [Candidate(each.token, each.probability) for each in free.steps], wanted)
     return {
@@ -305,7 +305,7 @@ def _compared(request: RunRequest, runs: _Taught, mistake: ForcedMistake | None)
         "right": {"teacher": _right(teacher), "free": _right(rows)},
         "of": len(wanted),
         "mistake": mistake.step if mistake else None,
-        "reference": taught is not own,
+        "reference": forced is not own,
     }
 
 
@@ -321,16 +321,16 @@ def diverging(request: RunRequest) -> TeacherForcing:
 
 @cached_per_checkpoint(16)
 def _diverging(request: RunRequest) -> TeacherForcing:
-    taught, likeliest = _taught(request), None
-    for mistake in _likely_mistakes(taught):
-        found = _compared(request, taught, mistake)
+    runs, likeliest = _teacher_forced(request), None
+    for mistake in _likely_mistakes(runs):
+        found = _compared(request, runs, mistake)
         if any(row["output"] != row["wanted"] for row in found["free"][mistake.step + 1 :]):
             return found
         likeliest = likeliest or found
-    return likeliest or _compared(request, taught, None)
+    return likeliest or _compared(request, runs, None)
 
 
-def _likely_mistakes(runs: _Taught) -> list[ForcedMistake]:
+def _likely_mistakes(runs: _TeacherForcedRun) -> list[ForcedMistake]:
     """Words that the model could output instead of the right one before its last step, the likeliest first."""
     own, wanted, _ = runs
     found = [

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 
 FONT = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 
-# Two hues that colour-blind eyes tell apart. The page puts its own colours in their place (assets/js/positions.js),
+# Two hues that colour-blind eyes tell apart. The page puts its own colours in their place (assets/js/charts/plotly.js),
 # since a figure is made before it is known in which theme it will be seen.
 DIVERGING = [[0.0, "#b42318"], [0.5, "#ffffff"], [1.0, "#4338ca"]]
 

@@ -109,7 +109,7 @@ class BoundedConnection(H11Protocol):
     _reading: asyncio.TimerHandle | None = None
     by_address: ClassVar[dict[str, dict["BoundedConnection", None]]] = {}  # that are open, the oldest first
     _address = ""
-    _placed_by: object = None  # the request that said the address
+    _placed_by: object = None  # the request that named the address
     _left = LEFT_BYTES
 
     def connection_made(self, transport: Any) -> None:

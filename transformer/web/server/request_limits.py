@@ -128,17 +128,14 @@ class RequestLimits:
                 check_json(body, limit.values)
             else:
                 await asyncio.to_thread(check_json, body, limit.values)
-            unread: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+            receive_again = replayed(bytes(body), receive)
             del body
-
-            async def replay() -> Message:
-                return unread.pop() if unread else await receive()
 
             async def release_and_send(message: Message) -> None:
                 held.size = 0
                 await send(message)
 
-            await self.app(scope, replay, release_and_send)
+            await self.app(scope, receive_again, release_and_send)
         finally:
             self._bodies.remove(held)
 
@@ -239,6 +236,16 @@ def check_json(body: bytes | bytearray, most: int) -> None:
             time.sleep(0.001)  # of the thread: others need the interpreter
         if values > most or depth > MAX_DEPTH or tokens > TOKENS_PER_VALUE * most + len(body) // 64:
             raise HTTPException(413, TOO_LARGE)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """What an app receives of a request whose body has been read: that body, once, and then what else comes."""
+    unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return unread.pop() if unread else await receive()
+
+    return receive_again
 
 
 def known_host(host: str) -> bool:

@@ -22,7 +22,7 @@ from ..sessions.model_store import is_own_model
 from ..sessions.real_models import real_models
 from . import access_log
 from .fair_queue import Client, ClientLeftError, FairQueue, QueueFullError, Turn, client_of, current_turn
-from .request_limits import INLINE_BYTES, RETRY_AFTER_SECONDS
+from .request_limits import INLINE_BYTES, RETRY_AFTER_SECONDS, replayed
 from .settings import settings
 
 MAX_SESSION_HASH = 64  # characters: Gradio keeps it as long as the session
@@ -107,10 +107,6 @@ class QueueMiddleware:
                 return await refuse(LONG_SESSION, 400)
             checkpoint = self._checkpoint_of(scope, asked)
             turn = Turn(request_queue(checkpoint), client_of(scope, session))
-            unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-            async def replay() -> Message:
-                return unread.pop() if unread else await receive()
 
             async def release_and_send(message: Message) -> None:
                 nonlocal answered
@@ -124,7 +120,7 @@ class QueueMiddleware:
                 with _ended_if_client_leaves(turn, receive, held):
                     async with real_models().in_use(checkpoint):
                         await turn.begin()
-                        await self.app(scope, replay, release_and_send)
+                        await self.app(scope, replayed(body, receive), release_and_send)
             except ClientLeftError:
                 pass
             except QueueFullError as error:

@@ -2,7 +2,7 @@
 
 It is live/worker.py, but trains in a function that `spaces` decorates: for such a function the hub lends a GPU, and a
 Space without one is ended at its start. The process ends without an event if no GPU can be had. It does not go on
-without one, because PyTorch's optimizers fail where `spaces` makes them believe in a GPU.
+without one, because PyTorch's optimisers fail where `spaces` makes them believe in a GPU.
 """
 
 import ctypes
