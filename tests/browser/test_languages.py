@@ -17,7 +17,7 @@ BIER = "Ich möchte ein Bier"
 # Everything that a visitor can see or hear, less what stands in ⟦ ⟧, which may open in one node and close in another.
 STRAYS = r"""({ tokens, names, outputs }) => {
     const [words, usual, either] = [new Set(tokens), new Set(names), new Set(outputs)];
-    const own = ".word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
+    const own = "#language option, .word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
         "#sentence input, #sentence textarea, .share input, .example-list button"; // whole sentences, shortened
     // Where tokens of either language stand among other text.
     const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, .overview, #setting-mistake, .target select, " +
@@ -81,7 +81,7 @@ class Reader:
         self.words = {
             "tokens": [word for each in checkpoints for word in each.src_vocab.words],
             "outputs": [word for each in checkpoints for word in each.tgt_vocab.words],
-            "names": [*NAMES, *SYMBOLS, *available_checkpoints(), *NATIVE.values()],
+            "names": [*NAMES, *SYMBOLS, *available_checkpoints()],
         }
         self.page.route("**/locales/en.json", self.wrap)
 
