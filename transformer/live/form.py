@@ -10,6 +10,8 @@ from ..messages import Message, Words
 from ..storage.portable import CORPUS_NAMES, ModelName
 from ..training.config import Schedule
 
+MAX_HELD_OUT = 0.5  # of all pairs
+
 
 class _Form(BaseModel):
     """No value is taken for another type, and what the form does not name is left aside."""
@@ -49,7 +51,7 @@ class TrainingForm(_Form):
     corpus: Literal[CORPUS_NAMES]  # type: ignore[valid-type]
     pairs: SkipValidation[list[Pair]] = []
     watch: str
-    held_out: float = Field(ge=0, le=0.5)
+    held_out: float = Field(ge=0, le=MAX_HELD_OUT)
     model: NetworkForm
     training: LearningForm
 

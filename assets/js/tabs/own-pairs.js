@@ -17,7 +17,6 @@ import { readSession, saveOnLeave } from "../net/session.js";
 const PAGE_ROWS = 20;
 const MAX_LISTED = 5; // rows that cannot be used, with their reasons
 const PAUSE_MS = 250;
-const MAX_FILE_BYTES = 2 ** 22;
 const FILE_TYPES = ".csv,.tsv,.txt,text/csv,text/tab-separated-values";
 const SIDES = /** @type {Side[]} */ (["source", "target"]);
 const SESSION_KEY = "attention-bitte-pairs";
@@ -80,9 +79,9 @@ export function teachSentence(sentence, pairs) {
 
 /**
  * The table and all that belongs to it. `changed()` is called when there are other pairs, or other faults in them.
- * @param {{ server: Server, changed: () => void, signal: AbortSignal }} options
+ * @param {{ server: Server, limits: Record<string, number>, changed: () => void, signal: AbortSignal }} options
  */
-export function pairEditor({ server, changed, signal }) {
+export function pairEditor({ server, limits, changed, signal }) {
   restore();
   const headings = SIDES.map((side) => columnHeading(word(t(`train.pairs.${side}`), side)));
   const pairs = table({ class: "pairs", "data-field": "pairs" }, [h("td"), ...headings, h("td")], []);
@@ -137,7 +136,7 @@ export function pairEditor({ server, changed, signal }) {
     draw();
   }
   async function open(/** @type {File} */ file) {
-    own.fault = file.size > MAX_FILE_BYTES ? t("train.pairs.too_large", { size: MAX_FILE_BYTES / 2 ** 20 }) : null;
+    own.fault = file.size > limits.file ? t("pairs.too_large", { most: limits.file / 2 ** 20 }) : null;
     if (own.fault) drawFindings();
     else check({ name: file.name, base64: await asBase64(file), header: null });
   }

@@ -11,7 +11,6 @@ import { problemLine, settingRow } from "./train-settings.js";
 /** @import { Plan } from "./train.js" */
 /** @import { MessageOf, Settings } from "./train-settings.js" */
 
-const MAX_HELD_OUT = 0.5;
 const MANY_WORDS = 24; // a larger vocabulary is set closer
 
 /**
@@ -23,9 +22,9 @@ export function dataCard({ server, limits, settings, changed, touched, signal })
   const title = h("h2");
   const about = h("p", { class: "lead" });
   const problem = problemLine();
-  const editor = h("div", {}, pairEditor({ server, changed, signal }));
+  const editor = h("div", {}, pairEditor({ server, limits, changed, signal }));
   for (const touch of ["click", "input", "drop"]) editor.addEventListener(touch, touched);
-  const heldOut = settingRow("held_out", { max: MAX_HELD_OUT }, (share) => {
+  const heldOut = settingRow("held_out", { max: limits.held_out }, (share) => {
     settings().held_out = share;
     changed();
   });

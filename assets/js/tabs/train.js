@@ -5,6 +5,7 @@ import { trainingReplay } from "../charts/training-replay.js";
 import { h, namedChoice } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { changeDetector, isOpen } from "../core/parts.js";
+import { schema } from "../core/schema.js";
 import { state } from "../core/state.js";
 import { checkpointFromAddress, models } from "../net/models.js";
 import { readSession, saveOnLeave } from "../net/session.js";
@@ -26,8 +27,6 @@ import { startBar } from "./train-start.js";
 
 const PAUSE_MS = 250; // after the last change, until the server is asked for a plan of it
 const RETRY_MS = 4000;
-const MAX_NAME_LENGTH = 40;
-const MAX_SENTENCE_LENGTH = 500;
 const CORPORA = ["toy", "classroom", "own"];
 const SESSION_KEY = "attention-bitte-train";
 
@@ -120,7 +119,7 @@ export function mount({ element, props, server, signal }) {
     picture.bringToFront("data");
     changed();
   });
-  const forms = formCard(defaults, sentences, changed);
+  const forms = formCard(defaults, sentences, limits, changed);
   const touched = () => picture.bringToFront("data");
   const data = dataCard({ server, limits, settings, changed, touched, signal });
   const picture = pictureColumn(data.element, replay.element, own);
@@ -260,15 +259,16 @@ function corpusPicker(choose) {
 
 /**
  * The settings of a training.
- * @param {any} defaults @param {Record<string, string>} sentences @param {() => void} changed
+ * @param {any} defaults @param {Record<string, string>} sentences @param {Record<string, number>} limits
+ * @param {() => void} changed
  */
-function formCard(defaults, sentences, changed) {
+function formCard(defaults, sentences, limits, changed) {
   const form = trainSettings({ settings, changed, presets: () => presets(defaults) });
-  const name = settingRow("name", { length: MAX_NAME_LENGTH }, (text) => {
+  const name = settingRow("name", { length: limits.name }, (text) => {
     chosen.name = text;
     changed();
   });
-  const watch = settingRow("watch", { length: MAX_SENTENCE_LENGTH }, (text) => {
+  const watch = settingRow("watch", { length: schema.max_sentence }, (text) => {
     chosen.watch[chosen.corpus] = text;
     changed();
   });

@@ -8,9 +8,11 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import CORPORA, BadRow, Corpus, Table, TableError, check_rows, read_table
-from ...live.form import DEFAULTS, PAPER
+from ...data.uploaded_pairs import MAX_BYTES
+from ...live.form import DEFAULTS, MAX_HELD_OUT, PAPER
 from ...live.plan import Problem
 from ...live.plan import plan as planned
+from ...storage.portable import MAX_NAME_LENGTH
 from ..schema import AnyTrainingForm, FileRequest, PairsRequest
 from ..sessions.training_queue import training_queue
 from .endpoints import Refusal, server_function
@@ -22,7 +24,8 @@ def opening() -> dict[str, Any]:
     """What the tab begins with."""
     sentences = {name: known.examples[0].sentence for name, known in CORPORA.items()}
     return {
-        "limits": asdict(training_queue().limits),
+        "limits": asdict(training_queue().limits)
+        | {"file": MAX_BYTES, "name": MAX_NAME_LENGTH, "held_out": MAX_HELD_OUT},
         "defaults": DEFAULTS | {"paper": PAPER},
         "sentences": sentences | {"own": ""},
     }
