@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import app
+from transformer.web.server.process import why_not
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,9 +33,9 @@ def test_only_a_taken_port_is_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) 
             SystemExit, match=f"^GRADIO_SERVER_PORT={port} cannot be used: another program has that port$"
         ):
             app.main()
-    assert app.why_not(port) is None
+    assert why_not(port) is None
     monkeypatch.setenv("GRADIO_SERVER_NAME", "192.0.2.1")  # an address of nobody's
-    assert "assign" in (app.why_not(port) or "")
+    assert "assign" in (why_not(port) or "")
 
 
 @pytest.mark.slow
