@@ -24,16 +24,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 NODE := $(BIN)/node .venv/js/node_modules
 
-.PHONY: demo check lint unit test everything format toy classroom evaluate search recordings everyday tried sample bench live modified load attack
+.PHONY: demo check lint unit library page test everything format toy classroom evaluate search recordings everyday tried sample bench live modified load attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
 
-# The two halves run side by side, because each leaves a core idle now and then; what each prints stays together.
+# The parts run side by side, because each leaves a core idle now and then; what each prints stays together.
 SIDE_BY_SIDE = @$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
 check: .venv/measure .venv/js
-	$(SIDE_BY_SIDE) unit lint
+	$(SIDE_BY_SIDE) library page lint
 
 lint: .venv/js/schema.d.ts
 	$(BIN)/ruff format --check .
@@ -43,8 +43,16 @@ lint: .venv/js/schema.d.ts
 	$(BIN)/node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test tests/js/*.test.js
 	$(BIN)/mypy
 
-unit:
-	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore tests/browser
+# Two processes, of which one needs no Gradio: they import and collect less than workers that share all tests.
+LIBRARY := $(addprefix tests/,network data storage inference training analysis mistakes live)
+
+unit: library page
+
+library:
+	$(BIN)/python -m pytest -m "not slow" $(LIBRARY)
+
+page:
+	$(BIN)/python -m pytest -m "not slow" --ignore tests/browser $(addprefix --ignore ,$(LIBRARY))
 
 test: .venv/test .venv/js
 	$(SIDE_BY_SIDE) everything lint

@@ -27,6 +27,7 @@ def changed_text(translator: Translator, experiment: Experiment) -> str:
     return translator.translate(experiment.sentence, forced=[*own, settings["word"]]).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("checkpoint", "name"), FOUND)
 def test_an_experiment_changes_words(checkpoint: str, name: str, request: pytest.FixtureRequest) -> None:
     translator: Translator = request.getfixturevalue(checkpoint)

@@ -95,21 +95,15 @@ def test_dropout_is_the_same_for_concurrent_visitors_while_models_are_loaded(nam
     assert {(side.text, *side.numbers.values()) for side in found} == {(alone.text, *alone.numbers.values())}
 
 
-def test_without_eval_two_runs_differ(case: Case) -> None:
-    found = symptom("no_eval", case)
+@pytest.mark.parametrize("sentence", ["Den Hund sieht der Lehrer", SENTENCES["classroom"]])
+def test_without_eval_two_runs_differ(sentence: str, classroom: Translator) -> None:
+    found = symptom("no_eval", (sentence, classroom))
     assert found.right.numbers == {"difference": 0, "runs": 2}
     assert found.wrong.numbers["difference"] > 1e-4
     one, two = found.right.text.split(" | ")
-    assert one == two == case[1].translate(case[0]).text
-    if case[1].name == "classroom":  # the toy hides it
-        assert len({*found.wrong.text.split(" | ")}) == 2
-        assert 2 <= found.wrong.numbers["runs"] < MAX_RUNS
-
-
-def test_the_classroom_s_examples_have_two_runs_whose_words_differ(classroom: Translator) -> None:
-    for sentence in ("Den Hund sieht der Lehrer", "Heute habe ich ein kaltes Bier getrunken"):
-        found = symptom("no_eval", (sentence, classroom)).wrong
-        assert len({*found.text.split(" | ")}) == 2, sentence
+    assert one == two == classroom.translate(sentence).text
+    assert len({*found.wrong.text.split(" | ")}) == 2
+    assert 2 <= found.wrong.numbers["runs"] < MAX_RUNS
 
 
 def test_a_loop_of_fixed_length_talks_on(case: Case) -> None:

@@ -7,8 +7,9 @@ import { streamEvents } from "./training-stream.js";
 
 /**
  * Phases: idle, asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed; `wrong` and `right`
- * are points [step, loss]; `joined` are the seconds since another visitor began it; `speed` is in steps a second.
- * @typedef {{ phase: string, place: number | null, steps: number, wrong: number[][], right: number[][],
+ * are points [step, loss]; `joined` are the seconds since another visitor began it; `left` those until its
+ * turn; `speed` is in steps a second.
+ * @typedef {{ phase: string, place: number | null, left: number | null, steps: number, wrong: number[][], right: number[][],
  *   symptom: Symptom | null, message: Message | null, joined: number | null, speed: number | null }} MistakeTraining
  */
 
@@ -23,6 +24,7 @@ let abort = new AbortController(); // ends the stream of the one that goes on
 const NOTHING = {
   phase: "idle",
   place: null,
+  left: null,
   steps: 1,
   wrong: [],
   right: [],
@@ -91,7 +93,7 @@ function speedometer() {
 /** @param {MistakeTraining} training @param {import("#schema").Wire["MistakeTrainingEvent"]} data */
 function receiveEvent(training, data) {
   if (data.event === "joined") training.joined = data.seconds;
-  if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });
+  if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place, left: data.seconds });
   if (data.event === "run") training.phase = "running";
   if (data.event === "progress") {
     training[data.side].push(...data.points);

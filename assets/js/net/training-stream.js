@@ -28,7 +28,7 @@ const nothing = () => ({
   says: /** @type {{ step: number, output: string[], probabilities: number[] } | null} */ (null),
   place: /** @type {number | null} */ (null), // in the queue
   run: /** @type {string | null} */ (null), // its name on the server
-  left: /** @type {number | null} */ (null), // seconds
+  left: /** @type {number | null} */ (null), // seconds until its end, or until its turn where it waits
   why: /** @type {string | null} */ (null), // it ended
   scores: /** @type {any} */ (null),
   message: /** @type {Message | null} */ (null),
@@ -162,8 +162,8 @@ export async function streamEvents(path, question, receive, signal) {
 
 /** @param {TrainingEvent} data */
 function receiveEvent(data) {
-  if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place });
-  if (data.event === "run") training.run = data.run;
+  if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place, left: data.seconds });
+  if (data.event === "run") Object.assign(training, { run: data.run, left: null });
   if (data.event === "started") Object.assign(training, data, { phase: "running" });
   if (data.event === "progress") {
     training.points.push(...data.points);

@@ -16,7 +16,7 @@ import {
 } from "../net/mistake-training.js";
 import { readSession, writeSession } from "../net/session.js";
 import { lossCurves, revealedMistake, symptomMaps, symptomPlaces } from "./mistake-symptoms.js";
-import { formatDuration } from "./train-start.js";
+import { describeWaiting, formatDuration } from "./train-start.js";
 
 /** @import { DecodingSymptom, MistakeCode, MistakeRequest, RecordingRequest, Symptom } from "#schema" */
 /** @import { Child, Server, View } from "../core/types.d.ts" */
@@ -247,7 +247,7 @@ function trainingPanel({ name, seconds }, server, signal) {
       going.hidden = !isOn;
       const share = stepsDone(training) / (models * training.steps);
       bar.value = training.wrong.length ? share : 0;
-      left.textContent = isOn ? describeProgress(training, models, seconds ?? 0) : "";
+      left.replaceChildren(...(isOn ? [describeProgress(training, models, seconds ?? 0)].flat() : []));
       const areKnown = revealed.has(name) && name !== TESTED_TWICE;
       const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
       losses.draw(training, { wrong: t(wrong), right: t(right) });
@@ -268,8 +268,8 @@ function trainingStatus({ phase, message, joined }) {
  * @param {ReturnType<typeof mistakeTraining>} training @param {number} models @param {number} seconds
  */
 function describeProgress(training, models, seconds) {
-  const { phase, place, steps, wrong, right, speed } = training;
-  if (phase === "waiting") return t("train.bar.waiting", { place });
+  const { phase, steps, wrong, right, speed } = training;
+  if (phase === "waiting") return describeWaiting(training);
   const missing = models * steps - stepsDone(training);
   if (!wrong.length) return t("mistakes.live.starting", { time: formatDuration(seconds) });
   if (!missing) return t("mistakes.live.testing");

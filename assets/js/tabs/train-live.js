@@ -4,10 +4,10 @@ import { pictureButtons } from "../charts/export.js";
 import { lineChart, topLoss } from "../charts/line-chart.js";
 import { translationChips } from "../charts/training-replay.js";
 import { h } from "../core/dom.js";
-import { formatMessage, formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
+import { formatMessage, formatPercent, joinSentences, t } from "../core/i18n.js";
 import { changeDetector } from "../core/parts.js";
 import { isTraining, training } from "../net/training-stream.js";
-import { formatDuration } from "./train-start.js";
+import { describeWaiting, formatDuration } from "./train-start.js";
 
 /** @import { Point } from "../net/training-stream.js" */
 /** @typedef {ReturnType<typeof build>} Parts */
@@ -55,7 +55,7 @@ function build(signal) {
 
 /** @param {Parts} parts */
 function draw(parts) {
-  const { phase, message, place, says, scores } = training;
+  const { phase, message, says, scores } = training;
   if (phase === "idle") return;
   const { title, trouble, queue, curves, now, outcome } = parts;
   setText(title, describeStatus());
@@ -65,7 +65,7 @@ function draw(parts) {
   queue.hidden = !isWaiting;
   for (const each of [curves, now, outcome]) each.hidden = isWaiting;
   if (isWaiting) {
-    queue.replaceChildren(...nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place ?? 1)) }));
+    queue.replaceChildren(...describeWaiting(training));
     return;
   }
   drawCurves(parts);

@@ -82,10 +82,14 @@ function describePlan(plan) {
   return [h("b", { class: "time" }, t("train.facts.time", { time: formatDuration(seconds) })), size];
 }
 
+/** @param {{ place: number | null, left: number | null }} training one that waits for its turn */
+export const describeWaiting = ({ place, left }) =>
+  nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place ?? 1)), time: formatDuration(left ?? 0) });
+
 /** @param {number} step */
 function describeProgress(step) {
-  const { phase, place, points, steps, left } = training;
-  if (phase === "waiting") return nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place ?? 1)) });
+  const { phase, points, steps, left } = training;
+  if (phase === "waiting") return describeWaiting(training);
   if (phase !== "running") return nodes(`train.bar.${phase}`);
   if (clock.points !== points) Object.assign(clock, { points, since: performance.now() });
   const isEarly = left === null || step < ESTIMATE_FROM.steps || performance.now() - clock.since < ESTIMATE_FROM.ms;

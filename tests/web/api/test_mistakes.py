@@ -48,8 +48,12 @@ def same(sent: dict[str, Any], side: Side) -> None:
 # What the page asks
 
 
-@pytest.mark.parametrize("checkpoint", SENTENCES)
-@pytest.mark.parametrize("mistake", DECODING, ids=lambda mistake: mistake.name)
+SHOWN = [(mistake, "classroom") for mistake in DECODING] + [
+    (mistake, "toy") for mistake in DECODING if mistake.shown_on
+]
+
+
+@pytest.mark.parametrize(("mistake", "checkpoint"), SHOWN, ids=lambda each: getattr(each, "name", each))
 def test_a_mistake_is_shown_in_the_run_or_where_it_can_be_seen(mistake: DecodingMistake, checkpoint: str) -> None:
     sent = asked(mistake.name, checkpoint, SENTENCES[checkpoint])
     sentence = SENTENCES[checkpoint]
@@ -57,7 +61,7 @@ def test_a_mistake_is_shown_in_the_run_or_where_it_can_be_seen(mistake: Decoding
     if elsewhere:
         checkpoint = "classroom"
         sentence = CORPORA["classroom"].examples[0].sentence
-    found = mistake.run(Translator.load(checkpoint, device="cpu"), sentence)
+    found = mistake.run(translator(checkpoint), sentence)
     assert (sent["model"], sent["elsewhere"], sent["sentence"]) == (checkpoint, elsewhere, sentence)
     assert sent["head"] == found.head
     same(sent["right"], found.right)

@@ -6,10 +6,12 @@ import secrets
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
+from heapq import heapify, heapreplace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,16 +38,18 @@ ROOT = Path(__file__).resolve().parents[3]
 ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
 HEARTBEAT_SECONDS = 15  # between two events of a training that waits: proxies close connections that are silent
 GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
+MISTAKE_SECONDS = 15  # that the two models of a mistake take on an idle machine
 SHARE_SECONDS = 20  # of a training of the address with most places, where another address waits
 GRACE_SECONDS = 60  # that a process has beside its training: to start, to measure, to write
 RESULTS = line_of("trained", "symptom", "error")
 
 
 class Waiting(TypedDict):
-    """The place in the queue, from 1."""
+    """The place in the queue, from 1, and the estimated seconds until the turn."""
 
     event: Literal["waiting"]
     place: int
+    seconds: float
 
 
 class Turn(TypedDict):
@@ -130,10 +134,12 @@ class _Training:
     """One that waits or runs."""
 
     ticket: Ticket
+    seconds: float  # that it takes, by estimate
     run: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     worker: Worker | None = None  # as soon as it has its job
     stopped: bool = False
     above_share: bool = False  # it is ended for another address
+    end: float | None = None  # by estimate, once it runs: a time of the monotonic clock
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -184,7 +190,7 @@ class TrainingQueue:
         Raises:
             BusyError: the session trains already, or too many trainings wait.
         """
-        return self._queued(client, lambda training: self._train(training, job))
+        return self._queued(client, lambda training: self._train(training, job), job.estimate)
 
     async def train_mistake(self, mistake: str, client: Client) -> Events:
         """Wait, and train small models with a mistake and without it; see `train`.
@@ -198,22 +204,25 @@ class TrainingQueue:
             # A session of its own: the listener's may leave, and train a model.
             own = Client(client.address, f"{mistake} {secrets.token_hex(8)}")
             work = partial(self._work, begin=lambda worker: worker.train_mistake(mistake))
-            run = self._mistakes[mistake] = SharedRun(self._queued(own, work))
+            run = self._mistakes[mistake] = SharedRun(self._queued(own, work, MISTAKE_SECONDS))
         async with aclosing(run.listen()) as events:
             async for event in events:
                 yield event
 
-    async def _queued(self, client: Client, work: Callable[[_Training], Events]) -> Events:
+    async def _queued(self, client: Client, work: Callable[[_Training], Events], estimate: float) -> Events:
+        """`estimate`: seconds on an idle machine."""
         self.check(client)
+        seconds = min(self.pace.seconds(estimate), self.limits.seconds)
         try:
-            training = _Training(self._queue.join(client))
+            training = _Training(self._queue.join(client), seconds)
         except QueueFullError:
             raise BusyError("train.crowded") from None
         self._trainings.append(training)
         self._tell_places()
         try:
             async for place in self._wait(training):
-                yield {"event": "waiting", "place": place}
+                yield {"event": "waiting", "place": place, "seconds": self._seconds_until(training)}
+            training.end = time.monotonic() + seconds
             self._end_above_share(training, SHARE_SECONDS)
             yield {"event": "run", "run": training.run}
             async with aclosing(work(training)) as events:
@@ -238,6 +247,17 @@ class TrainingQueue:
                     self._end_above_share(training, min(seconds, 1))
 
         asyncio.get_running_loop().call_later(seconds, look)
+
+    def _seconds_until(self, training: _Training) -> float:
+        """Until its turn, by estimate: those that run end, and those before it take their places."""
+        now = time.monotonic()
+        ends = [max(0, (each.end or now) - now) for each in self._trainings if not self._queue.place(each.ticket)]
+        heapify(ends)
+        waiting = sorted((self._queue.place(each.ticket), each.seconds) for each in self._trainings)
+        for place, seconds in waiting:
+            if 0 < place < self._queue.place(training.ticket):
+                heapreplace(ends, ends[0] + seconds)
+        return ends[0]
 
     def _tell_places(self) -> None:
         for training in self._trainings:
@@ -317,6 +337,8 @@ class TrainingQueue:
                 worker.stop()
             async with aclosing(worker.lines(self.limits.seconds + GRACE_SECONDS)) as lines:
                 async for line in lines:
+                    if line.startswith(line_of("progress")) and (left := json.loads(line).get("left")) is not None:
+                        training.end = time.monotonic() + left
                     if not line.startswith(line_of("ready")):
                         finished = finished or line.startswith(RESULTS)
                         yield line
