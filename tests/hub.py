@@ -22,6 +22,7 @@ class Hub:
         broken: names of files of which the connection breaks half-way, each time.
         changed: names of files of which one byte is wrong.
         asked: method and path of every request.
+        may_send: until it is set, of the weights only half is sent.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,6 +31,8 @@ class Hub:
         self.broken: set[str] = set()
         self.changed: set[str] = set()
         self.asked: list[tuple[str, str]] = []
+        self.may_send = threading.Event()
+        self.may_send.set()
 
     def downloads(self, name: str) -> int:
         return sum(method == "GET" and path.endswith(f"/{name}") for method, path in self.asked)
@@ -102,7 +105,12 @@ def served(hub: Hub) -> Iterator[str]:
             self.send_header("Content-Length", str(len(content) - first))
             self.end_headers()
             if body:
-                self.wfile.write(content[first : first + (len(content) - first) // 2] if breaks else content[first:])
+                half = first + (len(content) - first) // 2
+                self.wfile.write(content[first:half])
+                if self.path.endswith((".safetensors", ".bin")):
+                    hub.may_send.wait()
+                if not breaks:
+                    self.wfile.write(content[half:])
                 self.close_connection = breaks
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

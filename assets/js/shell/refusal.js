@@ -37,9 +37,10 @@ export function refusalNotice(server, translate) {
       const text = h("span", {}, nodes("refusal.reader", { name: h("b", {}, modelName(reader)) }));
       return button("pill", text, () => useModel(reader), { "data-reader": reader });
     });
-    for (const checkpoint of translatorsOf(sentence)) {
-      const text = h("span", {}, nodes("refusal.real", { name: h("b", {}, describeModel(checkpoint)) }));
-      buttons.push(button("pill", text, () => useModel(checkpoint), { "data-reader": checkpoint }));
+    const translator = translatorOf(sentence);
+    if (translator) {
+      const text = h("span", {}, nodes("refusal.real", { name: h("b", {}, describeModel(translator)) }));
+      buttons.push(button("pill", text, () => useModel(translator), { "data-reader": translator }));
     }
     if (nearest) {
       const text = h("span", {}, nodes("refusal.nearest", { sentence: h("b", {}, nearest) }));
@@ -68,14 +69,14 @@ export function refusalNotice(server, translate) {
 const HAN = /\p{Script=Han}/u;
 
 /**
- * Real models of a sentence's language, which is that of the models of this page unless its script is another; none for a
- * sentence that a real model has refused.
+ * The real model of a sentence's language, which is that of the models of this page unless its script is another; none
+ * for a sentence that a real model has refused.
  * @param {string} sentence
  */
-function translatorsOf(sentence) {
-  if (isReal(state.run.checkpoint)) return [];
+function translatorOf(sentence) {
+  if (isReal(state.run.checkpoint)) return null;
   const language = HAN.test(sentence) ? "zh" : "de";
-  return Object.keys(models()).filter((checkpoint) => models()[checkpoint].real?.languages[0] === language);
+  return Object.keys(models()).find((checkpoint) => models()[checkpoint].real?.languages[0] === language);
 }
 
 /** Whole sentences, which follow, say more than words of similar spelling. @param {Message} error */

@@ -5,12 +5,17 @@ from typing import Any, cast
 from ...data import AlignedPair
 from ...data.vocabulary import PAD
 from ...inference.interventions import NOTHING, Interventions
-from ...inference.translator import CheckpointError, SentenceError, Translation
+from ...inference.translator import KINDS, CheckpointError, SentenceError, Translation
 from ...messages import Message
 from ..schema import ChangedRunRequest, MapRequest, RunRequest
+from ..sessions.model_store import when_unloaded
+from ..sessions.real_models import FLOAT_BYTES, real_models
+from .bounded_cache import BoundedCache
 from .endpoints import action
 from .models import cached_per_checkpoint, corpus_of, translator
 from .payload import for_programs
+
+REAL_RUNS = 200 * 2**20  # bytes of the runs of real models that are kept
 
 
 class ChangesError(ValueError):
@@ -25,11 +30,18 @@ def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Tra
     Raises:
         CheckpointError, SentenceError, ChangesError
     """
+    if checkpoint in real_models():
+        key = (checkpoint, sentence, changes)
+        return _real_runs.get(key, lambda: _translate(checkpoint, sentence, changes))
     return _run(checkpoint, sentence, changes)
 
 
 @cached_per_checkpoint(256, own=4)
 def _run(checkpoint: str, sentence: str, changes: Interventions) -> Translation:
+    return _translate(checkpoint, sentence, changes)
+
+
+def _translate(checkpoint: str, sentence: str, changes: Interventions) -> Translation:
     model = translator(checkpoint)
     try:
         return model.translate(sentence, interventions=changes)
@@ -37,6 +49,16 @@ def _run(checkpoint: str, sentence: str, changes: Interventions) -> Translation:
         raise
     except ValueError as error:
         raise ChangesError(str(error)) from error
+
+
+def _bytes(run: Translation) -> int:
+    """Of its maps and of the probabilities of every candidate, which are most of it."""
+    maps = sum(each.weights.nbytes for kind in KINDS for each in run.attention.of(kind))
+    return maps + FLOAT_BYTES * sum(len(step.candidates) for step in run.steps)
+
+
+_real_runs = BoundedCache(REAL_RUNS, _bytes)  # a long one has 50 MB, and every view asks about the run that is shown
+when_unloaded.append(_real_runs.clear)
 
 
 def run_of(request: ChangedRunRequest) -> Translation:

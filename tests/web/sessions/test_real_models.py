@@ -1,0 +1,281 @@
+"""Real models: listed, fetched for all who choose one, bounded in memory, and refused by key."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
+pytest.importorskip("transformers", reason="the models are made by transformers (tests/requirements.txt)")
+
+from transformer.messages import english
+from transformer.storage import marian
+from transformer.web.api.bounded_cache import BoundedCache
+from transformer.web.server.settings import Settings
+from transformer.web.sessions import real_models
+from transformer.web.sessions.listed_models import IN_ANY_LANGUAGE, OPUS, listed
+from transformer.web.sessions.real_models import MAX_OUTPUT, MAX_PIECES, RealModelError, RealModels
+
+from ...hub import COMMIT, NAME, Hub, served
+from ...marian import SENTENCES, marian_folder
+from ..loop import async_test, until
+
+MUCH = 10**9
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    one, two = (tmp_path_factory.mktemp(name, numbered=False) for name in ("one", "two"))
+    marian_folder(one, max_length=400, max_position_embeddings=512)
+    marian_folder(two, seed=1)
+    return one, two
+
+
+@pytest.fixture
+def hub(folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    hub = Hub(folders[0])
+    with served(hub) as address:
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        yield hub
+        hub.may_send.set()
+
+
+# ---- which there are ----
+
+
+def test_the_default_lists_five_pinned_models_with_ten_sentences_each() -> None:
+    models = listed(Settings().models)
+    assert models == OPUS
+    texts = english()
+    for model in models:
+        assert str(model.source).startswith(f"{model.checkpoint}@")
+        assert len(str(model.source).split("@")[1]) == 40
+        assert model.licence
+        assert model.size
+        assert len(model.languages) == 2
+        assert len({example.sentence for example in model.examples}) == len({e.name for e in model.examples}) == 10
+        for example in model.examples:
+            assert {f"example.{example.name}", f"example.{example.name}.shows"} <= texts.keys()
+
+
+def test_a_list_names_models_of_the_hub_and_folders(tmp_path: Path) -> None:
+    assert listed("") == listed(" , ") == ()
+    (tmp_path / "pytorch_model.bin").write_bytes(bytes(7))
+    (tmp_path / "tokenizer_config.json").write_text('{"source_lang": "de", "target_lang": "en"}')
+    one, other, pinned = listed(f"{tmp_path}, {NAME}@v1,Helsinki-NLP/opus-mt-de-en@main")
+    assert (one.checkpoint, one.source, one.size, one.languages) == (tmp_path.name, tmp_path, 7, ("de", "en"))
+    assert one.examples == other.examples == IN_ANY_LANGUAGE
+    assert (other.checkpoint, other.source, other.languages) == (NAME, f"{NAME}@v1", ("de", "en"))
+    assert (pinned.source, pinned.examples) == ("Helsinki-NLP/opus-mt-de-en@main", OPUS[0].examples)
+
+
+@pytest.mark.parametrize("entries", ["no-such-folder", "a/b, a/b@main", "a/b/c", "owner/", "../x"])
+def test_a_list_of_something_else_is_refused(entries: str) -> None:
+    with pytest.raises(ValueError, match="TRANSFORMER_MODELS"):
+        listed(entries)
+
+
+def test_a_folder_cannot_take_the_name_of_another_model(tmp_path: Path) -> None:
+    for name in ("toy", "own-model"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(ValueError, match=name):
+            listed(str(tmp_path / name))
+
+
+def test_only_what_is_listed_is_a_model(tmp_path: Path) -> None:
+    models = RealModels(listed(str(tmp_path)), MUCH)
+    assert list(models) == [tmp_path.name]
+    others: tuple[object, ...] = ("two", str(tmp_path), f"../{tmp_path.name}", "toy", NAME, None, [tmp_path.name], {})
+    for name in others:
+        assert name not in models
+        assert models.find(name) is None
+
+
+# ---- memory ----
+
+
+@pytest.mark.slow
+def test_a_page_reads_and_outputs_less_than_the_model_could(folders: tuple[Path, Path]) -> None:
+    model = RealModels(listed(str(folders[0])), MUCH).translator("one")
+    assert (model.checkpoint.source_length, model.checkpoint.output_limit) == (MAX_PIECES, MAX_OUTPUT)
+    assert model.translate(SENTENCES[0]).checkpoint == "one"
+
+
+@pytest.mark.slow
+@async_test
+async def test_the_model_that_was_used_longest_ago_leaves_unless_it_is_in_use(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[None] = []
+    monkeypatch.setattr(real_models, "when_unloaded", [lambda: freed.append(None)])
+    monkeypatch.setattr(real_models, "WAIT_SECONDS", 0)
+    both = listed(f"{folders[0]},{folders[1]}")
+    models = RealModels(both, MUCH)
+    sizes: dict[str, int] = {}
+    for name in models:
+        async with models.in_use(name):
+            sizes |= models.counts()["loaded"]
+    assert set(sizes) == {"one", "two"}
+    weights = sum(each.numel() * 4 for each in models.translator("one").checkpoint.model.parameters())
+    assert 0.87 <= sizes["one"] / weights <= 1.15
+    assert models.counts()["bytes"] == sum(sizes.values())
+
+    models = RealModels(both, max(sizes.values()))
+    async with models.in_use("one"):
+        async with models.in_use("two"):
+            with pytest.raises(RealModelError) as error:
+                models.translator("two")
+            assert error.value.message.key == "real.busy"
+        assert models.translator("one")
+    assert not freed
+    monkeypatch.setattr(real_models, "RETRY_SECONDS", 0)
+    async with models.in_use("two"):
+        assert models.translator("two")
+    assert models.counts()["loaded"] == {"two": sizes["two"]}
+    assert freed
+
+    tiny = RealModels(both, min(sizes.values()) - 1)
+    with pytest.raises(RealModelError) as error:
+        tiny.translator("one")
+    assert error.value.message.key == "real.too_large"
+
+
+def test_answers_are_kept_up_to_a_number_of_bytes() -> None:
+    cache, made = BoundedCache[bytes](10, len), list[str]()
+
+    def ask(name: str, size: int) -> bytes:
+        def make() -> bytes:
+            made.append(name)
+            return bytes(size)
+
+        return cache.get(name, make)
+
+    for name in "aabab":
+        ask(name, 5)
+    assert made == ["a", "b"]
+    ask("c", 5)  # a was asked for before b
+    ask("b", 5)
+    ask("a", 5)
+    assert "".join(made) == "abca"
+    ask("d", 11)
+    ask("a", 5)
+    ask("d", 11)
+    assert "".join(made) == "abcadad"
+    cache.clear()
+    ask("a", 5)
+    assert made[-1] == "a"
+
+
+# ---- downloads ----
+
+
+async def outcome(models: RealModels, name: str = NAME) -> str | None:
+    """The key of why a model cannot be had; None if it can."""
+    async with models.in_use(name):
+        try:
+            models.translator(name)
+        except RealModelError as error:
+            return error.message.key
+    return None
+
+
+@pytest.mark.slow
+@async_test
+async def test_all_who_choose_a_model_share_a_download_that_ends_when_none_waits(hub: Hub) -> None:
+    models = RealModels(listed(f"{NAME}@{COMMIT}"), MUCH)
+    assert not hub.asked  # until somebody chooses one
+    hub.may_send.clear()
+    async with AsyncExitStack() as first, AsyncExitStack() as second:
+        one = await first.enter_async_context(models.chosen(NAME))
+        two = await second.enter_async_context(models.chosen(NAME))
+        assert one is two
+        assert one
+        await until(lambda: one.fetched)
+        assert one.fetched < one.size == sum(map(len, hub.files.values()))
+        await first.aclose()
+        hub.may_send.set()
+        await one.wait()
+    assert hub.downloads("model.safetensors") == 1
+    assert await outcome(models) is None
+    assert models.counts()["loaded"].keys() == {NAME}
+
+
+@pytest.mark.slow
+@async_test
+async def test_a_download_that_nobody_waits_for_ends_and_can_begin_again(hub: Hub) -> None:
+    models = RealModels(listed(NAME), MUCH)
+    hub.may_send.clear()
+    async with models.chosen(NAME) as loading:
+        assert loading
+        await until(lambda: loading.fetched)
+    hub.may_send.set()
+    await until(loading.done.done)
+    assert loading.done.cancelled()
+    assert not models.counts()["loaded"]
+    assert await outcome(models) is None
+
+
+def half(hub: Hub) -> None:
+    hub.broken.add("model.safetensors")
+
+
+def altered(hub: Hub) -> None:
+    hub.changed.add("model.safetensors")
+
+
+def incomplete(hub: Hub) -> None:
+    del hub.files[COMMIT, "source.spm"]
+
+
+def unreadable(hub: Hub) -> None:
+    hub.files[COMMIT, "source.spm"] = b"no model of pieces"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "key"),
+    [(half, "broken"), (altered, "digest"), (incomplete, "missing"), (unreadable, "unreadable")],
+    ids=lambda each: getattr(each, "__name__", each),
+)
+@async_test
+async def test_what_is_wrong_with_a_download_is_told_by_key(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, fault: Any, key: str
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # between attempts of huggingface_hub
+    fault(hub)
+    models = RealModels(listed(NAME), MUCH)
+    assert await outcome(models) == f"real.{key}"
+    asked = len(hub.asked)
+    assert await outcome(models) == f"real.{key}"  # the same request again, a moment later
+    assert len(hub.asked) == asked
+
+
+@pytest.mark.slow
+@async_test
+async def test_a_model_that_is_not_there_or_too_large_is_told_by_key(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await outcome(RealModels(listed("owner/other"), MUCH), "owner/other") == "real.not_there"
+    assert await outcome(RealModels(listed(f"{NAME}@v9"), MUCH)) == "real.not_there"
+    assert await outcome(RealModels(listed(NAME), 10_000)) == "real.too_large"
+    assert not hub.downloads("model.safetensors")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens
+    assert await outcome(RealModels(listed(NAME), MUCH)) == "real.offline"
+
+
+@pytest.mark.slow
+@async_test
+async def test_loading_leaves_the_event_loop_and_other_threads_alone(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = set()
+    load = marian.load_marian
+
+    def watched(*args: Any) -> Any:
+        threads.add(threading.current_thread().name)
+        return load(*args)
+
+    monkeypatch.setattr(marian, "load_marian", watched)
+    assert await outcome(RealModels(listed(NAME), MUCH)) is None
+    assert all(name.startswith("real-model") for name in threads)
