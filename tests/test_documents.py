@@ -1,5 +1,6 @@
 """The documents are true: their code runs, their links lead somewhere, their figures and settings are today's."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.benchmarks.bench import README as BENCHMARKS
 from tests.benchmarks.bench import put, read, written
 from transformer.live.limits import Limits
 from transformer.settings import variables
+from transformer.web.page import SCHEMA
 from transformer.web.server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,6 +74,16 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
             old = " ".join(f"`{name}`" for name in each.old_names)
             cells = [f"`{each.name}`", default, each.meaning, old]
             assert "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|" in document
+
+
+def test_every_parameter_of_a_link_and_its_choices_are_described() -> None:
+    links = (ROOT / "transformer/web/README.md").read_text().partition("## Links")[2].partition("## API")[0]
+    for name, parameter in json.loads(SCHEMA)["parameters"].items():
+        if name != "exercise":  # whose choices the page lists
+            assert {
+                each for each in (parameter.get("choices") or ()) if not re.search(rf"\b{each}\b", links)
+            } == set(), name
+        assert re.search(rf"[`?&]{name}\b", links), name
 
 
 def test_the_table_of_benchmarks_is_what_was_measured() -> None:
