@@ -68,6 +68,7 @@ const STOP_PLACES = {
   ffn: () => ({ what: "ffn", stack: "encoder", layer: layerOf("encoder") }),
   stack: () => ({ what: "stack", stack: "encoder" }),
   masked: () => head("decoder"),
+  align: () => sublayer("cross"),
   cross: () => head("cross"),
   logits: () => ({ what: "candidates" }),
   loop: () => ({ what: "tokens", stack: "decoder" }),

@@ -1,6 +1,10 @@
 // The stops of the lesson, and which of them a shorter lesson has. tabs/lesson-stops.js has what each draws and asks.
 
-/** Minutes of a stop, and the shortest lesson that has it: longer ones have it too. */
+/**
+ * Minutes of a stop, and the shortest lesson that has it: longer ones have it too. `ofReal`: only a lesson on a real
+ * model has it by itself; others have it where somebody chooses it. Links count stops, so a new one comes last, and says
+ * which one it usually `follows`.
+ */
 const STOPS = /** @type {const} */ ({
   tokens: { minutes: 2, plan: 20 },
   embeddings: { minutes: 7, plan: 90 },
@@ -16,24 +20,41 @@ const STOPS = /** @type {const} */ ({
   cross: { minutes: 8, plan: 20 },
   logits: { minutes: 4, plan: 20 },
   loop: { minutes: 6, plan: 45 },
+  align: { minutes: 8, plan: 90, ofReal: true, follows: "cross" },
 });
 
 /** @typedef {keyof typeof STOPS} StopName */
 
-/** Their names in their usual order; a link counts them from 1. */
+/** Their names; a link counts them from 1. */
 export const LESSON_STOPS = /** @type {StopName[]} */ (Object.keys(STOPS));
+
+/** Where a stop usually stands. @param {number} stop */
+export function usualPlace(stop) {
+  const each = STOPS[LESSON_STOPS[stop]];
+  return "follows" in each ? LESSON_STOPS.indexOf(each.follows) + 0.5 : stop;
+}
+
+/** The whole lesson, in its usual order. @param {boolean} isReal */
+const wholeLesson = (isReal) =>
+  [...LESSON_STOPS.keys()]
+    .filter((stop) => isReal || !("ofReal" in STOPS[LESSON_STOPS[stop]]))
+    .sort((a, b) => usualPlace(a) - usualPlace(b));
 
 /** Lessons to choose from, in minutes. */
 export const PLANS = [20, 45, 90];
 
-/** The stops of a lesson of this length, counted from 0; null for all. @param {number} minutes */
-export function plannedStops(minutes) {
-  const stops = [...LESSON_STOPS.keys()].filter((stop) => STOPS[LESSON_STOPS[stop]].plan <= minutes);
-  return stops.length < LESSON_STOPS.length ? stops : null;
+/**
+ * The stops of a lesson of this length, counted from 0; null for the whole lesson.
+ * @param {number} minutes @param {boolean} isReal whether it is on a real model
+ */
+export function plannedStops(minutes, isReal) {
+  const whole = wholeLesson(isReal);
+  const stops = whole.filter((stop) => STOPS[LESSON_STOPS[stop]].plan <= minutes);
+  return stops.length < whole.length ? stops : null;
 }
 
-/** @param {readonly number[] | null} stops null for all */
-export const stopOrder = (stops) => stops ?? [...LESSON_STOPS.keys()];
+/** @param {readonly number[] | null} stops null for the whole lesson @param {boolean} isReal */
+export const stopOrder = (stops, isReal) => stops ?? wholeLesson(isReal);
 
 /** How long these stops take. @param {readonly number[]} stops */
 export const planMinutes = (stops) => stops.reduce((sum, stop) => sum + STOPS[LESSON_STOPS[stop]].minutes, 0);

@@ -49,7 +49,7 @@ export function update(changes) {
     state.query = state.step;
   state.query = clamp(state.query, queries.length);
   state.stop = clamp(state.stop, LESSON_STOPS.length);
-  const stops = stopOrder(state.stops);
+  const stops = lessonStops();
   if (!stops.includes(state.stop) || (changes.stops && !("stop" in changes))) state.stop = stops[0];
   const { forcedMistake: mistake } = state;
   if (mistake && !possibleMistakes(mistake.step).includes(mistake.word)) state.forcedMistake = null; // another run's
@@ -60,6 +60,9 @@ export function update(changes) {
     else views.delete(element);
   }
 }
+
+/** The stops of the lesson, in their order: a real model's lesson has one more. */
+export const lessonStops = () => stopOrder(state.stops, state.run.model.pieces);
 
 /** The run without changes. */
 export const baselineRun = () => state.baseline ?? state.run;

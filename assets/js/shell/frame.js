@@ -5,9 +5,8 @@ import { hereButton } from "../charts/overview-mini.js";
 import { isPresenting, setPresenting } from "../core/address.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { stopOrder } from "../core/lesson-plan.js";
 import { button, closest, onResize } from "../core/parts.js";
-import { state, subscribe, update } from "../core/state.js";
+import { lessonStops, state, subscribe, update } from "../core/state.js";
 
 const narrow = matchMedia("(width < 900px)"); // a phone, or a laptop at 200%
 
@@ -79,7 +78,7 @@ export function returnButton() {
   const goBack = () => update({ tab: "lesson", stop: state.returnStop ?? state.stop, returnStop: null });
   const element = button("pill", "", goBack, { id: "return" });
   subscribe(element, () => {
-    const at = stopOrder(state.stops).indexOf(state.returnStop ?? -1); // as the lesson counts them
+    const at = lessonStops().indexOf(state.returnStop ?? -1); // as the lesson counts them
     element.hidden = at < 0 || state.tab === "lesson";
     element.textContent = t("lesson.return", { n: at + 1 });
   });

@@ -38,7 +38,8 @@ export function mount(view) {
     requests.askSentence(box.value);
     fold(true);
   };
-  const startLesson = () => update({ tab: "lesson", stop: 0, stops: plannedStops(LESSON_MINUTES) });
+  const startLesson = () =>
+    update({ tab: "lesson", stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) });
   const ask = h(
     "form",
     { id: "ask", onsubmit: askSentence },

@@ -10,7 +10,7 @@ import { askOnce } from "../core/server-cache.js";
 import { argmax, hasEnoughGold, likelihood, state, update } from "../core/state.js";
 
 /** @import { HeadAblation, Heads } from "#schema" */
-/** @import { AttentionMaps, Run, View } from "../core/types.d.ts" */
+/** @import { Run, View } from "../core/types.d.ts" */
 /** @typedef {{ layer: number, head: number }} Head */
 /** @typedef {keyof typeof COLUMNS} Column */
 /** @typedef {Head & Record<"entropy" | "distance", number> & Record<"aligned" | "ablated", number | null>} Row */
@@ -92,17 +92,16 @@ function alignmentColumn() {
     element: h("div", {}, h("h2", {}, t("heads.title")), figure, about, proof),
     draw(/** @type {Heads | null} */ answer) {
       const { run } = state;
-      const { cross } = run.attention;
       const rates = run.reference?.error_rates ?? null;
       const elsewhere = answer?.held_out ?? null;
       about.replaceChildren(...joinSentences(t("heads.about"), rates && !hasEnoughGold(run) ? t("heads.luck") : ""));
-      const grid = rates ? scoreGrid(cross, rates, "here") : h("p", { class: "hint" }, whyNoScores(run));
+      const grid = rates ? errorGrid(rates, "here") : h("p", { class: "hint" }, whyNoScores(run));
       here.replaceChildren(h("h3", {}, t("heads.here")), grid);
       heldOut.hidden = Boolean(answer) && !elsewhere;
       const heading = run.changes.length ? "heads.there_original" : "heads.there_count";
       heldOut.replaceChildren(
         h("h3", {}, elsewhere ? t(heading, { count: elsewhere.sentences }) : t("heads.there")),
-        elsewhere ? scoreGrid(cross, elsewhere.error_rates, "there") : h("p", { class: "hint" }, "…"),
+        elsewhere ? errorGrid(elsewhere.error_rates, "there") : h("p", { class: "hint" }, "…"),
       );
       const waiting = run.changes.length ? t("ablation.changed") : "…";
       const isKnown = answer && !run.changes.length;
@@ -114,35 +113,38 @@ function alignmentColumn() {
 /** @param {Head} head */
 const openHead = ({ layer, head }) => update({ kind: "cross", layer, head, averaged: false });
 
+/** @param {number[][]} rates @param {string} name */
+const errorGrid = (rates, name) =>
+  scoreGrid(
+    rates.map((row) => row.map((rate) => 1 - rate)),
+    name,
+    (layer, head) => openHead({ layer, head }),
+  );
+
 /**
  * Layers × heads: how much of each head's alignment is right. `name` tells one grid from another.
- * @param {AttentionMaps} maps @param {number[][]} rates @param {string} name
+ * @param {number[][]} scores @param {string} name @param {(layer: number, head: number) => void} open
  */
-function scoreGrid({ heads }, rates, name) {
+export function scoreGrid(scores, name, open) {
   const axis = (/** @type {string} */ text) => h("small", { class: "axis" }, text);
   const score = (/** @type {number} */ layer, /** @type {number} */ head, /** @type {number} */ value) => {
     const strength = 4 + 96 * value; // % of the hue
     const places = { layer: layer + 1, head: head + 1, share: formatPercent(value) };
-    return button(
-      `score ${contrastClass(strength, false)}`,
-      String(Math.round(100 * value)),
-      () => openHead({ layer, head }),
-      {
-        style: `--score: ${strength.toFixed(1)}%`,
-        "data-score": value,
-        "data-layer": layer,
-        "data-head": head,
-        "data-place": `${name} ${layer} ${head}`,
-        "aria-label": t("heads.score", places),
-      },
-    );
+    return button(`score ${contrastClass(strength, false)}`, String(Math.round(100 * value)), () => open(layer, head), {
+      style: `--score: ${strength.toFixed(1)}%`,
+      "data-score": value,
+      "data-layer": layer,
+      "data-head": head,
+      "data-place": `${name} ${layer} ${head}`,
+      "aria-label": t("heads.score", places),
+    });
   };
-  const columns = [axis(t("head")), ...Array.from({ length: heads }, (_, head) => axis(String(head + 1)))];
-  const rows = rates.map((row, layer) => [
+  const columns = [axis(t("head")), ...scores[0].map((_, head) => axis(String(head + 1)))];
+  const rows = scores.map((row, layer) => [
     axis(t("layer_n", { layer: layer + 1 })),
-    ...row.map((rate, head) => score(layer, head, 1 - rate)),
+    ...row.map((value, head) => score(layer, head, value)),
   ]);
-  return h("div", { class: "score-grid", style: `--heads: ${heads}` }, columns, rows);
+  return h("div", { class: "score-grid", style: `--heads: ${scores[0].length}` }, columns, rows);
 }
 
 /** @param {Run} run */

@@ -2,9 +2,9 @@
 
 import { h, replaceKeepingFocus, segmented } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { LESSON_STOPS, PLANS, planMinutes, plannedStops, stopOrder } from "../core/lesson-plan.js";
+import { LESSON_STOPS, PLANS, planMinutes, plannedStops, stopOrder, usualPlace } from "../core/lesson-plan.js";
 import { button, changeDetector } from "../core/parts.js";
-import { state, update } from "../core/state.js";
+import { lessonStops, state, update } from "../core/state.js";
 
 const PANEL = "lesson-plan";
 
@@ -13,8 +13,8 @@ export function progressBar(open) {
   const element = h("ol", { class: "stops" });
   const isNew = changeDetector();
   const draw = () => {
-    const order = stopOrder(state.stops);
-    if (isNew(state.stops)) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
+    const order = lessonStops();
+    if (isNew(state.stops, isReal())) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
     [...element.querySelectorAll("button")].forEach((each, i) => {
       each.setAttribute("aria-current", order[i] === state.stop ? "step" : "false");
     });
@@ -31,12 +31,9 @@ export function progressBar(open) {
 /** A button that says how long the lesson takes, and opens the choice. */
 export function planChooser() {
   const opener = h("button", { type: "button", class: "pill", id: "plan-open", popovertarget: PANEL });
-  const options = PLANS.map(
-    (minutes) => /** @type {[string, string]} */ ([`${minutes}`, t("lesson.minutes", { minutes })]),
-  );
-  const lengths = segmented(t("lesson.plan.length"), options, (minutes) => choose(plannedStops(Number(minutes))));
   const list = h("ol", { class: "plan-stops" });
-  const head = h("div", { class: "plan-head" }, h("b", {}, t("lesson.plan.title")), lengths.element);
+  const place = h("span");
+  const head = h("div", { class: "plan-head" }, h("b", {}, t("lesson.plan.title")), place);
   const panel = h(
     "div",
     { id: PANEL, class: "plan", popover: "auto" },
@@ -47,8 +44,10 @@ export function planChooser() {
   const isNew = changeDetector();
 
   function draw() {
-    if (!isNew(state.stops)) return;
-    const order = stopOrder(state.stops);
+    if (!isNew(state.stops, isReal())) return;
+    const order = lessonStops();
+    const lengths = planLengths();
+    replaceKeepingFocus(place, [lengths.element]);
     opener.textContent = t("lesson.plan", { minutes: planMinutes(order), count: order.length });
     lengths.set(PLANS.find((minutes) => isPlan(minutes)) ?? "");
     const others = LESSON_STOPS.map((_, stop) => stop).filter((stop) => !order.includes(stop));
@@ -57,15 +56,28 @@ export function planChooser() {
   return { element: h("span", { class: "plan-choice" }, opener, panel), draw };
 }
 
+const isReal = () => state.run.model.pieces;
+
+/** The stops of a lesson of this length. @param {number} minutes */
+const stopsOf = (minutes) => stopOrder(plannedStops(minutes, isReal()), isReal());
+
+function planLengths() {
+  const options = PLANS.map((plan) => {
+    const minutes = planMinutes(stopsOf(plan));
+    return /** @type {[string, string]} */ ([`${plan}`, t("lesson.minutes", { minutes })]);
+  });
+  return segmented(t("lesson.plan.length"), options, (plan) => choose(plannedStops(Number(plan), isReal())));
+}
+
 /** The place stays, if the plan has it. @param {number[] | null} stops */
 const choose = (stops) => update({ stops, stop: state.stop });
 
 /** @param {number} minutes */
-const isPlan = (minutes) => stopOrder(plannedStops(minutes)).join() === stopOrder(state.stops).join();
+const isPlan = (minutes) => stopsOf(minutes).join() === lessonStops().join();
 
 /** A stop of the list: whether it is in the lesson, and earlier or later. @param {number} stop */
 function row(stop) {
-  const order = stopOrder(state.stops);
+  const order = lessonStops();
   const at = order.indexOf(stop);
   const name = t(`lesson.${LESSON_STOPS[stop]}`);
   const box = h("input", { type: "checkbox", "data-place": `${stop}`, onchange: () => choose(toggled(order, stop)) });
@@ -95,7 +107,7 @@ function row(stop) {
  */
 function toggled(order, stop) {
   if (order.includes(stop)) return order.filter((each) => each !== stop);
-  const after = order.findIndex((each) => each > stop);
+  const after = order.findIndex((each) => usualPlace(each) > usualPlace(stop));
   return after < 0 ? [...order, stop] : order.toSpliced(after, 0, stop);
 }
 

@@ -1,4 +1,4 @@
-// The 14 stops of the lesson: what each draws, and a question about this run that can be reasoned out, with its answer.
+// The stops of the lesson: what each draws, and a question about this run that can be reasoned out, with its answer.
 
 import { shapeChain } from "../charts/sublayer-stages.js";
 import { activationFloor, activationName } from "../charts/sublayer-view.js";
@@ -7,6 +7,7 @@ import { formatList, formatNumber, formatPercent, t } from "../core/i18n.js";
 import { commonDigits, dot, fixed, products, sum } from "../core/numbers.js";
 import { askAboutRun, askOnce } from "../core/server-cache.js";
 import { argmax, attentionRow, decodeFloats } from "../core/state.js";
+import { alignmentFigure } from "./lesson-align.js";
 import { headMaps, map, strips, tokenIds, tokenRows } from "./lesson-figures.js";
 import { orderedQuiz, rounded, valueQuiz } from "./lesson-quiz.js";
 import { encoderHead, encoderInput, highestCrossStep, wordInEveryLayer } from "./lesson-view.js";
@@ -496,6 +497,30 @@ export const STOPS = {
       return orderedQuiz(choices, places);
     },
   },
+  align: {
+    wide: true,
+    headline: ({ run }) => [
+      "argmax_j w_{tj}",
+      shapeChain([run.attention.cross.layers, run.model.heads, run.output.length, run.source.length]),
+    ],
+    texts: ({ run }) => ({ more: run.reference?.gold ? "lesson.align.from_gold" : "lesson.align.from_nothing" }),
+    draw: ({ run }) => alignmentFigure(run),
+    ask(view) {
+      const { run } = view;
+      const step = stepOfTwoWords(view);
+      const [read, output, next] = [run.decoder_input[step], run.output[step], run.output[step + 1]];
+      const places = { step: step + 1, read: word(read, "target"), output: word(output, "target") };
+      const choices = [
+        { text: read, why: "lesson.align.why.read" },
+        { text: output },
+        { text: next, why: "lesson.align.why.next" },
+      ];
+      const others = choices.filter(
+        ({ text, why }, i) => !why || (text && text !== output && (i < 2 || text !== read)),
+      );
+      return orderedQuiz(others, places);
+    },
+  },
 };
 
 /** How positions are added. @param {Run["model"]} model */
@@ -505,6 +530,13 @@ function positionFormula({ positions, scaled, sinusoid, d_model }) {
   const sine = sinusoid === "halves" ? "i" : "2i";
   return `PE(pos, ${sine}) = sin(pos ÷ 10000^{2i/d})    PE(pos, ${cosine}) = cos(pos ÷ 10000^{2i/d})`;
 }
+
+/**
+ * A step in which the decoder reads a word and outputs another, the one in view if it does; else the first.
+ * @param {LessonView} view
+ */
+const stepOfTwoWords = ({ run, step }) =>
+  [step, ...run.output.keys()].find((at) => at > 0 && run.decoder_input[at] !== run.output[at]) ?? 0;
 
 /**
  * What a choice gets wrong: first about teacher forcing, then about free running.

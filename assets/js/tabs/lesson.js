@@ -6,9 +6,9 @@ import { hereButton } from "../charts/overview-mini.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
 import { h, setChildren } from "../core/dom.js";
 import { joinSentences, nodes, t } from "../core/i18n.js";
-import { LESSON_STOPS, stopOrder } from "../core/lesson-plan.js";
+import { LESSON_STOPS } from "../core/lesson-plan.js";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
-import { baselineRun, state, update } from "../core/state.js";
+import { baselineRun, lessonStops, state, update } from "../core/state.js";
 import { fitToScreen } from "../shell/frame.js";
 import { planChooser, progressBar } from "./lesson-bar.js";
 import { colourLegend } from "./lesson-figures.js";
@@ -50,7 +50,7 @@ function build() {
     title.focus({ preventScroll: true });
   };
   const move = (/** @type {1 | -1} */ by) => {
-    const order = stopOrder(state.stops);
+    const order = lessonStops();
     const at = order.indexOf(state.stop) + by;
     open(order[at] ?? state.stop);
   };
@@ -88,7 +88,7 @@ async function draw(parts, element, server) {
   const drawn = new AbortController();
   parts.drawn = drawn;
   parts.choose = () => {}; // until its question is there, a key answers nothing
-  const order = stopOrder(state.stops);
+  const order = lessonStops();
   const at = order.indexOf(state.stop);
   back.disabled = at === 0;
   next.disabled = at === order.length - 1;

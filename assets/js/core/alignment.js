@@ -1,0 +1,53 @@
+// An alignment that somebody has drawn, and how well the heads of cross-attention find it.
+
+import { argmax, attentionRow } from "./state.js";
+
+/** @import { DrawnRun } from "./types.d.ts" */
+/** The source positions that each output token is linked to. @typedef {Set<number>[]} Links */
+/**
+ * Which output token a row is said to be about: the one that it predicts, or the one that the decoder reads there, which
+ * is output one step earlier.
+ * @typedef {"predicted" | "read"} Reading
+ */
+/** Of how many aligned tokens a head's largest weight is on a linked word: `right[layer][head]` of `count`. */
+/** @typedef {{ right: number[][], count: number }} HeadScores */
+
+/** The row of a token; -1 where none is about it. @type {Record<Reading, (token: number, rows: number) => number>} */
+const ROWS = {
+  predicted: (token) => token,
+  read: (token, rows) => (token + 1 < rows ? token + 1 : -1),
+};
+
+/** The key with the largest weight, [layer][head][row], found once a run. @type {WeakMap<DrawnRun, number[][][]>} */
+const strongest = new WeakMap();
+
+/** @param {DrawnRun} run */
+function strongestKeys(run) {
+  const { layers, heads, queries } = run.attention.cross;
+  const find = (/** @type {number} */ layer) => (/** @type {unknown} */ _, /** @type {number} */ head) =>
+    queries.map((_, row) => argmax(attentionRow("cross", layer, head, row, run)));
+  const found =
+    strongest.get(run) ?? Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, find(layer)));
+  strongest.set(run, found);
+  return found;
+}
+
+/** @param {DrawnRun} run @param {Links} links @param {Reading} reading @returns {HeadScores} */
+export function scoreHeads(run, links, reading) {
+  const rows = run.output.length;
+  const asked = links.flatMap((keys, token) => {
+    const row = keys.size ? ROWS[reading](token, rows) : -1;
+    return row < 0 ? [] : [{ row, keys }];
+  });
+  const right = strongestKeys(run).map((heads) =>
+    heads.map((largest) => asked.filter(({ row, keys }) => keys.has(largest[row])).length),
+  );
+  return { right, count: asked.length };
+}
+
+/** The head that finds most; of several the first. @param {HeadScores} scores */
+export function bestHead({ right }) {
+  const heads = right[0].length;
+  const best = argmax(right.flat());
+  return { layer: Math.floor(best / heads), head: best % heads, right: right.flat()[best] };
+}

@@ -1,0 +1,158 @@
+// Which layers align? The visitor draws an alignment, and every head of cross-attention is scored against it, with its
+// rows taken for the token that they predict and for the one that the decoder reads.
+
+import { bestHead, scoreHeads } from "../core/alignment.js";
+import { h, scrollBox, setChildren, word } from "../core/dom.js";
+import { joinSentences, nodes, t } from "../core/i18n.js";
+import { button } from "../core/parts.js";
+import { update } from "../core/state.js";
+import { readSession, writeSession } from "../net/session.js";
+import { scoreGrid } from "./heads.js";
+
+/** @import { HeadScores, Links, Reading } from "../core/alignment.js" */
+/** @import { Run } from "../core/types.d.ts" */
+
+const READINGS = /** @type {Reading[]} */ (["predicted", "read"]);
+const SESSION = "alignments";
+const MAX_KEPT = 20; // of the runs whose alignment was drawn
+const FEW = 5; // aligned words, below which a head may find them all by chance
+
+/** @param {Run} run */
+const keyOf = (run) => JSON.stringify([run.checkpoint, run.sentence, run.output]);
+
+/** What was drawn, as a session keeps it. @returns {[key: string, links: number[][]][]} */
+const kept = () => readSession(SESSION) ?? [];
+
+/** The gold alignment of the corpus; empty where there is none. @param {Run} run @returns {Links} */
+const goldLinks = ({ output, reference }) => output.map((_, token) => new Set(reference?.gold?.sure[token]));
+
+/** What the visitor has drawn, at first the gold alignment. @param {Run} run @returns {Links} */
+function drawnLinks(run) {
+  const found = kept().find(([key]) => key === keyOf(run));
+  return found ? found[1].map((keys) => new Set(keys)) : goldLinks(run);
+}
+
+/** @param {Run} run @param {Links} links */
+function keep(run, links) {
+  const others = kept().filter(([key]) => key !== keyOf(run));
+  writeSession(SESSION, [...others, [keyOf(run), links.map((keys) => [...keys])]].slice(-MAX_KEPT));
+}
+
+/** The grid to draw in, the scores of every head under both readings, and what they say. @param {Run} run */
+export function alignmentFigure(run) {
+  const links = drawnLinks(run);
+  const scores = h("div", { class: "pair-of-scores" });
+  const verdict = h("p", { class: "say", "aria-live": "polite" });
+  const table = alignmentGrid(run, links, () => {
+    keep(run, links);
+    drawScores();
+  });
+  const start = (/** @type {Links} */ from) => () => {
+    for (const [token, keys] of from.entries()) links[token] = keys;
+    keep(run, links);
+    table.draw();
+    drawScores();
+  };
+  const clear = button("pill", t("lesson.align.clear"), start(run.output.map(() => new Set())));
+  const gold = run.reference?.gold ? button("pill", t("lesson.align.gold"), () => start(goldLinks(run))()) : null;
+  function drawScores() {
+    const found = READINGS.map((reading) => ({ reading, ...scoreHeads(run, links, reading) }));
+    setChildren(
+      scores,
+      found.map(({ reading, right, count }) => {
+        const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
+        const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
+        const grid = scoreGrid(values, reading, (layer, head) => openHead(layer, head));
+        return h("div", { class: "scores" }, heading, grid);
+      }),
+    );
+    verdict.replaceChildren(...describe(found));
+  }
+  drawScores();
+  const drawing = h("div", { class: "drawing" }, table.element, h("p", { class: "controls" }, clear, gold));
+  return h("div", { class: "alignment" }, drawing, h("div", { class: "alignment-scores" }, scores, verdict));
+}
+
+/** @param {number} layer @param {number} head */
+const openHead = (layer, head) => update({ tab: "attention", kind: "cross", layer, head, averaged: false });
+
+/**
+ * A row for each output token, a column for each source token: a click or the space bar links the two.
+ * @param {Run} run @param {Links} links changed in place @param {() => void} onChange
+ */
+function alignmentGrid(run, links, onChange) {
+  const cells = run.output.map((token, row) =>
+    run.source.map((source, column) => {
+      const name = t("lesson.align.cell", { target: token, source });
+      return h("td", { role: "gridcell", tabindex: -1, "aria-label": name, "data-row": row, "data-column": column });
+    }),
+  );
+  const draw = () => {
+    for (const [row, each] of cells.entries())
+      for (const [column, cell] of each.entries()) cell.ariaSelected = String(links[row].has(column));
+  };
+  const head = h(
+    "tr",
+    {},
+    h("td"),
+    run.source.map((token) => h("th", { scope: "col" }, h("span", {}, word(token, "source")))),
+  );
+  const rows = run.output.map((token, row) =>
+    h("tr", { role: "row" }, h("th", { scope: "row" }, word(token, "target")), cells[row]),
+  );
+  const grid = h(
+    "table",
+    { class: "alignment-grid", role: "grid", "aria-multiselectable": "true", "aria-label": t("lesson.align.grid") },
+    h("thead", {}, head),
+    h("tbody", {}, rows),
+  );
+  const toggle = (/** @type {HTMLElement} */ { dataset }) => {
+    const [row, column] = [Number(dataset.row), Number(dataset.column)];
+    if (!links[row].delete(column)) links[row].add(column);
+    draw();
+    onChange();
+  };
+  const cellOf = (/** @type {Event} */ event) =>
+    /** @type {HTMLTableCellElement | null} */ (/** @type {Element} */ (event.target).closest("td[data-row]"));
+  grid.addEventListener("click", (event) => {
+    const cell = cellOf(event);
+    if (!cell) return;
+    moveTo(cell);
+    toggle(cell);
+  });
+  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  grid.addEventListener("keydown", (event) => {
+    const cell = cellOf(event);
+    if (!cell) return;
+    const step = steps[/** @type {keyof typeof steps} */ (event.key)];
+    const next = step && cells[Number(cell.dataset.row) + step[0]]?.[Number(cell.dataset.column) + step[1]];
+    if (!step && event.key !== " " && event.key !== "Enter") return;
+    event.preventDefault();
+    event.stopPropagation(); // these keys also change the step
+    if (next) moveTo(next);
+    else if (!step) toggle(cell);
+  });
+  let stop = cells[0][0]; // the cell that the Tab key reaches
+  const moveTo = (/** @type {HTMLTableCellElement} */ cell) => {
+    stop.tabIndex = -1;
+    stop = cell;
+    stop.tabIndex = 0;
+    stop.focus();
+  };
+  stop.tabIndex = 0;
+  draw();
+  return { element: scrollBox(grid), draw };
+}
+
+/** Which reading finds more, and with which head. @param {({ reading: Reading } & HeadScores)[]} found */
+function describe(found) {
+  if (!found[0].count) return nodes("lesson.align.nothing");
+  const best = found.map((scores) => ({ ...scores, best: bestHead(scores) }));
+  const said = best.map(({ reading, count, best: { layer, head, right } }) =>
+    count ? t(`lesson.align.best_${reading}`, { layer: layer + 1, head: head + 1, right, count }) : "",
+  );
+  const [predicted, read] = best.map(({ count, best: { right } }) => (count ? right / count : 0));
+  const verdict = predicted === read ? "even" : predicted > read ? "predicted" : "read";
+  const few = found[0].count < FEW ? t("heads.luck") : "";
+  return joinSentences(...said, t(`lesson.align.verdict_${verdict}`), few);
+}
