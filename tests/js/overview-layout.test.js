@@ -43,6 +43,18 @@ const overlap = (a, b) =>
   a.y + a.height > b.y + SLACK &&
   b.y + b.height > a.y + SLACK;
 
+/** @param {Layout} layout */
+function expectApart(layout) {
+  const all = boxes(layout);
+  for (const [name, { x, y, width, height }] of all) {
+    assert.ok(x >= -SLACK && y >= 0 && width > 0 && height > 0, name);
+    assert.ok(x + width <= layout.width + SLACK && y + height <= layout.height, name);
+  }
+  all.forEach(([name, box], i) => {
+    for (const [other, beside] of all.slice(i + 1)) assert.ok(!overlap(box, beside), `${name} lies over ${other}`);
+  });
+}
+
 for (const [layers, heads, tokens, width, type] of [
   [2, 1, 3, 334, 1],
   [6, 8, 5, 1182, 1],
@@ -57,14 +69,7 @@ for (const [layers, heads, tokens, width, type] of [
   test(`${layers} layers of ${heads} heads and ${tokens} tokens stand apart in ${width} px of type ${type}`, () => {
     for (const isUnfolded of [false, true]) {
       const layout = overviewLayout(sizes(layers, heads, tokens, { width, type, isUnfolded }));
-      const all = boxes(layout);
-      for (const [name, { x, y, width, height }] of all) {
-        assert.ok(x >= -SLACK && y >= 0 && width > 0 && height > 0, name);
-        assert.ok(x + width <= layout.width + SLACK && y + height <= layout.height, name);
-      }
-      all.forEach(([name, box], i) => {
-        for (const [other, beside] of all.slice(i + 1)) assert.ok(!overlap(box, beside), `${name} lies over ${other}`);
-      });
+      expectApart(layout);
       for (const { layers: drawn, fold } of [layout.encoder, layout.decoder]) {
         const folded = fold ? fold.to - fold.from + 1 : 0;
         assert.equal(drawn.length + folded, layers);
@@ -77,6 +82,16 @@ for (const [layers, heads, tokens, width, type] of [
       }
     }
   });
+
+test("what is presented fits the screen, with an answer in the page's type", () => {
+  for (const tokens of [5, 33, 128]) {
+    const presented = sizes(6, 8, tokens, { width: 1222, room: 490, type: 1.395, isWhole: true });
+    const layout = overviewLayout(presented);
+    expectApart(layout);
+    assert.ok(layout.height <= presented.room);
+    assert.equal(layout.output.type, presented.type);
+  }
+});
 
 test("stacks of different depth stand beside each other", () => {
   const layout = overviewLayout(sizes(6, 8, 5, { layers: { encoder: 12, decoder: 3 } }));

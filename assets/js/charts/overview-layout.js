@@ -5,7 +5,10 @@
 
 /** @import { Kind, Stack } from "../core/types.d.ts" */
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
-/** @typedef {{ kind: Kind, box: Box, caption: { x: number, y: number }, heads: Box[], enters: number, leaves: number }} Attention */
+/**
+ * @typedef {{ kind: Kind, box: Box, caption: { x: number, y: number }, heads: Box[], enters: number, leaves: number }}
+ *   Attention
+ */
 /** @typedef {{ box: Box, enters: number, leaves: number }} FeedForward `enters`, `leaves`: y on the stream */
 /** @typedef {{ layer: number, box: Box, label: Box, attention: Attention[], feedForward: FeedForward }} Layer */
 /** @typedef {{ from: number, to: number, box: Box }} Fold layers `from` to `to` */
@@ -24,6 +27,9 @@
  * @property {number} room px of height to keep to, where the maps stay large enough
  * @property {number} type how much larger than usual the page's type is
  * @property {boolean} isUnfolded whether all layers of deep stacks are drawn
+ * @property {boolean} [isWhole] whether it keeps to the room whatever it takes: smaller type, and less between its parts
+ * @property {boolean} [isTight] less between its parts
+ * @property {number} [answerType] the type of what comes out, where it is not that of the rest
  */
 
 export const MAX_LAYERS = 6; // of a stack; of more, those in the middle are folded
@@ -33,30 +39,53 @@ const WIDE = 720; // px from which the stacks stand side by side
 const MIN_SIDE = 24; // px of a map that a finger hits
 const READABLE = 28; // px of a map, where its line has room for it
 const MAX_SIDE = 96;
+const EDGE = 6; // px under the picture
 const DENSE = 24; // tokens from which a map needs
 const DENSE_SIDE = 36; // px
+const SMALLEST_TYPE = 0.8; // of a picture that keeps to its room
 
 /** @param {Sizes} sizes */
 export function overviewLayout(sizes) {
-  const isWide = sizes.width >= WIDE * sizes.type;
-  return isWide ? wide(sizes) : stacked(sizes);
+  let layout = draw(sizes);
+  if (!sizes.isWhole || sizes.isUnfolded) return layout;
+  for (let type = sizes.type; layout.height > sizes.room && type >= SMALLEST_TYPE; type -= 0.05) {
+    const tight = { ...inType(sizes, type), isTight: true };
+    layout = draw({ ...tight, room: sizes.room - below(tight) });
+  }
+  return layout;
 }
 
-/** @typedef {ReturnType<typeof overviewLayout>} Layout */
+/** @typedef {ReturnType<typeof draw>} Layout */
 
-/** Lengths in px of the page's type. @param {number} type */
-const lengths = (type) => ({
+/** @param {Sizes} sizes */
+const draw = (sizes) => (sizes.width >= WIDE * sizes.type ? wide(sizes) : stacked(sizes));
+
+/** px of what stands under a stack: the encoder's output, and the picture's edge. @param {Sizes} sizes */
+function below(sizes) {
+  const { bar, between } = lengths(sizes);
+  return bar + between + EDGE;
+}
+
+/** The same in another type. @param {Sizes} sizes @param {number} type @returns {Sizes} */
+function inType(sizes, type) {
+  const scaled = (/** @type {number} */ px) => (px * type) / sizes.type;
+  const words = { source: sizes.words.source.map(scaled), target: sizes.words.target.map(scaled) };
+  return { ...sizes, words, caption: scaled(sizes.caption), type, answerType: sizes.type };
+}
+
+/** Lengths in px. @param {Sizes} sizes */
+const lengths = ({ type, isTight }) => ({
   gap: 4 * type,
-  pad: 6 * type,
-  between: 8 * type, // two layers
+  pad: (isTight ? 2 : 6) * type,
+  between: (isTight ? 4 : 8) * type, // two layers
   label: 26 * type, // the number of a layer
   branch: 18 * type, // from the stream into a sublayer
   caption: MIN_SIDE * type,
-  feedForward: 18 * type,
-  bar: 26 * type, // embeddings and positions, the encoder's output
-  chip: 24 * type,
-  title: 28 * type,
-  arrow: 14 * type,
+  feedForward: (isTight ? 14 : 18) * type,
+  bar: (isTight ? 18 : 26) * type, // embeddings and positions, the encoder's output
+  chip: (isTight ? 22 : 24) * type,
+  title: (isTight ? 20 : 28) * type,
+  arrow: (isTight ? 6 : 14) * type,
 });
 
 /** The layers of a stack that are folded, if any. @param {number} layers @param {boolean} isUnfolded */
@@ -65,12 +94,12 @@ export const foldedLayers = (layers, isUnfolded) =>
 
 /** @param {Sizes} sizes */
 function wide(sizes) {
-  const { width, room, type, layers, words } = sizes;
-  const out = Math.min(260 * type, Math.max(184 * type, 0.18 * width));
+  const { width, room, type, answerType = type, layers, words } = sizes;
+  const out = Math.min(260 * answerType, Math.max(184 * answerType, 0.18 * width));
   const [bus, margin] = [44 * type, 36 * type];
   const column = (width - out - bus - margin) / 2;
   const lines = Math.max(
-    ...Object.values(words).map((each) => drawTokens(each, { x: 0, y: 0, width: column }, type).box.height),
+    ...Object.values(words).map((each) => drawTokens(each, { x: 0, y: 0, width: column }, sizes).box.height),
   );
   const place = { y: 0, width: column, lines };
   const decoder = largest((side, isCompact) => {
@@ -78,7 +107,7 @@ function wide(sizes) {
     return [drawn, foot(drawn) <= room];
   }, sizes);
   const isEven = layers.encoder === layers.decoder;
-  const { bar, between } = lengths(type);
+  const { bar, between } = lengths(sizes);
   const limit = Math.max(foot(decoder), room) - bar - between;
   const encoder = largest((side, isCompact) => {
     const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, isCompact });
@@ -88,25 +117,29 @@ function wide(sizes) {
     return [drawn, fits];
   }, sizes);
   if (isEven) spread(encoder, decoder);
-  const memory = memoryBox(encoder, type);
+  const memory = memoryBox(encoder, sizes);
   const busX = column + bus * 0.4;
   const bottom = Math.max(foot(decoder), memory.y + memory.height);
-  const output = outputBoxes({ x: width - out, y: decoder.tokens.box.y, width: out }, type, true);
-  const height = Math.max(bottom, output.linear.y + output.linear.height) + lengths(type).between + 6;
+  const output = outputBoxes(
+    { x: width - out, y: decoder.tokens.box.y, width: out },
+    { ...sizes, type: answerType },
+    true,
+  );
+  const height = Math.max(bottom, output.linear.y + output.linear.height) + between + EDGE;
   return { isWide: true, width, height, type, encoder, decoder, memory, busX, output };
 }
 
 /** @param {Sizes} sizes */
 function stacked(sizes) {
   const { width, type } = sizes;
-  const { title, between, arrow } = lengths(type);
+  const { title, between, arrow } = lengths(sizes);
   const side = Math.max(leastSide(sizes), 48 * type);
   const channel = 18 * type;
   const encoder = drawColumn("encoder", sizes, { x: 0, y: 0, width, side });
-  const memory = memoryBox(encoder, type);
+  const memory = memoryBox(encoder, sizes);
   const top = memory.y + memory.height + title / 2;
   const decoder = drawColumn("decoder", sizes, { x: channel, y: top, width: width - channel, side });
-  const output = outputBoxes({ x: channel, y: foot(decoder) + arrow, width: width - channel }, type, false);
+  const output = outputBoxes({ x: channel, y: foot(decoder) + arrow, width: width - channel }, sizes, false);
   const height = output.word.y + output.word.height + between;
   return { isWide: false, width, height, type, encoder, decoder, memory, busX: channel / 3, output };
 }
@@ -125,8 +158,10 @@ function largest(draw, sizes) {
 }
 
 /** @param {Sizes} sizes */
-const leastSide = ({ type, words }) =>
-  (Math.max(words.source.length, words.target.length) > DENSE ? DENSE_SIDE : READABLE) * type;
+function leastSide({ type, words, isTight }) {
+  if (isTight) return MIN_SIDE * type;
+  return (Math.max(words.source.length, words.target.length) > DENSE ? DENSE_SIDE : READABLE) * type;
+}
 
 /** @param {Column} column */
 const foot = ({ stream }) => stream.bottom;
@@ -134,16 +169,17 @@ const foot = ({ stream }) => stream.bottom;
 /**
  * One stack, from its tokens down. The decoder is the encoder's mirror image: its stream runs on the right, so that the
  * encoder's output comes to its sublayers from the left.
- * @param {Stack} stack @param {Sizes} sizes @param {{ x: number, y: number, width: number, side: number, lines?: number, isCompact?: boolean }} place
+ * @param {Stack} stack @param {Sizes} sizes
+ * @param {{ x: number, y: number, width: number, side: number, lines?: number, isCompact?: boolean }} place
  *   `side`: px of a map; `lines`: px of the tokens; `isCompact`: the maps give way to the names beside them
  * @returns {Column}
  */
 function drawColumn(stack, sizes, { x, y, width, side, lines = 0, isCompact }) {
   const { type, layers: counts, isUnfolded } = sizes;
-  const { pad, between, label, branch, bar, title, arrow, gap } = lengths(type);
+  const { pad, between, label, branch, bar, title, arrow, gap } = lengths(sizes);
   const isMirrored = stack === "decoder";
   const words = sizes.words[stack === "encoder" ? "source" : "target"];
-  const tokens = drawTokens(words, { x, y: y + title, width }, type);
+  const tokens = drawTokens(words, { x, y: y + title, width }, sizes);
   const input = { x, y: tokens.box.y + Math.max(lines, tokens.box.height) + arrow, width, height: bar };
   const lanes = Math.min(20 * type, Math.max(6 * type, words.length * 3 * type));
   const taken = label + gap + lanes + branch; // of a layer's width, beside its sublayers
@@ -176,8 +212,9 @@ function drawColumn(stack, sizes, { x, y, width, side, lines = 0, isCompact }) {
  * @param {Stack} stack @param {Sizes} sizes @param {{ x: number, width: number }} region
  * @param {number} y @param {{ side: number, isCompact?: boolean }} maps
  */
-function drawLayer(stack, { heads, caption, type }, region, y, { side, isCompact }) {
-  const { pad, gap, caption: line, feedForward: low, between } = lengths(type);
+function drawLayer(stack, sizes, region, y, { side, isCompact }) {
+  const { heads, caption, type } = sizes;
+  const { pad, gap, caption: line, feedForward: low, between } = lengths(sizes);
   let at = y + pad;
   const attention = /** @type {Kind[]} */ (stack === "encoder" ? ["encoder"] : ["decoder", "cross"]).map((kind) => {
     const perLine = Math.min(heads[kind], Math.floor((region.width + gap) / (MIN_SIDE * type + gap)));
@@ -230,37 +267,41 @@ function spread(short, long) {
   short.stream.bottom = long.stream.bottom;
 }
 
-/** @param {number[]} words @param {{ x: number, y: number, width: number }} place @param {number} type @returns {Tokens} */
-function drawTokens(words, { x, y, width }, type) {
-  const { chip, gap } = lengths(type);
-  const MAX_LINES = 4;
+/**
+ * @param {number[]} words @param {{ x: number, y: number, width: number }} place @param {Sizes} sizes
+ * @returns {Tokens}
+ */
+function drawTokens(words, { x, y, width }, sizes) {
+  const { chip, gap } = lengths(sizes);
+  const most = sizes.isTight ? 2 : 4; // lines
   /** @type {Box[]} */
   const boxes = [];
   let [left, line] = [0, 0];
   for (const each of words) {
-    const own = Math.min(width, each + 12 * type);
+    const own = Math.min(width, each + 12 * sizes.type);
     if (left > 0 && left + own > width) [left, line] = [0, line + 1];
     boxes.push({ x: x + left, y: y + line * (chip + gap), width: own, height: chip });
     left += own + gap;
   }
-  const isStrip = line >= MAX_LINES;
+  const isStrip = line >= most;
   const height = isStrip ? 2 * chip : (line + 1) * (chip + gap) - gap;
   const cell = width / words.length;
   const cells = () => words.map((_, i) => ({ x: x + i * cell, y: y + chip, width: cell, height: chip }));
   return { boxes: isStrip ? cells() : boxes, box: { x, y, width, height }, isStrip };
 }
 
-/** @param {Column} encoder @param {number} type @returns {Box} */
-function memoryBox({ input, stream }, type) {
-  return { x: input.x, y: stream.bottom, width: input.width, height: lengths(type).bar };
+/** @param {Column} encoder @param {Sizes} sizes @returns {Box} */
+function memoryBox({ input, stream }, sizes) {
+  return { x: input.x, y: stream.bottom, width: input.width, height: lengths(sizes).bar };
 }
 
 /**
  * What the decoder's last layer leads to. Beside the decoder it is read upwards, to its inputs.
- * @param {{ x: number, y: number, width: number }} place @param {number} type @param {boolean} isUpwards
+ * @param {{ x: number, y: number, width: number }} place @param {Sizes} sizes @param {boolean} isUpwards
  */
-function outputBoxes({ x, y, width }, type, isUpwards) {
-  const { bar, arrow } = lengths(type);
+function outputBoxes({ x, y, width }, sizes, isUpwards) {
+  const { type } = sizes;
+  const { bar, arrow } = lengths(sizes);
   const row = 24 * type;
   const heights = { word: 76 * type, candidates: SHOWN_CANDIDATES * row + 8 * type, linear: bar };
   const order = /** @type {(keyof typeof heights)[]} */ (["word", "candidates", "linear"]);
@@ -271,5 +312,5 @@ function outputBoxes({ x, y, width }, type, isUpwards) {
     boxes[name] = { x, y: at, width, height: heights[name] };
     at += heights[name] + arrow;
   }
-  return { ...boxes, row };
+  return { ...boxes, row, type };
 }

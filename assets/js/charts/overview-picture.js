@@ -23,13 +23,13 @@ const SIDES = /** @type {Side[]} */ (["source", "target"]);
 
 /**
  * @param {Run} run
- * @param {{ width: number, room: number, isUnfolded: boolean, unfold: (stack: Stack) => void,
- *   follow: (token: Token | null) => void, goTo: (step: number) => void }} options `room`: px of height; `follow` is
- *   called when a token is pointed at or has the focus
+ * @param {{ width: number, room: number, isWhole: boolean, isUnfolded: boolean, unfold: (stack: Stack) => void,
+ *   follow: (token: Token | null) => void, goTo: (step: number) => void }} options `room`: px of height, which it keeps
+ *   to if `isWhole`; `follow` is called when a token is pointed at or has the focus
  */
-export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, goTo }) {
+export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
   const { encoder, decoder, cross } = run.attention;
-  const type = typeScale();
+  const usual = typeScale();
   const tokens = { source: run.source, target: run.decoder_input };
   const isCausal = decoder.allowed.every((row, query) => row.every((open, key) => open <= (key <= query)));
   const captions = {
@@ -37,14 +37,16 @@ export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, 
     decoder: t(isCausal ? "overview.masked" : "overview.self"),
     cross: t("overview.cross"),
   };
-  const measured = (/** @type {string[]} */ words) => words.map((each) => textWidth(each, WORD_SIZE * type));
+  const measured = (/** @type {string[]} */ words) => words.map((each) => textWidth(each, WORD_SIZE * usual));
   const layout = overviewLayout({
     layers: { encoder: encoder.layers, decoder: decoder.layers },
     heads: { encoder: encoder.heads, decoder: decoder.heads, cross: cross.heads },
     words: { source: measured(tokens.source), target: measured(tokens.target) },
-    caption: 0.93 * Math.max(...Object.values(captions).map((each) => textWidth(each, 12 * type))), // of bold type
-    ...{ width, room, type, isUnfolded },
+    caption: 0.93 * Math.max(...Object.values(captions).map((each) => textWidth(each, 12 * usual))), // of bold type
+    type: usual,
+    ...place,
   });
+  const { type } = layout;
   const picture = svg("svg", {
     viewBox: `0 0 ${layout.width} ${layout.height}`,
     width: layout.width,
@@ -55,7 +57,7 @@ export function overviewPicture(run, { width, room, isUnfolded, unfold, follow, 
   const canvas = paintedMaps(layout, run);
   const marks = { ...rowMarks(layout), lane: svg("path", { class: "lane" }), ring: svg("rect", { class: "ring" }) };
   const chips = { source: tokenChips("source"), target: tokenChips("target") };
-  const output = drawOutput(layout, run, type);
+  const output = drawOutput(layout, run);
   picture.append(
     ...streams(layout),
     marks.lane,
@@ -352,9 +354,9 @@ function outputPath({ decoder, output, isWide, type, height }, arrow) {
   ];
 }
 
-/** Candidates, and the word that comes out. @param {Layout} layout @param {Run} run @param {number} type */
-function drawOutput({ output }, run, type) {
-  const { word, candidates: box, linear, row } = output;
+/** Candidates, and the word that comes out. @param {Layout} layout @param {Run} run */
+function drawOutput({ output }, run) {
+  const { word, candidates: box, linear, row, type } = output;
   const place = /** @type {Place} */ ({ what: "candidates" });
   const group = control(place, box, run);
   const size = `font-size: ${WORD_SIZE * type}px`;

@@ -4,6 +4,7 @@ import { pictureFrame } from "../charts/export.js";
 import { foldedLayers } from "../charts/overview-layout.js";
 import { overviewPicture, rowOfAllHeads, strongest } from "../charts/overview-picture.js";
 import { takeAskedPlace } from "../charts/overview-place.js";
+import { isPresenting } from "../core/address.js";
 import { findChange } from "../core/changes.js";
 import { h, typeScale, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
@@ -14,6 +15,8 @@ import { KINDS, state, subscribe, update } from "../core/state.js";
 /** @import { Stack, View } from "../core/types.d.ts" */
 
 const FRAME = 140; // px of the screen that other things take, of what scrolls
+const BELOW = 30; // px under the figure while presenting
+const LEAST_ROOM = 420; // px
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -28,6 +31,7 @@ export function mount({ element, signal }) {
     pictureFrame(figure, () => `overview-step-${state.step + 1}`),
     legend,
   );
+  const isNewRun = changeDetector();
   const isNewPicture = changeDetector();
   const isNewStep = changeDetector();
   /** @type {Picture | null} */
@@ -45,8 +49,13 @@ export function mount({ element, signal }) {
     const { run, step, gold } = state;
     const asked = takeAskedPlace();
     if (asked && "layer" in asked) isUnfolded ||= isFolded(asked);
-    if (isNewPicture(run, gold, width, room, isUnfolded)) {
+    if (isNewRun(run, isPresenting())) {
       followed = null;
+      say.style.minHeight = "";
+      say.replaceChildren(...describeStep());
+      measure();
+    }
+    if (isNewPicture(run, gold, width, room, isUnfolded)) {
       const unfold = (/** @type {Stack} */ stack) => {
         isUnfolded = true;
         update({});
@@ -54,7 +63,8 @@ export function mount({ element, signal }) {
         /** @type {SVGElement | null} */ (opened)?.focus({ preventScroll: true });
       };
       const goTo = (/** @type {number} */ step) => update({ step });
-      picture = overviewPicture(run, { width, room, isUnfolded, unfold, follow, goTo });
+      const isWhole = isPresenting(); // nobody in the room can scroll
+      picture = overviewPicture(run, { width, room, isWhole, isUnfolded, unfold, follow, goTo });
       figure.replaceChildren(picture.element);
       const isNormFirst = run.model.norm_first;
       legend.textContent = t(isNormFirst ? "overview.legend_norm_first" : "overview.legend");
@@ -68,6 +78,10 @@ export function mount({ element, signal }) {
     }
     if (asked || !isSeen) picture.show(asked);
     isSeen = true;
+  }
+  function measure() {
+    const taken = isPresenting() ? figure.getBoundingClientRect().top + scrollY + BELOW : FRAME * typeScale();
+    room = Math.max(LEAST_ROOM, innerHeight - taken);
   }
   const drawStep = () => {
     picture?.draw(state.step, followed);
@@ -83,8 +97,8 @@ export function mount({ element, signal }) {
   subscribe(element, draw);
   const resize = (/** @type {ResizeObserverEntry[]} */ entries) => {
     width = Math.floor(entries[entries.length - 1].contentRect.width);
-    room = Math.max(480, innerHeight - FRAME * typeScale());
     say.style.minHeight = "";
+    measure();
     if (!width) isSeen = false;
     else if (state.run) draw();
   };
