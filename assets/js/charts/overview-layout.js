@@ -42,7 +42,7 @@ const MAX_SIDE = 96;
 const EDGE = 6; // px under the picture
 const DENSE = 24; // tokens from which a map needs
 const DENSE_SIDE = 36; // px
-const SMALLEST_TYPE = 0.8; // of a picture that keeps to its room
+const SMALLEST_TYPE = 0.78; // of a picture that keeps to its room
 
 /** @param {Sizes} sizes */
 export function overviewLayout(sizes) {
