@@ -51,13 +51,15 @@ class PieceVocabulary(Vocabulary):
             raise ValueError(f"{specials[1]} is missing")
         if not 0 <= end_id < len(pieces):
             raise ValueError(f"the end of a sentence has id {end_id}, but there are {len(pieces)} pieces")
-        names = {PAD: 0, START: 1, END: FIRST + end_id}
+        tokens, taken = [PAD, START, *pieces], set(SPECIAL)
         for i, piece in enumerate(pieces):
-            name = piece
-            while i != end_id and name in names:
-                name = f"“{name}”"
-            names[END if i == end_id else name] = FIRST + i
-        return cls(tuple(sorted(names, key=names.__getitem__)), pieces=tuple(pieces), specials=specials, **fields)
+            if i != end_id and piece.strip("“”") in SPECIAL:  # no other can be taken
+                while piece in taken:
+                    piece = f"“{piece}”"
+                taken.add(piece)
+                tokens[FIRST + i] = piece
+        tokens[FIRST + end_id] = END
+        return cls(tuple(tokens), pieces=tuple(pieces), specials=specials, **fields)
 
     @cached_property
     def _by_piece(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ E with the words, and config.json has under OWN what Marian's configuration cann
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -242,9 +242,12 @@ def _pieces(file: Path) -> list[str]:
     """The pieces of a vocabulary in the order of their ids."""
     ids = read_json(file)
     with reading(file):
-        if sorted(i if type(i) is int else -1 for i in ids.values()) != list(range(len(ids))):
-            raise ValueError(f"its ids are not the numbers from 0 to {len(ids) - 1}, each once")
-        return sorted(ids, key=ids.__getitem__)
+        pieces = [""] * len(ids)
+        for piece, i in ids.items():
+            if type(i) is not int or not 0 <= i < len(ids) or pieces[i]:
+                raise ValueError(f"its ids are not the numbers from 0 to {len(ids) - 1}, each once")
+            pieces[i] = piece
+        return pieces
 
 
 def _suppressed(generation: Mapping[str, Any], size: int) -> list[int]:
@@ -270,33 +273,41 @@ class _Tensors:
 
     def __init__(self, stored: Any) -> None:
         self.stored = stored
-        self.unread = set(stored.keys())
+        self.names = frozenset(stored.keys())
+        self.unread = set(self.names)
 
     def __contains__(self, name: str) -> bool:
-        return name in self.stored.keys()  # noqa: SIM118  # it is no dict
+        return name in self.names
 
-    def read(self, name: str, *shape: int, suppressing: bool = False) -> Tensor:
-        """In float32.
-
-        Args:
-            suppressing: -∞ is taken too.
+    def read(self, name: str, *shape: int, copied: Sequence[int] = ()) -> nn.Parameter:
+        """A copy in float32, in which these rows stand once more before all rows.
 
         Raises:
-            ValueError: it is missing, of another shape or type, or holds a number that is not finite.
+            ValueError: as `view`, or it holds a number that is not finite.
+        """
+        stored = self.view(name, *shape)
+        tensor = torch.empty(len(copied) + shape[0], *shape[1:])
+        own = tensor[len(copied) :].copy_(stored)
+        if not math.isfinite(own.sum()):  # the fastest pass that meets every number
+            raise ValueError(f"{name} holds a number that is not finite")
+        tensor[: len(copied)] = own[list(copied)]
+        return nn.Parameter(tensor, requires_grad=False)
+
+    def view(self, name: str, *shape: int) -> Tensor:
+        """As it is stored; it cannot outlive the file.
+
+        Raises:
+            ValueError: it is missing, or of another shape or type.
         """
         if name not in self:
             raise ValueError(f"{name} is missing")
         self.unread.discard(name)
         if (found := self.stored.get_slice(name).get_shape()) != list(shape):
             raise ValueError(f"{name} is {found}, expected {list(shape)}")
-        tensor = self.stored.get_tensor(name)
+        tensor: Tensor = self.stored.get_tensor(name)
         if tensor.dtype not in _FLOATS:
             raise ValueError(f"{name} holds {tensor.dtype}, not floats")
-        tensor = tensor.float()
-        finite = tensor.where(tensor != -math.inf, 0.0) if suppressing else tensor
-        if not math.isfinite(finite.sum()):  # the fastest pass that meets every number
-            raise ValueError(f"{name} holds a number that is not finite")
-        return tensor.clone() if tensor.dim() == 1 else tensor  # the others are copied later, so the file is closed
+        return tensor
 
     def check_all_read(self) -> None:
         """Raises ValueError where a tensor has not been read."""
@@ -311,38 +322,30 @@ def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], supp
         copied: Marian's own ids of the rows that P and S copy, where they are added.
         suppressed: Marian's own ids that are never output.
     """
-    d, added = config.d_model, len(copied)
-    source, target = config.src_vocab_size - added, config.tgt_vocab_size - added
+    added = len(copied)
 
-    def parameter(tensor: Tensor) -> nn.Parameter:
-        return nn.Parameter(tensor, requires_grad=False)
-
-    def widened(rows: Tensor, copied: list[int]) -> nn.Parameter:
-        return parameter(torch.cat([rows[copied], rows]))  # a copy, so the file is closed
-
-    weights: dict[str, Tensor] = {}
-    encoder, decoder, output = _embeddings(config, tensors, source, target)
+    names = ("src_embedding.weight", "tgt_embedding.weight", "output_projection.weight")
+    weights: dict[str, Tensor] = dict(zip(names, _embeddings(config, tensors, copied), strict=True))
+    bias = tensors.view("final_logits_bias", 1, config.tgt_vocab_size - added)[0].float()
+    bias = bias.index_fill(0, torch.tensor(suppressed).long(), -math.inf)
+    if not (bias < math.inf).all():
+        raise ValueError("final_logits_bias holds a number that is not finite")
+    if (bias == -math.inf).all():
+        raise ValueError("every piece is suppressed")
+    bias = torch.cat([bias.new_full((added,), -math.inf), bias])
+    weights["output_projection.bias"] = nn.Parameter(bias, requires_grad=False)
     with torch.device("meta"):  # nothing is initialised: every weight is read
         model = Transformer(config)
-    # The source never holds S.
-    weights["src_embedding.weight"] = widened(encoder, copied if config.tie_weights else copied[:1] * added)
-    weights["tgt_embedding.weight"] = (
-        weights["src_embedding.weight"] if config.tie_weights else widened(decoder, copied)
-    )
-    weights["output_projection.weight"] = weights["tgt_embedding.weight"] if output is None else widened(output, copied)
-    bias = tensors.read("final_logits_bias", 1, target, suppressing=True)[0]
-    bias = bias.index_fill(0, torch.tensor(suppressed).long(), -math.inf)
-    weights["output_projection.bias"] = parameter(torch.cat([bias.new_full((added,), -math.inf), bias]))
     for name, wanted in model.state_dict().items():
         if name not in weights:
             stack, _, layer, part = name.split(".", 3)
             part, kind = part.rsplit(".", 1)
             theirs = (PARTS | NORMS[stack])[part]
-            weights[name] = parameter(tensors.read(f"model.{stack}.layers.{layer}.{theirs}.{kind}", *wanted.shape))
+            weights[name] = tensors.read(f"model.{stack}.layers.{layer}.{theirs}.{kind}", *wanted.shape)
     for stack in ("encoder", "decoder"):
         name = f"model.{stack}.embed_positions.weight"
         if name in tensors:
-            stored = tensors.read(name, config.max_len, d)
+            stored = tensors.view(name, config.max_len, config.d_model).float()
             if not torch.allclose(stored, model.positions, rtol=0, atol=2e-3):  # fp16 has 11 bits
                 raise ValueError(f"{name} holds other positions than sines and cosines in halves")
     model.load_state_dict(weights, assign=True)
@@ -350,14 +353,16 @@ def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], supp
 
 
 def _embeddings(
-    config: TransformerConfig, tensors: _Tensors, source: int, target: int
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Of the source, of the target, and the output's, None where it is the target's. Files may hold copies.
+    config: TransformerConfig, tensors: _Tensors, copied: list[int]
+) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
+    """Of the source, of the target, and the output's; those that are tied are one. Files may hold copies.
 
     Raises:
         ValueError: one is missing, or two that the configuration ties differ.
     """
-    d = config.d_model
+    d, added = config.d_model, len(copied)
+    source, target = config.src_vocab_size - added, config.tgt_vocab_size - added
+    for_source = copied if config.tie_weights else copied[:1] * added  # it never holds S
     shared, encoder, decoder, output = (
         "model.shared.weight",
         "model.encoder.embed_tokens.weight",
@@ -365,20 +370,25 @@ def _embeddings(
         "lm_head.weight",
     )
 
-    def same(size: int, *names: str) -> Tensor:
+    def same(size: int, copied: list[int], *names: str) -> nn.Parameter:
         there = [name for name in names if name in tensors]
-        found = tensors.read(there[0] if there else names[0], size, d)
+        found = tensors.read(there[0] if there else names[0], size, d, copied=copied)
         for name in there[1:]:
-            if not torch.equal(found, tensors.read(name, size, d)):
+            if not torch.equal(found[added:], tensors.view(name, size, d).float()):
                 raise ValueError(f"{name} is not {there[0]}, but the configuration ties them")
         return found
 
     if config.tie_weights:
-        one = same(source, shared, encoder, decoder, output)
-        return one, one, None
+        one = same(source, for_source, shared, encoder, decoder, output)
+        return one, one, one
     if config.tie_output:
-        return same(source, encoder), same(target, decoder, output), None
+        one = same(target, copied, decoder, output)
+        return same(source, for_source, encoder), one, one
     # Where nothing is tied, transformers reads no shared matrix unless the file holds it alone.
     tensors.unread.discard(shared)
     inputs = [each if each in tensors or shared not in tensors else shared for each in (encoder, decoder)]
-    return tensors.read(inputs[0], source, d), tensors.read(inputs[1], target, d), tensors.read(output, target, d)
+    return (
+        tensors.read(inputs[0], source, d, copied=for_source),
+        tensors.read(inputs[1], target, d, copied=copied),
+        tensors.read(output, target, d, copied=copied),
+    )
