@@ -62,9 +62,15 @@ def marian_folder(
     suppresses_padding: bool = True,
     dtype: torch.dtype = torch.float32,
     max_length: int = 24,
+    pieces: int = 0,
     **fields: Any,
 ) -> Any:
-    """Write a folder as the Hub has them; returns its MarianMTModel in float32, with every bias and norm random."""
+    """Write a folder as the Hub has them; returns its MarianMTModel in float32, with every bias and norm random.
+
+    Args:
+        pieces: of each vocabulary, filled up with pieces that no sentence has; 0 fills up none.
+        fields: of MarianConfig.
+    """
     import sentencepiece
     from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
@@ -82,6 +88,8 @@ def marian_folder(
     source, target = (
         [*each, "</s>", "<unk>", "<pad>", ">>fr<<", "“P”"] for each in (vocabularies if separate else (joint, joint))
     )
+    for each in (source, target):
+        each += [f"▁filler{n}" for n in range(len(each), pieces)]
     chance.shuffle(source)  # no id is sentencepiece's own
     if separate:  # transformers knows one id of each special token for both sides
         chance.shuffle(target)
@@ -122,6 +130,7 @@ def marian_folder(
         "max_position_embeddings": 256,
         "activation_function": "swish",
         "scale_embedding": True,
+        "init_std": 0.3,
     }
     torch.manual_seed(seed)
     config = MarianConfig(
@@ -129,7 +138,6 @@ def marian_folder(
         decoder_vocab_size=len(target),
         share_encoder_decoder_embeddings=shared,
         tie_word_embeddings=tied,
-        init_std=0.3,
         attn_implementation="eager",
         **sizes | ids | fields,
     )

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from .config import Activation, TransformerConfig
 from .layers import ACTIVATIONS
+from .skeleton import without_numbers
 
 PROJECTIONS = ("q_proj.", "k_proj.", "v_proj.")
 _FINAL_NORM = {(False, False): "none", (True, False): "encoder", (True, True): "both"}
@@ -115,7 +116,7 @@ def to_torch_stacks(config: TransformerConfig, ours: dict[str, Tensor]) -> nn.Tr
         "norm_first": c.norm_first,
         "batch_first": True,
     }
-    with torch.device("meta"):  # nothing is initialised, so no random number is drawn
+    with without_numbers():
         theirs = nn.Transformer(
             c.d_model,
             c.n_heads,

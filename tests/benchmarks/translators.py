@@ -1,0 +1,124 @@
+"""A published translator against `transformers`: a Marian model of the size of opus-mt-de-en, with random weights.
+
+Everything runs in this process in float32, as in models.py; both sides have read one folder.
+"""
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tests.marian import loaded, marian_folder
+from transformer import Translator
+from transformer.inference.decoding import beam_search, greedy_decode
+
+from .models import NEVER, words
+from .ratio import MissingError, Ratio, in_turn, ratio
+
+MARIAN = "Marian of `transformers`"
+TOKENS = 32  # of the source and of the output
+WIDTH = 4
+PIECES = 58_101
+SENTENCE, SAID = "Ich möchte ein Bier.", 8  # tokens of a first translation
+LOADS = 7
+SIZES: dict[str, Any] = {
+    "d_model": 512,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "encoder_attention_heads": 8,
+    "decoder_attention_heads": 8,
+    "encoder_ffn_dim": 2048,
+    "decoder_ffn_dim": 2048,
+    "max_position_embeddings": 512,
+    "init_std": 0.02,
+}
+
+# In a process of its own: the growth of its memory by a model, over the bytes of the model's weights in float32.
+GROWTH = """
+import gc, sys
+from pathlib import Path
+from transformer import Translator
+import sentencepiece
+
+def resident():
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * {page}
+
+Translator.load("toy", device="cpu").translate("ich möchte ein bier")
+before = resident()
+translator = Translator.load(Path(sys.argv[1]), device="cpu")
+print(resident() - before, sum(weight.nbytes for weight in translator.checkpoint.model.parameters()))
+"""
+
+
+def decoding(folder: Path) -> Iterator[Ratio]:
+    """Neither side ends before its last token."""
+    model, peer = Translator.load(folder, device="cpu").checkpoint.model, loaded(folder)
+    peer.final_logits_bias[:, peer.config.eos_token_id] = -torch.inf
+    peer.generation_config.forced_eos_token_id = None
+    ids = words(PIECES - 1, 1, TOKENS)
+    asked = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "max_new_tokens": TOKENS, "do_sample": False}
+    maps = {"output_attentions": True, "return_dict_in_generate": True}
+
+    def greedy() -> None:
+        with torch.inference_mode():
+            assert len(list(greedy_decode(model, ids + 2, 1, NEVER, TOKENS))) == TOKENS
+
+    def beam() -> None:
+        assert len(beam_search(model, ids + 2, 1, NEVER, TOKENS, WIDTH, 0.0).hypotheses) > TOKENS
+
+    took = in_turn(greedy, lambda: peer.generate(**asked, **maps, num_beams=1), 15)
+    yield ratio(f"greedy with all maps, {TOKENS} tokens from {TOKENS}, opus-mt", MARIAN, 0.75, *took)
+    took = in_turn(beam, lambda: peer.generate(**asked, num_beams=WIDTH, length_penalty=0.0), 9)
+    yield ratio(f"beam of {WIDTH}, {TOKENS} tokens from {TOKENS}, opus-mt", MARIAN, 0.75, *took)
+
+
+def first_translation(folder: Path) -> Ratio:
+    """The files are in the system's cache, as after a download; a translation has all its maps and candidates."""
+    source = (folder / "model.safetensors").read_bytes
+
+    def translated() -> None:
+        translator = Translator.load(folder, device="cpu")
+        end = translator.checkpoint.tgt_vocab.words[:1]
+        assert len(translator.translate(SENTENCE, forced=(*end * (SAID - 1), "E")).output) == SAID
+
+    took = in_turn(translated, source, LOADS)
+    return ratio(f"first translation of a cached model, {SAID} tokens, opus-mt", "reading its file", 1.5, *took)
+
+
+def memory(folder: Path) -> Ratio:
+    code = GROWTH.format(page=os.sysconf("SC_PAGE_SIZE"))
+    run = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
+    grown, weights = (int(each) / 2**20 for each in run.stdout.split())
+    what = "memory of a loaded model, opus-mt"
+    return ratio(what, "its weights in float32", 1.15, [grown] * 2, [weights] * 2, unit="MiB")
+
+
+def measure() -> Iterator[Ratio]:
+    """Measure all rows, in about two minutes.
+
+    Raises:
+        MissingError: sentencepiece or transformers is not installed.
+    """
+    try:
+        import sentencepiece  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise MissingError(f"the package {error.name}") from error
+    return _measured()
+
+
+def _measured() -> Iterator[Ratio]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        marian_folder(folder, pieces=PIECES, **SIZES)
+        yield from decoding(folder)
+        gc.collect()
+        yield first_translation(folder)
+        yield memory(folder)
