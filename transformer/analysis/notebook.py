@@ -69,10 +69,15 @@ _TABLE_TEXT = """## Every weight, as a table
 Layers, heads and positions count from 0. The head below is the one of the last layer's cross-attention that is
 furthest from uniform attention. It is one head, not *the* attention."""
 
-_TABLE = """table = run.table()
+_WORDS_TEXT = """
+
+Tokens are pieces of words. This table is of words: attention to a word is the sum over its pieces, attention from a
+word the mean (Clark et al., 2019). `run.table()` is the table of pieces."""
+
+_TABLE = """table = run.table({words})
 table.head()"""
 
-_HEAD = """attention = run.attention.cross[-1]
+_HEAD = """attention = run.{maps}.cross[-1]
 head = int(attention.from_uniform().argmax())
 one_head = table.query("kind == 'cross' and layer == @attention.layer and head == @head")
 one_head.pivot(index=["query", "query_token"], columns=["key", "key_token"], values="weight").round(3)"""
@@ -142,13 +147,20 @@ for each in checks:
 assert all(each.ok for each in checks)"""
 
 
-def notebook(run: Translation, checkpoint: str, file: Path | None = None) -> str:
+_PIECES = """attention = run.attention.cross[-1]  # of pieces, as every number inside a head
+
+"""
+
+
+def notebook(run: Translation, checkpoint: str, file: Path | None = None, words: bool = False) -> str:
     """The notebook as JSON text, for a run without a probe and without forced words; it repeats its interventions.
 
     Args:
         checkpoint: the name of the run's shipped model, or of a visitor's model file.
         file: the visitor's model file.
+        words: tables and figures are of words, where tokens are pieces.
     """
+    words = words and run.in_pieces
     carries_model = file is None or file.stat().st_size <= MAX_CARRIED
     model = f"folder / {checkpoint!r}" if file and carries_model else repr(checkpoint)
     exact = {"sentence": run.sentence, "checkpoint": checkpoint, "text": run.text}
@@ -165,13 +177,13 @@ def notebook(run: Translation, checkpoint: str, file: Path | None = None) -> str
         _code("carried", _CARRIED.format(carried=carried)) | {"metadata": {"jupyter": {"source_hidden": True}}},
         *(changed if changes else []),
         _code("load", _LOAD.format(**exact, model=model, changed=how, importing=importing)),
-        _markdown("table-text", _TABLE_TEXT),
-        _code("table", _TABLE),
-        _code("head", _HEAD),
+        _markdown("table-text", _TABLE_TEXT + _WORDS_TEXT * words),
+        _code("table", _TABLE.format(words="words=True" if words else "")),
+        _code("head", _HEAD.format(maps="attention_of_words()" if words else "attention")),
         _markdown("draw-text", _DRAW_TEXT),
         _code("draw", _DRAW),
         _markdown("inside-text", _INSIDE_TEXT_OF_CHANGED if changes else _INSIDE_TEXT),
-        _code("inside", _INSIDE_OF_CHANGED if changes else _INSIDE),
+        _code("inside", _PIECES * words + (_INSIDE_OF_CHANGED if changes else _INSIDE)),
         _markdown("check-text", _CHECK_TEXT_OF_CHANGED if changes else _CHECK_TEXT),
         _code("check", _CHECK),
     ]

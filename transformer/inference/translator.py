@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..data.corpus import padded
+from ..data.pieces import PieceVocabulary
 from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
 from ..network.config import Sinusoid
@@ -30,6 +31,7 @@ from .attention_maps import KINDS, SUBLAYERS, AttentionMap, AttentionMaps, Kind
 from .decoding import Hypothesis, Penalty, Sampling, beam_search, decode, greedy_batch, most_likely, ranked
 from .device import pick_device, why_device
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
+from .words import Words, map_of_words, names_of, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +157,7 @@ class Translation:
         source_input, target_input: embedding + position = input of both stacks.
         checkpoint, device: the model's name and the device it ran on.
         interventions: the changes made to this run.
+        in_pieces: whether the tokens are pieces of words.
     """
 
     sentence: str
@@ -170,6 +173,7 @@ class Translation:
     device: str
     interventions: Interventions = NOTHING
     typed: tuple[str, ...] = ()
+    in_pieces: bool = False
 
     def __repr__(self) -> str:
         return f"Translation({self.sentence!r} -> {self.text!r}, {len(self.steps)} steps, {self.checkpoint})"
@@ -184,16 +188,36 @@ class Translation:
         """Of the whole output, nats."""
         return sum(math.log(step.probability) for step in self.steps)
 
-    def table(self) -> "pd.DataFrame":
+    def words(self) -> tuple[Words, Words, Words]:
+        """The words that the tokens of source, decoder input and output make; each token is one where none is a
+        piece."""
+        source, decoder_input, output = self.source, self.decoder_input, self.output
+        if not self.in_pieces:
+            return tuple(Words(tuple(range(len(each))), each) for each in (source, decoder_input, output))  # type: ignore[return-value]
+        said = words_of(output)
+        read = (0, *(1 + word for word in said.of[:-1]))  # as they are said, whatever the last one lacks
+        return words_of(source, self.typed), Words(read, names_of(decoder_input, read)), said
+
+    def attention_of_words(self) -> AttentionMaps:
+        """Every map from words to words: to a word the sum over its pieces, from a word the mean."""
+        source, target, _ = self.words()
+        sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+        return AttentionMaps(*(tuple(map_of_words(m, *sides[kind]) for m in self.attention.of(kind)) for kind in KINDS))
+
+    def table(self, words: bool = False) -> "pd.DataFrame":
         """One row per attention weight: kind, layer, head, query, key (all from 0), query_token, key_token, weight.
 
         Masked cells are included, with a weight of 0.
+
+        Args:
+            words: from words to words, where tokens are pieces: see `attention_of_words`.
         """
         import pandas as pd  # slow to import, and only this needs it
 
         parts = []
+        maps = self.attention_of_words() if words else self.attention
         for kind in KINDS:
-            for m in self.attention.of(kind):
+            for m in maps.of(kind):
                 head, query, key = (axis.ravel() for axis in np.indices(m.weights.shape))
                 part = {"kind": kind, "layer": m.layer, "head": head, "query": query, "key": key}
                 part["query_token"] = np.array(m.query_tokens, dtype=object)[query]
@@ -405,6 +429,7 @@ class Translator:
             device=str(self.device),
             interventions=interventions,
             typed=tuple(typed.get(i, token) for i, token in enumerate(source_tokens)),
+            in_pieces=isinstance(vocab, PieceVocabulary),
         )
 
     def reads(self, sentence: str) -> bool:

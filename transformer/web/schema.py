@@ -58,6 +58,12 @@ class ChangedRunRequest(RunRequest):
     changes: Changes = NOTHING
 
 
+class DownloadRequest(ChangedRunRequest):
+    """A run as a file; by words, where its tokens are pieces of them."""
+
+    words: bool = False
+
+
 class ChooseRequest(RunRequest):
     """Another checkpoint, while a sentence stands in the box: one of the old one's examples, or the visitor's own."""
 
@@ -329,6 +335,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "from": {"kind": "position", "state": "returnStop"},
         "mean": {"kind": "switch", "state": "averaged", "default": True},
         "gold": {"kind": "switch", "state": "gold", "default": False},
+        "words": {"kind": "switch", "state": "inWords", "default": False},
         "language": {"kind": "language"},
         "present": {"kind": "switch", "default": False},
         "strategy": {

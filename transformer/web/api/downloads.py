@@ -9,7 +9,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...analysis.notebook import notebook as notebook_of
 from ...live.form import NetworkForm
 from ...storage.portable import PortableModel
-from ..schema import ChangedRunRequest, CheckpointRequest
+from ..schema import CheckpointRequest, DownloadRequest
 from ..sessions.model_store import file_name, model_store
 from ..sessions.real_models import real_models
 from .endpoints import server_function
@@ -49,20 +49,20 @@ class Provenance(TypedDict):
 
 
 @server_function
-def weights_csv(request: ChangedRunRequest) -> Download:
+def weights_csv(request: DownloadRequest) -> Download:
     """Every attention weight as a table."""
-    table = run_of(request).table()
+    table = run_of(request).table(request.words)
     for column in ("query_token", "key_token"):  # a word of a stranger's vocabulary must not be a spreadsheet's formula
         table[column] = table[column].where(~table[column].str.match(FORMULA), "'" + table[column])
     return {"name": f"{title(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}
 
 
 @server_function
-def notebook(request: ChangedRunRequest) -> Download:
+def notebook(request: DownloadRequest) -> Download:
     """A notebook that makes the run again."""
     own = model_store().find(request.checkpoint)
     model = (file_name(own.name), own.file) if own else (request.checkpoint,)
-    text = notebook_of(run_of(request), *model)
+    text = notebook_of(run_of(request), *model, words=request.words)
     return {"name": f"{title(request.checkpoint)}-attention.ipynb", "text": text}
 
 

@@ -15,6 +15,7 @@ from ...data.vocabulary import PAD, START
 from ...inference.attention_maps import AttentionMaps, Kind, StackedMaps, stacked
 from ...inference.interventions import AnyChange
 from ...inference.translator import KINDS, Candidate, Translation, TranslationStep
+from ...inference.words import names_of
 from ...network.config import Activation, Sinusoid
 from ...storage.checkpoint import Checkpoint
 from ...training.evaluation import sentence_alignment
@@ -87,6 +88,22 @@ class PageMaps(StackedMaps):
     packed: NotRequired[Literal[True]]
 
 
+class WordsOf(TypedDict):
+    """The words that a series of tokens makes: the number of each token's, and their names."""
+
+    of: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+class RunWords(TypedDict):
+    """The words of a run whose tokens are pieces; those of the source also as they were typed."""
+
+    source: WordsOf
+    decoder_input: WordsOf
+    output: WordsOf
+    typed: tuple[str, ...]
+
+
 class Run(TypedDict):
     """One translation with everything that was recorded of it."""
 
@@ -105,6 +122,7 @@ class Run(TypedDict):
     attention: dict[Kind, PageMaps]
     heads: HeadTable
     reference: Reference | None
+    words: NotRequired[RunWords]
     beside: NotRequired[list[BesideStep]]
 
 
@@ -160,6 +178,8 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
         "heads": _heads(run),
         "reference": _reference(run, reference) if reference else None,
     }
+    if run.in_pieces:
+        shown["words"] = _words(run)
     return _RUN.dump_python(shown, mode="json", warnings=False)
 
 
@@ -232,6 +252,17 @@ def packed(weights: np.ndarray) -> np.ndarray:
     below = np.floor(ticks)
     codes = (2 * below + (ticks != below)).astype("<u4")
     return np.ascontiguousarray(codes.view(np.uint8).reshape(-1, 4)[:, :3].T)
+
+
+def _words(run: Translation) -> RunWords:
+    source, decoder_input, output = (WordsOf(of=each.of, names=each.names) for each in run.words())
+    read = names_of(run.source, source["of"])
+    return {
+        "source": {"of": source["of"], "names": read},
+        "decoder_input": decoder_input,
+        "output": output,
+        "typed": source["names"],
+    }
 
 
 def _heads(run: Translation) -> HeadTable:
