@@ -4,6 +4,7 @@ import { findChange } from "../core/changes.js";
 import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { formatPercent, t } from "../core/i18n.js";
 import { argmax } from "../core/state.js";
+import { outputToken } from "../core/words.js";
 import { keepPainted, paintMap, sharpCanvas } from "./map-canvas.js";
 import { overviewLayout, SHOWN_CANDIDATES } from "./overview-layout.js";
 import { openPlace, placeKey, placeName, targetOf } from "./overview-place.js";
@@ -414,7 +415,7 @@ function drawOutput({ output }, run) {
         const each = shown[i];
         element.setAttribute("visibility", each ? "inherit" : "hidden");
         if (!each) return;
-        element.setAttribute("class", `candidate ${each.token === token ? "chosen" : ""}`);
+        element.setAttribute("class", `candidate ${each.token === outputToken(run.steps[step]) ? "chosen" : ""}`);
         element.setAttribute("data-probability", String(each.probability));
         name.textContent = each.token;
         bar.setAttribute("width", String(Math.max(2, room * each.probability)));

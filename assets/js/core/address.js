@@ -179,7 +179,10 @@ const entryOf = ({ tab, stop, part, exercise }) =>
 export function restorePlace(place, whole = false) {
   isAhead = false;
   isRestoring = true;
-  update(whole ? { ...HOME, ...place } : place);
+  const target = whole ? { ...HOME, ...place } : place;
+  const { tab = state.tab, part = state.part, inWords = state.inWords } = target;
+  if (state.run.words) update({ tab, part, inWords }); // by these, steps are words or pieces
+  update(target);
   isRestoring = false;
   entry = entryOf(state);
   return PARAMETERS.flatMap(([name, { kind, state: key }]) => {

@@ -3,6 +3,7 @@
 
 import { schema } from "./schema.js";
 import { state } from "./state.js";
+import { piecesOf, SIDES, tokenRun } from "./words.js";
 
 /** @import { ChangeField } from "#schema" */
 /** @import { Change, ChangeOf, DrawnRun, Kind } from "./types.d.ts" */
@@ -51,15 +52,22 @@ export const replaceChange = (pattern, one = null) =>
 export const toggleChange = (one) => replaceChange(one, findChange(one) ? null : one);
 
 /**
- * Close a cell of the mask that is open, or open one that is closed; once more undoes it.
+ * Close a cell of the mask that is open, or open one that is closed; once more undoes it. Between words, that are all
+ * cells of their pieces.
  * @param {Kind} kind @param {number} query @param {number} key
  */
 export function editMask(kind, query, key) {
-  const allowed = state.run.attention[kind].allowed[query]?.[key];
+  const { run } = state;
+  const allowed = run.attention[kind].allowed[query]?.[key];
   if (allowed === undefined) return;
-  toggleChange(
-    findChange({ do: "edit_mask", kind, query, key }) ?? { do: "edit_mask", kind, query, key, allowed: !allowed },
-  );
+  const [from, to] = SIDES[kind];
+  const cells = piecesOf(run, from, query).flatMap((query) => piecesOf(run, to, key).map((key) => ({ query, key })));
+  const made = cells.flatMap((cell) => findChange({ do: "edit_mask", kind, ...cell }) ?? []);
+  const open = tokenRun(run).attention[kind].allowed;
+  const wanted = cells
+    .filter((cell) => open[cell.query][cell.key] === allowed)
+    .map((cell) => /** @type {Change} */ ({ do: "edit_mask", kind, ...cell, allowed: !allowed }));
+  requestChanges([...changes().filter((each) => !made.includes(/** @type {any} */ (each))), ...(made.length ? [] : wanted)]);
 }
 
 /** @param {Change} one */
@@ -92,7 +100,7 @@ export const attendsAhead = (run) =>
  * Whether a change finds nothing to change in a run: a step that never came, a cell that is not there.
  * @param {Change} one
  */
-export function hasNoEffect(one, run = state.run) {
+export function hasNoEffect(one, run = tokenRun(state.run)) {
   if (one.do === "force_word") return one.step >= run.steps.length;
   if (one.do !== "edit_mask") return false;
   const { queries, keys } = run.attention[one.kind];

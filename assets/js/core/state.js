@@ -2,11 +2,11 @@
 
 import { LESSON_STOPS, stopOrder } from "./lesson-plan.js";
 import { schema } from "./schema.js";
+import { byWords, SIDES, tokenIndex, tokenRun } from "./words.js";
 
-/** @import { DrawnRun, Kind, Run, Side, State } from "./types.d.ts" */
+/** @import { DrawnRun, Kind, Run, State } from "./types.d.ts" */
 
-/** Whose tokens are the queries of a kind of attention, and whose are its keys. @type {Record<Kind, [Side, Side]>} */
-export const SIDES = { encoder: ["source", "source"], decoder: ["target", "target"], cross: ["target", "source"] };
+export { SIDES };
 export const KINDS = /** @type {Kind[]} */ (Object.keys(SIDES));
 
 /** What the address holds has its defaults in the schema; the rest is here. @type {State} */
@@ -43,6 +43,9 @@ export function subscribe(element, draw) {
 export function update(changes) {
   Object.assign(state, changes);
   if (!state.run) return;
+  const before = state.run;
+  Object.assign(state, inUnit(before, state.baseline));
+  if (state.run !== before) Object.assign(state, placeIn(before));
   const { layers, heads, queries } = state.run.attention[state.kind];
   state.step = clamp(state.step, state.run.steps.length);
   if (state.kind !== "encoder" && ("step" in changes || "kind" in changes) && !("query" in changes))
@@ -64,12 +67,40 @@ export function update(changes) {
 /** The stops of the lesson, in their order: a real model's lesson has one more. */
 export const lessonStops = () => stopOrder(state.stops, state.run.model.pieces);
 
+const OF_WORDS = ["overview", "translate", "attention"]; // tabs that can show words
+
+/** Whether a place of the page shows words: elsewhere each number belongs to a piece. @param {Partial<State>} place */
+export const canShowWords = ({ tab, part } = state) =>
+  OF_WORDS.includes(tab ?? "") || (tab === "break" && part === "whatif");
+
+/**
+ * Runs as the visitor's place shows them: by words, or by the model's own tokens.
+ * @param {Run} run @param {Run | null} baseline
+ */
+function inUnit(run, baseline) {
+  const [tokens, before] = [tokenRun(run), baseline && tokenRun(baseline)];
+  if (!tokens.words || !state.inWords || !canShowWords()) return { run: tokens, baseline: before };
+  return { run: byWords(tokens, before), baseline: before && byWords(before) };
+}
+
+/** Where the step and the query of a run are now that it is shown by words, or no longer. @param {Run} before */
+function placeIn(before) {
+  const { run, kind, step, query } = state;
+  const { source, output } = run.words ?? {};
+  const at = (run.pieces ? output?.of[step] : tokenIndex(before, "decoder", step)) ?? 0;
+  const isOfSource = kind === "encoder";
+  return {
+    step: at,
+    query: isOfSource ? ((run.pieces ? source?.of[query] : tokenIndex(before, kind, query)) ?? 0) : at,
+  };
+}
+
 /** The run without changes. */
 export const baselineRun = () => state.baseline ?? state.run;
 
 /** Words that the model can be made to output by mistake at a step, the likeliest first. @param {number} step */
 export function possibleMistakes(step) {
-  const { steps, reference } = baselineRun();
+  const { steps, reference } = tokenRun(baselineRun());
   const wanted = reference ? reference.text.split(" ").length + 1 : steps.length; // E is wanted as well
   if (step >= Math.min(wanted, steps.length)) return [];
   return steps[step].candidates
@@ -96,9 +127,9 @@ export function showRun(run, baseline = null, watch = null) {
     for (const map of Object.values(each?.attention ?? {}))
       map.values ??= (map.packed ? unpackWeights : decodeFloats)(map.weights ?? "");
   const isAnotherModel = state.run?.checkpoint !== run.checkpoint;
-  Object.assign(state, { run, baseline });
+  Object.assign(state, inUnit(run, baseline));
   const step = watch === null ? -1 : stepOfWord(run, watch);
-  update({ ...(isAnotherModel ? openingPlace(run) : {}), ...(step >= 0 ? { step } : {}) });
+  update({ ...(isAnotherModel ? openingPlace(state.run) : {}), ...(step >= 0 ? { step } : {}) });
 }
 
 /**

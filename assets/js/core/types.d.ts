@@ -2,7 +2,10 @@
 
 import type * as Wire from "#schema";
 
-export type { Candidate, Example, MessageJSON as Message, Model, Reference, Step } from "#schema";
+export type { Candidate, Example, MessageJSON as Message, Model, Reference } from "#schema";
+
+/** One decoding step; of a run by words, with the steps of its pieces, and where the first of these is. */
+export type Step = Wire.Step & { pieces?: Wire.Step[]; first?: number };
 
 export type Kind = "encoder" | "decoder" | "cross";
 export type Side = "source" | "target";
@@ -37,7 +40,13 @@ export interface DrawnRun {
 }
 
 /** One translation with everything that was recorded of it. */
-export type Run = Omit<Wire.Run, "attention"> & DrawnRun;
+export type Run = Omit<Wire.Run, "attention" | "steps"> &
+  DrawnRun & {
+    steps: Step[];
+    /** Of a run by words: the same in the model's own tokens. */
+    pieces?: Run;
+  };
+export type PieceRun = Run & Required<Pick<Run, "words">>;
 
 /** A run that a link or a click asks for. */
 export interface RunRequest {
@@ -94,6 +103,8 @@ export interface State extends Omit<Wire.DecodingSettings, "seed"> {
   /** Translate shows the mean of a layer's heads. */
   averaged: boolean;
   drawing: "heatmap" | "lines" | "table" | "all";
+  /** Show words where the model's tokens are pieces of them. */
+  inWords: boolean;
   /** Lay the gold alignment over cross-attention. */
   gold: boolean;
   /** Stop of the lesson. */

@@ -3,11 +3,12 @@
 import { word } from "../core/dom.js";
 import { formatList, nodes, t } from "../core/i18n.js";
 import { SIDES, state } from "../core/state.js";
+import { tokenRun } from "../core/words.js";
 
 /** @import { Change, ChangeOf, Places, Run } from "../core/types.d.ts" */
 
 /** @param {Change} change @param {Run} run */
-export function describeChange(change, run = state.run) {
+export function describeChange(change, run = tokenRun(state.run)) {
   const fields = /** @type {Places & Partial<Record<"kind" | "stack", string>>} */ (/** @type {unknown} */ (change));
   const places = { ...fields };
   for (const name of ["layer", "head", "step", "position"]) if (name in fields) places[name] = Number(fields[name]) + 1;

@@ -11,6 +11,9 @@ import { handout } from "./handout.js";
 /** @import { Server } from "../core/types.d.ts" */
 /** @typedef {{ name: string, text: string, type: string }} TextFile */
 
+/** Whether the file is of words. */
+const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
+
 /** @param {Server} server */
 export function downloadMenu(server) {
   const failed = h("p", { role: "alert", hidden: true }, t("home.failed"));
@@ -21,8 +24,8 @@ export function downloadMenu(server) {
       text: await handout(server),
       type: "text/html",
     }),
-    notebook: async () => ({ ...(await askAboutRun("notebook", server)), type: "application/x-ipynb+json" }),
-    csv: async () => ({ ...(await askAboutRun("weights_csv", server)), type: "text/csv" }),
+    notebook: async () => ({ ...(await askAboutRun("notebook", server, inUnit())), type: "application/x-ipynb+json" }),
+    csv: async () => ({ ...(await askAboutRun("weights_csv", server, inUnit())), type: "text/csv" }),
   };
   const line = (/** @type {[string, () => Promise<TextFile>]} */ [what, make]) => {
     const save = async () => {

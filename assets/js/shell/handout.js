@@ -13,6 +13,7 @@ import { cells, rowHeading, table } from "../core/parts.js";
 import { assetAddress } from "../core/schema.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, attentionRow, KINDS, SIDES, state } from "../core/state.js";
+import { outputToken, tokenIndex, tokenRun } from "../core/words.js";
 import { shapeTable } from "../tabs/inside.js";
 import { describeChange } from "./describe-change.js";
 import { checksTable } from "./self-checks.js";
@@ -136,7 +137,7 @@ function stepTable(run) {
     const weights = attentionRow("cross", layer, null, step);
     const key = argmax(weights);
     // The output need not be the likeliest.
-    const others = candidates.filter((each) => each.token !== token).slice(0, 2);
+    const others = candidates.filter((each) => each.token !== outputToken(run.steps[step])).slice(0, 2);
     const isOpen = allowed[step].includes(true);
     const contents = [
       step + 1,
@@ -177,7 +178,8 @@ function mapSection(kind) {
  * @param {Server} server @param {AbortSignal} signal
  */
 async function workedHead(server, signal) {
-  const { run, kind, layer, head, query } = state;
+  const { kind, layer, head } = state;
+  const [run, query] = [tokenRun(state.run), tokenIndex(state.run, kind, state.query)];
   const data = await fetchSublayer(server, kind, layer);
   /** @type {Child[]} */
   const arithmetic = [];

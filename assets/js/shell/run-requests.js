@@ -4,6 +4,7 @@ import { expectRun, formatAddress, holdAddress, openingTab, parseAddress, restor
 import { changes, lastingChanges, settleChanges } from "../core/changes.js";
 import { formatList, t } from "../core/i18n.js";
 import { showRun, state, update } from "../core/state.js";
+import { tokenRun } from "../core/words.js";
 import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../net/models.js";
 import { whenLoaded } from "../net/real-models.js";
 import { reconnect } from "../net/reconnect.js";
@@ -228,7 +229,7 @@ export class RunRequests {
     const { run, baseline, error } = this.latestAnswer();
     const { checkpoint } = session;
     if (error?.key === "error.model_gone" && checkpoint && isOwn(checkpoint)) forgetModel(checkpoint);
-    if (run && run !== state.run) {
+    if (run && run !== tokenRun(state.run)) {
       const example = run.changes.length ? null : exampleOf(run);
       showRun(run, baseline, example && plainText(example.watch));
     }

@@ -8,6 +8,7 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, columnHeading, drawInSight, isOpen, link, table } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
 import { argmax, hasEnoughGold, likelihood, state, update } from "../core/state.js";
+import { tokenRun } from "../core/words.js";
 
 /** @import { HeadAblation, Heads } from "#schema" */
 /** @import { Run, View } from "../core/types.d.ts" */
@@ -159,7 +160,7 @@ function whyNoScores({ reference }) {
  * @param {Run} run @param {HeadAblation[]} ablations
  */
 function describeAblation(run, ablations) {
-  const text = run.output.filter((token) => token !== "E").join(" ");
+  const { text } = run;
   const high = ablations.filter((each) => each.weight >= HIGH);
   const idle = high.filter((each) => each.text === text);
   const count = ablations.filter((each) => each.text === text).length;
@@ -171,8 +172,8 @@ function describeAblation(run, ablations) {
   const places = {
     head: link(t("heads.name", { layer: each.layer + 1, head: each.head + 1 }), () => openHead(each)),
     share: formatPercent(each.weight),
-    word: word(run.source[each.key], "source"),
-    output: word(run.output[each.query], "target"),
+    word: word(tokenRun(run).source[each.key], "source"),
+    output: word(tokenRun(run).output[each.query], "target"),
     text: word(each.text, "target"),
     baseline: formatPercent(likelihood(run)),
     left: formatPercent(each.probability),
