@@ -18,6 +18,7 @@ from starlette.routing import Route
 from ..data import CORPORA
 from ..inference.translator import available_checkpoints
 from .api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
+from .api.candidates import candidates
 from .api.checks import checks
 from .api.downloads import notebook, provenance, weights_csv
 from .api.endpoints import encoded
@@ -94,7 +95,7 @@ BREAK_IT: dict[str, Callable[[], object]] = {  # its parts; each shows the eleme
 }
 TABS: dict[str, Callable[[], object]] = {
     "overview": lambda: component("tabs/overview", elem_id="overview"),
-    "translate": lambda: component("tabs/translate", elem_id="story"),
+    "translate": lambda: component("tabs/translate", elem_id="story", server=(candidates,)),
     "attention": _attention,
     "positions": _positions,
     "inside": lambda: component("tabs/inside", elem_id="inside", server=INSIDE),

@@ -26,6 +26,7 @@ MAX_SEED = 2**63 - 1
 MAX_POSITIONS, MAX_DIMENSIONS = 200, 1024  # of an encoding that a visitor may ask for
 MAX_VALUES = 4096  # of one that a program may ask for: about 30 KB
 MAX_SESSION_ID = 64  # characters
+MAX_PIECE = 100  # characters that a piece is searched by
 MAX_OWN_MODELS = 100  # of a session, that may be asked about
 
 # ---- requests ----
@@ -62,6 +63,13 @@ class DownloadRequest(ChangedRunRequest):
     """A run as a file; by words, where its tokens are pieces of them."""
 
     words: bool = False
+
+
+class CandidatesRequest(ChangedRunRequest):
+    """Tokens that could come next at a step of a run, with a text in them."""
+
+    step: int = Field(ge=0)
+    text: str = Field("", max_length=MAX_PIECE)
 
 
 class ChooseRequest(RunRequest):

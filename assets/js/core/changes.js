@@ -67,7 +67,10 @@ export function editMask(kind, query, key) {
   const wanted = cells
     .filter((cell) => open[cell.query][cell.key] === allowed)
     .map((cell) => /** @type {Change} */ ({ do: "edit_mask", kind, ...cell, allowed: !allowed }));
-  requestChanges([...changes().filter((each) => !made.includes(/** @type {any} */ (each))), ...(made.length ? [] : wanted)]);
+  requestChanges([
+    ...changes().filter((each) => !made.includes(/** @type {any} */ (each))),
+    ...(made.length ? [] : wanted),
+  ]);
 }
 
 /** @param {Change} one */

@@ -51,7 +51,9 @@ export function byWords(run, baseline = null) {
 function madeOf(run, baseline) {
   const { words } = /** @type {PieceRun} */ (run);
   const attention = /** @type {Run["attention"]} */ (
-    Object.fromEntries(Object.entries(SIDES).map(([kind, sides]) => [kind, mapsOfWords(run, /** @type {Kind} */ (kind), sides)]))
+    Object.fromEntries(
+      Object.entries(SIDES).map(([kind, sides]) => [kind, mapsOfWords(run, /** @type {Kind} */ (kind), sides)]),
+    )
   );
   return {
     ...run,

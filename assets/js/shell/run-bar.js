@@ -14,6 +14,7 @@ import { fold, frameControls } from "./frame.js";
 import { isRefusal, refusalNotice } from "./refusal.js";
 import { exampleOf, plainText, RunRequests } from "./run-requests.js";
 import { stepControls } from "./run-steps.js";
+import { tokenUnit } from "./token-unit.js";
 
 /** @import { Change, Message, Places, Run, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
@@ -59,6 +60,7 @@ export function mount(view) {
     h("div", { class: "progress", "aria-hidden": "true" }),
     ask,
     parts.run,
+    parts.unit.element,
     parts.changed,
     h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, examples, legend),
   );
@@ -87,6 +89,7 @@ const build = ({ server, signal }, translate) => ({
   source: h("span", { class: "tokens", role: "group", "aria-label": t("run.source") }),
   target: h("span", { ...TARGET, "aria-label": t("run.target") }),
   steps: stepControls(signal),
+  unit: tokenUnit(),
   refusal: refusalNotice(server, translate),
   isRefused: false,
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
@@ -151,6 +154,7 @@ function draw(parts) {
       scrollToToken(target, step);
     });
   steps.draw();
+  parts.unit.draw();
 }
 
 /**

@@ -8,11 +8,13 @@ import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } f
 import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, link } from "../core/parts.js";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../core/state.js";
+import { tokenRun } from "../core/words.js";
 import { models } from "../net/models.js";
 import { explainLikelihood } from "../shell/describe-likelihood.js";
+import { pieceSearch } from "./piece-search.js";
 
 /** @import { Attributes } from "../core/dom.js" */
-/** @import { Candidate, Child, Step, View } from "../core/types.d.ts" */
+/** @import { Candidate, Child, Server, Step, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /**
  * What is drawn of cross-attention: a layer, and the head or the mean of all (`name`), with its weights.
@@ -20,18 +22,20 @@ import { explainLikelihood } from "../shell/describe-likelihood.js";
  */
 
 export const MAX_CANDIDATES = 8;
+const MAX_OF_PIECES = 10;
 const MAX_READ = 6; // words of a long output that the sentence repeats
 const narrow = matchMedia("(width < 480px)");
 
 /** @param {View} view */
-export function mount({ element }) {
-  const parts = build();
+export function mount({ element, server, signal }) {
+  const parts = build(server, signal);
+  const { pieces, search } = parts;
   const { say, cards, heading, bars, more, pickers, ablated, explained, candidates, loop, limits } = parts;
   const file = (/** @type {string} */ what) => () => `step-${state.step + 1}-${what}`;
   const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
   const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers, ablated, explained];
   const save = pictureButtons(candidates, file("candidates"));
-  const next = [save, h("h2", {}, t("translate.candidates")), candidates, loop, limits];
+  const next = [save, h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
   const columns = [h("section", { class: "card" }, steps), h("section", { class: "card kept" }, next)];
   element.replaceChildren(say, h("div", { class: "columns" }, columns));
   more.addEventListener("click", () => {
@@ -41,7 +45,8 @@ export function mount({ element }) {
   subscribe(element, () => draw(parts));
 }
 
-const build = () => ({
+/** @param {Server} server @param {AbortSignal} signal */
+const build = (server, signal) => ({
   say: h("p", { class: "say", "aria-live": "polite" }),
   cards: h("ol", { class: "cards" }),
   heading: h("h2"),
@@ -51,7 +56,11 @@ const build = () => ({
   pickers: h("div", { class: "pickers" }),
   ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
   explained: h("p", { class: "hint" }),
+  pieces: h("div", { class: "controls", hidden: true }),
+  piece: 0, // of a word, whose candidates are shown
+  hasNewStep: changeDetector(),
   candidates: h("ol", { class: "candidates" }),
+  search: pieceSearch(server, forceWord, signal),
   loop: h("p", { class: "hint" }),
   limits: h("p", { class: "hint" }),
   hasNewShape: changeDetector(),
@@ -79,7 +88,7 @@ function draw(parts) {
   parts.heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who: name });
   parts.ablated.hidden = isMean || !isAblated("cross", layer, averaged ? 0 : head, run.changes);
   drawBars(parts, shown);
-  drawCandidates(parts.candidates, run.steps[step]);
+  drawCandidates(parts);
   parts.say.replaceChildren(...describeStep(shown));
 }
 
@@ -177,19 +186,35 @@ function strongestHead(layer) {
   return { head, key, weight: rows[head][key] };
 }
 
-/** @param {Element} list @param {Step} step */
-function drawCandidates(list, { token, candidates }) {
-  const shown = candidates.filter((each, i) => i < MAX_CANDIDATES || each.token === token);
+/** Of a word, those of one of its pieces. @param {Parts} parts */
+function drawCandidates(parts) {
+  const { run } = state;
+  const { pieces, first = state.step } = run.steps[state.step];
+  if (parts.hasNewStep(run, state.step)) parts.piece = 0;
+  const step = first + parts.piece;
+  parts.pieces.hidden = !pieces || pieces.length < 2;
+  if (pieces) {
+    const names = pieces.map(({ token }, i) => /** @type {[string, string]} */ ([String(i), token]));
+    const choice = segmented(t("candidates.piece"), names, (i) => {
+      parts.piece = Number(i);
+      drawCandidates(parts);
+    });
+    choice.set(String(parts.piece));
+    replaceKeepingFocus(parts.pieces, [h("small", {}, t("candidates.piece")), choice.element]);
+  }
+  const { token, candidates } = tokenRun(run).steps[step];
+  const most = run.words ? MAX_OF_PIECES : MAX_CANDIDATES;
+  const shown = candidates.filter((each, i) => i < most || each.token === token);
   replaceKeepingFocus(
-    list,
-    shown.map((each) => candidate(each, each.token === token, () => forceWord(each.token))),
+    parts.candidates,
+    shown.map((each) => candidate(each, each.token === token, () => forceWord(each.token, step))),
   );
+  parts.search.draw(step);
 }
 
-/** Output this word at this step; the likeliest one needs no force. @param {string} token */
-function forceWord(token) {
-  const { run, step } = state;
-  const isLikeliest = token === run.steps[step].candidates[0].token;
+/** Output this token at this step; the likeliest one needs no force. @param {string} token @param {number} step */
+function forceWord(token, step) {
+  const isLikeliest = token === tokenRun(state.run).steps[step].candidates[0].token;
   replaceChange({ do: "force_word", step }, isLikeliest ? null : { do: "force_word", step, word: token });
 }
 
@@ -216,7 +241,8 @@ const prefix = (words) => (areMany(words) ? ["…", ...words.slice(-MAX_READ)] :
 function describeStep(shown) {
   const { run, step } = state;
   const { token, probability, candidates } = run.steps[step];
-  const forced = findChange({ do: "force_word", step }, run.changes);
+  const { first = step, pieces = [token] } = run.steps[step];
+  const forced = pieces.some((_, i) => findChange({ do: "force_word", step: first + i }, run.changes));
   const output = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", {
     step: step + 1,
     steps: run.steps.length,

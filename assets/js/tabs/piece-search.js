@@ -1,0 +1,85 @@
+// Any piece of a long vocabulary, found by typing: its rank, its probability and its logit at a step.
+
+import { h, scrollBox, word } from "../core/dom.js";
+import { formatNumber, formatPercent, t } from "../core/i18n.js";
+import { fixed } from "../core/numbers.js";
+import { button, cells, changeDetector, table } from "../core/parts.js";
+import { askAboutRun } from "../core/server-cache.js";
+import { state } from "../core/state.js";
+import { tokenRun } from "../core/words.js";
+
+/** @import { FoundCandidate } from "#schema" */
+/** @import { Server } from "../core/types.d.ts" */
+
+const PAUSE_MS = 200; // in typing, before the server is asked
+const MAX_LETTERS = 100; // as in transformer/web/schema.py
+
+/** @param {Server} server @param {(token: string, step: number) => void} force @param {AbortSignal} signal */
+export function pieceSearch(server, force, signal) {
+  const label = t("candidates.find");
+  const box = h("input", {
+    type: "search",
+    id: "find-piece",
+    placeholder: label,
+    "aria-label": label,
+    autocomplete: "off",
+  });
+  box.maxLength = MAX_LETTERS;
+  const status = h("p", { class: "hint", role: "status" });
+  const place = scrollBox();
+  const element = h("div", { class: "piece-search", hidden: true }, box, status, place);
+  const isNew = changeDetector();
+  let step = 0; // of pieces
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let pause;
+
+  async function find() {
+    const text = box.value.trim();
+    const run = tokenRun(state.run);
+    const [asked, at] = [text, step];
+    place.hidden = !text;
+    if (!text) {
+      status.textContent = t("candidates.of", { count: formatNumber(run.model.target_words) });
+      return;
+    }
+    const answer = await askAboutRun("candidates", server, { step, text }, run).catch(() => null);
+    if (signal.aborted || asked !== box.value.trim() || at !== step || run !== tokenRun(state.run)) return;
+    if (!answer) {
+      status.textContent = t("candidates.failed");
+      place.replaceChildren();
+      return;
+    }
+    const { count, found } = answer;
+    status.textContent = t(found.length < count ? "candidates.first" : "candidates.found", {
+      count,
+      shown: found.length,
+    });
+    place.replaceChildren(...(found.length ? [results(found)] : []));
+  }
+  const results = (/** @type {FoundCandidate[]} */ found) =>
+    table(
+      { class: "found" },
+      ["token", "rank", "probability", "logit"].map((name) => t(`candidates.column.${name}`)),
+      found.map(({ token, rank, probability, logit }) => {
+        const name = word(token, "target");
+        const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
+        const chosen = logit === null ? name : button(null, name, () => force(token, step), attributes);
+        const text = logit === null ? "−∞" : fixed(logit, 2);
+        return h("tr", {}, cells([chosen, formatNumber(rank), formatPercent(probability), text]));
+      }),
+    );
+  box.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(find, PAUSE_MS);
+  });
+  return {
+    element,
+    /** @param {number} now the step of the run's pieces */
+    draw(now) {
+      const run = tokenRun(state.run);
+      element.hidden = !run.words;
+      step = now;
+      if (run.words && isNew(run, now)) find();
+    },
+  };
+}
