@@ -15,7 +15,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from ..files import PACKAGE
 from ..inference.translator import Translation
 from ..messages import CATALOGUE
-from ..storage.checkpoint import CARD, CONFIG, FOLDER, VOCABULARIES, WEIGHTS
+from ..storage.checkpoint import CARD, CONFIG, FOLDER, VOCABULARIES, WEIGHTS, available_checkpoints
+from ..storage.hub import is_on_hub
 
 MAX_CARRIED = 4 * 2**20  # bytes of a model file; a larger one is downloaded from the page and put beside the notebook
 PACKAGES = "torch huggingface-hub numpy pandas pydantic safetensors sentencepiece tqdm typing-extensions plotly"
@@ -31,6 +32,10 @@ these packages:
     pip install {packages}
 
 The library itself{carried_model} in the next cell.{beside}"""
+
+_BESIDE_OWN = " Put the model's file beside this notebook: the page has it under *Train*."
+_BESIDE = " Put the model's folder beside this notebook."
+_FETCHED = " The model is fetched from the Hugging Face Hub."
 
 _CARRIED = """# Packed files, which the cell below unpacks.
 CARRIED = \"\"\"
@@ -128,6 +133,10 @@ weights = np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0)
 assert np.allclose(weights, attention.weights[head], atol=1e-5)
 weights.round(3)"""
 
+_PIECES = """attention = run.attention.cross[-1]  # of pieces, as every number inside a head
+
+"""
+
 _CHECK_TEXT = """## Is it true?
 
 Rows sum to 1, masked cells are 0, cached decoding agrees with one full pass, and that pass agrees with PyTorch's
@@ -147,31 +156,31 @@ for each in checks:
 assert all(each.ok for each in checks)"""
 
 
-_PIECES = """attention = run.attention.cross[-1]  # of pieces, as every number inside a head
-
-"""
-
-
 def notebook(run: Translation, checkpoint: str, file: Path | None = None, words: bool = False) -> str:
     """The notebook as JSON text, for a run without a probe and without forced words; it repeats its interventions.
 
     Args:
-        checkpoint: the name of the run's shipped model, or of a visitor's model file.
+        checkpoint: the name of the run's shipped model, of a visitor's model file, or of a published model.
         file: the visitor's model file.
         words: tables and figures are of words, where tokens are pieces.
     """
     words = words and run.in_pieces
-    carries_model = file is None or file.stat().st_size <= MAX_CARRIED
+    is_shipped = file is None and checkpoint in available_checkpoints()
+    carries_model = is_shipped or (file is not None and file.stat().st_size <= MAX_CARRIED)
     model = f"folder / {checkpoint!r}" if file and carries_model else repr(checkpoint)
     exact = {"sentence": run.sentence, "checkpoint": checkpoint, "text": run.text}
     shown = {name: _span(text) for name, text in exact.items()}
     carried_model = " and the model are" if carries_model else " is"
-    beside = "" if carries_model else " Put the model's file beside this notebook: the page has it under *Train*."
+    beside = "" if carries_model else _BESIDE_OWN if file else _FETCHED if is_on_hub(checkpoint) else _BESIDE
     changes = run.interventions.to_json()
     changed = [_markdown("changed-text", _CHANGED_TEXT), _code("changed", _CHANGED.format(changes=changes))]
     how = ", interventions=Interventions.parse(CHANGES)" if changes else ""
     importing = "from transformer.inference.interventions import Interventions\n" if changes else ""
-    carried = _packed_with_shipped(checkpoint) if file is None else _packed({checkpoint: file} if carries_model else {})
+    carried = (
+        _packed_with_shipped(checkpoint)
+        if is_shipped
+        else _packed({checkpoint: file} if file and carries_model else {})
+    )
     cells = [
         _markdown("title", _TITLE.format(**shown, packages=PACKAGES, carried_model=carried_model, beside=beside)),
         _code("carried", _CARRIED.format(carried=carried)) | {"metadata": {"jupyter": {"source_hidden": True}}},

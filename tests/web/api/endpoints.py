@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from transformer.web.api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
+from transformer.web.api.candidates import candidates
 from transformer.web.api.checks import checks
 from transformer.web.api.downloads import notebook, provenance, weights_csv
 from transformer.web.api.endpoints import FUNCTIONS
@@ -30,6 +31,7 @@ OF_RUNS: dict[Function, Answer] = {  # with changes
     sublayers.stack: CHANGED,
     sublayers.shapes: CHANGED,
     checks: CHANGED,
+    candidates: {**CHANGED, "step": 1, "text": "w"},
     weights_csv: CHANGED,
     notebook: CHANGED,
     positions.input_sum: {**CHANGED, "stack": "decoder"},

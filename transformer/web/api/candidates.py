@@ -33,7 +33,7 @@ class FoundCandidates(TypedDict):
 
 @server_function
 def candidates(request: CandidatesRequest) -> FoundCandidates:
-    """The tokens that have a text in them: first those that are it, then those that begin with it, then the likeliest."""
+    """The tokens with a text in them: those that are it, then those that begin with it, then the likeliest."""
     tokens = translator(request.checkpoint).checkpoint.tgt_vocab.tokens
     logits = _logits(request.model_copy(update={"text": ""}))
     order = np.argsort(-logits, kind="stable")
@@ -75,5 +75,7 @@ def _logits(request: CandidatesRequest) -> np.ndarray:
     run = run_of(request)
     if not 0 <= request.step < len(run.steps):
         raise ValueError(f"The steps of this run are 0 to {len(run.steps) - 1}.")
-    logits: np.ndarray = record(translator(request.checkpoint), run)["logits"][0, request.step].float().numpy(force=True)
+    logits: np.ndarray = (
+        record(translator(request.checkpoint), run)["logits"][0, request.step].float().numpy(force=True)
+    )
     return logits.copy()

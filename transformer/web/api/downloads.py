@@ -8,6 +8,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...analysis.notebook import notebook as notebook_of
 from ...live.form import NetworkForm
+from ...storage.hub import is_on_hub
 from ...storage.portable import PortableModel
 from ..schema import CheckpointRequest, DownloadRequest
 from ..sessions.model_store import file_name, model_store
@@ -54,16 +55,23 @@ def weights_csv(request: DownloadRequest) -> Download:
     table = run_of(request).table(request.words)
     for column in ("query_token", "key_token"):  # a word of a stranger's vocabulary must not be a spreadsheet's formula
         table[column] = table[column].where(~table[column].str.match(FORMULA), "'" + table[column])
-    return {"name": f"{title(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}
+    return {"name": f"{_short(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}
 
 
 @server_function
 def notebook(request: DownloadRequest) -> Download:
     """A notebook that makes the run again."""
     own = model_store().find(request.checkpoint)
-    model = (file_name(own.name), own.file) if own else (request.checkpoint,)
-    text = notebook_of(run_of(request), *model, words=request.words)
-    return {"name": f"{title(request.checkpoint)}-attention.ipynb", "text": text}
+    real = real_models().find(request.checkpoint)
+    source = real.source if real and is_on_hub(real.source) else request.checkpoint  # no path of this machine
+    name, file = (file_name(own.name), own.file) if own else (source, None)
+    text = notebook_of(run_of(request), name, file, request.words)
+    return {"name": f"{_short(request.checkpoint)}-attention.ipynb", "text": text}
+
+
+def _short(checkpoint: str) -> str:
+    """What a file about a checkpoint is called: of owner/name the name."""
+    return checkpoint.split("/")[-1] if checkpoint in real_models() else title(checkpoint)
 
 
 @server_function
