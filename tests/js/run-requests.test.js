@@ -26,7 +26,15 @@ function runOf(sentence) {
   const maps = { layers: 2, heads: 4, queries: ["S", "a"], keys: ["ich", "b"], values: new Float32Array(32) };
   const attention = { encoder: maps, decoder: maps, cross: maps };
   const steps = [0, 1].map(() => ({ candidates: [], token: "a" }));
-  return /** @type {any} */ ({ checkpoint: "toy", sentence, changes: [], attention, steps, output: ["a", "E"] });
+  return /** @type {any} */ ({
+    checkpoint: "toy",
+    sentence,
+    changes: [],
+    attention,
+    steps,
+    output: ["a", "E"],
+    model: {},
+  });
 }
 
 /** @type {any[]} */
