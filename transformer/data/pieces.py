@@ -62,9 +62,16 @@ class PieceVocabulary(Vocabulary):
         return cls(tuple(tokens), pieces=tuple(pieces), specials=specials, **fields)
 
     @cached_property
-    def _by_piece(self) -> dict[str, str]:
-        """The model's name of a piece -> its token."""
-        return dict(zip(self.pieces, self.tokens[FIRST:], strict=True))
+    def _renamed(self) -> dict[str, str]:
+        """The model's name of a piece -> its token, where they differ."""
+        named = zip(self.pieces, self.tokens[FIRST:], strict=True)
+        return {piece: token for piece, token in named if piece != token}
+
+    def _token_of(self, piece: str) -> str | None:
+        """None where the model does not know the piece."""
+        i = self.ids.get(piece, 0)
+        is_its_own = i >= FIRST and self.pieces[i - FIRST] == piece
+        return piece if is_its_own else self._renamed.get(piece)
 
     @cached_property
     def _kept_apart(self) -> re.Pattern[str]:
@@ -89,8 +96,8 @@ class PieceVocabulary(Vocabulary):
             language = part.find("<<") + 2 if part.startswith(">>") and "<<" in part else 0
             cut += [part[:language]] if language else []
             cut += self.tokenizer.encode(part[language:], out_type=str)  # type: ignore[call-arg]
-        unknown = self._by_piece[self.specials[1]]
-        return [(piece, self._by_piece.get(piece, unknown)) for piece in cut]
+        unknown = self._token_of(self.specials[1])
+        return [(piece, self._token_of(piece) or unknown) for piece in cut]
 
     def encode(self, text: str) -> list[int]:
         """Ids of the pieces of a sentence, and E where this vocabulary ends its sentences.
@@ -109,14 +116,8 @@ class PieceVocabulary(Vocabulary):
         Raises:
             ValueError: an id is not in the vocabulary.
         """
-        pieces: list[str] = []
-        for i in ids:
-            if not 0 <= i < len(self):
-                raise ValueError(f"id {i} is not in a vocabulary of {len(self)} tokens")
-            if self.tokens[i] == END:
-                break
-            if self.tokens[i] not in SPECIAL and self.pieces[i - FIRST] not in self.specials:
-                pieces.append(self.pieces[i - FIRST])
+        spoken = (self.pieces[i - FIRST] for i in self._without_special(ids))
+        pieces = [piece for piece in spoken if piece not in self.specials]
         return self.joiner.decode_pieces(pieces).replace("\u2581", " ").strip()
 
 

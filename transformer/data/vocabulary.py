@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -137,7 +137,7 @@ class Vocabulary:
     @cached_property
     def ids(self) -> dict[str, int]:
         """Token -> id."""
-        return {token: i for i, token in enumerate(self.tokens)}
+        return dict(zip(self.tokens, range(len(self.tokens)), strict=True))
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -231,19 +231,26 @@ class Vocabulary:
         Raises:
             ValueError: an id is not in the vocabulary.
         """
-        words: list[str] = []
-        for i in ids:
-            if not 0 <= i < len(self):
-                raise ValueError(f"id {i} is not in a vocabulary of {len(self)} tokens")
-            if self.tokens[i] == END:
-                break
-            if self.tokens[i] not in SPECIAL:
-                words.append(self.tokens[i])
+        words = [self.tokens[i] for i in self._without_special(ids)]
         if self.tokenizer is None:
             return " ".join(words)
         if self._tokenizer_gives_strings:
             return self.tokenizer.decode([_UNQUOTED.get(word, word) for word in words])
         return self.tokenizer.decode([self._places[word] for word in words])
+
+    def _without_special(self, ids: Iterable[int]) -> Iterator[int]:
+        """Ids up to E, without those of special tokens.
+
+        Raises:
+            ValueError: an id is not in the vocabulary.
+        """
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(f"id {i} is not in a vocabulary of {len(self)} tokens")
+            if self.tokens[i] == END:
+                return
+            if self.tokens[i] not in SPECIAL:
+                yield i
 
     def _pieces(self, text: str) -> Sequence[Any]:
         assert self.tokenizer is not None
