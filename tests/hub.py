@@ -17,6 +17,7 @@ class Hub:
     """What the server has, what it does wrong, and what it was asked.
 
     Attributes:
+        name: of the model.
         files: by commit and name.
         author: of pull request 4.
         broken: names of files of which the connection breaks half-way, each time.
@@ -25,7 +26,8 @@ class Hub:
         may_send: until it is set, of the weights only half is sent.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = NAME) -> None:
+        self.name = name
         self.files = {(COMMIT, file.name): file.read_bytes() for file in folder.iterdir()}
         self.author = "SFconvertbot"
         self.broken: set[str] = set()
@@ -63,21 +65,21 @@ def served(hub: Hub) -> Iterator[str]:
         def answer(self, body: bool) -> None:
             path = self.path.split("?")[0]
             hub.asked.append((self.command, path))
-            if path == f"/api/models/{NAME}/discussions":
+            if path == f"/api/models/{hub.name}/discussions":
                 request = {
                     "title": "Adding `safetensors` variant of this model",
                     "num": 4,
                     "author": {"name": hub.author},
                     "createdAt": "2023-05-01T00:00:00.000Z",
                     "status": "open",
-                    "repo": {"name": NAME, "type": "model"},
+                    "repo": {"name": hub.name, "type": "model"},
                     "isPullRequest": True,
                 }
                 content = json.dumps({"count": 1, "start": 0, "discussions": [request]}).encode()
                 return self.send(content, {"Content-Type": "application/json"}, body)
-            if not path.startswith(f"/{NAME}/resolve/"):
+            if not path.startswith(f"/{hub.name}/resolve/"):
                 return self.refuse("RepoNotFound")
-            revision, name = path.removeprefix(f"/{NAME}/resolve/").rsplit("/", 1)
+            revision, name = path.removeprefix(f"/{hub.name}/resolve/").rsplit("/", 1)
             commits = {"main": COMMIT, COMMIT: COMMIT, "refs%2Fpr%2F4": REQUEST, REQUEST: REQUEST}
             if revision not in commits:
                 return self.refuse("RevisionNotFound")
