@@ -1,5 +1,6 @@
 """A folder of the Hub's Marian format gives the numbers that `transformers` gives, or one line that says why not."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,33 @@ def test_half_a_file_and_half_a_folder_are_refused(folder: Path, name: str) -> N
     assert name in refusal(folder)
     (folder / name).unlink()
     assert name in refusal(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.json", "source.spm", "target.spm", "model.safetensors"])
+def test_hostile_files_are_refused_in_one_line(folder: Path, name: str) -> None:
+    contents = [b"", b"\0" * 1000, b"null", b"[]", b"\xff\xfe", b"version https://git-lfs.github.com/spec/v1\n"]
+    for content in (*contents, b"[" * 200_000, b'{"a":' * 200_000):
+        (folder / name).write_bytes(content)
+        assert name in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        *(("config.json", field) for field in ("d_model", "encoder_layers", "encoder_ffn_dim", "vocab_size")),
+        *(("config.json", field) for field in ("max_position_embeddings", "activation_function", "model_type")),
+        *(("config.json", field) for field in ("pad_token_id", "scale_embedding", "attention_bitte")),
+        *(("generation_config.json", field) for field in ("decoder_start_token_id", "eos_token_id", "bad_words_ids")),
+        *(("tokenizer_config.json", field) for field in ("separate_vocabs", "unk_token")),
+        *(("vocab.json", piece) for piece in ("</s>", "<unk>", "new", "")),
+    ],
+)
+def test_hostile_values_are_refused_in_one_line(folder: Path, name: str, field: str) -> None:
+    rest = json.dumps({key: value for key, value in json.loads((folder / name).read_text()).items() if key != field})
+    nested = "[" * 900 + "]" * 900
+    for value in ("1e999", "NaN", "-1", "1" + "0" * 30, "1" + "0" * 5000, nested, '{"a": {}}', '["x"]', '"\\ud800\\n"'):
+        (folder / name).write_text(f"{rest[:-1]}, {json.dumps(field)}: {value}}}")
+        refusal(folder)
 
 
 def test_a_vocabulary_with_holes_is_refused(folder: Path) -> None:

@@ -130,4 +130,6 @@ def read_pieces(file: Path) -> Any:
     """
     import sentencepiece  # only models of pieces need it
 
-    return sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())
+    processor = sentencepiece.SentencePieceProcessor()
+    processor.load_from_serialized_proto(file.read_bytes())  # the constructor takes an empty file for none
+    return processor

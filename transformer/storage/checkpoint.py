@@ -176,7 +176,7 @@ def reading(file: Path) -> Iterator[None]:
     except SafetensorError as error:
         raise CheckpointError(f"{file}: not a complete safetensors file ({first_line(error)})") from error
     except INVALID_CONTENT as error:
-        raise CheckpointError(f"{file}: {first_line(error)}") from error
+        raise CheckpointError(f"{file}: {first_line(error)[:300]}") from error
 
 
 def load_weights(model: Transformer, stored: Any) -> None:
