@@ -19,7 +19,7 @@ from transformer.web.api.events import ShownRun
 from transformer.web.api.mistakes import MistakeCode
 from transformer.web.api.models import Model
 from transformer.web.page import SCHEMA
-from transformer.web.server.routes import LoadingEvent
+from transformer.web.server.routes import HeadsEvent, LoadingEvent
 from transformer.web.sessions.training_queue import MistakeTrainingEvent, TrainingEvent
 
 REQUESTS = {
@@ -27,6 +27,7 @@ REQUESTS = {
     "ChooseEvent": schema.ChooseRequest,
     "SurpriseEvent": schema.SurpriseRequest,
     "StopRequest": schema.StopRequest,
+    "HeadsRequest": schema.HeadsRequest,
     "MistakeTraining": schema.MistakeTrainingRequest,
 }
 ANSWERS = {
@@ -36,6 +37,7 @@ ANSWERS = {
     "MistakeCode": MistakeCode,
     "Symptom": Symptom,
     "LoadingEvent": LoadingEvent,
+    "HeadsEvent": HeadsEvent,
     "TrainingEvent": TrainingEvent,
     "MistakeTrainingEvent": MistakeTrainingEvent,
     "PageSchema": schema.PageSchema,

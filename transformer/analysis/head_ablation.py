@@ -3,8 +3,9 @@
 N sentence pairs, L layers, H heads, T target words, S source words, d one head's width, V target vocabulary.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -43,37 +44,53 @@ class HeadAblation:
 
 
 def ablate_cross_attention(translator: Translator, run: Translation) -> list[HeadAblation]:
-    """Ablate every cross-attention head alone: its output becomes zero before W_O (§3.2.2).
+    """Ablate every cross-attention head alone: its output becomes zero before W_O (§3.2.2)."""
+    return [each for part in cross_attention_ablations(translator, run) for each in part]
+
+
+def cross_attention_ablations(
+    translator: Translator, run: Translation, most: int | None = None
+) -> Iterator[list[HeadAblation]]:
+    """The same in parts, as they are computed.
 
     Row i of a batch is the same sentence without head i. A batch holds as many heads as `_rows_at_once` allows.
+
+    Args:
+        most: heads of a part, at most.
     """
     model, tgt_vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
-    src, read = ids(translator, run)
-    gold = torch.tensor([[tgt_vocab.ids[token] for token in run.output]], device=translator.device)
-    config = model.config
-    longest = min(gold.size(1) + SLACK, config.max_len)
-    found: list[HeadAblation] = []
-    heads = _every_head(config, "cross")
-    most = _rows_at_once(config, max(src.size(1), longest))
-    for first in range(0, len(heads), most):
-        part = heads[first : first + most]
-        probabilities = _log_probabilities(model, Batch(src, read, gold), part)[:, 0].sum(dim=1).exp().tolist()
-        outputs = greedy_batch(model, src.expand(len(part), -1), start, end, longest, _one_head_per_row(part))
+    data, config = run_as_data(translator, run), model.config
+    longest = min(data.target_length + SLACK, config.max_len)
+    words = max(data.src.size(1), longest)
+    for part in _parts(_every_head(config, "cross"), most, _rows_of_decoding(config, words)):
+        few = [_log_probabilities(model, data, each) for each in _parts(part, None, _rows_at_once(config, words))]
+        probabilities = torch.cat(few)[:, 0].sum(dim=1).exp().tolist()
+        outputs = greedy_batch(model, data.src.expand(len(part), -1), start, end, longest, _one_head_per_row(part))
+        found = []
         for (_, layer, head), probability, output in zip(part, probabilities, outputs, strict=True):
             weights = run.attention.cross[layer].weights[head]  # (T, S)
             query, key = divmod(int(weights.argmax()), weights.shape[1])
             weight, text = float(weights[query, key]), tgt_vocab.decode(output)
             found.append(HeadAblation(layer, head, weight, query, key, probability, text))
-    return found
+        yield found
 
 
 Head = tuple[Kind, int, int]  # kind, layer, head
+T = TypeVar("T")
+
+ORDER: tuple[Kind, ...] = ("cross", "encoder", "decoder")  # the first is what the page shows first
 
 SLACK = 5  # tokens that an ablated run may output beyond the original
 CELLS = 8192  # rows × tokens per batch: more would leave the processor's cache
 MAX_TENSOR = 2**22  # numbers, 16 MiB; a pass holds a few such tensors at a time
 MAX_CACHE = 2**25  # numbers, 128 MiB, in the key/value cache
+
+
+def _parts(heads: Sequence[T], most: int | None, fit: int) -> Iterator[Sequence[T]]:
+    """As many at a time as fit, and are wanted at most."""
+    size = min(fit, most or fit)
+    return (heads[first : first + size] for first in range(0, len(heads), size))
 
 
 def _every_head(config: TransformerConfig, kind: Kind) -> list[Head]:
@@ -92,8 +109,13 @@ def _log_probabilities(model: Transformer, batch: Batch, ablated: Sequence[Head 
 
 def _rows_at_once(config: TransformerConfig, words: int) -> int:
     """The number of rows of a batch that keeps its memory bounded, given the tokens per row; at least one."""
+    return min(_rows_of_decoding(config, words), max(1, MAX_TENSOR // (words * config.tgt_vocab_size)))
+
+
+def _rows_of_decoding(config: TransformerConfig, words: int) -> int:
+    """The same where only the last token of a row has logits."""
     maps = config.n_heads * words * words
-    tensor = max(maps, words * max(config.d_model, config.d_ff, config.tgt_vocab_size))
+    tensor = max(maps, words * max(config.d_model, config.d_ff), config.tgt_vocab_size)
     cache = 4 * config.num_decoder_layers * words * config.d_model  # keys and values of both attention sublayers
     return max(1, min(MAX_TENSOR // tensor, MAX_CACHE // cache))
 
@@ -148,25 +170,56 @@ def ablate_every_head(checkpoint: Checkpoint, pairs: Sequence[tuple[str, str]]) 
         SentenceError: a sentence has an unknown word.
         ValueError: there is no pair.
     """
+    return sweep_heads(checkpoint, pairs_as_data(checkpoint, pairs))
+
+
+def pairs_as_data(checkpoint: Checkpoint, pairs: Sequence[tuple[str, str]]) -> Batch:
+    """Sentence pairs, of which `sweep_heads` measures the references; raises as `ablate_every_head`."""
     if not pairs:
         raise ValueError("there is no sentence pair")
-    model = checkpoint.model
-    config, device = model.config, model.positions.device
-    heads = {kind: _every_head(config, kind) for kind in KINDS}
-    ablated = [None, *heads["encoder"], *heads["decoder"], *heads["cross"]]
     length = checkpoint.source_length if checkpoint.pad_source else 0
-    data = encode_pairs(pairs, checkpoint.src_vocab, checkpoint.tgt_vocab, length).to(device)
+    return encode_pairs(pairs, checkpoint.src_vocab, checkpoint.tgt_vocab, length)
+
+
+def sweep_heads(checkpoint: Checkpoint, data: Batch) -> AblationSweep:
+    """Ablate every head of every kind alone, with teacher forcing."""
+    found = {head: probability for part in ablations(checkpoint, data) for head, probability in part.items()}
+    config = checkpoint.model.config
+    without = {
+        kind: torch.tensor([found[head] for head in _every_head(config, kind)], dtype=torch.float64) for kind in KINDS
+    }
+    ablated = {kind: read_only(each.view(-1, config.n_heads)) for kind, each in without.items()}
+    return AblationSweep(len(data), found[None], ablated)
+
+
+def run_as_data(translator: Translator, run: Translation) -> Batch:
+    """A run's sentence with its own output for a reference, whose probability `ablations` then measures."""
+    src, read = ids(translator, run)
+    output = [translator.checkpoint.tgt_vocab.ids[token] for token in run.output]
+    return Batch(src, read, torch.tensor([output], device=translator.device))
+
+
+def ablations(checkpoint: Checkpoint, data: Batch, most: int | None = None) -> Iterator[dict[Head | None, float]]:
+    """The mean probability of whole references: with every head (None) first, then without each head alone.
+
+    Yields:
+        A part of the heads at a time, as they are computed.
+
+    Args:
+        most: heads of a part, at most.
+    """
+    model = checkpoint.model
+    config = model.config
+    data = data.to(model.positions.device)
     words = data.tgt_out != config.pad_id
     order = words.sum(dim=1).argsort()  # sentences of similar length together, to save padding
     lengths = data.src.size(1), data.target_length
     rows = max(1, min(CELLS // sum(lengths), _rows_at_once(config, max(lengths))))
-    total = torch.zeros(len(ablated), dtype=torch.float64)
-    for index in order.split(max(1, rows // len(ablated))):
-        batch = data.rows(index) if checkpoint.pad_source else data.rows(index).trimmed(config.pad_id)
-        for first in range(0, len(ablated), rows):  # all heads of a large network may not fit, even of one sentence
-            part = ablated[first : first + rows]
+    every: list[Head | None] = [None, *(head for kind in ORDER for head in _every_head(config, kind))]
+    for part in _parts(every, most, rows):  # all heads of a large network may not fit, even of one sentence
+        total = torch.zeros(len(part), dtype=torch.float64)
+        for index in order.split(max(1, rows // len(part))):
+            batch = data.rows(index) if checkpoint.pad_source else data.rows(index).trimmed(config.pad_id)
             logs = _log_probabilities(model, batch, part).masked_fill(batch.tgt_out == config.pad_id, 0)
-            total[first : first + rows] += logs.double().sum(dim=2).exp().sum(dim=1).cpu()
-    baseline, *without = (total / len(data)).split([1, *map(len, heads.values())])
-    found = {kind: read_only(each.view(-1, config.n_heads)) for kind, each in zip(heads, without, strict=True)}
-    return AblationSweep(len(data), float(baseline), found)
+            total += logs.double().sum(dim=2).exp().sum(dim=1).cpu()
+        yield dict(zip(part, (total / len(data)).tolist(), strict=True))

@@ -31,6 +31,10 @@ MAX_OWN_MODELS = 100  # of a session, that may be asked about
 
 # ---- requests ----
 
+SessionId = Annotated[  # `visit` is its old name
+    str, Field(min_length=1, max_length=MAX_SESSION_ID, validation_alias=AliasChoices("session", "visit"))
+]
+
 
 class Request(BaseModel):
     """What anybody may have written: no value is taken for another type, and what it does not name is left aside."""
@@ -135,6 +139,14 @@ class InputRequest(ChangedRunRequest):
     stack: Stack
 
 
+class HeadsRequest(RunRequest):
+    """What each head is worth to a sentence, as it is computed: of all kinds, or of cross-attention with what the model
+    then outputs."""
+
+    what: Literal["sweep", "ablations"]
+    session: SessionId
+
+
 class SweepRequest(RunRequest):
     """What each head is worth to one sentence, or to held-out ones."""
 
@@ -214,9 +226,6 @@ PairsRequest = RowsRequest | FileRequest
 AnyTrainingForm = Annotated[
     dict[str, Any],
     PlainValidator(lambda form: form if isinstance(form, dict) else {}, json_schema_input_type=TrainingForm),
-]
-SessionId = Annotated[  # `visit` is its old name
-    str, Field(min_length=1, max_length=MAX_SESSION_ID, validation_alias=AliasChoices("session", "visit"))
 ]
 
 

@@ -29,7 +29,7 @@ const STOPS = /** @type {const} */ ({
 export const LESSON_STOPS = /** @type {StopName[]} */ (Object.keys(STOPS));
 
 /** Where a stop usually stands. @param {number} stop */
-export function usualPlace(stop) {
+function usualPlace(stop) {
   const each = STOPS[LESSON_STOPS[stop]];
   return "follows" in each ? LESSON_STOPS.indexOf(each.follows) + 0.5 : stop;
 }
@@ -51,6 +51,15 @@ export function plannedStops(minutes, isReal) {
   const whole = wholeLesson(isReal);
   const stops = whole.filter((stop) => STOPS[LESSON_STOPS[stop]].plan <= minutes);
   return stops.length < whole.length ? stops : null;
+}
+
+/**
+ * With one more stop, before the first that usually follows it.
+ * @param {readonly number[]} order @param {number} stop
+ */
+export function withStop(order, stop) {
+  const after = order.findIndex((each) => usualPlace(each) > usualPlace(stop));
+  return after < 0 ? [...order, stop] : order.toSpliced(after, 0, stop);
 }
 
 /** @param {readonly number[] | null} stops null for the whole lesson @param {boolean} isReal */

@@ -3,15 +3,19 @@
 import { hasFullyMaskedRow } from "../charts/attention-map.js";
 import { pictureFrame } from "../charts/export.js";
 import { contrastClass } from "../charts/map-parts.js";
-import { h, keepFocus, scrollBox, word } from "../core/dom.js";
+import { h, keepFocus, scrollBox, setChildren, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
+import { LESSON_STOPS, withStop } from "../core/lesson-plan.js";
 import { button, changeDetector, columnHeading, drawInSight, isOpen, link, table } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
-import { argmax, hasEnoughGold, likelihood, state, update } from "../core/state.js";
+import { argmax, hasEnoughGold, lessonStops, likelihood, state, update } from "../core/state.js";
 import { tokenRun } from "../core/words.js";
+import { streamHeads } from "../net/head-stream.js";
+import { headProgress } from "./head-progress.js";
 
 /** @import { HeadAblation, Heads } from "#schema" */
-/** @import { Run, View } from "../core/types.d.ts" */
+/** @import { Child, Run, View } from "../core/types.d.ts" */
+/** @import { HeadStream } from "../net/head-stream.js" */
 /** @typedef {{ layer: number, head: number }} Head */
 /** @typedef {keyof typeof COLUMNS} Column */
 /** @typedef {Head & Record<"entropy" | "distance", number> & Record<"aligned" | "ablated", number | null>} Row */
@@ -43,8 +47,26 @@ export function mount({ element, server, signal }) {
   let asked = /** @type {Run | null} */ (null);
   let answer = /** @type {Heads | null} */ (null); // about this run
 
+  let stream = /** @type {HeadStream | null} */ (null); // that the answer comes from, of a real model
+
+  /** Of a real model every head takes its time: it is asked for by a click. */
+  function start() {
+    stream?.stop();
+    const { run } = state;
+    answer = { held_out: null, ablations: [] };
+    const mine = streamHeads("ablations", run, (event) => {
+      if (stream !== mine) return; // another run is shown by now
+      if (event?.event === "ablated") answer?.ablations.push(...event.ablations);
+      keepFocus(section, draw);
+    });
+    stream = mine;
+    keepFocus(section, draw);
+  }
+
   function draw() {
-    alignment.draw(answer);
+    const isReal = state.run.model.pieces;
+    const progress = stream ? headProgress(stream, start) : button("pill", t("heads.start"), start, { id: "ablate" });
+    alignment.draw(answer, isReal && !state.run.changes.length ? progress : null);
     every.draw(answer);
     mark(section);
   }
@@ -52,6 +74,10 @@ export function mount({ element, server, signal }) {
     const { run } = state;
     if (asked === run) return;
     asked = run;
+    if (run.model.pieces) {
+      answer = { held_out: null, ablations: [] };
+      return;
+    }
     const { checkpoint, sentence } = run;
     const found = await askOnce("heads", { checkpoint, sentence }, server.heads).catch(() => null);
     if (state.run !== run) return; // another is shown by now
@@ -60,7 +86,11 @@ export function mount({ element, server, signal }) {
     keepFocus(section, draw);
   }
   function update() {
-    if (asked !== state.run) answer = null; // another model has other heads
+    if (asked !== state.run) {
+      answer = null; // another model has other heads
+      stream?.stop();
+      stream = null;
+    }
     if (isOpen(element)) fetchAnswer();
     if (isNew(state.run, state.kind)) keepFocus(section, draw);
     else mark(section);
@@ -91,7 +121,7 @@ function alignmentColumn() {
   const proof = [h("h2", { class: "later" }, t("heads.proof")), h("p", {}, t("heads.limits")), verdict];
   return {
     element: h("div", {}, h("h2", {}, t("heads.title")), figure, about, proof),
-    draw(/** @type {Heads | null} */ answer) {
+    draw(/** @type {Heads | null} */ answer, /** @type {Child} */ progress) {
       const { run } = state;
       const rates = run.reference?.error_rates ?? null;
       const elsewhere = answer?.held_out ?? null;
@@ -106,9 +136,16 @@ function alignmentColumn() {
       );
       const waiting = run.changes.length ? t("ablation.changed") : "…";
       const isKnown = answer && !run.changes.length;
-      verdict.replaceChildren(...(isKnown ? describeAblation(run, answer.ablations) : [waiting]));
+      const found = isKnown && answer.ablations.length ? describeAblation(run, answer.ablations) : [];
+      setChildren(verdict, isKnown ? found : waiting, found.length ? " " : "", progress);
     },
   };
+}
+
+/** The stop of the lesson in which an alignment is drawn. */
+function openAlignment() {
+  const stop = LESSON_STOPS.indexOf("align");
+  update({ tab: "lesson", stop, stops: lessonStops().includes(stop) ? state.stops : withStop(lessonStops(), stop) });
 }
 
 /** @param {Head} head */
@@ -149,7 +186,8 @@ export function scoreGrid(scores, name, open) {
 }
 
 /** @param {Run} run */
-function whyNoScores({ reference }) {
+function whyNoScores({ model, reference }) {
+  if (model.pieces) return [t("heads.real"), " ", link(t("heads.draw"), openAlignment)];
   if (!reference) return t("heads.unknown");
   return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");
 }

@@ -2,7 +2,7 @@
 
 import { h, replaceKeepingFocus, segmented } from "../core/dom.js";
 import { t } from "../core/i18n.js";
-import { LESSON_STOPS, PLANS, planMinutes, plannedStops, stopOrder, usualPlace } from "../core/lesson-plan.js";
+import { LESSON_STOPS, PLANS, planMinutes, plannedStops, stopOrder, withStop } from "../core/lesson-plan.js";
 import { button, changeDetector } from "../core/parts.js";
 import { lessonStops, state, update } from "../core/state.js";
 
@@ -102,13 +102,11 @@ function row(stop) {
 }
 
 /**
- * With a stop or without it; one that comes in goes before the first that usually follows it.
+ * With a stop or without it.
  * @param {readonly number[]} order @param {number} stop
  */
 function toggled(order, stop) {
-  if (order.includes(stop)) return order.filter((each) => each !== stop);
-  const after = order.findIndex((each) => usualPlace(each) > usualPlace(stop));
-  return after < 0 ? [...order, stop] : order.toSpliced(after, 0, stop);
+  return order.includes(stop) ? order.filter((each) => each !== stop) : withStop(order, stop);
 }
 
 /** @param {readonly number[]} order @param {number} at @param {1 | -1} by */

@@ -2,15 +2,20 @@
 
 import { contrastClass } from "../charts/map-parts.js";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../core/changes.js";
-import { h, namedChoice, replaceKeepingFocus, scrollBox, word } from "../core/dom.js";
+import { h, namedChoice, replaceKeepingFocus, scrollBox, setChildren, word } from "../core/dom.js";
 import { formatPercents, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { button } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
-import { argmax, KINDS, state } from "../core/state.js";
+import { argmax, baselineRun, KINDS, state } from "../core/state.js";
+import { streamHeads } from "../net/head-stream.js";
+import { headProgress } from "./head-progress.js";
 
 /** @import { Sweep } from "#schema" */
-/** @import { Change, Kind, Server } from "../core/types.d.ts" */
+/** @import { Change, Kind, Run, Server } from "../core/types.d.ts" */
+/** @import { HeadStream } from "../net/head-stream.js" */
+/** One in which heads may be missing yet. */
+/** @typedef {Omit<Sweep, "drop"> & { drop: Record<string, (number | null)[][]> }} AnySweep */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const VISIBLE_LOSS = 0.0005; // that is seen in the digits that are shown
@@ -57,7 +62,8 @@ function build(server) {
     }),
     sweepButton: button("pill", h("span", {}, t("panel.sweep")), () => void sweep(parts), { id: "sweep" }),
     summary: h("p", { class: "hint", "aria-live": "polite" }),
-    sweep: /** @type {Sweep | null} */ (null), // that the grid is coloured by
+    sweep: /** @type {AnySweep | null} */ (null), // that the grid is coloured by
+    stream: /** @type {HeadStream | null} */ (null), // that it comes from, of a real model
     question: "", // that it answers
   };
   return parts;
@@ -67,10 +73,14 @@ const question = () => ({ checkpoint: state.run.checkpoint, sentence: state.run.
 
 /** Ask what is lost without each head. @param {Parts} parts @returns {Promise<void>} */
 async function sweep(parts) {
-  chosen.isSwept = true;
+  const { run } = state;
+  chosen.isSwept = !run.model.pieces; // of a real model it takes long, so it is asked for every time
   const asked = question();
   parts.question = JSON.stringify(asked);
   parts.sweep = null; // it answers another question, of a model with other heads perhaps
+  parts.stream?.stop();
+  parts.stream = null;
+  if (run.model.pieces && asked.on === "sentence") return streamSweep(parts, baselineRun());
   const answer = await askOnce("sweep", asked, parts.server.sweep).catch(() => null);
   if (parts.question !== JSON.stringify(asked)) return; // something else is wanted by now
   parts.sweep = answer;
@@ -78,8 +88,34 @@ async function sweep(parts) {
   if (!answer) parts.summary.textContent = t("panel.sweep.none");
 }
 
+/** The same of a real model, head by head. @param {Parts} parts @param {Run} run */
+function streamSweep(parts, run) {
+  /** @type {Record<string, (number | null)[][]>} */
+  const drop = Object.fromEntries(
+    KINDS.map((kind) => {
+      const { layers, heads } = run.attention[kind];
+      return [kind, Array.from({ length: layers }, () => Array(heads).fill(null))];
+    }),
+  );
+  const stream = streamHeads("sweep", run, (event) => {
+    if (parts.stream !== stream) return; // something else is wanted by now
+    if (event?.event === "swept") {
+      for (const each of event.drops) drop[each.kind][each.layer][each.head] = each.drop;
+      const { baseline, reference } = event;
+      parts.sweep = { sentences: 1, baseline, reference, drop };
+    }
+    draw(parts);
+  });
+  parts.stream = stream;
+  draw(parts);
+}
+
 /** @param {Parts} parts @returns {void} */
 function draw(parts) {
+  if (parts.stream && parts.question !== JSON.stringify(question())) {
+    parts.stream.stop(); // another sentence is shown by now
+    Object.assign(parts, { stream: null, sweep: null, question: "" });
+  }
   if (chosen.isSwept && parts.question !== JSON.stringify(question())) sweep(parts);
   const { kind } = chosen;
   const { layers, heads } = state.run.attention[kind];
@@ -94,7 +130,9 @@ function draw(parts) {
   ]);
   parts.grid.style.setProperty("--heads", String(heads));
   replaceKeepingFocus(parts.grid, [axis(t("head")), names, rows]);
-  parts.summary.replaceChildren(...(parts.sweep ? describeSweep(parts.sweep, kind) : [t("panel.sweep.about")]));
+  const isKnown = parts.sweep?.drop[kind].flat().some((each) => each !== null);
+  const summary = parts.sweep && isKnown ? describeSweep(parts.sweep, kind) : parts.stream ? [] : aboutSweep();
+  setChildren(parts.summary, parts.stream && headProgress(parts.stream, () => void sweep(parts)), " ", summary);
 }
 
 /** @param {Kind} kind @param {number} layer @param {number} heads */
@@ -104,8 +142,11 @@ const layerButton = (kind, layer, heads) =>
     title: t("panel.layer"),
   });
 
-/** The loss or gain of probability that has the strongest colour. @param {Sweep} sweep @param {Kind} kind */
-const scaleOf = ({ drop }, kind) => Math.max(MIN_SCALE, ...drop[kind].flat().map(Math.abs));
+/** What the button does. */
+const aboutSweep = () => [t(state.run.model.pieces ? "panel.sweep.about_real" : "panel.sweep.about")];
+
+/** The loss or gain of probability that has the strongest colour. @param {AnySweep} sweep @param {Kind} kind */
+const scaleOf = ({ drop }, kind) => Math.max(MIN_SCALE, ...drop[kind].flat().map((each) => Math.abs(each ?? 0)));
 
 /** @param {Parts} parts @param {Kind} kind @param {number} layer @param {number} head */
 function headButton({ sweep: result }, kind, layer, head) {
@@ -158,10 +199,12 @@ function pressHead(kind, layer, head) {
   else toggleChange({ do: "ablate", kind, layer, head });
 }
 
-/** Which head of a kind is worth most, and what the numbers are. @param {Sweep} sweep @param {Kind} kind */
+/** Which head of a kind is worth most, and what the numbers are. @param {AnySweep} sweep @param {Kind} kind */
 function describeSweep(sweep, kind) {
   const { drop, baseline, sentences, reference } = sweep;
-  const heads = drop[kind].flatMap((row, layer) => row.map((value, head) => ({ value, layer, head })));
+  const heads = drop[kind].flatMap((row, layer) =>
+    row.flatMap((value, head) => (value === null ? [] : [{ value, layer, head }])),
+  );
   const most = heads[argmax(heads.map(({ value }) => Math.abs(value)))];
   const [before, left] = formatPercents(baseline, Math.max(0, baseline - most.value));
   const output = reference && word(reference, "target");

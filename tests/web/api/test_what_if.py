@@ -10,6 +10,7 @@ import torch
 
 from transformer import Translator
 from transformer.analysis import ablate_every_head, compare
+from transformer.analysis.head_ablation import sweep_heads
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import CHANGES, Interventions
 from transformer.storage.checkpoint import Checkpoint
@@ -146,4 +147,4 @@ def test_heads_are_ablated_where_the_output_is_as_long_as_the_decoder_reads(monk
     monkeypatch.setattr(what_if, "run", lambda name, sentence: model.translate(sentence))
     monkeypatch.setattr(what_if, "reference", lambda name, run: None)
     assert len(model.translate("wort1").output) == 7
-    assert ablate_every_head(checkpoint, [what_if._pair("endless", "wort1")]).sentences == 1
+    assert sweep_heads(checkpoint, what_if._data("endless", "wort1")[0]).sentences == 1

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,8 @@ from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, max_file_bytes, save_portable
 from transformer.web.api import downloads, models
 from transformer.web.api.events import show
+from transformer.web.api.heads import heads
+from transformer.web.api.what_if import sweep
 from transformer.web.schema import MAX_SESSION_ID
 from transformer.web.server import request_limits, request_queue, routes
 from transformer.web.server.access_log import LOG
@@ -529,3 +532,37 @@ def test_each_request_is_logged_without_whose_it_was(client: TestClient, caplog:
     assert lines[3]["received"] == 6
     assert lines[3]["outcome"].startswith("file.")
     assert "geheim" not in json.dumps(lines)
+
+
+def test_heads_are_measured_part_by_part(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts make the whole that `sweep` answers, each in a turn of the queue of its own."""
+    turns: list[object] = []
+    queued = request_queue.queued
+
+    def counted(checkpoint: object, who: Client) -> AbstractAsyncContextManager[None]:
+        turns.append(checkpoint)
+        return queued(checkpoint, who)
+
+    monkeypatch.setattr(request_queue, "queued", counted)
+    about = {"checkpoint": "toy", "sentence": "ich cola"}  # which the corpus does not have
+
+    def events(what: str) -> list[dict[str, Any]]:
+        answer = client.post("/heads", json={**about, "what": what, "session": "me"})
+        return [json.loads(line) for line in answer.text.splitlines()]
+
+    swept = events("sweep")
+    assert len(turns) == len(swept) + 1
+    assert [event["done"] for event in swept][-1] == swept[0]["of"] == 144
+    whole = sweep({**about, "on": "sentence"})
+    assert swept[0]["reference"] == whole["reference"]
+    assert swept[0]["baseline"] == pytest.approx(whole["baseline"], rel=1e-5)
+    for drop in (drop for event in swept for drop in event["drops"]):
+        assert drop["drop"] == pytest.approx(whole["drop"][drop["kind"]][drop["layer"]][drop["head"]], abs=1e-6)
+    ablated = events("ablations")
+    assert len(ablated) == 6
+    found = [each for event in ablated for each in event["ablations"]]
+    wanted = heads(about)["ablations"]
+    assert [each["text"] for each in found] == [each["text"] for each in wanted]
+    about["sentence"] = "wasser"
+    assert [event["event"] for event in events("sweep")] == ["error"]
+    assert client.post("/heads", json=about).status_code == 400

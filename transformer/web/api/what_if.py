@@ -1,10 +1,21 @@
 """What if: two runs side by side, and what each head is worth."""
 
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...analysis import ablate_every_head, compare
+from ...analysis import compare
+from ...analysis.head_ablation import (
+    Head,
+    HeadAblation,
+    ablations,
+    cross_attention_ablations,
+    pairs_as_data,
+    run_as_data,
+    sweep_heads,
+)
+from ...data import Batch
 from ...data.vocabulary import END, PAD, START
 from ...inference.attention_maps import KINDS, Kind
 from ...messages import MessageError
@@ -16,6 +27,7 @@ from .payload import for_programs
 from .runs import reference, run, run_of
 
 MAX_PAIRS = 50  # held-out sentences, so that the answer comes at once
+HEADS_AT_ONCE = 8  # of a real model, after which its page hears of them
 MAX_WORDS = 2000  # of a list to choose from
 
 
@@ -28,6 +40,35 @@ class Sweep(TypedDict):
     drop: dict[Kind, list[list[float]]]
 
 
+class HeadDrop(TypedDict):
+    """What is lost of a probability without a head."""
+
+    kind: Kind
+    layer: int
+    head: int
+    drop: float
+
+
+class SweptHeads(TypedDict):
+    """More heads of a sweep: `done` of all have been measured."""
+
+    event: Literal["swept"]
+    done: int
+    of: int
+    baseline: float
+    reference: str
+    drops: list[HeadDrop]
+
+
+class AblatedHeads(TypedDict):
+    """More heads of cross-attention: `done` of all have been ablated."""
+
+    event: Literal["ablated"]
+    done: int
+    of: int
+    ablations: list[HeadAblation]
+
+
 @server_function
 def sweep(request: SweepRequest) -> Sweep:
     """What each head is worth to the sentence that is shown, or to held-out ones."""
@@ -36,22 +77,58 @@ def sweep(request: SweepRequest) -> Sweep:
 
 @cached_per_checkpoint(16, own=16)
 def _sweep(checkpoint: str, sentence: str | None) -> Sweep:
-    pairs = _held_out(checkpoint) if sentence is None else [_pair(checkpoint, sentence)]
-    found = ablate_every_head(translator(checkpoint).checkpoint, pairs)
+    model = translator(checkpoint).checkpoint
+    data, wanted = _data(checkpoint, sentence)
+    found = sweep_heads(model, data)
     return {
         "sentences": found.sentences,
         "baseline": found.baseline,
-        "reference": pairs[0][1] if sentence is not None else None,
+        "reference": wanted,
         "drop": {kind: found.drop(kind).tolist() for kind in KINDS},
     }
 
 
-def _pair(checkpoint: str, sentence: str) -> tuple[str, str]:
-    """With the corpus's own translation; where it has none, with the model's, as much as the decoder can read."""
+def _data(checkpoint: str, sentence: str | None) -> tuple[Batch, str | None]:
+    """What a sweep is measured on: held-out pairs, or one sentence and its translation in words. Where the corpus has
+    none, the model's own output stands in for it."""
+    asked = translator(checkpoint)
+    if sentence is None:
+        return pairs_as_data(asked.checkpoint, _held_out(checkpoint)), None
     own = run(checkpoint, sentence)
-    pair = reference(checkpoint, own)
-    words = own.text.split()[: translator(checkpoint).checkpoint.model.config.max_len - 1]  # after the start token
-    return sentence, pair.target if pair else " ".join(words)
+    if pair := reference(checkpoint, own):
+        return pairs_as_data(asked.checkpoint, [(sentence, pair.target)]), pair.target
+    return run_as_data(asked, own), own.text
+
+
+def sweep_events(checkpoint: str, sentence: str) -> Iterator["SweptHeads"]:
+    """A sweep over the heads of one sentence, as it is computed."""
+    model = translator(checkpoint).checkpoint
+    data, wanted = _data(checkpoint, sentence)
+    heads, done, baseline = count_heads(model.model.config), 0, 0.0
+    for part in ablations(model, data, HEADS_AT_ONCE):
+        baseline = part.pop(None, baseline)
+        done += len(part)
+        drops: list[HeadDrop] = [
+            {"kind": kind, "layer": layer, "head": head, "drop": baseline - left}
+            for (kind, layer, head), left in cast(dict[Head, float], part).items()
+        ]
+        yield {
+            "event": "swept",
+            "done": done,
+            "of": heads,
+            "baseline": baseline,
+            "reference": wanted or "",
+            "drops": drops,
+        }
+
+
+def ablation_events(checkpoint: str, sentence: str) -> Iterator["AblatedHeads"]:
+    """A run without each cross-attention head, as it is computed."""
+    asked, own = translator(checkpoint), run(checkpoint, sentence)
+    config, done = asked.checkpoint.model.config, 0
+    for part in cross_attention_ablations(asked, own, HEADS_AT_ONCE):
+        done += len(part)
+        yield {"event": "ablated", "done": done, "of": config.num_decoder_layers * config.n_heads, "ablations": part}
 
 
 def _held_out(checkpoint: str) -> list[tuple[str, str]]:

@@ -3,6 +3,8 @@
 POST train          a training (see live.plan) with the id of its `session`; answers events, one line of JSON each
 POST train/stop     {"run"}: the training ends, and its model is kept
 POST mistake        {"name", "session"}: trainings that show a mistake, as events (see live.mistake_training)
+POST heads          {"checkpoint", "sentence", "what": "sweep" or "ablations", "session"}; answers events, as heads are
+                    ablated. Who closes the stream ends the work
 POST models         a file, and a header `Session`; answers {"model", "kept": the keys of all the session's models} or
                     {"error"}
 GET models/KEY      the file
@@ -25,10 +27,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import anyio
 from pydantic import ConfigDict, ValidationError
+from pydantic_core import to_jsonable_python
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -42,13 +45,15 @@ from ...live.plan import plan
 from ...messages import Message, MessageJSON, Words
 from ...storage.portable import PortableError, max_file_bytes
 from .. import schema
+from ..api.endpoints import message
 from ..api.models import about, translator
+from ..api.what_if import AblatedHeads, SweptHeads, ablation_events, sweep_events
 from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_name, model_store
 from ..sessions.real_models import RealModelError, real_models
 from ..sessions.shared_run import Event
 from ..sessions.training_queue import BusyError, training_queue
 from . import access_log, request_queue
-from .fair_queue import FairQueue, QueueFullError, client_of
+from .fair_queue import Client, FairQueue, QueueFullError, client_of
 from .request_limits import foreign, pieces
 
 MAX_UPLOADS, UPLOADS_PER_ADDRESS = 6, 2  # at a time, until the file is read: each is up to 208 MB on the disk
@@ -124,13 +129,14 @@ class Ready(TypedDict):
 
 
 class NotLoaded(TypedDict):
-    """The model cannot be had now, and why."""
+    """The model, or what was asked about it, cannot be had now, and why."""
 
     event: Literal["error"]
     message: MessageJSON
 
 
 LoadingEvent = Loading | Ready | NotLoaded
+HeadsEvent = SweptHeads | AblatedHeads | NotLoaded
 
 
 async def load(request: Request) -> Response:
@@ -153,6 +159,29 @@ async def _loading(checkpoint: str) -> AsyncGenerator[Event | str]:
         yield {"event": "ready"}
     except RealModelError as error:
         yield {"event": "error", "message": error.message.for_page()}
+
+
+async def heads(request: Request) -> Response:
+    asked = await _read(request, schema.HeadsRequest)
+    if not asked:
+        return _Refusal(UNREADABLE)
+    return await _events(_ablations(asked, client_of(request.scope, asked.session)))
+
+
+async def _ablations(asked: schema.HeadsRequest, client: Client) -> AsyncGenerator[Any]:
+    """A turn of the queue for every part, so that others who wait have theirs between two."""
+    parts = (sweep_events if asked.what == "sweep" else ablation_events)(asked.checkpoint, asked.sentence)
+    try:
+        while True:
+            async with request_queue.queued(asked.checkpoint, client):
+                event = await asyncio.to_thread(next, parts, None)
+            if event is None:
+                return
+            yield to_jsonable_python(event)
+    except QueueFullError:
+        yield {"event": "error", "message": Message("heads.busy").for_page()}
+    except ValueError as error:
+        yield {"event": "error", "message": message(error).for_page()}
 
 
 async def upload(request: Request) -> Response:
@@ -313,6 +342,7 @@ ROUTES = [
     _route("/train/stop", "POST", stop),
     _route("/mistake", "POST", mistake),
     _route("/load", "POST", load),
+    _route("/heads", "POST", heads),
     _route("/models", "POST", upload),
     _route("/models/{key}", "GET", download),
     _route("/models/{key}", "DELETE", delete),
