@@ -71,7 +71,7 @@ export function mount({ element, server, signal }) {
     mark(section);
   }
   async function fetchAnswer() {
-    const { run } = state;
+    const run = tokenRun(state.run);
     if (asked === run) return;
     asked = run;
     if (run.model.pieces) {
@@ -80,13 +80,13 @@ export function mount({ element, server, signal }) {
     }
     const { checkpoint, sentence } = run;
     const found = await askOnce("heads", { checkpoint, sentence }, server.heads).catch(() => null);
-    if (state.run !== run) return; // another is shown by now
+    if (tokenRun(state.run) !== run) return; // another is shown by now
     answer = found;
     if (!found) asked = null; // the next change asks again
     keepFocus(section, draw);
   }
   function update() {
-    if (asked !== state.run) {
+    if (asked !== tokenRun(state.run)) {
       answer = null; // another model has other heads
       stream?.stop();
       stream = null;
