@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from .catalogue import matching, t
 from .conftest import Visit, module, place
+from .test_accessible import AXE, AXE_SAYS, RULES, faults
 
 WORDS = 33
 LAYERS, HEADS = 2, 4
@@ -89,12 +90,26 @@ def is_in_view(part: Locator, frame: Locator) -> bool:
     )
 
 
+def expect_for_everybody(page: Page) -> None:
+    assert faults(page, AXE_SAYS, [RULES, False]) == []
+
+
 def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_them(visit: Visit) -> None:
     page = visit.open("?tab=attention&kind=decoder&drawing=all")
     show(page)
     heads = page.locator("#attention .model-view button")
     expect(heads).to_have_count(LAYERS * HEADS)
+    page.evaluate(f"{AXE}; 0")
+    expect_for_everybody(page)
     layer, head, query, key = LARGEST
+    told = page.locator("#attention .model-view ~ p, #attention p:has(+ .model-view)")
+    page.locator(f"#attention [data-word='query {query}']").hover()
+    largest = {"word": f"word{query}", "other": f"word{key}", "layer": layer + 1, "head": head + 1}
+    expect(told).to_have_text(matching("attention.strongest_query", **largest))
+    page.locator("#attention [data-word='key 0']").focus()
+    page.keyboard.press("ArrowRight")
+    expect(told).to_have_text(matching("attention.strongest_key", word="word1"))
+    expect_for_everybody(page)
     opened = heads.nth(layer * HEADS + head)
     expect(opened).to_have_attribute(
         "aria-label",
@@ -113,6 +128,10 @@ def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_th
     assert (seen["drawing"], seen["layer"], seen["head"]) == ("heatmap", layer, head)
 
     expect_painted(page)
+    for drawing in ("heatmap", "lines", "table"):
+        go(page, drawing=drawing)
+        expect_for_everybody(page)
+    go(page, drawing="heatmap")
     page.get_by_role("button", name=t("header.theme")).click()
     expect_painted(page)
 
@@ -158,6 +177,13 @@ def test_the_three_maps_scroll_together_from_the_largest_change(visit: Visit) ->
         frame = maps.nth(n)
         assert is_in_view(frame.locator(f".rows-words g[data-query='{query}'] text").first, frame)
         assert is_in_view(frame.locator(f".columns-words g[data-key='{key}'] text"), frame)
+    page.evaluate(f"{AXE}; 0")
+    expect_for_everybody(page)
+    zoom = page.locator("#whatif .zoom button")
+    zoom.nth(1).click()  # to fit
+    assert maps.evaluate_all("all => all.every((each) => each.scrollWidth <= each.clientWidth)")
+    zoom.last.click()
+    zoom.last.click()
     maps.first.evaluate("(place) => place.scrollTo(7, 0)")
     page.wait_for_function(
         "() => [...document.querySelectorAll('#whatif [data-map] > .scroll')].every((each) => each.scrollLeft === 7)"

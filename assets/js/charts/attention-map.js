@@ -4,7 +4,7 @@ import { h, svg, typeScale, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { closest, columnHeading, rowHeading, table } from "../core/parts.js";
 import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
-import { cellByKey, longLayout, longMap, markLongMap, paintedCell, repaintLongMap } from "./long-map.js";
+import { cellByKey, longLayout, longMap, markLongMap, paintedCell, readableZoom, repaintLongMap } from "./long-map.js";
 import { MAX_ELEMENTS, paintedThumbnail, strength } from "./map-canvas.js";
 import {
   ARROW,
@@ -157,6 +157,13 @@ export function heatmapHeight(kind, { width, sides, run, zoom }) {
   if (!isLarge(run, kind, layout.width, width)) return layout.height + layout.top;
   return longLayout({ run, kind }, { width, sides, least: leastCell(width), zoom }).height;
 }
+
+/**
+ * The zoom at which a long sentence's words can be read.
+ * @param {Kind} kind @param {{ width: number, sides: [Side, Side], run: DrawnRun }} options
+ */
+export const zoomToRead = (kind, { width, sides, run }) =>
+  readableZoom(longLayout({ run, kind }, { width, sides, least: leastCell(width), zoom: 1 }).cell);
 
 /**
  * Whether a map has too many cells for elements, or is wider than its place.

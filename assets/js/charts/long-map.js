@@ -49,6 +49,9 @@ const longMaps = new WeakMap();
 /** The next zoom above or below this one. @param {number} zoom @param {1 | -1} way */
 export const nextZoom = (zoom, way) => ZOOMS[Math.max(0, Math.min(ZOOMS.indexOf(zoom) + way, ZOOMS.length - 1))];
 
+/** The least zoom at which each row's word can be read. @param {number} cell px, where the whole fits */
+export const readableZoom = (cell) => ZOOMS.find((zoom) => zoom * cell >= MIN_ROW) ?? ZOOMS[ZOOMS.length - 1];
+
 /** Whether a picture is of a long sentence, and whether its cells can still be enlarged. @param {Element} picture */
 export function zoomRange(picture) {
   const { layout } = longMaps.get(picture) ?? {};

@@ -293,13 +293,17 @@ export function repaintThumbnail(thumbnail, layer, head) {
 
 /** Weights as a strip of colours, as wide as its place. @param {ArrayLike<number>} weights @param {boolean[]} open */
 export function weightStrip(weights, open) {
-  const { levels, stripes } = palette();
   const strip = h("canvas", { class: "painted strip", width: weights.length, height: 1, "aria-hidden": "true" });
-  putColours(
-    strip,
-    Uint32Array.from(weights, (weight, i) => (open[i] ? levels[colourIndex(weight)] : stripes[1])),
-  );
+  paintStrip(strip, weights, open);
   return strip;
+}
+
+/** @param {HTMLCanvasElement} strip @param {ArrayLike<number>} weights @param {boolean[]} open */
+export function paintStrip(strip, weights, open) {
+  const { levels, stripes } = palette();
+  const colour = (/** @type {number} */ weight, /** @type {number} */ i) =>
+    open[i] ? levels[colourIndex(weight)] : stripes[1];
+  putColours(strip, Uint32Array.from(weights, colour));
 }
 
 /** @type {WeakMap<HTMLCanvasElement, () => void>} */

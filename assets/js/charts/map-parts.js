@@ -3,7 +3,7 @@
 import { isSpecial, svg, textWidth } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
-import { goldLink, state } from "../core/state.js";
+import { attentionRow, attentionWeight, goldLink, state } from "../core/state.js";
 import { strength } from "./map-canvas.js";
 
 /** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
@@ -13,6 +13,8 @@ import { strength } from "./map-canvas.js";
  * @typedef {{ query: number, key: number, from: string, to: string, open: boolean, gold: "sure" | "possible" | null,
  *   difference: number | undefined, value: number }} Cell
  */
+
+/** A word beside a map. @typedef {{ axis: "query" | "key", index: number }} Word */
 
 export const ARROW = " → "; // between what a row reads and what it predicts
 const MAX_LETTERS = 12; // of a word beside a long sentence's map
@@ -161,4 +163,20 @@ export function spacedLabels(count, pitch, least, first = []) {
 export function scrolledTo({ now, size, inset }, start, end) {
   if (start >= now + inset && end <= now + size) return now;
   return Math.max(0, (start + end) / 2 - inset - (size - inset) / 2);
+}
+
+/**
+ * What every head attends to from a word, or from where it is attended to: the words of the other axis, whether the mask
+ * is open there, and a head's weights. `count`: words of its own axis.
+ * @param {Kind} kind @param {Word} word
+ */
+export function weightsOfWord(kind, { axis, index }) {
+  const { queries, keys, allowed } = state.run.attention[kind];
+  const [count, words] = axis === "query" ? [queries.length, keys] : [keys.length, queries];
+  const open = axis === "query" ? allowed[index] : allowed.map((row) => row[index]);
+  const of = (/** @type {number} */ layer, /** @type {number} */ head) =>
+    axis === "query"
+      ? attentionRow(kind, layer, head, index)
+      : queries.map((_, query) => attentionWeight(kind, layer, head, query, index));
+  return { count, words, open, of };
 }

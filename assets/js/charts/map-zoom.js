@@ -21,6 +21,10 @@ export function zoomControl(redraw) {
   return {
     element,
     value: () => zoom,
+    /** What is shown first; `draw` follows. */
+    begin(/** @type {number} */ value) {
+      zoom = value;
+    },
     /** `range`: of what is shown; null where it cannot be zoomed. */
     draw(/** @type {{ canGrow: boolean } | null} */ range) {
       element.hidden = !range;

@@ -17,17 +17,18 @@ import {
 import { pictureButtons, pictureFrame } from "../charts/export.js";
 import { reveal, revealCell, strongestKey, zoomRange } from "../charts/long-map.js";
 import { repaintThumbnail, weightStrip } from "../charts/map-canvas.js";
+import { weightsOfWord } from "../charts/map-parts.js";
 import { zoomControl } from "../charts/map-zoom.js";
 import { markHead, modelView } from "../charts/model-view.js";
 import { isAblated } from "../core/changes.js";
 import { h, isSpecial, namedChoice, scrollBox } from "../core/dom.js";
 import { formatPercent, joinSentences, t } from "../core/i18n.js";
 import { button, changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
-import { argmax, attentionRow, attentionWeight, SIDES, state, subscribe, update } from "../core/state.js";
+import { argmax, attentionRow, SIDES, state, subscribe, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
 
 /** @import { Kind, Run, State, View } from "../core/types.d.ts" */
-/** @typedef {{ axis: "query" | "key", index: number }} Word a word beside a map */
+/** @import { Word } from "../charts/map-parts.js" */
 
 const DRAWING_NAMES = /** @type {State["drawing"][]} */ (["heatmap", "lines", "table", "all"]);
 const FAINT = 0.05; // a weight whose line is left out of a long sentence, until the visitor wants it
@@ -224,6 +225,7 @@ function lineControls(redraw) {
       slider.min = String(isLong() ? LEAST : 0);
       slider.value = String(threshold());
       output.textContent = t("attention.threshold", { share: formatPercent(threshold()) });
+      slider.setAttribute("aria-label", output.textContent); // an output names nothing
       rows.hidden = !isLong();
       rows.setAttribute("aria-pressed", String(session.hasAllRows));
     },
@@ -285,12 +287,13 @@ function headGrid(signal) {
         name.textContent = t("head_n", { head: head + 1 });
         return;
       }
-      const { weights, open, words } = weightsOf(word, head);
+      const { words, open, of, count } = weightsOfWord(state.kind, word);
+      const weights = of(state.layer, head);
       const at = argmax(weights);
-      const of = (/** @type {number} */ i) => `${(100 * (word.index + i)) / lengthOf(word)}%`;
+      const edge = (/** @type {number} */ i) => `${(100 * (word.index + i)) / count}%`;
       map.setAttribute(
         "style",
-        `--way: ${word.axis === "query" ? "to bottom" : "to right"}; --from: ${of(0)}; --to: ${of(1)}`,
+        `--way: ${word.axis === "query" ? "to bottom" : "to right"}; --from: ${edge(0)}; --to: ${edge(1)}`,
       );
       name.textContent = open.includes(true)
         ? t("attention.head_strongest", { head: head + 1, word: words[at], share: formatPercent(weights[at]) })
@@ -313,21 +316,6 @@ function headGrid(signal) {
     });
   }
   return { element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]), draw, drawAhead, point };
-}
-
-/** How many words the axis of a word has. @param {Word} word */
-function lengthOf({ axis }) {
-  const { queries, keys } = state.run.attention[state.kind];
-  return (axis === "query" ? queries : keys).length;
-}
-
-/** What a head attends to from a word, or from where it is attended to. @param {Word} word @param {number} head */
-function weightsOf({ axis, index }, head) {
-  const { kind, layer, run } = state;
-  const { queries, keys, allowed } = run.attention[kind];
-  if (axis === "query") return { weights: attentionRow(kind, layer, head, index), open: allowed[index], words: keys };
-  const weights = queries.map((_, query) => attentionWeight(kind, layer, head, query, index));
-  return { weights, open: allowed.map((row) => row[index]), words: queries };
 }
 
 /** What a kind of map shows, as far as it is true of this run. @param {Run} run @param {Kind} kind */

@@ -1,9 +1,10 @@
 // What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the
 // difference.
 
-import { cellOf, cellTips, heatmap, mapDifference, mapHeading, markRow } from "../charts/attention-map.js";
+import { cellOf, cellTips, heatmap, mapDifference, mapHeading, markRow, zoomToRead } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
-import { revealCell, strongestKey } from "../charts/long-map.js";
+import { reveal, revealCell, strongestKey, zoomRange } from "../charts/long-map.js";
+import { zoomControl } from "../charts/map-zoom.js";
 import { editMask, findChange, isAblated, toggleChange } from "../core/changes.js";
 import { h, isSpecial, replaceKeepingFocus, scrollBox, svg, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
@@ -22,6 +23,7 @@ import { changeControls } from "./what-if-controls.js";
 const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
 const SMALL = 0.005; // a change of the probability of the same word below this is folded away
 const MIN_FOLD = 2; // rows
+const MAX_SAID = 24; // words of an output in a sentence
 const MIN_SCALE = 0.02; // the largest change that bars are drawn to, where all are smaller
 
 /** The kind of experiment that a change is. @type {Partial<Record<Change["do"], string>>} */
@@ -45,11 +47,12 @@ const session = {
 /** @param {View} view */
 export function mount(view) {
   const { element, signal } = view;
-  const parts = build(view);
-  const { say, steps, starters, kind, picker, heading, most, maps, ablated, controls } = parts;
+  /** @type {Parts} */
+  const parts = build(view, () => draw(parts));
+  const { say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls } = parts;
   const output = h("section", { class: "card" }, say, h("h2", {}, t("whatif.steps")), steps);
   const columns = [h("section", { class: "card" }, controls.element), output];
-  const pickers = h("div", { class: "controls" }, kind.element, picker.element);
+  const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
   const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
   const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
   element.replaceChildren(
@@ -93,8 +96,8 @@ const ablatedPaint = () =>
     ),
   );
 
-/** @param {View} view */
-function build({ element, server, signal }) {
+/** @param {View} view @param {() => void} redraw */
+function build({ element, server, signal }, redraw) {
   const map = (/** @type {string} */ name) => {
     const place = h("div", { class: "large" });
     const title = h("h3", {}, t(`whatif.${name}`));
@@ -109,10 +112,11 @@ function build({ element, server, signal }) {
   return {
     element,
     say: h("p", { class: "say", "aria-live": "polite" }),
-    steps: scrollBox(),
+    steps: tallBox(),
     starters: h("div", { class: "tried" }),
     kind: kindPicker(),
     picker: headPicker(),
+    zoom: zoomControl(redraw),
     heading: h("h2"),
     most: h("p", { class: "hint", hidden: true }),
     maps,
@@ -121,6 +125,7 @@ function build({ element, server, signal }) {
     isNew: changeDetector(),
     hasNewRuns: changeDetector(),
     hasNewMaps: changeDetector(),
+    hasNewShape: changeDetector(),
     difference: /** @type {DrawnRun | null} */ (null),
     largest: /** @type {ReturnType<typeof largestChange>} */ (null), // of the difference
   };
@@ -137,7 +142,9 @@ function draw(parts) {
   // Without changes there is one map.
   for (const map of [maps.original, maps.difference]) map.column.hidden = !baseline;
   const width = maps.modified.place.parentElement?.clientWidth ?? 0;
-  if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded)) return;
+  if (parts.hasNewShape(run, kind, width)) parts.zoom.begin(zoomToRead(kind, { width, sides: SIDES[kind], run }));
+  const zoom = parts.zoom.value();
+  if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded, zoom)) return;
   if (parts.hasNewRuns(run, baseline)) {
     parts.difference = baseline && mapDifference(run, baseline);
     parts.largest = parts.difference && largestChange(parts.difference, run.changes);
@@ -159,7 +166,8 @@ function draw(parts) {
   drawMap(parts, "modified", run, width);
   if (baseline) drawMap(parts, "original", baseline, width);
   if (parts.difference) drawMap(parts, "difference", parts.difference, width);
-  if (parts.hasNewMaps(run, baseline, kind, layer, head, width)) revealMost(parts);
+  parts.zoom.draw(zoomRange(/** @type {Element} */ (maps.modified.place.firstElementChild)));
+  if (parts.hasNewMaps(run, baseline, kind, layer, head, width, zoom)) revealMost(parts);
 }
 
 /** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. @param {Parts} parts */
@@ -175,6 +183,13 @@ function revealMost({ maps, difference }) {
   revealCell(picture, query, strongestKey(shown, query));
 }
 
+/** A place for the steps of a long sentence. */
+function tallBox() {
+  const place = scrollBox();
+  place.classList.add("tall");
+  return place;
+}
+
 /** @param {Parts} parts */
 function drawSteps({ steps, starters }) {
   const { run, baseline } = state;
@@ -182,7 +197,11 @@ function drawSteps({ steps, starters }) {
   const hasOtherInput = compared?.some(({ kept, same_input }) => kept !== null && !same_input);
   const note = hasOtherInput ? h("p", { class: "hint" }, `* ${t("whatif.other_input")}`) : null;
   const scaled = baseline ? h("p", { class: "hint" }, t("whatif.scale")) : null;
+  const { scrollTop } = steps;
   replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), scaled, note]);
+  steps.scrollTop = scrollTop;
+  const head = steps.querySelector("thead")?.getBoundingClientRect().height ?? 0;
+  reveal(steps, { parts: [...steps.querySelectorAll("tr.marked")], inset: { left: 0, top: head } });
   const list = h("div", { class: "starters" }, exampleChanges(baseline ?? run));
   replaceKeepingFocus(starters, [h("h2", {}, t("whatif.try")), list]);
 }
@@ -227,9 +246,9 @@ function describeMost({ largest, difference }) {
 }
 
 /** @param {Parts} parts @param {MapName} name @param {DrawnRun} run @param {number} width */
-function drawMap({ maps }, name, run, width) {
+function drawMap({ maps, zoom }, name, run, width) {
   const { kind, layer, head, step } = state;
-  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run });
+  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value() });
   const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
   markRow(picture, hasStep ? step : null);
   picture.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
@@ -237,8 +256,11 @@ function drawMap({ maps }, name, run, width) {
   maps[name].place.replaceChildren(picture);
 }
 
-/** @param {Run} run */
-const output = (run) => word(run.output.join(" "), "target");
+/** What a run outputs; of a long text the beginning and the end. @param {Run} run */
+function output({ output }) {
+  const shown = output.length > MAX_SAID ? [...output.slice(0, MAX_SAID - 6), "…", ...output.slice(-5)] : output;
+  return word(shown.join(" "), "target");
+}
 
 /** What the changes did, in a sentence. */
 function describeChanges() {
