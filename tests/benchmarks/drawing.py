@@ -131,12 +131,14 @@ def toy() -> tuple[Translation, Checkpoint]:
     return translator.translate("ich mochte ein bier"), translator.checkpoint
 
 
-def fetched(folder: Path) -> None:
-    """Fetch the scripts of BertViz's page from npm.
+def fetched() -> tempfile.TemporaryDirectory[str]:
+    """A folder with the scripts of BertViz's page, from npm.
 
     Raises:
         MissingError: npm is not installed, or cannot fetch them.
     """
+    scripts = tempfile.TemporaryDirectory()
+    folder = Path(scripts.name)
     for name, package in SCRIPTS.items():
         try:
             said = subprocess.run(["npm", "pack", package], cwd=folder, check=True, capture_output=True, text=True)
@@ -146,6 +148,27 @@ def fetched(folder: Path) -> None:
             raise MissingError(f"{package}, which BertViz's page loads and npm did not bring") from error
         shutil.unpack_archive(folder / said.stdout.split()[-1], folder / name)
         shutil.copy(folder / name / "package" / FILES[name], folder / f"{name}.js")
+    return scripts
+
+
+@contextmanager
+def browsing(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[tuple[Path, Browser]]:
+    """The folder of `fetched`, until the block ends, and a browser."""
+    with scripts as name, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find(playwright), args=QUIET.split())
+        yield Path(name), browser
+        browser.close()
+
+
+@contextmanager
+def page_served(folder: Path) -> Iterator[str]:
+    """The address of the page, whose server writes its log to the folder."""
+    server = Server(log=folder / "log")
+    try:
+        server.wait()
+        yield server.url
+    finally:
+        server.end()
 
 
 def bertviz(run: Translation, view: str = "head_view") -> str:
@@ -364,21 +387,12 @@ def measure() -> Iterator[Ratio]:
     Raises:
         MissingError: as in `fetched`, before the first measurement.
     """
-    scripts = tempfile.TemporaryDirectory()
-    fetched(Path(scripts.name))
-    return _measured(scripts)
+    return _measured(fetched())
 
 
-def _measured(scripts: tempfile.TemporaryDirectory) -> Iterator[Ratio]:
-    with scripts as name, sync_playwright() as playwright:
-        folder = Path(name)
-        browser = playwright.chromium.launch(executable_path=find(playwright), args=QUIET.split())
+def _measured(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[Ratio]:
+    with browsing(scripts) as (folder, browser):
         shutil.copytree(ASSETS, folder, dirs_exist_ok=True)
-        server = Server(log=folder / "log")
-        try:
-            server.wait()
-            yield from against_bertviz(browser, folder, server.url)
-        finally:
-            server.end()
+        with page_served(folder) as url:
+            yield from against_bertviz(browser, folder, url)
         yield start(browser, folder / "log")
-        browser.close()

@@ -4,10 +4,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.chromium import find
-from tests.browser.conftest import QUIET, Server
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
@@ -19,9 +17,11 @@ from .drawing import (
     THREAD,
     WORK,
     bertviz,
+    browsing,
     fetched,
     folder_served,
     of_words,
+    page_served,
     percentile,
     shown_in_page,
     slowest,
@@ -94,31 +94,20 @@ def measure() -> Iterator[Ratio]:
     Raises:
         MissingError: as in `fetched`, before the first measurement.
     """
-    scripts = tempfile.TemporaryDirectory()
-    fetched(Path(scripts.name))
-    return _measured(scripts)
+    return _measured(fetched())
 
 
-def _measured(scripts: tempfile.TemporaryDirectory) -> Iterator[Ratio]:
-    with scripts as name, sync_playwright() as playwright:
-        folder = Path(name)
-        browser = playwright.chromium.launch(executable_path=find(playwright), args=QUIET.split())
-        server = Server(log=folder / "log")
-        try:
-            server.wait()
-            with folder_served(folder) as at:
-                run, checkpoint = of_words(WORDS)
-                yield inside(browser, server.url, folder, checkpoint)
-                ours = shown_in_page(browser, server.url, for_page(run, None, checkpoint))
-                theirs = their_page(browser, folder, at, run, "model_view", "svg line")
-                yield every_head(ours, theirs)
-                theirs.context.close()
-                ours.context.close()
-                run, checkpoint = of_words(LONGEST)
-                ours = shown_in_page(browser, server.url, for_page(run, None, checkpoint))
-                yield from slowest(ours, f"{LONGEST} words", run, LONGEST_MS)
-                theirs = their_page(browser, folder, at, run, "head_view", "#attention line")
-                yield longest(ours, theirs)
-        finally:
-            server.end()
-        browser.close()
+def _measured(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[Ratio]:
+    with browsing(scripts) as (folder, browser), page_served(folder) as url, folder_served(folder) as at:
+        run, checkpoint = of_words(WORDS)
+        yield inside(browser, url, folder, checkpoint)
+        ours = shown_in_page(browser, url, for_page(run, None, checkpoint))
+        theirs = their_page(browser, folder, at, run, "model_view", "svg line")
+        yield every_head(ours, theirs)
+        theirs.context.close()
+        ours.context.close()
+        run, checkpoint = of_words(LONGEST)
+        ours = shown_in_page(browser, url, for_page(run, None, checkpoint))
+        yield from slowest(ours, f"{LONGEST} words", run, LONGEST_MS)
+        theirs = their_page(browser, folder, at, run, "head_view", "#attention line")
+        yield longest(ours, theirs)

@@ -63,7 +63,7 @@ def put(
     megabytes: int = 0,
     address: str = "1.2.3.4",
 ) -> str:
-    """Keep a model; one that counts as so many megabytes has a file of that much text."""
+    """Keep a model; with `megabytes` its file is as large as one that counts as these."""
     file = store.folder / f"{next(NUMBERS)}.safetensors"
     if megabytes:
         model = portable.checkpoint.model

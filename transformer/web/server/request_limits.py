@@ -29,7 +29,7 @@ from .settings import settings
 BODY_SECONDS = 60  # for a body to arrive
 HELD_BYTES = 64 * 2**20  # of all bodies that arrive or wait
 HELD_BYTES_OF_ADDRESS = 16 * 2**20  # for calls, and as much for larger bodies
-UPLOAD_RATE, RATE_SECONDS = 64 * 2**10, 10  # bytes a second, at least; the mean of so many seconds
+UPLOAD_RATE, RATE_SECONDS = 64 * 2**10, 10  # at least these bytes a second, averaged over these seconds
 RETRY_AFTER_SECONDS = 2
 MAX_DEPTH = 32  # of JSON in JSON
 INLINE_BYTES = 16 * 2**10  # of JSON that is checked without a thread of its own
