@@ -37,6 +37,7 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
  */
 
 const MIN_FAR = 5; // positions, at least, to tell near from far
+const MAX_CHOICES = 9; // as many as there are keys to choose by
 
 /** @type {Record<StopName, Stop>} */
 export const STOPS = {
@@ -182,7 +183,7 @@ export const STOPS = {
         score: fixed(row[right], 2),
         padding: data.allowed[query][right] ? "" : t("lesson.scores.padding"),
       };
-      return oneWordQuiz(data.keys, right, places, (i) => ({
+      return largestWordQuiz(data.keys, row, places, (i) => ({
         why: "lesson.scores.why",
         places: { chosen: key(i), own: fixed(row[i], 2) },
       }));
@@ -411,7 +412,7 @@ export const STOPS = {
         share: formatPercent(weights[right]),
         step: step + 1,
       };
-      return oneWordQuiz(run.source, right, places, (i) => ({
+      return largestWordQuiz(run.source, weights, places, (i) => ({
         why: "lesson.cross.why",
         places: { chosen: key(i), own: formatPercent(weights[i]) },
       }));
@@ -558,15 +559,18 @@ function farthestWord({ run, query }) {
 }
 
 /**
- * A question about one of the words.
- * @param {string[]} words @param {number} right @param {Quiz["places"]} places @param {(i: number) => Partial<Choice>} wrong
+ * Which word has the largest value? Of a long sentence, those with the largest are offered, in their order.
+ * @param {string[]} words @param {ArrayLike<number>} values @param {Quiz["places"]} places
+ * @param {(i: number) => Partial<Choice>} wrong
  * @returns {Quiz}
  */
-const oneWordQuiz = (words, right, places, wrong) => ({
-  choices: words.map((_, i) => ({ text: distinct(words, i), ...(i === right ? {} : wrong(i)) })),
-  right,
-  places,
-});
+function largestWordQuiz(words, values, places, wrong) {
+  const right = argmax(values);
+  const largest = [...words.keys()].sort((a, b) => values[b] - values[a] || a - b);
+  const shown = largest.slice(0, MAX_CHOICES).sort((a, b) => a - b);
+  const choices = shown.map((i) => ({ text: distinct(words, i), ...(i === right ? {} : wrong(i)) }));
+  return { choices, right: shown.indexOf(right), places };
+}
 
 /** Two digits, which is enough to tell how large a number is. @param {number} value */
 const about = (value) => formatNumber(Number(value.toPrecision(2)));
