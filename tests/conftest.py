@@ -2,6 +2,7 @@
 
 import gc
 import os
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 from transformer import Translator
 from transformer.data import TOY, Batch
 
+from .marian import marian_folder
 from .models import babbling
 from .networks import network
 
@@ -53,6 +55,16 @@ def toy() -> Translator:
 def classroom() -> Translator:
     """The other shipped checkpoint."""
     return Translator.load("classroom", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a random Marian model, which no test changes."""
+    pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
+    pytest.importorskip("transformers", reason="random models are made by transformers (tests/requirements.txt)")
+    folder = tmp_path_factory.mktemp("marian")
+    marian_folder(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ from transformer.web.page import SCHEMA
 from transformer.web.server.settings import Settings
 
 from .hub import Hub, served
-from .marian import marian_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith("."))
@@ -34,13 +33,14 @@ BLOCKS = [(path, block) for path in DOCUMENTS if path.name != "README.zh.md" for
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("document", "block"), BLOCKS, ids=lambda each: getattr(each, "parent", each) and None)
-def test_code_runs_as_printed(document: Path, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_runs_as_printed(
+    document: Path, block: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A model of the Hub comes from a server of this machine, with random weights."""
     with ExitStack() as stack:
         if named := re.search(r'load\("([\w-]+/[\w-]+)"\)', block):
-            pytest.importorskip("transformers", reason="it makes the random model (tests/requirements.txt)")
-            marian_folder(tmp_path / "model")
-            monkeypatch.setenv("HF_ENDPOINT", stack.enter_context(served(Hub(tmp_path / "model", named[1]))))
+            hub = Hub(request.getfixturevalue("marian"), named[1])
+            monkeypatch.setenv("HF_ENDPOINT", stack.enter_context(served(hub)))
             monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
             monkeypatch.delenv("HF_HUB_CACHE", raising=False)
         exec(compile(block, document.name, "exec"), {})

@@ -8,34 +8,23 @@ from typing import Any
 
 import pytest
 import torch
-
-pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
-pytest.importorskip("transformers", reason="the model is made by transformers (tests/requirements.txt)")
-
 from safetensors.torch import load_file
 
 from transformer import Translator
 from transformer.inference.translator import CheckpointError
 
 from ..hub import COMMIT, NAME, REQUEST, Hub, served
-from ..marian import SENTENCES, marian_folder
+from ..marian import SENTENCES
 
 pytestmark = pytest.mark.slow
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("marian")
-    marian_folder(folder)
-    return folder
-
-
 @pytest.fixture
-def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(marian: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
-    hub = Hub(folder)
+    hub = Hub(marian)
     with served(hub) as address:
         monkeypatch.setenv("HF_ENDPOINT", address)
         yield hub
@@ -49,10 +38,10 @@ def refusal(name: str = NAME, **arguments: Any) -> str:
     return str(error.value)
 
 
-def test_a_model_is_fetched_once_with_its_progress(hub: Hub, folder: Path) -> None:
+def test_a_model_is_fetched_once_with_its_progress(hub: Hub, marian: Path) -> None:
     seen: list[tuple[int, int]] = []
     run = Translator.load(NAME, device="cpu", progress=lambda *each: seen.append(each)).translate(SENTENCES[0])
-    assert run.text == Translator.load(folder, device="cpu").translate(SENTENCES[0]).text
+    assert run.text == Translator.load(marian, device="cpu").translate(SENTENCES[0]).text
     assert run.checkpoint == NAME
     total = sum(map(len, hub.files.values()))
     assert seen == sorted(seen)
@@ -89,11 +78,11 @@ def test_without_a_network_the_cache_is_enough(hub: Hub, monkeypatch: pytest.Mon
 
 
 def test_weights_of_the_bots_pull_request_else_the_pickle(
-    hub: Hub, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: Hub, marian: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = Translator.load(folder, device="cpu").translate(SENTENCES[0]).text
+    text = Translator.load(marian, device="cpu").translate(SENTENCES[0]).text
     weights = hub.files.pop((COMMIT, WEIGHTS))
-    torch.save(load_file(folder / WEIGHTS), tmp_path / PICKLE)
+    torch.save(load_file(marian / WEIGHTS), tmp_path / PICKLE)
     hub.files[COMMIT, PICKLE] = (tmp_path / PICKLE).read_bytes()
     hub.files[REQUEST, WEIGHTS] = weights
     assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text

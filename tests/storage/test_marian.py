@@ -40,16 +40,10 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return model, tokenizer(folder), Translator.load(folder, device="cpu")
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("plain")
-    marian_folder(folder)
-    return folder
-
-
 @pytest.fixture
-def folder(plain: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(plain, tmp_path / "model")
+def folder(marian: Path, tmp_path: Path) -> Path:
+    """Of a model that a test changes."""
+    return shutil.copytree(marian, tmp_path / "model")
 
 
 def test_pieces_and_their_text_are_those_of_transformers(both: tuple[Any, Any, Translator]) -> None:
@@ -129,16 +123,16 @@ def test_beam_search_without_a_penalty(both: tuple[Any, Any, Translator]) -> Non
             assert best.log_probability == pytest.approx(float(found.sequences_scores[0]), abs=1e-4)
 
 
-def test_the_penalty_of_transformers_divides_by_the_length(plain: Path) -> None:
-    ours = Translator.load(plain, device="cpu")
+def test_the_penalty_of_transformers_divides_by_the_length(marian: Path) -> None:
+    ours = Translator.load(marian, device="cpu")
     for one in ours.beam(SENTENCES[0], width=3, alpha=1, penalty="length").branches:
         assert one.score == pytest.approx(one.log_probability / (one.step + 1))
     with pytest.raises(ValueError, match="paper or length"):
         ours.beam(SENTENCES[0], penalty="none")  # type: ignore[arg-type]
 
 
-def test_special_tokens_of_a_sentence_are_not_the_pages(plain: Path) -> None:
-    run = Translator.load(plain, device="cpu").translate("a <pad> P 猫")
+def test_special_tokens_of_a_sentence_are_not_the_pages(marian: Path) -> None:
+    run = Translator.load(marian, device="cpu").translate("a <pad> P 猫")
     assert "<pad>" in run.source
     assert "P" not in run.source
     assert "<unk>" in run.source
@@ -147,9 +141,9 @@ def test_special_tokens_of_a_sentence_are_not_the_pages(plain: Path) -> None:
 
 
 @pytest.mark.parametrize("sentence", ["", " \n", "\ud800", "x" * 10_000])
-def test_a_sentence_that_cannot_be_read_is_refused(plain: Path, sentence: str) -> None:
+def test_a_sentence_that_cannot_be_read_is_refused(marian: Path, sentence: str) -> None:
     with pytest.raises(SentenceError):
-        Translator.load(plain, device="cpu").translate(sentence)
+        Translator.load(marian, device="cpu").translate(sentence)
 
 
 def test_a_pickle_is_converted_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,12 +120,11 @@ def test_a_network_that_marian_has_not_is_refused(fields: dict[str, Any], tmp_pa
     assert not (tmp_path / "new").exists()
 
 
-def test_pieces_that_a_folder_cannot_hold_are_refused(tmp_path: Path) -> None:
+def test_pieces_that_a_folder_cannot_hold_are_refused(marian: Path, tmp_path: Path) -> None:
     cut = Vocabulary.of_pieces("abcde", tokenizer=object())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="tokenizer"):
         save_marian(replace(checkpoint(), src_vocab=cut), tmp_path)
-    marian_folder(tmp_path)
-    changed = Translator.load(tmp_path, device="cpu").checkpoint
+    changed = Translator.load(marian, device="cpu").checkpoint
     with torch.no_grad():
         changed.model.src_embedding.weight[1] += 1
     with pytest.raises(ValueError, match="S is no copy"):
