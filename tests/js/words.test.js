@@ -77,7 +77,7 @@ test("a word's step has the product of its pieces' probabilities, and says where
 test("entropy and distance are of words", () => {
   const { heads } = byWords(runOfPieces());
   const [kind, layer, head, entropy, distance] = heads.data[0];
-  assert.deepEqual([kind, layer, head, rounded([entropy]), distance], ["encoder", 0, 0, [0], 0]);
+  assert.deepEqual([kind, layer, head, rounded([Number(entropy)]), distance], ["encoder", 0, 0, [0], 0]);
 });
 
 test("what is left of the baseline is of its words", () => {

@@ -63,7 +63,7 @@ def notebook(request: DownloadRequest) -> Download:
     """A notebook that makes the run again."""
     own = model_store().find(request.checkpoint)
     real = real_models().find(request.checkpoint)
-    source = real.source if real and is_on_hub(real.source) else request.checkpoint  # no path of this machine
+    source = str(real.source) if real and is_on_hub(str(real.source)) else request.checkpoint  # no path of this machine
     name, file = (file_name(own.name), own.file) if own else (source, None)
     text = notebook_of(run_of(request), name, file, request.words)
     return {"name": f"{_short(request.checkpoint)}-attention.ipynb", "text": text}
