@@ -19,6 +19,7 @@ from transformer.inference.words import Words, map_of_words, words_of
         ("▁ 我 ▁ K affee", "我 Kaffee"),
         ("S >>fr<< ▁P E", "S >>fr<< “P” E"),
         ("▁ ▁... P P", "▁ ... P P"),
+        ("▁P “S” “E” ▁ “E” E", "PSE “E” E"),
     ],
 )
 def test_words_are_what_spaces_and_punctuation_part(pieces: str, words: str) -> None:

@@ -42,7 +42,7 @@ def words_of(tokens: Sequence[str], pieces: Sequence[str] = ()) -> Words:
         tokens: pieces, and the special tokens P, S and E.
         pieces: the text of each, where that is another: of a piece that the model does not know.
     """
-    texts = pieces or tokens
+    texts = pieces or _texts(tokens)
     of: list[int] = []
     word = -1
     for chunk in _chunks(tokens, texts):
@@ -53,6 +53,11 @@ def words_of(tokens: Sequence[str], pieces: Sequence[str] = ()) -> Words:
             word += 1
             of += [word for _ in part]
     return Words(tuple(of), names_of(tokens, of, texts))
+
+
+def _texts(tokens: Sequence[str]) -> list[str]:
+    """Without the quotes of a piece that is called as a special token is."""
+    return [token[1:-1] if token[0] + token[-1] == "“”" and token[1:-1] in SPECIAL else token for token in tokens]
 
 
 def _chunks(tokens: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
@@ -75,7 +80,7 @@ def _has_letters(text: str) -> bool:
 def names_of(tokens: Sequence[str], of: Sequence[int], texts: Sequence[str] = ()) -> tuple[str, ...]:
     """The text of each word, with the arguments of `words_of`; `of` is as in `Words`."""
     names: list[str] = []
-    texts = texts or tokens
+    texts = texts or _texts(tokens)
     for _, group in groupby(range(len(of)), lambda i: of[i]):
         found = list(group)
         text = "".join(texts[i] for i in found).replace(SPACE, " ").strip() or SPACE

@@ -58,7 +58,7 @@ export function pieceSearch(server, force, signal) {
   }
   const results = (/** @type {FoundCandidate[]} */ found) =>
     table(
-      { class: "found" },
+      { class: "found-pieces" },
       ["token", "rank", "probability", "logit"].map((name) => t(`candidates.column.${name}`)),
       found.map(({ token, rank, probability, logit }) => {
         const name = word(token, "target");

@@ -6,6 +6,7 @@ import { formatPercent, t } from "../core/i18n.js";
 import { button, changeDetector, link, select, toggle } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
 import { baselineRun, KINDS, SIDES, state } from "../core/state.js";
+import { tokenIndex, tokenRun } from "../core/words.js";
 import { headControls } from "./what-if-heads.js";
 
 /** @import { Change, Child, Kind, Server, Side, Stack } from "../core/types.d.ts" */
@@ -180,8 +181,8 @@ function wordControls(server) {
 /** @type {{ source: string[], target: string[] }} */
 const NO_WORDS = { source: [], target: [] };
 
-/** The words of the sentence before any change. */
-const sourceWords = () => baselineRun().source.filter((token) => token !== "P");
+/** The words of the sentence before any change, or their pieces. */
+const sourceWords = () => tokenRun(baselineRun()).source.filter((token) => token !== "P");
 
 /** @param {number} position @param {string[]} vocabulary @param {(to: number) => void} move */
 function swapControls(position, vocabulary, move) {
@@ -199,8 +200,8 @@ function swapControls(position, vocabulary, move) {
 
 /** @param {string[]} vocabulary */
 function forceControls(vocabulary) {
-  const { run, step } = state;
-  const { candidates } = run.steps[step];
+  const step = tokenIndex(state.run, "decoder", state.step);
+  const { candidates } = tokenRun(state.run).steps[step];
   const pattern = /** @type {const} */ ({ do: "force_word", step });
   const likely = candidates.map(
     ({ token, probability }) => /** @type {[string, string]} */ ([token, `${token}  ${formatPercent(probability)}`]),

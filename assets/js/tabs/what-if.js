@@ -11,6 +11,7 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { cells, changeDetector, isOpen, kindPicker, link, onResize, rowHeading, table, toggle } from "../core/parts.js";
 import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../core/state.js";
+import { tokenRun } from "../core/words.js";
 import { explainLikelihood } from "../shell/describe-likelihood.js";
 import { experimentLink } from "./experiment-link.js";
 import { headPicker } from "./head-picker.js";
@@ -382,8 +383,9 @@ function exampleChanges(run) {
   const { layers, heads, queries, keys, values } = cross;
   const highest = Math.floor(argmax(values) / (queries.length * keys.length));
   const [layer, head] = [Math.floor(highest / heads), highest % heads];
-  const step = run.steps.findLastIndex(({ token }) => !["E", "."].includes(token));
-  const other = run.steps[step]?.candidates.find(({ token }) => !isSpecial(token) && !run.output.includes(token));
+  const { steps, output } = tokenRun(run);
+  const step = steps.findLastIndex(({ token }) => !["E", "."].includes(token));
+  const other = steps[step]?.candidates.find(({ token }) => !isSpecial(token) && !output.includes(token));
   const lastLayer = decoder.layers - 1;
   /** @type {Record<string, Change | null | undefined>} */
   const examples = {
