@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +61,12 @@ class PieceVocabulary(Vocabulary):
                 tokens[FIRST + i] = piece
         tokens[FIRST + end_id] = END
         return cls(tuple(tokens), pieces=tuple(pieces), specials=specials, **fields)
+
+    def of_output(self, tokenizer: Any, joiner: Any) -> "PieceVocabulary":
+        """The same tokens for the other side of a model; its sentences do not end on their own."""
+        other = copy(self)  # with the tables that were made of the tokens
+        vars(other).update(tokenizer=tokenizer, joiner=joiner, ends=False)
+        return other
 
     @cached_property
     def _renamed(self) -> dict[str, str]:

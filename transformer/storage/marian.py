@@ -25,7 +25,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from ..data.pieces import FIRST, PieceVocabulary, read_pieces
-from ..data.vocabulary import Vocabulary, check_target
+from ..data.vocabulary import END, Vocabulary, check_target
 from ..network.config import Activation, TransformerConfig
 from ..network.model import Transformer
 from ..network.skeleton import without_numbers
@@ -206,8 +206,9 @@ def _vocabularies(
         end_id = _id({"eos_token_id": generation.get("eos_token_id", 0)}, "eos_token_id", len(target_pieces))
         # transformers joins the pieces of one vocabulary with the source's model.
         joiner = join if separate else cut
-        target = PieceVocabulary.of_model(target_pieces, end_id, specials, tokenizer=join, joiner=joiner)
-    return source, target
+        if not separate and end_id == source.ids[END] - FIRST:
+            return source, source.of_output(tokenizer=join, joiner=joiner)
+        return source, PieceVocabulary.of_model(target_pieces, end_id, specials, tokenizer=join, joiner=joiner)
 
 
 def _words(folder: Path, config: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
