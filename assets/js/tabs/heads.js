@@ -125,6 +125,7 @@ function alignmentColumn() {
       const { run } = state;
       const rates = run.reference?.error_rates ?? null;
       const elsewhere = answer?.held_out ?? null;
+      about.hidden = run.model.pieces; // which has no scores
       about.replaceChildren(...joinSentences(t("heads.about"), rates && !hasEnoughGold(run) ? t("heads.luck") : ""));
       const grid = rates ? errorGrid(rates, "here") : h("p", { class: "hint" }, whyNoScores(run));
       here.replaceChildren(h("h3", {}, t("heads.here")), grid);
@@ -226,6 +227,12 @@ function describeAblation(run, ablations) {
 
 // ---- what every head is like ----
 
+/** A distance is of the tokens that the maps show. @param {Column} name */
+const columnName = (name) =>
+  name === "distance" && state.run.model.pieces && !state.run.pieces
+    ? "heads.column.distance_pieces"
+    : `heads.column.${name}`;
+
 /** A table that its headings sort. @param {() => void} redraw */
 function tableColumn(redraw) {
   const heading = h("h2");
@@ -238,7 +245,7 @@ function tableColumn(redraw) {
       sort = { by: name, down: by === name ? !down : !["layer", "head"].includes(name) };
       redraw();
     };
-    const sorter = button(null, t(`heads.column.${name}`), onclick, { "data-by": name, "data-place": name });
+    const sorter = button(null, t(columnName(name)), onclick, { "data-by": name, "data-place": name });
     return columnHeading(sorter, { "aria-sort": by === name ? (down ? "descending" : "ascending") : "none" });
   };
   return {
@@ -247,7 +254,7 @@ function tableColumn(redraw) {
       const { run, kind } = state;
       const hasAblations = kind === "cross" && !run.changes.length; // each was ablated in the run without changes
       /** @type {Partial<Record<Column, boolean>>} */
-      const has = { aligned: kind === "cross", ablated: hasAblations };
+      const has = { aligned: kind === "cross" && !run.model.pieces, ablated: hasAblations };
       const columns = /** @type {Column[]} */ (Object.keys(COLUMNS)).filter((name) => has[name] ?? true);
       if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
       const { by, down } = sort;

@@ -15,7 +15,8 @@ import { headProgress } from "./head-progress.js";
 /** @import { Change, Kind, Run, Server } from "../core/types.d.ts" */
 /** @import { HeadStream } from "../net/head-stream.js" */
 /** One in which heads may be missing yet. */
-/** @typedef {Omit<Sweep, "drop"> & { drop: Record<string, (number | null)[][]> }} AnySweep */
+/** `isLong`: of a translation whose tokens are measured by their mean, as a whole it is too unlikely. */
+/** @typedef {Omit<Sweep, "drop"> & { drop: Record<string, (number | null)[][]>, isLong?: boolean }} AnySweep */
 /** @typedef {ReturnType<typeof build>} Parts */
 
 const VISIBLE_LOSS = 0.0005; // that is seen in the digits that are shown
@@ -100,9 +101,13 @@ function streamSweep(parts, run) {
   const stream = streamHeads("sweep", run, (event) => {
     if (parts.stream !== stream) return; // something else is wanted by now
     if (event?.event === "swept") {
-      for (const each of event.drops) drop[each.kind][each.layer][each.head] = each.drop;
-      const { baseline, reference } = event;
-      parts.sweep = { sentences: 1, baseline, reference, drop };
+      const { reference, tokens } = event;
+      const isLong = event.baseline < MIN_PROBABILITY; // of whose probability no loss would be seen
+      const shown = (/** @type {number} */ probability) => (isLong ? probability ** (1 / tokens) : probability);
+      const baseline = shown(event.baseline);
+      for (const { kind, layer, head, drop: lost } of event.drops)
+        drop[kind][layer][head] = baseline - shown(Math.max(0, event.baseline - lost));
+      parts.sweep = { sentences: 1, baseline, reference, drop, isLong };
     }
     draw(parts);
   });
@@ -201,7 +206,7 @@ function pressHead(kind, layer, head) {
 
 /** Which head of a kind is worth most, and what the numbers are. @param {AnySweep} sweep @param {Kind} kind */
 function describeSweep(sweep, kind) {
-  const { drop, baseline, sentences, reference } = sweep;
+  const { drop, baseline, sentences, reference, isLong } = sweep;
   const heads = drop[kind].flatMap((row, layer) =>
     row.flatMap((value, head) => (value === null ? [] : [{ value, layer, head }])),
   );
@@ -210,7 +215,8 @@ function describeSweep(sweep, kind) {
   const output = reference && word(reference, "target");
   const places = { layer: most.layer + 1, head: most.head + 1, baseline: before, left, sentences, output };
   const effect = Math.abs(most.value) < VISIBLE_LOSS ? "same" : most.value < 0 ? "better" : "drop";
-  const name = baseline < MIN_PROBABILITY ? "small" : reference ? effect : `${effect}_many`;
+  const measured = isLong ? `${effect}_mean` : reference ? effect : `${effect}_many`;
+  const name = baseline < MIN_PROBABILITY ? "small" : measured;
   const summary = nodes(`panel.sweep.${name}`, places);
   const darkest = t("panel.sweep.darkest", { points: fixed(100 * scaleOf(sweep, kind), 1) });
   return joinSentences(summary, darkest, state.baseline ? t("panel.sweep.original") : "");

@@ -57,6 +57,7 @@ class SweptHeads(TypedDict):
     of: int
     baseline: float
     reference: str
+    tokens: int  # of it, with its end
     drops: list[HeadDrop]
 
 
@@ -118,6 +119,7 @@ def sweep_events(checkpoint: str, sentence: str) -> Iterator["SweptHeads"]:
             "of": heads,
             "baseline": baseline,
             "reference": wanted or "",
+            "tokens": data.target_length,
             "drops": drops,
         }
 
