@@ -22,4 +22,6 @@ class Linear(nn.Linear):
         count = len(rows)
         rows = rows if count > 1 else torch.cat([rows, rows])
         product = F.linear(self.weight, rows)[:, :count].T
-        return (product if self.bias is None else product + self.bias).view(*x.shape[:-1], self.out_features)
+        if self.bias is not None:
+            product = (product + self.bias).to(product.dtype)  # mixed precision has biases in float32
+        return product.view(*x.shape[:-1], self.out_features)

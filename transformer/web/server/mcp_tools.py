@@ -25,13 +25,14 @@ MAX_CANDIDATES = 3  # of a step
 
 
 def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
-    """Translate a German sentence into English, word by word, with the original Transformer.
+    """Translate a sentence, token by token, with the original Transformer: German into English, or as a real model does.
 
-    The models are small and know few words; a sentence that they cannot take is refused with the reason.
+    The shipped models are small and know few words; a sentence that they cannot take is refused with the reason.
 
     Args:
-        sentence: German words that the checkpoint knows, such as "Ich möchte ein Bier".
-        checkpoint: "toy" (two sentences) or "classroom" (a grammar of everyday German).
+        sentence: words that the checkpoint knows, such as "Ich möchte ein Bier".
+        checkpoint: "toy" (two sentences), "classroom" (a grammar of everyday German), or a real model that the page
+            offers, by its name on the Hugging Face Hub: "Helsinki-NLP/opus-mt-de-en".
 
     Returns:
         text; source and output (the model's tokens: S start, E end, P padding); steps: for each output token its
