@@ -14,7 +14,6 @@ from ..inference.translator import Translation, Translator, read_only
 from ..network.masks import causal_mask
 from .sublayer import ids, record
 
-
 LIMIT = 1e-4
 LARGE_SCORE = 64.0  # float32 rounds larger ones so coarsely that softmax differs by more: the limit grows with them
 
