@@ -25,7 +25,7 @@ MAX_CANDIDATES = 3  # of a step
 
 
 def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
-    """Translate a sentence, token by token, with the original Transformer: German into English, or as a real model does.
+    """Translate a sentence, token by token, with the original Transformer: from German, or as a real model does.
 
     The shipped models are small and know few words; a sentence that they cannot take is refused with the reason.
 
