@@ -159,7 +159,7 @@ def next_word(translator: Translator, source: tuple[str, ...], read: list[str]) 
     ("checkpoint", "sentence", "step", "word"),
     [("toy", BEER, 3, "coke"), ("classroom", "Gestern hat sie drei Bücher gelesen", 2, "saw")],
 )
-def test_after_a_slip_every_number_is_a_full_passs(checkpoint: str, sentence: str, step: int, word: str) -> None:
+def test_after_a_forced_mistake_numbers_are_a_full_passs(checkpoint: str, sentence: str, step: int, word: str) -> None:
     baseline = run(checkpoint, sentence)
     answer = asked(decoding.forced, checkpoint, sentence, mistake={"step": step, "word": word})
     for name in ("teacher", "free"):
@@ -172,7 +172,7 @@ def test_after_a_slip_every_number_is_a_full_passs(checkpoint: str, sentence: st
     assert answer["free"][-1]["output"] == END
 
 
-def test_a_slip_costs_the_teacher_one_word_and_stays_in_free_running() -> None:
+def test_a_forced_mistake_costs_the_teacher_one_word_and_stays_in_free_running() -> None:
     answer = asked(decoding.forced, "classroom", FLAGSHIP, mistake={"step": 2, "word": "saw"})
     assert (answer["mistake"], answer["of"]) == (2, 9)
     for name in ("teacher", "free"):

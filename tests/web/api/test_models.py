@@ -66,16 +66,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-def shelved(store: ModelStore, file: Path, visit: str = "me") -> str:
+def stored(store: ModelStore, file: Path, session: str = "me") -> str:
     """Its key."""
-    copy = store.folder / f"{visit}.safetensors"
+    copy = store.folder / f"{session}.safetensors"
     copy.write_bytes(file.read_bytes())
-    return store.put(load_portable(copy), Client("", visit), copy)
+    return store.put(load_portable(copy), Client("", session), copy)
 
 
 @pytest.fixture
 def key(store: ModelStore, files: dict[str, Path]) -> str:
-    return shelved(store, files["plain"])
+    return stored(store, files["plain"])
 
 
 def asked(handler: Function, key: str, sentence: str = SENTENCE, **more: Any) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def error_of(key: str, sentence: str) -> str:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_an_own_model_is_shown(store: ModelStore, files: dict[str, Path], name: str) -> None:
-    key = shelved(store, files[name])
+    key = stored(store, files[name])
     run = shown(key)
     expected = Translator(load_portable(files[name]).checkpoint, key).translate(SENTENCE)
     assert run["checkpoint"] == key
@@ -211,7 +211,7 @@ def test_a_notebook_carries_its_model_or_runs_beside_its_file(
 def test_every_view_answers_for_an_own_model_until_it_is_gone(
     store: ModelStore, files: dict[str, Path], name: str, handler: Function
 ) -> None:
-    key = shelved(store, files[name])
+    key = stored(store, files[name])
     assert not refused(asked(handler, key))
     store.delete(key)
     assert refused(asked(handler, key), "error.model_gone")
@@ -236,7 +236,7 @@ def test_a_key_that_never_was_is_gone_too(store: ModelStore, name: str) -> None:
 
 
 def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore, files: dict[str, Path]) -> None:
-    theirs, mine = shelved(store, files["another kind"], "them"), shelved(store, files["plain"], "me")
+    theirs, mine = stored(store, files["another kind"], "them"), stored(store, files["plain"], "me")
     runs = [(mine, SENTENCE), (mine, "wasser"), (f"{mine}x", SENTENCE), ("nothing", SENTENCE), ("toy", "ein Bier")]
     answers: list[Any] = [events.ask({"checkpoint": name, "sentence": each})[1] for name, each in runs]
     answers.append(models.about(mine))

@@ -52,7 +52,7 @@ def weights(page: dict[str, Any], kind: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("change", ONE, ids=lambda change: change["do"])
-def test_the_page_has_the_broken_run_beside_the_baseline_one(checkpoint: str, change: dict[str, Any]) -> None:
+def test_the_page_has_the_modified_run_beside_the_baseline(checkpoint: str, change: dict[str, Any]) -> None:
     sentence, model = SENTENCES[checkpoint], translator(checkpoint)
     answer = json.loads(json.dumps(show(checkpoint, sentence, Interventions.parse([change]))))
     modified = model.translate(sentence, interventions=Interventions.parse([change]))

@@ -109,7 +109,7 @@ def component(client: TestClient) -> int:
 
 
 @pytest.mark.parametrize(("checkpoint", "queue"), [(TOY, "shared"), (OWN, "own")])
-def test_every_road_waits_in_the_queue_of_its_checkpoint(client: TestClient, checkpoint: str, queue: str) -> None:
+def test_every_way_to_ask_waits_in_the_queue_of_its_checkpoint(client: TestClient, checkpoint: str, queue: str) -> None:
     """Not in the queue of what else it says: a sentence may have "own-" in it."""
     asked = {"checkpoint": checkpoint, "sentence": OWN}
     event = {"data": [], "event_data": asked, "fn_index": 0, "trigger_id": component(client), "session_hash": "s"}
