@@ -1,5 +1,7 @@
 """Three languages: every text comes from a catalogue, and choosing another one loses nothing of the visitor's place."""
 
+import json
+
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
@@ -15,7 +17,8 @@ BIER = "Ich möchte ein Bier"
 # ---- text that is in no catalogue
 
 # Everything that a visitor can see or hear, less what stands in ⟦ ⟧, which may open in one node and close in another.
-STRAYS = r"""({ tokens, names, outputs }) => {
+STRAYS = r"""() => {
+    const { tokens, names, outputs } = window.known;
     const [words, usual, either] = [new Set(tokens), new Set(names), new Set(outputs)];
     const own = "#language option, .word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
         "#sentence input, #sentence textarea, .share input, .example-list button"; // whole sentences, shortened
@@ -78,11 +81,12 @@ class Reader:
         self.visit, self.page = visit, visit.page
         self.found: set[str] = set()
         checkpoints = [Translator.load(name, device="cpu").checkpoint for name in available_checkpoints()]
-        self.words = {
+        known = {
             "tokens": [word for each in checkpoints for word in each.src_vocab.words],
             "outputs": [word for each in checkpoints for word in each.tgt_vocab.words],
             "names": [*NAMES, *SYMBOLS, *available_checkpoints()],
         }
+        self.page.add_init_script(f"window.known = {json.dumps(known)}; window.strays = {STRAYS}")
         self.page.route("**/locales/en.json", self.wrap)
 
     @staticmethod
@@ -94,7 +98,7 @@ class Reader:
         expect(self.page.locator("#translate")).to_have_text(f"⟦{t('sentence.translate')}⟧")  # Gradio's own part
 
     def look(self) -> None:
-        self.found |= set(self.page.evaluate(STRAYS, self.words))
+        self.found |= set(self.page.evaluate("strays()"))
 
     def read_overview(self) -> None:
         self.visit.tab("overview")
@@ -192,9 +196,9 @@ class Reader:
             expect(page.locator("#mistakes .reveal")).to_be_visible()
             self.look()
         page.locator("#breakit button[value=decoding]").click()
-        for strategy in ("beam", "sampling", "forced"):
+        for strategy, figure in (("beam", ".tree"), ("sampling", ".both"), ("forced", ".two-ways")):
             page.locator(f"#decoding button[value={strategy}]").click()
-            page.wait_for_load_state("networkidle")
+            page.locator(f"#decoding {figure}").first.wait_for()
             self.look()
 
     def read_header(self) -> None:

@@ -4,6 +4,7 @@ import { describeLargestWeights, heatmap, mapHeading, markRow, thumbnail } from 
 import { pictureButtons } from "../charts/export.js";
 import { lineChart } from "../charts/line-chart.js";
 import { fluidPicture } from "../charts/vector-strip.js";
+import { isPresenting } from "../core/address.js";
 import { h, word } from "../core/dom.js";
 import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
 import { rowHeading, table } from "../core/parts.js";
@@ -16,6 +17,7 @@ import { argmax, attentionRow, SIDES } from "../core/state.js";
 
 const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const PART_FOR_WHOLE = "one_head";
+const MAX_SHARE = 0.5; // of the screen's height that a map takes in front of a class
 const COUNTS = [
   "words_after_end",
   "steps",
@@ -109,7 +111,8 @@ export function symptomMaps(exercise, symptom, which) {
 /** @param {DrawnRun} run @param {Kind} kind @param {number} head @param {[Side, Side]} sides @param {string} file */
 function largeMap(run, kind, head, sides, file) {
   const figure = fluidPicture((width) => {
-    const map = heatmap(kind, 0, head, { width, sides, run });
+    const limits = isPresenting() ? { maxHeight: innerHeight * MAX_SHARE } : {};
+    const map = heatmap(kind, 0, head, { width, sides, run, ...limits });
     markRow(map, null);
     map.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
     return map;
