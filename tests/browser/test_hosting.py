@@ -36,7 +36,8 @@ BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, and no log may contain
 
 VISITORS, CLICKS = 20, 2  # of each, beside two translations
-APART = {"POST /mistake"}  # a process of its own for some seconds, in `make load` and in test_mistakes.py
+# Trainings of their own for some seconds, in `make load` and in test_mistakes.py; and models of the Hub.
+APART = {"POST /mistake", "POST /load"}
 
 
 class Replicas:
@@ -142,6 +143,7 @@ def test_health_is_one_cheap_answer(replicas: Replicas) -> None:
         health = get(f"{server.url}health").json()
         for queue in ("queue", "line"):
             assert set(health.pop(queue)) == {"working", "waiting"}  # a page may still be asking
+        assert health.pop("models").keys() == {"loaded", "bytes", "most"}
         assert health == {
             "status": "ok",
             "device": "cpu",
