@@ -202,6 +202,27 @@ async def test_what_an_address_has_begun_is_bounded() -> None:
 
 
 @async_test
+async def test_few_tasks_of_all_addresses_are_started_at_a_time() -> None:
+    """Each has a thread while it pauses."""
+    queue = FairQueue(1, 100)
+    last = queue.join(client("z"))
+    started = {f"10.0.0.{n}" for n in range(module.MAX_ALL_STARTED)}
+    for address in started:
+        queue.join(Client(address), resumed=True)
+    others = [queue.join(Client(f"10.1.0.{n}")) for n in range(3)]
+    for _ in range(40):
+        queue.leave(last)
+        (last,) = queue._working
+        assert last.client.address in started
+        queue.join(last.client, resumed=True)
+    queue.leave(last)
+    while not any(ticket.turn.done() for ticket in others):
+        (last,) = queue._working
+        queue.leave(last)
+    assert queue.waiting > len(started) - 3
+
+
+@async_test
 async def test_the_work_of_a_client_that_left_ends() -> None:
     model, turn = packed().checkpoint.model, Turn(FairQueue(1, 1), Client())
     pause_at_each_layer(model)

@@ -23,6 +23,7 @@ from .settings import settings
 
 SLICE_SECONDS = 0.03  # of work, after which others have their turn
 MAX_STARTED = 4  # tasks of one address that may pause between two slices: each keeps what it has computed
+MAX_ALL_STARTED = 16  # of all addresses: each has one of the 40 threads that requests of both queues share
 MAX_NAME = 64  # characters of a name that is not an IP address
 PORT = re.compile(r"^\[(.*)\](?::\d+)?$|^([^:]*):\d+$")  # behind an address: 1.2.3.4:80, [::1]:80
 FULL = "Too many are asking right now. Try again in a few seconds."
@@ -192,16 +193,22 @@ class FairQueue:
         """Give the free places away."""
         while len(self._working) < self._concurrency:
             held = self._held()
-            address = next((name for name in self._waiting if held[name] < self._per_address), None)
+            able = [name for name in self._waiting if held[name] < self._per_address]
+            started = {name: [each for each in self._firsts(name) if each.resumed] for name in able}
+            many = sum(map(len, started.values())) >= MAX_ALL_STARTED
+            address = next((name for name in able if started[name] or not many), None)
             if address is None:
                 return
-            firsts = [queue[0] for queue in self._waiting[address].values()]
-            started = [ticket for ticket in firsts if ticket.resumed]
-            ticket = (started if len(started) >= MAX_STARTED else firsts)[0]
+            some = started[address] if many or len(started[address]) >= MAX_STARTED else self._firsts(address)
+            ticket = some[0]
             self._remove(ticket)
             self._to_the_end(ticket.client)
             self._working.append(ticket)
             ticket.turn.set_result(None)
+
+    def _firsts(self, address: str) -> list[Ticket]:
+        """The next ticket of each session."""
+        return [queue[0] for queue in self._waiting[address].values()]
 
     def _drop(self, newcomer: Client) -> Ticket:
         """Of the address with most waiting, of its session with most, the last.
