@@ -137,7 +137,7 @@ def beam_search(sentence: str, width: int = 4, alpha: float = 0.6, checkpoint: s
         sentence: German words that the checkpoint knows.
         width: places in the beam, 1 (greedy) to 5.
         alpha: of the length penalty, 0 (none) to 5.
-        checkpoint: a shipped checkpoint.
+        checkpoint: a shipped checkpoint, or a real model that the server lists.
 
     Returns:
         text, width, alpha, branches (token, parent, step, probability, log_probability, score, fate), best (number of
@@ -219,7 +219,7 @@ def sample(
         top_k: sample only from this many of the likeliest words; 0 for all.
         top_p: sample only from the likeliest words that together reach this probability; 1 for all.
         seed: the same seed draws the same words.
-        checkpoint: a shipped checkpoint.
+        checkpoint: a shipped checkpoint, or a real model that the server lists.
 
     Returns:
         text, complete, probability and log_probability (nats) that the model gives all its words, and steps: token,
@@ -365,7 +365,7 @@ def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = N
 
     Args:
         sentence: German words that the checkpoint knows.
-        checkpoint: a shipped checkpoint.
+        checkpoint: a shipped checkpoint, or a real model that the server lists.
         step, word: where the model is forced to output this word (a forced mistake), from 0; none if left out.
 
     Returns:

@@ -77,8 +77,8 @@ def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
     """Translate a sentence, with every attention weight of the run.
 
     Args:
-        sentence: German words that the checkpoint knows.
-        checkpoint: a shipped checkpoint.
+        sentence: German words that the checkpoint knows; any of a real model's language.
+        checkpoint: a shipped checkpoint, or a real model that the server lists.
 
     Returns:
         text, source, decoder_input, output, steps, attention [layer][head][query][key] of encoder, decoder and cross,
@@ -100,7 +100,8 @@ def attention(
             output attends to the source).
         layer: from 0.
         head: from 0.
-        checkpoint: "toy" (6 layers of 8 heads) or "classroom" (2 layers of 4 heads).
+        checkpoint: "toy" (6 layers of 8 heads), "classroom" (2 layers of 4 heads), or a real model that the server
+            lists, such as "Helsinki-NLP/opus-mt-de-en".
 
     Returns:
         text (the translation), kind, layer, head, query_tokens, key_tokens, and weights [query][key]: rows sum to 1.

@@ -161,7 +161,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
     Args:
         sentence: words that the checkpoint knows.
         changes: objects such as {"do": "ablate", "kind": "cross", "layer": 0, "head": 3}; all numbers are from 0.
-        checkpoint: a shipped checkpoint.
+        checkpoint: a shipped checkpoint, or a real model that the server lists.
 
     Returns:
         baseline (the original run) and modified (with the changes), each as /translate answers; same_text; steps (of
@@ -190,7 +190,7 @@ def which_heads_matter(sentence: str = "", checkpoint: str = "toy") -> dict[str,
 
     Args:
         sentence: words that the checkpoint knows; none for held-out sentences of its corpus.
-        checkpoint: a shipped checkpoint.
+        checkpoint: a shipped checkpoint, or a real model that the server lists.
 
     Returns:
         sentences: how many; baseline: the probability of their reference translations, mean of all; drop: what is lost

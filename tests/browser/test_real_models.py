@@ -1,0 +1,134 @@
+"""A real model, of a Hub on this machine: offered, fetched once for two visitors, on every tab, and in links."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
+pytest.importorskip("transformers", reason="the model is made by transformers (tests/requirements.txt)")
+
+from ..hub import COMMIT, NAME, Hub, served
+from ..marian import marian_folder
+from .catalogue import matching, t
+from .conftest import Server, visiting
+
+SENTENCE = "Frau Müller wohnt in Wien!"
+WEIGHTS = "model.safetensors"
+TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
+PHONE = {"viewport": {"width": 390, "height": 844}}
+SCREEN = {"viewport": {"width": 1440, "height": 900}}
+PICTURES = os.environ.get("PICTURES")  # a folder, for a look at them
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Hub:
+    folder = tmp_path_factory.mktemp("marian")
+    marian_folder(folder, d_model=64, encoder_attention_heads=8, decoder_attention_heads=8, decoder_layers=3)
+    return Hub(folder)
+
+
+@pytest.fixture(scope="module")
+def server(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    home = str(tmp_path_factory.mktemp("home"))
+    with served(hub) as address:
+        listed = f"{NAME}@{COMMIT}, owner/opus-mt-fr-en"
+        server = Server(HF_ENDPOINT=address, HF_HOME=home, HF_HUB_CACHE="", TRANSFORMER_MODELS=listed)
+        server.wait()
+        yield server
+        hub.may_send.set()
+        server.end()
+
+
+def take_picture(page: Page, name: str) -> None:
+    if PICTURES:
+        for theme in ("light", "dark"):
+            page.evaluate("(dark) => document.body.classList.toggle('dark', dark)", theme == "dark")
+            page.screenshot(path=Path(PICTURES) / f"{name}-{theme}.png")
+        page.evaluate("document.body.classList.remove('dark')")
+
+
+def sideways(page: Page) -> int:
+    width: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return width
+
+
+def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -> None:
+    with visiting(browser, server.url, **SCREEN) as visit, visiting(browser, server.url, **PHONE) as other:
+        page, awaited = visit.open("?tab=translate"), visit.page.locator("#awaited-model")
+        labels = page.locator("#checkpoint optgroup").evaluate_all("groups => groups.map((group) => group.label)")
+        assert labels == [t("header.models.shipped"), t("header.models.real")]
+        expect(awaited).to_be_hidden()
+
+        hub.may_send.clear()
+        visit.ask(SENTENCE)
+        assert not hub.asked  # nothing is fetched until somebody chooses it
+        offer = page.locator(f"#suggestions [data-reader='{NAME}']")
+        expect(offer).to_be_visible()
+        take_picture(page, "refusal-1440")
+        offer.click()
+        expect(awaited).to_contain_text(matching("loading.fetching", name=NAME))
+        take_picture(page, "fetching-1440")
+        visit.ask("Ich möchte ein Cola")  # meanwhile the page has its model
+        expect(page.locator("#translation")).to_contain_text("coke")
+        expect(page.locator("#checkpoint")).to_have_value("toy")
+
+        small = other.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=attention")  # a link to it, on a phone
+        small_awaited = small.locator("#awaited-model")
+        expect(small_awaited).to_contain_text(matching("loading.fetching", name=NAME))
+        assert sideways(small) <= 0
+        take_picture(small, "fetching-390")
+        awaited.get_by_role("button", name=t("loading.cancel")).click()
+        expect(awaited).to_be_hidden()
+        hub.may_send.set()
+        expect(small.locator("#checkpoint")).to_have_value(NAME)  # for whom the download went on
+        expect(small_awaited).to_be_hidden()
+        expect(small.locator("[role=tab][data-tab-id=attention]")).to_have_attribute("aria-selected", "true")
+        expect(small.locator("#sentence input")).to_have_value(SENTENCE)
+        take_picture(small, "attention-390")
+        assert hub.downloads(WEIGHTS) == 1
+
+        page.locator("#sentence input").fill(SENTENCE)
+        with visit.answered():
+            page.locator("#checkpoint").select_option(NAME)
+        expect(page.locator("#checkpoint")).to_have_value(NAME)
+        expect(page.locator("#sentence input")).to_have_value(SENTENCE)
+        assert "opus-mt-de-en" in page.url
+        assert hub.downloads(WEIGHTS) == 1
+        loaded = httpx.get(f"{server.url}health", trust_env=False).json()["models"]
+        assert loaded["loaded"].keys() == {NAME}
+        for each, name in ((visit, "1440"), (other, "390")):
+            for tab in TABS:
+                each.tab(tab)
+                each.settle()
+                assert sideways(each.page) <= 0, (tab, name)
+                take_picture(each.page, f"{tab}-{name}")
+        page.reload()
+        expect(page.locator("#checkpoint")).to_have_value(NAME)
+        assert page.locator("#sentence input").input_value() == SENTENCE
+
+        page.locator("#checkpoint").select_option("owner/opus-mt-fr-en")  # which this Hub does not have
+        expect(page.locator("[role=alert]")).to_contain_text(t("real.not_there", name="owner/opus-mt-fr-en"))
+        expect(page.locator("#checkpoint")).to_have_value(NAME)
+        visit.ask("Kuchen?")
+        visit.open("?checkpoint=owner/unlisted&tab=translate")
+        expect(page.locator("[role=alert]")).to_contain_text(t("link.checkpoint"))
+        expect(page.locator("#checkpoint")).to_have_value("toy")
+
+
+def test_a_program_names_it_and_nothing_else(hub: Hub, server: Server) -> None:
+    def call(action: str, *values: object) -> httpx.Response:
+        return httpx.post(f"{server.url}gradio_api/run/{action}", json={"data": values}, trust_env=False, timeout=60)
+
+    answer = call("translate", SENTENCE, NAME).json()["data"][0]
+    assert answer["source"][-1] == "E"
+    assert len(answer["attention"]["cross"]) == 3
+    asked = len(hub.asked)
+    for name in ("owner/unlisted", f"{NAME}@main", "/etc", "../checkpoints/toy", ""):
+        assert call("attention", SENTENCE, "cross", 0, 0, name).status_code == 500
+        refused = httpx.post(f"{server.url}load", json={"checkpoint": name}, trust_env=False)
+        assert (refused.status_code, refused.json()["error"]["key"]) == (400, "error.no_checkpoint")
+    assert len(hub.asked) == asked
