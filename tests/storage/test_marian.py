@@ -146,6 +146,12 @@ def test_a_sentence_that_cannot_be_read_is_refused(marian: Path, sentence: str) 
         Translator.load(marian, device="cpu").translate(sentence)
 
 
+def test_a_token_of_probability_zero_cannot_be_forced(plain: Path) -> None:
+    model = Translator.load(plain, device="cpu")
+    with pytest.raises(ValueError, match="not a word that this model can output"):
+        model.translate(SENTENCES[0], forced=("<pad>",))
+
+
 def test_a_pickle_is_converted_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pickled, "own_cache", lambda: tmp_path / "cache")
     expected = Translator.load(folder, device="cpu").translate(SENTENCES[0])

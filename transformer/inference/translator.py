@@ -525,8 +525,11 @@ class Translator:
                     raise ValueError(f"The steps of this model are 0 to {limit - 1}.")
                 words += [None] * (change.step + 1 - len(words))
                 words[change.step] = change.word
+        bias = self.checkpoint.model.output_projection.bias
         for word in words:
-            if word is not None and (word not in ids or word in (PAD, START)):
+            if word is None:
+                continue
+            if word not in ids or word in (PAD, START) or (bias is not None and bias[ids[word]] == -math.inf):
                 raise ValueError(f"{word[:40]!r} is not a word that this model can output.")
         return [None if word is None else ids[word] for word in words]
 
