@@ -85,8 +85,8 @@ def first_translation(folder: Path) -> Ratio:
 
     def translated() -> None:
         translator = Translator.load(folder, device="cpu")
-        end = translator.checkpoint.tgt_vocab.words[:1]
-        assert len(translator.translate(SENTENCE, forced=(*end * (SAID - 1), "E")).output) == SAID
+        word = translator.checkpoint.tgt_vocab.tokens[-1]
+        assert len(translator.translate(SENTENCE, forced=(*[word] * (SAID - 1), "E")).output) == SAID
 
     took = in_turn(translated, source, LOADS)
     return ratio(f"first translation of a cached model, {SAID} tokens, opus-mt", "reading its file", 1.5, *took)

@@ -301,7 +301,7 @@ class Vocabulary:
 
 def check_target(vocab: Vocabulary) -> None:
     """Raises ValueError where a target vocabulary lacks S or E."""
-    if missing := {START, END} - vocab.ids.keys():
+    if missing := {START, END}.difference(vocab.ids):
         raise ValueError(f"the target vocabulary has no {' and no '.join(sorted(missing))}")
 
 
