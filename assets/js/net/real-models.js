@@ -54,9 +54,11 @@ export function cancelWait() {
  * @param {string} checkpoint @param {() => void} go @param {(error: Message) => void} fail
  */
 export async function whenLoaded(checkpoint, go, fail) {
-  if (wait?.checkpoint === checkpoint)
-    abort.abort(); // only the newest intention counts
-  else cancelWait();
+  if (wait?.checkpoint === checkpoint) {
+    Object.assign(wait, { go, fail });
+    return;
+  }
+  cancelWait();
   if (!isReal(checkpoint) || ready.has(checkpoint)) {
     go();
     return;
