@@ -1,6 +1,7 @@
 """A run as JSON carries what was computed, for the page and for programs."""
 
 import base64
+import gzip
 import json
 
 import numpy as np
@@ -9,9 +10,10 @@ from pydantic_core import to_jsonable_python
 
 from transformer import Translator
 from transformer.data.alignment import AlignedPair, GoldAlignment
-from transformer.inference.attention_maps import KINDS
+from transformer.inference.attention_maps import KINDS, AttentionMap, AttentionMaps, Kind
 from transformer.web.api.heads import heads
-from transformer.web.api.payload import TICKS, for_page, for_programs, packed
+from transformer.web.api.payload import TICKS, for_page, for_programs, packed, page_maps
+from transformer.web.server.compression import LEVEL
 
 from .endpoints import BEER
 
@@ -97,3 +99,19 @@ def test_the_page_learns_what_heads_are_worth() -> None:
     answer = heads({"checkpoint": "classroom", "sentence": "Den Hund sieht der Lehrer"})
     assert answer["held_out"]["sentences"] == 1000
     assert np.array(answer["held_out"]["error_rates"]).shape == (2, 4)
+
+
+@pytest.mark.parametrize("sharpness", [0.3, 1, 3])
+def test_a_run_of_64_tokens_with_144_heads_takes_at_most_1_2_mb(sharpness: float) -> None:
+    rng = np.random.default_rng(0)
+    tokens = tuple(f"▁token{i}" for i in range(64))
+
+    def maps(kind: Kind) -> tuple[AttentionMap, ...]:
+        allowed = np.tril(np.ones((64, 64), bool)) if kind == "decoder" else np.ones((64, 64), bool)
+        powers = np.exp(rng.normal(size=(6, 8, 64, 64)) * sharpness) * allowed
+        weights = (powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32)
+        return tuple(AttentionMap(kind, i, tokens, tokens, layer, allowed) for i, layer in enumerate(weights))
+
+    sent = json.dumps(page_maps(AttentionMaps(*map(maps, KINDS)))).encode()
+    candidates = 64 * 10 * 60  # bytes of the rest, about, before it is compressed
+    assert len(gzip.compress(sent, LEVEL)) + candidates < 1.2e6

@@ -174,7 +174,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "source_words": len(source),
             "target_words": len(target),
         },
-        "attention": _maps(run.attention),
+        "attention": page_maps(run.attention),
         "heads": _heads(run),
         "reference": _reference(run, reference) if reference else None,
     }
@@ -234,7 +234,8 @@ def _step(step: TranslationStep) -> Step:
     return {"token": step.token, "probability": step.probability, "candidates": shown}
 
 
-def _maps(attention: AttentionMaps) -> dict[Kind, PageMaps]:
+def page_maps(attention: AttentionMaps) -> dict[Kind, PageMaps]:
+    """All maps of a run: those of a long one in three bytes a weight."""
     weights = sum(layer.weights.size for kind in KINDS for layer in attention.of(kind))
     if weights <= MAX_EXACT:
         return {kind: cast(PageMaps, stacked(attention.of(kind), _little_endian)) for kind in KINDS}
