@@ -25,6 +25,8 @@ from ..network.probe import Probe, Recorder
 from ..network.rng import rng_lock
 from .mistake import Side, Symptom, decoding_mistake
 
+MAX_PADDING = 11  # positions that a batch of similar lengths fills up
+MAX_AFTER_END = 40  # tokens
 MAX_RUNS = 30  # of a sentence, until one has other words
 
 
@@ -110,14 +112,15 @@ def _one_padding_column(drawn: AttentionMap) -> AttentionMap:
     distractors=("rank_collapse", "padding_rows", "axes_swapped"),
 )
 def cross_padding(translator: Translator, sentence: str) -> Symptom:
-    """The decoder attends to P. Where a model's sentences are not padded, they are padded as in a batch of its longest.
+    """The decoder attends to P. Where a model's sentences are not padded, they are padded as in a batch of longer ones.
 
     Maps show all of the padding as one column: its weights are summed.
     """
     checkpoint = translator.checkpoint
     count = len(checkpoint.src_vocab.split(sentence))
     if not checkpoint.pad_source or count == checkpoint.source_length:
-        checkpoint = replace(checkpoint, pad_source=True, source_length=max(checkpoint.source_length, count + 1))
+        longer = max(count + 1, min(checkpoint.source_length, count + MAX_PADDING))
+        checkpoint = replace(checkpoint, pad_source=True, source_length=longer)
     padded = Translator(checkpoint, translator.name)
 
     def on_padding(run: Translation) -> np.ndarray:
@@ -189,17 +192,19 @@ def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> t
     distractors=("causal_mask", "padding_rows", "no_eval"),
 )
 def never_stops(translator: Translator, sentence: str) -> Symptom:
-    """As many words as fit, whatever the output is."""
+    """As many words as fit, whatever the output is; of a model with long outputs, some after the end."""
     checkpoint, vocab = translator.checkpoint, translator.checkpoint.tgt_vocab
     src, _ = ids(translator, translator.translate(sentence))
 
-    def side(end: int) -> Side:
-        steps = list(decode(checkpoint.model, src, vocab.ids[START], end, checkpoint.output_limit))
+    def side(end: int, limit: int) -> Side:
+        steps = list(decode(checkpoint.model, src, vocab.ids[START], end, limit))
         output = [vocab.tokens[step.token] for step in steps]
         after = len(output) - output.index(END) - 1 if END in output else 0
         return Side({"words_after_end": after, "steps": len(output)}, " ".join(output))
 
-    return Symptom(side(vocab.ids[END]), side(-1), sentence)
+    right = side(vocab.ids[END], checkpoint.output_limit)
+    limit = min(checkpoint.output_limit, int(right.numbers["steps"]) + MAX_AFTER_END)
+    return Symptom(right, side(-1, limit), sentence)
 
 
 @decoding_mistake(

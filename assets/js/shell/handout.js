@@ -99,7 +99,7 @@ function openingSection() {
 }
 
 /** Where the run comes from. @param {Provenance} facts */
-function factsTable({ checkpoint, seed, command, trained, weights, device, versions }) {
+function factsTable({ checkpoint, seed, command, trained, licence, weights, device, versions }) {
   const address = pageAddress(false);
   const versionList = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const training = trained && t("handout.trained", { pairs: trained.pairs, steps: trained.steps ?? "–" });
@@ -112,6 +112,7 @@ function factsTable({ checkpoint, seed, command, trained, weights, device, versi
     ["handout.versions", versionList.join(", ")],
     ["handout.link", trained ? t("handout.link_own", { link: address }) : address],
   ];
+  if (licence !== null) rows.splice(1, 2, ["handout.published", t("handout.licence", { licence: licence || "–" })]);
   if (trained) rows.splice(3, 0, ["train.settings", formatList(Object.entries(trained.settings).map(describeSetting))]);
   const lines = rows.map(([key, value]) => h("tr", {}, rowHeading(t(key)), h("td", {}, value)));
   return h("table", { class: "facts" }, h("tbody", {}, lines));

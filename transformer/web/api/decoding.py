@@ -14,6 +14,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...data.vocabulary import END, SPECIAL, Vocabulary
 from ...inference import decoding
 from ...inference.translator import BeamTree, Candidate, Sampling, Translation
+from ...network.cost import count_parameters
 from ..schema import BeamRequest, ForcedMistake, ForcedRequest, RunRequest, SampleRequest
 from .endpoints import action, server_function
 from .models import cached_per_checkpoint, translator
@@ -21,7 +22,8 @@ from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest
 MAX_CANDIDATES = 10  # a step
-MAX_MISTAKES = 24  # that are tried for one that free running does not recover from
+MAX_MISTAKES = 24  # that are tried for one that free running does not recover from,
+MAX_TRIED_WORK = 10**10  # and multiplications of these, so that a large model tries fewer
 
 Branch = decoding.Hypothesis[str]
 
@@ -322,7 +324,9 @@ def diverging(request: RunRequest) -> TeacherForcing:
 @cached_per_checkpoint(16)
 def _diverging(request: RunRequest) -> TeacherForcing:
     runs, likeliest = _teacher_forced(request), None
-    for mistake in _likely_mistakes(runs):
+    config = translator(request.checkpoint).checkpoint.model.config
+    tries = MAX_TRIED_WORK // (len(runs.free.output) * count_parameters(config))
+    for mistake in _likely_mistakes(runs)[: max(2, tries)]:
         found = _compared(request, runs, mistake)
         if any(row["output"] != row["wanted"] for row in found["free"][mistake.step + 1 :]):
             return found

@@ -38,12 +38,14 @@ class TrainedOn(TypedDict):
 
 
 class Provenance(TypedDict):
-    """What made a model, and what runs it here. A shipped one has a `command`, a visitor's own has `trained`."""
+    """What made a model, and what runs it here. A shipped one has a `command`, a visitor's own has `trained`, a
+    real one the `licence` that it was published under, "" where that is not known."""
 
     checkpoint: str
     command: str | None
     seed: int | str | None
     trained: TrainedOn | None
+    licence: str | None
     weights: int
     device: str
     versions: dict[str, str]
@@ -79,12 +81,14 @@ def provenance(request: CheckpointRequest) -> Provenance:
     """What made a model, and what runs it here."""
     made = translator(request.checkpoint)
     own = own_model(request.checkpoint)
-    about = "" if own or request.checkpoint in real_models() else card(request.checkpoint)
+    real = real_models().find(request.checkpoint)
+    about = "" if own or real else card(request.checkpoint)
     return {
         "checkpoint": title(request.checkpoint),
         "command": found_in_card(r"^    (.+)$", about),
         "seed": own.portable.training.get("seed") if own else found_in_card(r"^\| seed \| (.+) \|$", about),
         "trained": _trained(own.portable) if own else None,
+        "licence": real.licence if real else None,
         "weights": sum(weights.numel() for weights in made.checkpoint.model.parameters()),
         "device": str(made.device),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},

@@ -88,6 +88,8 @@ def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
     symptom = mistake.run(translator(checkpoint), sentence)
     if request.name == "one_head" and symptom.wrong.numbers["agreement"] == 1:
         raise MessageError("mistakes.all_agree")
+    if request.name == "never_stops" and not symptom.wrong.numbers["words_after_end"]:
+        raise MessageError("mistakes.no_end")
     return symptom, checkpoint
 
 
