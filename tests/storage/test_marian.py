@@ -146,8 +146,8 @@ def test_a_sentence_that_cannot_be_read_is_refused(marian: Path, sentence: str) 
         Translator.load(marian, device="cpu").translate(sentence)
 
 
-def test_a_token_of_probability_zero_cannot_be_forced(plain: Path) -> None:
-    model = Translator.load(plain, device="cpu")
+def test_a_token_of_probability_zero_cannot_be_forced(marian: Path) -> None:
+    model = Translator.load(marian, device="cpu")
     with pytest.raises(ValueError, match="not a word that this model can output"):
         model.translate(SENTENCES[0], forced=("<pad>",))
 
