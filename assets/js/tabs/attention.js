@@ -32,7 +32,7 @@ import { headPicker } from "./head-picker.js";
 
 const DRAWING_NAMES = /** @type {State["drawing"][]} */ (["heatmap", "lines", "table", "all"]);
 const FAINT = 0.05; // a weight whose line is left out of a long sentence, until the visitor wants it
-const LEAST = 0.01; // the same, whatever the visitor wants: more lines than a page can have
+const LEAST = 0.01; // the same for all rows, whatever the visitor wants: more lines than a page can have
 const MAX_THRESHOLD = 0.5;
 
 /** What outlives every mounting; a threshold of null is the usual one. */
@@ -134,7 +134,7 @@ function largeMap(open, redraw, signal) {
       const { run, kind, layer, head, drawing, gold } = state;
       key.hidden = !hasGold;
       ablated.hidden = drawing === "all" || !isAblated(kind, layer, head, run.changes);
-      lines.draw(drawing === "lines");
+      lines.draw(drawing === "lines", row);
       const frame = [run, kind, drawing, gold, width, zoom.value()];
       const shown = drawing === "lines" ? Object.values(lines.options(row)) : [];
       if (isNewHead(...frame, layer, head, ...shown)) {
@@ -211,20 +211,25 @@ function lineControls(redraw) {
     redraw();
   });
   const isLong = () => isLongDrawing(state.run, state.kind);
-  const threshold = () => Math.max(isLong() ? LEAST : 0, session.threshold ?? (isLong() ? FAINT : 0));
+  const least = () => (isLong() && session.hasAllRows ? LEAST : 0);
+  const usual = (/** @type {number} */ row) => {
+    const { kind, layer, head } = state;
+    return isLong() ? Math.min(FAINT, Math.max(...attentionRow(kind, layer, head, row)) / 2) : 0;
+  };
+  const threshold = (/** @type {number} */ row) => Math.max(least(), session.threshold ?? usual(row));
   const label = h("label", { class: "threshold" }, output, slider);
   const element = h("div", { class: "line-controls" }, label, rows);
   return {
     element,
     options: (/** @type {number} */ row) => ({
-      threshold: threshold(),
+      threshold: threshold(row),
       row: isLong() && !session.hasAllRows ? row : null,
     }),
-    draw(/** @type {boolean} */ isShown) {
+    draw(/** @type {boolean} */ isShown, /** @type {number} */ row) {
       element.hidden = !isShown;
-      slider.min = String(isLong() ? LEAST : 0);
-      slider.value = String(threshold());
-      output.textContent = t("attention.threshold", { share: formatPercent(threshold()) });
+      slider.min = String(least());
+      slider.value = String(threshold(row));
+      output.textContent = t("attention.threshold", { share: formatPercent(threshold(row)) });
       slider.setAttribute("aria-label", output.textContent); // an output names nothing
       rows.hidden = !isLong();
       rows.setAttribute("aria-pressed", String(session.hasAllRows));
