@@ -8,6 +8,7 @@ import { cellByKey, longLayout, longMap, markLongMap, paintedCell, readableZoom,
 import { MAX_ELEMENTS, paintedThumbnail, strength } from "./map-canvas.js";
 import {
   ARROW,
+  cellReader,
   contrastClass,
   describeCell,
   forEachCell,
@@ -299,23 +300,61 @@ export function weightTable(kind, layer, head, { sides }) {
   const isLong = queries.length * keys.length > MAX_ELEMENTS;
   const named = (/** @type {string} */ token, /** @type {Side} */ side) =>
     word(isLong ? shortened(token) : token, side);
-  const rows = queries.map((token, i) => {
-    const output = predicted[i];
+  const read = cellReader(state.run, kind, layer, head);
+  const rows = queries.map((token, query) => {
+    const output = predicted[query];
     const heading = rowHeading([named(token, sides[0]), output ? [ARROW, named(output, sides[0])] : null]);
-    heading.setAttribute("data-query", String(i));
-    return h("tr", {}, heading);
-  });
-  forEachCell(state.run, kind, layer, head, ({ query, key, open, value, gold }) => {
-    const linked = gold ? `gold ${gold}` : "";
-    const tint = strength(value);
-    const looks = { class: `tint ${contrastClass(tint, false)} ${linked}`, style: `--tint: ${tint}%` };
-    const attributes = { "data-weight": value, ...looks, "data-gold": gold ? `${query} ${key}` : null };
-    rows[query].append(
-      open ? h("td", attributes, value.toFixed(isLong ? 2 : 3)) : h("td", { class: "masked" }, t("masked")),
-    );
+    heading.setAttribute("data-query", String(query));
+    const row = h("tr", {}, heading);
+    const complete = () => row.append(...keys.map((_, key) => tableCell(read(query, key), isLong)));
+    if (isLong) rowsToCome.set(row, complete);
+    else complete();
+    return row;
   });
   const headings = keys.map((token, i) => columnHeading(named(token, sides[1]), { "data-key": i }));
-  return table({ class: isLong ? "weights long" : "weights" }, [h("td"), ...headings], rows);
+  const drawn = table({ class: isLong ? "weights long" : "weights" }, [h("td"), ...headings], rows);
+  if (isLong) completeInSight(rows);
+  return drawn;
+}
+
+/** @param {Cell} cell @param {boolean} isLong */
+function tableCell({ query, key, open, value, gold }, isLong) {
+  if (!open) return h("td", { class: "masked" }, t("masked"));
+  const tint = strength(value);
+  return h(
+    "td",
+    {
+      class: `tint ${contrastClass(tint, false)}${gold ? ` gold ${gold}` : ""}`,
+      style: `--tint: ${tint}%`,
+      "data-weight": value,
+      "data-gold": gold ? `${query} ${key}` : null,
+    },
+    value.toFixed(isLong ? 2 : 3),
+  );
+}
+
+/** What completes a row of a long sentence's table: thousands of cells are drawn once they are in sight. */
+const rowsToCome = /** @type {WeakMap<Element, () => void>} */ (new WeakMap());
+
+/** @param {Element} row of a table */
+export function completeRow(row) {
+  rowsToCome.get(row)?.();
+  rowsToCome.delete(row);
+}
+
+/** @param {Element[]} rows */
+function completeInSight(rows) {
+  const observer = new IntersectionObserver(
+    (seen) => {
+      for (const { isIntersecting, target } of seen) {
+        if (!isIntersecting) continue;
+        completeRow(target);
+        observer.unobserve(target);
+      }
+    },
+    /** @type {IntersectionObserverInit} */ ({ scrollMargin: "160px" }),
+  );
+  for (const row of rows) observer.observe(row);
 }
 
 /**

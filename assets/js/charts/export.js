@@ -86,6 +86,7 @@ async function pngFile(picture) {
  * @param {Element} element
  */
 export function elementToSvg(element) {
+  dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight
   const place = element.closest(".scroll, .fluid"); // what sticks to its edges belongs to its beginning
   const scrolled = { left: place?.scrollLeft, top: place?.scrollTop };
   place?.scrollTo(0, 0);

@@ -5,6 +5,7 @@ import { isLongDrawing, lineDrawing } from "../charts/attention-lines.js";
 import {
   cellOf,
   cellTips,
+  completeRow,
   describeRow,
   heatmap,
   mapHeading,
@@ -116,6 +117,9 @@ function largeMap(open, redraw, signal) {
     if (cell && state.kind !== "encoder") update({ step: cell.query });
   });
 
+  const complete = () => large.querySelectorAll("tbody tr").forEach(completeRow);
+  addEventListener("beforeprint", complete, { signal });
+
   /** @param {number} width @param {number} row */
   function picture(width, row) {
     const { kind, layer, head, drawing } = state;
@@ -182,7 +186,9 @@ function headingOf(run, kind) {
  */
 function wordsOf(drawn, row, key) {
   if (drawn.matches("table")) {
-    const cell = drawn.querySelectorAll("tbody tr")[row]?.children[key + 1];
+    const line = drawn.querySelectorAll("tbody tr")[row];
+    if (line) completeRow(line);
+    const cell = line?.children[key + 1];
     const corner = drawn.querySelector("thead td")?.getBoundingClientRect();
     return { parts: cell ? [cell] : [], inset: { left: corner?.width ?? 0, top: corner?.height ?? 0 } };
   }
