@@ -58,12 +58,14 @@ export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
   const canvas = paintedMaps(layout, run);
   const marks = { ...rowMarks(layout), lane: svg("path", { class: "lane" }), ring: svg("rect", { class: "ring" }) };
   const chips = { source: tokenChips("source"), target: tokenChips("target") };
+  const paid = svg("path", { class: "paid" });
   const output = drawOutput(layout, run);
   picture.append(
     ...streams(layout),
     marks.lane,
     ...connections(layout, run),
     ...SIDES.flatMap((side) => column(side)),
+    paid,
     control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), type),
     output.element,
     ...marks.elements,
@@ -110,14 +112,8 @@ export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
       const row = rowOfAllHeads(run, "cross", step);
       const top = token?.side === "source" ? row[token.at] : strongest(row);
       marks.draw(run, step, token);
-      const isSlim = layout.encoder.tokens.isStrip;
+      paid.setAttribute("d", paidBars(layout, row));
       chips.source.forEach((chip, at) => {
-        const { width, height, y } = layout.encoder.tokens.boxes[at];
-        const bar = chip.querySelector(".paid");
-        if (isSlim) {
-          bar?.setAttribute("y", String(y + height * (1 - row[at].mean)));
-          bar?.setAttribute("height", String(height * row[at].mean));
-        } else bar?.setAttribute("width", String(width * row[at].mean));
         chip.classList.toggle("now", at === top.key && top.weight > 0);
         chip.dataset.weight = String(row[at].mean);
         chip.classList.toggle("followed", token?.side === "source" && token.at === at);
@@ -249,12 +245,24 @@ function tokenChip(token, at, side, box, isStrip, type) {
   const name = isStep ? `${t("step_n", { step: at + 1 })}: ${token}` : token;
   const attributes = { tabindex: 0, role: isStep ? "button" : "img", "aria-label": name };
   const ground = svg("rect", { ...box, rx: isStrip ? 0 : 5 * type, class: "ground" });
-  const bar = svg("rect", { ...box, y: box.y + box.height - 3, height: 3, class: "paid" });
   const above = isStrip ? box.y - 10 * type : box.y + box.height / 2;
   const middle = { x: box.x + box.width / 2, y: above, class: `label ${side} middle` };
   const text = svg("text", { ...middle, style: `font-size: ${WORD_SIZE * type}px` }, token);
   const kind = `${isSpecial(token) ? " special" : ""}${isStrip ? " slim" : ""}`;
-  return svg("g", { class: `token ${side}${kind}`, ...attributes }, ground, side === "source" ? bar : null, text);
+  return svg("g", { class: `token ${side}${kind}`, ...attributes }, ground, text);
+}
+
+/**
+ * How much a step attends to each source token: a bar under each, or in the cells of a strip.
+ * @param {Layout} layout @param {ReturnType<typeof rowOfAllHeads>} row
+ */
+function paidBars({ encoder }, row) {
+  const { boxes, isStrip } = encoder.tokens;
+  const bars = boxes.map(({ x, y, width, height }, at) => {
+    const bar = isStrip ? { across: width, down: height * row[at].mean } : { across: width * row[at].mean, down: 3 };
+    return `M${x} ${y + height}h${bar.across}v${-bar.down}h${-bar.across}z`;
+  });
+  return bars.join("");
 }
 
 /** @param {Layout} layout */
