@@ -248,8 +248,8 @@ class Visitor:
             "beam search": (decoding.beam, {"width": 4, "alpha": 0.6}),
             "sample": (decoding.sampled, {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": rng.randrange(9)}),
             "teacher forcing": (decoding.forced, {"mistake": None}),
-            "a slip that stays": (decoding.diverging, {}),
-            "a slip": (decoding.forced, {"mistake": {"step": 1, "word": "a"}}),
+            "a forced mistake that stays": (decoding.diverging, {}),
+            "a forced mistake": (decoding.forced, {"mistake": {"step": 1, "word": "a"}}),
             "inside a head": (sublayers.inside, {"kind": kind, "layer": rng.randrange(2)}),
             "a matrix's row": (
                 sublayers.parameters,

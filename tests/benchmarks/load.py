@@ -319,7 +319,7 @@ def measured(pid: int, work: Callable[[], Awaitable[Record]]) -> tuple[Record, d
         "memory": fit(seen),
         "actions": rows,
         "errors": record.errors,
-        "told": {"count": len(record.waiting), "most_in_line": max(record.waiting, default=0)},
+        "queued": {"count": len(record.waiting), "most_waiting": max(record.waiting, default=0)},
         "refused": sum(record.refused.values()),
     }
 
@@ -387,10 +387,10 @@ def main() -> None:
         say("closed loop, translations of sentences that were asked before", again_found)
         _, crowd_found = measured(pid, lambda: paced(port, asked.crowd, short, known, first=new))
         say(f"{asked.crowd} visitors who come at once", crowd_found)
-        queue = crowd_found["told"]
+        queue = crowd_found["queued"]
         print(
             f"{queue['count']} times a visitor had waited for {POLL_AFTER} s and saw the length of the queue, at most"
-            f" {queue['most_in_line']}; {crowd_found['refused']} were refused, and came back."
+            f" {queue['most_waiting']}; {crowd_found['refused']} were refused, and came back."
         )
         _, after_found = measured(pid, lambda: closed(port, 1, short / 6, fresh))
         say("one alone afterwards, translations of new sentences", after_found)
@@ -419,7 +419,7 @@ def main() -> None:
         verdict(f"errors of closed loop and {asked.crowd} visitors", str(lost), "0", lost == 0),
         verdict(
             f"of {asked.crowd} who come at once, told that they wait",
-            f"{queue['count']}, up to {queue['most_in_line']} in line",
+            f"{queue['count']}, up to {queue['most_waiting']} in the queue",
             "> 0",
             queue["count"] > 0,
         ),

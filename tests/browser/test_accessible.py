@@ -315,7 +315,7 @@ LOOK = r"""async (asked) => {
     if (asked !== "everything") return found;
     // Nothing moves for visitors who prefer reduced motion, and the keyboard reaches everything that can be clicked.
     const longest = (list) => Math.max(...list.split(",").map((time) => parseFloat(time) * (time.endsWith("ms") ? 1 : 1000)));
-    const keys = "button:not([tabindex='-1']), a[href], input, select, summary, label, [tabindex='0'], [role=tab]"; // arrows lead to tabs
+    const keys = "button:not([tabindex='-1']), a[href], input, select, summary, label, [tabindex='0'], [role=tab], .word-line button"; // arrows lead to tabs, and along words
     for (const e of document.querySelectorAll("body *")) {
         if (!shown(e)) continue;
         for (const part of [null, "::before", "::after"]) {
@@ -509,7 +509,9 @@ def test_another_language_is_for_everybody_too(shared: Visit) -> None:
     toggle_theme(page)
     found = {}
     for name in walk(page, [place for place in PLACES if place[0] in IN_THE_DARK]):
-        found[name] = faults(page, AXE_SAYS, [RULES, name == "translate"]) + faults(page, LOOK, "everything")
+        found[name] = faults(page, LOOK, "everything")
+        if name in ("overview", "translate", "train"):  # what axe asks of the others does not depend on the language
+            found[name] += faults(page, AXE_SAYS, [RULES, name == "translate"])
     page.locator("#language").select_option("en")
     resize(page, LAPTOP)
     toggle_theme(page)

@@ -330,6 +330,6 @@ def test_many_interactions_leave_nothing_behind(visit: Visit) -> None:
         return metrics["Nodes"], metrics["JSHeapUsedSize"] / 2**20
 
     nodes, heap = footprint(2)  # what is loaded once is loaded now
-    more_nodes, more_heap = footprint(4)
+    more_nodes, more_heap = footprint(2)
     assert more_nodes <= nodes * 1.1
     assert more_heap <= heap + 2
