@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,6 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 
 pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
 pytest.importorskip("transformers", reason="the model is made by transformers (tests/requirements.txt)")
+
+from transformer.inference.words import words_of
 
 from ..hub import COMMIT, NAME, Hub, served
 from ..marian import marian_folder
@@ -133,3 +136,46 @@ def test_a_program_names_it_and_nothing_else(hub: Hub, server: Server) -> None:
         refused = httpx.post(f"{server.url}load", json={"checkpoint": name}, trust_env=False)
         assert (refused.status_code, refused.json()["error"]["key"]) == (400, "error.no_checkpoint")
     assert len(hub.asked) == asked
+
+
+def weights_of(page: Page) -> dict[int, float]:
+    """Of cross-attention at the step that Translate shows: the weight on each key, where many are folded as well."""
+    more = page.locator("#story .bars").locator("xpath=following::button[contains(@class, 'link')][1]")
+    if page.locator("#story .bars .rest").count():
+        more.click()
+    return dict(enumerate(page.locator("#story .bars li").evaluate_all("all => all.map((li) => +li.dataset.weight)")))
+
+
+@pytest.mark.parametrize("size", [SCREEN, PHONE], ids=["1440", "390"])
+def test_words_and_pieces_on_every_view(server: Server, browser: Browser, size: dict[str, Any]) -> None:
+    with visiting(browser, server.url, **size) as visit:
+        page = visit.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=translate&step=1")
+        source, words = page.locator("#top .run .chip.source"), page.locator("#unit [value=words]")
+        expect(source.first).to_contain_text("▁")
+        pieces = [text.strip() for text in source.all_inner_texts()]
+        groups = words_of([*pieces[:-1], "E"])
+        before = weights_of(page)
+        if not words.is_visible():
+            page.locator("#unfold").click()
+        words.click()
+        expect(page.locator("#unit small")).to_have_text(t("unit.words.about"))
+        expect(source).to_have_text(["Frau", "Müller", "wohnt", "in", "Wien", "!", "E"])
+        for word, weight in weights_of(page).items():  # of S, which is one piece
+            assert weight == pytest.approx(sum(before[i] for i, of in enumerate(groups.of) if of == word), abs=1e-5)
+        page.locator("#find-piece").fill("<pad>")
+        expect(page.locator(".found-pieces tbody tr").first).to_contain_text("−∞")
+        visit.tab("attention")
+        for drawing in ("heatmap", "lines", "table", "all"):
+            page.locator(f"#attention .controls button[value={drawing}]").click()
+            assert sideways(page) <= 0
+        page.locator("#attention .controls button[value=table]").click()
+        expect(page.locator("#attention thead th[data-key]")).to_have_text(groups.names)
+        visit.tab("inside")
+        expect(page.locator("#unit small")).to_have_text(t("unit.elsewhere"))
+        expect(source).to_have_count(len(pieces))
+        take_picture(page, f"words-inside-{size['viewport']['width']}")
+        visit.tab("break")
+        expect(source).to_have_count(len(groups.names))
+        expect(page).to_have_url(re.compile("words=yes"))
+        page.reload()
+        expect(source).to_have_text(groups.names)
