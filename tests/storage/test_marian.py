@@ -284,6 +284,7 @@ def test_weights_that_do_not_fit_are_refused(folder: Path) -> None:
         ({"model.encoder.embed_tokens.weight": shared + 1}, "ties them"),
         ({"model.encoder.embed_positions.weight": torch.ones(256, 16)}, "other positions"),
         ({"final_logits_bias": weights["final_logits_bias"] * torch.nan}, "not finite"),
+        ({"final_logits_bias": torch.full_like(weights["final_logits_bias"], -torch.inf)}, "every piece is suppressed"),
         ({"model.shared.weight": shared[1:].clone()}, "expected"),
         ({"model.shared.weight": shared.int()}, "not floats"),
     ]

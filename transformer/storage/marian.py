@@ -325,7 +325,6 @@ def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], supp
         suppressed: Marian's own ids that are never output.
     """
     added = len(copied)
-
     names = ("src_embedding.weight", "tgt_embedding.weight", "output_projection.weight")
     weights: dict[str, Tensor] = dict(zip(names, _embeddings(config, tensors, copied), strict=True))
     bias = tensors.view("final_logits_bias", 1, config.tgt_vocab_size - added)[0].float()
