@@ -1,5 +1,5 @@
-// One head's attention as lines from queries to keys, as wide as their weights. Of a long sentence only the lines of one
-// row are drawn, unless all are wanted, and of the words only those that have room.
+// One head's attention as lines from queries to keys, as wide as their weights. Of a long sentence only the lines of
+// one row are drawn, unless all are wanted, and of the words only those that have room.
 
 import { svg, typeScale } from "../core/dom.js";
 import { t } from "../core/i18n.js";

@@ -168,7 +168,8 @@ export const zoomToRead = (kind, { width, sides, run }) =>
 
 /**
  * Whether a map has too many cells for elements, or is wider than its place.
- * @param {DrawnRun} run @param {Kind} kind @param {number} drawn px of the drawing @param {number} width px of the place
+ * @param {DrawnRun} run @param {Kind} kind @param {number} drawn px of the drawing
+ * @param {number} width px of the place
  */
 function isLarge(run, kind, drawn, width) {
   const { queries, keys } = run.attention[kind];
@@ -194,7 +195,8 @@ const builtCells = (shown) => (/** @type {import("./long-map.js").LongLayout} */
 /**
  * Put the cells of a map into a picture; what it returns paints a head's weights into them.
  * @param {SVGElement} picture @param {DrawnRun} run @param {Kind} kind
- * @param {{ left: number, cell: number, down: number, isWritten: boolean, digitSize: (share?: number) => number }} layout
+ * @param {{ left: number, cell: number, down: number, isWritten: boolean, digitSize: (share?: number) => number }}
+ *   layout
  */
 function buildCells(picture, run, kind, { left, cell, down, isWritten, digitSize }) {
   const { difference } = run.attention[kind];
@@ -493,7 +495,10 @@ export function cellTips(picture, signal) {
  * @param {Element} picture @param {(painted: NonNullable<ReturnType<typeof paintedCell>>) => void} show
  */
 function onCellKeys(picture, show) {
-  /** @type {{ map: Element, canvas: HTMLCanvasElement, middle: { clientX: number, clientY: number }, cell: Cell } | null} */
+  /**
+   * @type {{ map: Element, canvas: HTMLCanvasElement, middle: { clientX: number, clientY: number },
+   *   cell: Cell } | null}
+   */
   let at = null;
   const press = (/** @type {KeyboardEvent} */ event) => {
     const map = event.target;
@@ -552,7 +557,8 @@ function mapsDifference(kind, run, baseline) {
 
 /**
  * A map without words, small.
- * @param {Kind} kind @param {number} layer @param {number} head @param {DrawnRun} run @param {boolean} isOnPaper a drawing
+ * @param {Kind} kind @param {number} layer @param {number} head @param {DrawnRun} run
+ * @param {boolean} isOnPaper a drawing
  */
 export function thumbnail(kind, layer, head, run = state.run, isOnPaper = false) {
   const { queries, keys } = run.attention[kind];
@@ -588,7 +594,8 @@ function tile({ x, y, width, height, rx: r }) {
   const [across, down] = [width - 2 * r, height - 2 * r];
   if (!r) return `M${x} ${y}h${across}v${down}h${-across}z`;
   const turn = (/** @type {number} */ dx, /** @type {number} */ dy) => `a${r} ${r} 0 0 1 ${dx * r} ${dy * r}`;
-  return `M${x + r} ${y}h${across}${turn(1, 1)}v${down}${turn(-1, 1)}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
+  const right = `h${across}${turn(1, 1)}v${down}${turn(-1, 1)}`;
+  return `M${x + r} ${y}${right}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
 }
 
 /**

@@ -7,8 +7,8 @@ const STRONGEST = 8;
 export const areMany = (keys) => keys.length > MANY;
 
 /**
- * Keys by their weights: `shown` are drawn, `rest` is folded. Of a few keys all are shown, in the order of the sentence;
- * of many the strongest, the first of equals first, and those that a text names.
+ * Keys by their weights: `shown` are drawn, `rest` is folded. Of a few keys all are shown, in the order of the
+ * sentence; of many the strongest, the first of equals first, and those that a text names.
  * @param {number[]} weights @param {{ isOpen?: boolean, most?: number, named?: number[] }} options `isOpen`: none is
  *   folded; those of the rest follow in the order of the sentence
  */

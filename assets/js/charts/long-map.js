@@ -21,9 +21,15 @@ import {
 
 /** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof longLayout>} LongLayout */
-/** @typedef {{ width: number, sides: [Side, Side], least: number, maxCell?: number, maxHeight?: number, zoom?: number }} Options */
+/**
+ * @typedef {{ width: number, sides: [Side, Side], least: number, maxCell?: number, maxHeight?: number, zoom?: number }}
+ *   Options
+ */
 /** @typedef {{ run: DrawnRun, kind: Kind, layer: number, head: number }} Shown */
-/** @typedef {{ shown: Shown, layout: LongLayout, paint: () => void, rows: Element[], columns: Element[], frame: HTMLElement }} Drawn */
+/**
+ * @typedef {{ shown: Shown, layout: LongLayout, paint: () => void, rows: Element[], columns: Element[], frame:
+ *   HTMLElement }} Drawn
+ */
 
 /** Words of an axis: a map of more fits its place, however small its cells are. */
 export const FIT_FROM = 15;
@@ -99,14 +105,23 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   };
 }
 
-/** How far a turned word of a column reaches right of its cell's middle, px. @param {string} token @param {number} size */
+/**
+ * How far a turned word of a column reaches right of its cell's middle, px.
+ * @param {string} token @param {number} size
+ */
 const reach = (token, size) => textWidth(token, size) * COSINE + size;
 
-/** The widest cells whose columns, with their turned words, have this room. @param {string[]} columns @param {number} size @param {number} room */
+/**
+ * The widest cells whose columns, with their turned words, have this room.
+ * @param {string[]} columns @param {number} size @param {number} room
+ */
 const turnedFit = (columns, size, room) =>
   Math.min(room / columns.length, ...columns.map((token, i) => (room - reach(token, size)) / (i + 0.5)));
 
-/** How far turned words reach beyond the last column, px. @param {string[]} columns @param {number} size @param {number} cell px */
+/**
+ * How far turned words reach beyond the last column, px.
+ * @param {string[]} columns @param {number} size @param {number} cell px
+ */
 const overhang = (columns, size, cell) =>
   Math.max(0, ...columns.map((token, i) => reach(token, size) - (columns.length - i - 0.5) * cell));
 

@@ -17,8 +17,8 @@ const MAX_PIXELS = 16e6; // of a canvas
 const STRIPE = 4; // cells between the stripes of masked cells where a cell is one pixel
 
 /**
- * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map. Dropout may leave more than 1. Of a
- * change the surface is 0, and `difference` the change with the strongest colour.
+ * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map. Dropout may leave more than 1. Of
+ * a change the surface is 0, and `difference` the change with the strongest colour.
  * @param {number} value @param {number} [difference]
  */
 export const strength = (value, difference) =>
@@ -32,8 +32,8 @@ export const colourIndex = (value, difference) => (value < 0 ? LEVELS : 0) + Mat
 
 /**
  * The colours of a theme: RGBA of every level, as `ImageData` holds them, and those of the rest as CSS.
- * @typedef {{ isDark: boolean, levels: Uint32Array, surface: string, ink: string, ground: string, line: string, stripes: [number, number],
- *   hatch: CanvasImageSource }} Palette
+ * @typedef {{ isDark: boolean, levels: Uint32Array, surface: string, ink: string, ground: string, line: string,
+ *   stripes: [number, number], hatch: CanvasImageSource }} Palette
  */
 
 /** @type {Map<boolean, Palette>} */
@@ -254,8 +254,8 @@ function paintGold(context, run, { x, y, cellWidth, cellHeight }) {
 }
 
 /**
- * A map without words, a pixel a cell: it is as large as its place. Of very many cells, several are one pixel, which has
- * the colour of the largest.
+ * A map without words, a pixel a cell: it is as large as its place. Of very many cells, several are one pixel, which
+ * has the colour of the largest.
  * @param {DrawnRun} run @param {Kind} kind @param {number} layer @param {number} head
  */
 export function paintedThumbnail(run, kind, layer, head) {

@@ -57,7 +57,8 @@ export function cellReader(run, kind, layer, head) {
 
 /**
  * Visit every cell of a head's map, row by row.
- * @param {DrawnRun} run @param {Kind} kind @param {number} layer @param {number} head @param {(cell: Cell) => void} visit
+ * @param {DrawnRun} run @param {Kind} kind @param {number} layer @param {number} head
+ * @param {(cell: Cell) => void} visit
  */
 export function forEachCell(run, kind, layer, head, visit) {
   const { queries, keys } = run.attention[kind];
@@ -166,8 +167,8 @@ export function scrolledTo({ now, size, inset }, start, end) {
 }
 
 /**
- * What every head attends to from a word, or from where it is attended to: the words of the other axis, whether the mask
- * is open there, and a head's weights. `count`: words of its own axis.
+ * What every head attends to from a word, or from where it is attended to: the words of the other axis, whether the
+ * mask is open there, and a head's weights. `count`: words of its own axis.
  * @param {Kind} kind @param {Word} word
  */
 export function weightsOfWord(kind, { axis, index }) {

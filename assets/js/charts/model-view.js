@@ -1,5 +1,5 @@
-// Every head of every layer at once, as BertViz's model view shows them: rows are layers, columns are heads. A word that
-// is pointed at shows what every head attends to from it, or from where it is attended to.
+// Every head of every layer at once, as BertViz's model view shows them: rows are layers, columns are heads. A word
+// that is pointed at shows what every head attends to from it, or from where it is attended to.
 
 import { chip, h, setChildren, word } from "../core/dom.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
@@ -119,7 +119,10 @@ function describeStrongest(kind, { axis, index }, words, open, weights) {
 
 // ---- the words ----
 
-/** The words of both axes, a line each: one of them is in the way of Tab, and the arrow keys lead to the others. @param {Kind} kind @param {(which: Word | null) => void} point */
+/**
+ * The words of both axes, a line each: one of them is in the way of Tab, and the arrow keys lead to the others.
+ * @param {Kind} kind @param {(which: Word | null) => void} point
+ */
 function wordLines(kind, point) {
   const { queries, keys } = state.run.attention[kind];
   const line = (/** @type {Word["axis"]} */ axis, /** @type {string[]} */ tokens, /** @type {0 | 1} */ i) => {

@@ -27,7 +27,8 @@
  * @property {number} room px of height to keep to, where the maps stay large enough
  * @property {number} type how much larger than usual the page's type is
  * @property {boolean} isUnfolded whether all layers of deep stacks are drawn
- * @property {boolean} [isWhole] whether it keeps to the room whatever it takes: smaller type, and less between its parts
+ * @property {boolean} [isWhole] whether it keeps to the room whatever it takes: smaller type, and less between its
+ *   parts
  * @property {boolean} [isTight] less between its parts
  * @property {number} [answerType] the type of what comes out, where it is not that of the rest
  */

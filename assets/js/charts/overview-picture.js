@@ -1,4 +1,5 @@
-// The picture of the whole: the paper's Figure 1 of one run. Built once a run; a step only moves marks and changes words.
+// The picture of the whole: the paper's Figure 1 of one run. Built once a run; a step only moves marks and changes
+// words.
 
 import { findChange } from "../core/changes.js";
 import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
@@ -209,7 +210,10 @@ function onPress(element, act) {
   });
 }
 
-/** @param {Stack} stack @param {Layer} layer @param {Run} run @param {Record<Kind, string>} captions @param {number} type */
+/**
+ * @param {Stack} stack @param {Layer} layer @param {Run} run @param {Record<Kind, string>} captions
+ * @param {number} type
+ */
 function drawLayer(stack, { layer, box, label, attention, feedForward }, run, captions, type) {
   const number = control({ what: "layer", stack, layer }, label, run, String(layer + 1), type, 14);
   const sublayers = attention.flatMap((each) => {
@@ -227,7 +231,10 @@ function drawLayer(stack, { layer, box, label, attention, feedForward }, run, ca
   return svg("g", { "data-layer": `${stack} ${layer}` }, frame, number, ...sublayers, network);
 }
 
-/** @param {Stack} stack @param {{ from: number, to: number, box: Box }} fold @param {() => void} act @param {number} type */
+/**
+ * @param {Stack} stack @param {{ from: number, to: number, box: Box }} fold @param {() => void} act
+ * @param {number} type
+ */
 function foldButton(stack, { from, to, box }, act, type) {
   const name = t(`overview.folded.${stack}`, { from: from + 1, to: to + 1 });
   const element = svg("g", { class: "part folded", role: "button", tabindex: 0, "aria-label": name });
@@ -239,7 +246,10 @@ function foldButton(stack, { from, to, box }, act, type) {
   return element;
 }
 
-/** @param {string} token @param {number} at @param {Side} side @param {Box} box @param {boolean} isStrip @param {number} type */
+/**
+ * @param {string} token @param {number} at @param {Side} side @param {Box} box @param {boolean} isStrip
+ * @param {number} type
+ */
 function tokenChip(token, at, side, box, isStrip, type) {
   const isStep = side === "target" && !isStrip; // a click goes there
   const name = isStep ? `${t("step_n", { step: at + 1 })}: ${token}` : token;
@@ -271,7 +281,10 @@ const streams = ({ encoder, decoder }) =>
     svg("rect", { x, y: top, width, height: bottom - top, class: "stream" }),
   );
 
-/** What joins the parts: residual paths, branches, the encoder's output, and the way to the word. @param {Layout} layout @param {Run} run */
+/**
+ * What joins the parts: residual paths, branches, the encoder's output, and the way to the word.
+ * @param {Layout} layout @param {Run} run
+ */
 function connections(layout, run) {
   const { encoder, decoder, memory, busX, type } = layout;
   const lines = [];
@@ -334,7 +347,10 @@ function connections(layout, run) {
   return lines;
 }
 
-/** From the decoder's last layer to the word, and back to the decoder's inputs. @param {Layout} layout @param {(x: number, y: number, dx: number, dy: number) => string} arrow */
+/**
+ * From the decoder's last layer to the word, and back to the decoder's inputs.
+ * @param {Layout} layout @param {(x: number, y: number, dx: number, dy: number) => string} arrow
+ */
 function outputPath({ decoder, output, isWide, type, height }, arrow) {
   const { word, candidates, linear } = output;
   const middle = word.x + word.width / 2;
@@ -507,7 +523,10 @@ function rowMarks(layout) {
   };
 }
 
-/** A token's way down its stack's stream. @param {Layout} layout @param {Token} token @param {number} count of its side */
+/**
+ * A token's way down its stack's stream.
+ * @param {Layout} layout @param {Token} token @param {number} count of its side
+ */
 function lanePath(layout, { side, at }, count) {
   const { tokens, input, stream } = layout[STACK_OF[side]];
   const chip = tokens.boxes[at];
@@ -546,7 +565,11 @@ export const strongest = (row) => row[argmax(row.map(({ weight }) => weight))];
 const MOVE_MS = 300; // of a word that becomes an input
 const STACK_MS = 450; // from a stack's inputs to its end
 
-/** Light up what a step passes through: the encoder before the first one, then the decoder; the last word comes in first. @param {SVGElement} picture @param {Layout} layout @param {Run} run @param {number} step */
+/**
+ * Light up what a step passes through: the encoder before the first one, then the decoder; the last word comes in
+ * first.
+ * @param {SVGElement} picture @param {Layout} layout @param {Run} run @param {number} step
+ */
 function travel(picture, layout, run, step) {
   const { encoder, decoder, memory, output } = layout;
   picture.querySelector(".travelling")?.remove();

@@ -8,8 +8,8 @@ import { fixed } from "../core/numbers.js";
 
 /**
  * One query of one head. `showArithmetic` shows the arithmetic of a cell; `columns` are those of the table of scores,
- * where it does not have all; `fold`: hidden units a line; `opened`: the lists of keys of which none is folded; `width`:
- * px of a figure, where it is known.
+ * where it does not have all; `fold`: hidden units a line; `opened`: the lists of keys of which none is folded;
+ * `width`: px of a figure, where it is known.
  *
  * @typedef {{
  *   run: Run, data: Sublayer, kind: Kind, layer: number, head: number, query: number, server: Server,

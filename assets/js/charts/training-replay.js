@@ -226,7 +226,10 @@ function buildPlayer(replay, signal) {
 /** @param {number} place on the slider */
 const nearestSnapshot = (place) => argmax(places().map((each) => -Math.abs(each * SLIDER_MAX - place)));
 
-/** How much the maps of two snapshots differ: the mean difference of a weight. @param {Snapshot} a @param {Snapshot} b */
+/**
+ * How much the maps of two snapshots differ: the mean difference of a weight.
+ * @param {Snapshot} a @param {Snapshot} b
+ */
 function difference(a, b) {
   const [one, other] = [a.forced ?? a.free, b.forced ?? b.free];
   let sum = 0;

@@ -10,7 +10,8 @@ import { contrastClass } from "./map-parts.js";
 
 /**
  * A vector, with the digits of its numbers: 2 unless it says otherwise, null for none.
- * @typedef {{ values: number[] | Float32Array, label?: string, side?: Side, name?: string, digits?: number | null }} Row
+ * @typedef {{ values: number[] | Float32Array, label?: string, side?: Side, name?: string, digits?: number | null }}
+ *   Row
  */
 /**
  * `labels`: make room for these as well. `choose(name, index)` is called for a cell that was clicked or that the arrow

@@ -77,7 +77,10 @@ export function drawInSight(element, draw, signal) {
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
-/** Whether a view is on the page's open tab: without its style, which may have to be computed first. @param {HTMLElement} element */
+/**
+ * Whether a view is on the page's open tab: without its style, which may have to be computed first.
+ * @param {HTMLElement} element
+ */
 export const isOpen = (element) => element.isConnected && !element.closest(".tab-panel:not(.open), .closed, [hidden]");
 
 /**

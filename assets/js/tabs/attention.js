@@ -288,7 +288,10 @@ function headGrid(signal) {
       if (!now || !repaintThumbnail(now, layer, head)) place.replaceChildren(thumbnailsOf(layer)[head]);
     });
   }
-  /** Show what every head attends to from a word, or to it; of none (null), the whole maps. @param {Word | null} word */
+  /**
+   * Show what every head attends to from a word, or to it; of none (null), the whole maps.
+   * @param {Word | null} word
+   */
   function point(word) {
     [...grid.children].forEach((each, head) => {
       const [map, name] = each.children;

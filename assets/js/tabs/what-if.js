@@ -171,7 +171,10 @@ function draw(parts) {
   if (parts.hasNewMaps(run, baseline, kind, layer, head, width, zoom)) revealMost(parts);
 }
 
-/** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. @param {Parts} parts */
+/**
+ * Scroll to the cell of this head that has changed most; without changes, to the step's strongest.
+ * @param {Parts} parts
+ */
 function revealMost({ maps, difference }) {
   const { run, kind, layer, head, step } = state;
   const shown = { run: difference ?? run, kind, layer, head };
@@ -321,7 +324,8 @@ function foldedRow(count) {
 }
 
 /**
- * @param {Run} run @param {Run} baseline @param {number} i @param {number | null} change of the original word's probability
+ * @param {Run} run @param {Run} baseline @param {number} i
+ * @param {number | null} change of the original word's probability
  * @param {number} scale
  */
 function stepRow(run, baseline, i, change, scale) {
