@@ -5,17 +5,19 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { closest, columnHeading, rowHeading, table } from "../core/parts.js";
 import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
 import { cellByKey, longLayout, longMap, markLongMap, paintedCell, readableZoom, repaintLongMap } from "./long-map.js";
-import { MAX_ELEMENTS, paintedThumbnail, strength } from "./map-canvas.js";
+import { LEVELS, MAX_ELEMENTS, mixed, paintedThumbnail, strength } from "./map-canvas.js";
 import {
   ARROW,
   cellReader,
   contrastClass,
   describeCell,
+  digitSize,
   forEachCell,
   formatWeight,
   hue,
   label,
   labelTexts,
+  MAX_ROW,
   NARROW,
   predictions,
   rowLabel,
@@ -28,7 +30,7 @@ import {
 /** @import { Cell } from "./map-parts.js" */
 
 const GAP = 2;
-const MAX_CELL = [120, 56]; // px a cell, across and down
+const MAX_CELL = [120, MAX_ROW]; // px a cell, across and down
 const MIN_CELL = 14;
 export const MIN_TAP = 26; // px of a cell and its gap that a finger hits
 const TALL = 320; // px of rows: of more, the words of the columns stand above them as well
@@ -44,12 +46,9 @@ let scale = null;
 export function mapPaint() {
   if (!scale) {
     scale = new CSSStyleSheet();
-    const mixed = (/** @type {string} */ name, /** @type {string} */ hue) =>
-      Array.from(
-        { length: 101 },
-        (_, i) => `.${name}-${i} { fill: color-mix(in oklab, var(--${hue}) ${i}%, var(--surface)); }`,
-      );
-    scale.replaceSync([...mixed("more", "accent"), ...mixed("less", "negative")].join(""));
+    const classes = (/** @type {string} */ name, /** @type {string} */ hue) =>
+      Array.from({ length: LEVELS }, (_, i) => `.${name}-${i} { fill: ${mixed(hue, i)}; }`);
+    scale.replaceSync([...classes("more", "accent"), ...classes("less", "negative")].join(""));
     document.adoptedStyleSheets.push(scale);
   }
   return svg(
@@ -106,7 +105,7 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
     isNarrow,
     isTall,
     isWritten: cell >= VALUES_FROM * type,
-    digitSize: (share = 0.37) => Math.min(13 * type, cell * share),
+    digitSize: digitSize(cell, type),
     width: left + keys.length * cell + 4 + (slant && isTall ? slant * 0.6 : 0), // the last label above leans out
     top: isTall ? foot - 6 : 4,
     height: queries.length * down + foot,

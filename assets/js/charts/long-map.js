@@ -6,9 +6,11 @@ import { cellAt, gapOf, keepPainted, paintMap, palette, sharpCanvas, strength } 
 import {
   cellReader,
   contrastClass,
+  digitSize,
   formatWeight,
   label,
   labelTexts,
+  MAX_ROW,
   NARROW,
   predictions,
   rowLabel,
@@ -40,7 +42,6 @@ const TURN = 55; // degrees
 const [SINE, COSINE] = [Math.sin((TURN * Math.PI) / 180), Math.cos((TURN * Math.PI) / 180)];
 const LOWEST = 4; // px a row
 const MIN_ROW = 15; // px, where nothing makes it fit: its word can be read
-const MAX_ROW = 56;
 const BOX = 0.8; // of the window's height: see .scroll:has(.parts) in style.css
 const BESIDE = 16; // px between rows' words and the edge and the cells
 const MARGIN = 4; // px right of the cells and below them
@@ -99,7 +100,7 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
     isWhole: wide <= width + 0.5 && high <= BOX * innerHeight, // in its place, which then scrolls nowhere
     ...{ isLong, isNarrow, isTurned, isWritten: Math.min(cell, down + 8) >= VALUES_FROM * type },
     ...{ reads, predicted, columns, count, across, size, left, top, cell, down, body },
-    digitSize: (share = 0.37) => Math.min(13 * type, cell * share),
+    digitSize: digitSize(cell, type),
     width: wide,
     height: high,
   };

@@ -8,7 +8,7 @@ import { goldLink, state } from "../core/state.js";
 
 /** Cells of a map that is built of elements; a map of more is painted. */
 export const MAX_ELEMENTS = 400;
-const LEVELS = 101; // colours of a hue, one a per cent
+export const LEVELS = 101; // colours of a hue, one a per cent
 const HATCH = 17; // px of a tile of masked cells: two lines, as far from each other as in the style's pattern
 const HATCH_LINES = 2;
 const RING_FROM = 6; // px a cell: a smaller one has a dot instead of a gold ring
@@ -47,6 +47,9 @@ export function palette() {
   return known;
 }
 
+/** A level of a hue, as a style says it. @param {string} hue @param {number} level per cent */
+export const mixed = (hue, level) => `color-mix(in oklab, var(--${hue}) ${level}%, var(--surface))`;
+
 /** @param {boolean} isDark */
 function readPalette(isDark) {
   const probe = h("span", { hidden: true });
@@ -55,8 +58,7 @@ function readPalette(isDark) {
     probe.style.color = colour;
     return getComputedStyle(probe).color;
   };
-  const scale = (/** @type {string} */ hue) =>
-    Array.from({ length: LEVELS }, (_, i) => resolved(`color-mix(in oklab, var(--${hue}) ${i}%, var(--surface))`));
+  const scale = (/** @type {string} */ hue) => Array.from({ length: LEVELS }, (_, i) => resolved(mixed(hue, i)));
   const [surface, ink, ground, line] = ["surface", "ink", "bg", "hatch"].map((name) => resolved(`var(--${name})`));
   const pixels = asPixels([...scale("accent"), ...scale("negative"), ground, line]);
   probe.remove();

@@ -19,7 +19,14 @@ import { strength } from "./map-canvas.js";
 export const ARROW = " → "; // between what a row reads and what it predicts
 const MAX_LETTERS = 12; // of a word beside a long sentence's map
 export const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
+export const MAX_ROW = 56; // px
 export const VALUES_FROM = 28; // px a cell, so that a number fits
+
+/** px of the numbers in cells, which take up to this share of them. @param {number} cell px @param {number} type */
+export const digitSize =
+  (cell, type) =>
+  (share = 0.37) =>
+    Math.min(13 * type, cell * share);
 
 /** @param {number} value @param {number} [difference] */
 export const hue = (value, difference) => `${value < 0 ? "less" : "more"}-${Math.round(strength(value, difference))}`;
