@@ -25,9 +25,13 @@ def test_page_and_files_have_the_words_of_a_run_of_pieces(tmp_path: Path) -> Non
     page = for_page(run, None, model.checkpoint)
     json.dumps(page, allow_nan=False)
     words = page["words"]
-    assert words["source"]["names"] == ["Der", "alte", "Mann", "trinkt", "ein", "kaltes", "Bier", ".", "E"]
-    for side, tokens in (("source", run.source), ("decoder_input", run.decoder_input), ("output", run.output)):
-        of, names = words[side]["of"], words[side]["names"]
+    assert " ".join(words["source"]["names"]) == "Der alte Mann trinkt ein kaltes Bier . E"
+    for side, tokens in (
+        (words["source"], run.source),
+        (words["decoder_input"], run.decoder_input),
+        (words["output"], run.output),
+    ):
+        of, names = side["of"], side["names"]
         assert len(of) == len(tokens)
         assert sorted(set(of)) == list(range(len(names)))
     table = run.table(words=True)
@@ -35,8 +39,8 @@ def test_page_and_files_have_the_words_of_a_run_of_pieces(tmp_path: Path) -> Non
     np.testing.assert_allclose(sums, 1, atol=1e-5)
     cross = table.query("kind == 'cross' and layer == 1 and head == 2 and query == 0")
     pieces = run.attention.cross[1].weights[2][[i for i, word in enumerate(words["decoder_input"]["of"]) if word == 0]]
-    of = np.array(words["source"]["of"])
-    expected = [pieces[:, of == word].sum(axis=1).mean() for word in range(len(words["source"]["names"]))]
+    of_source = np.array(words["source"]["of"])
+    expected = [pieces[:, of_source == word].sum(axis=1).mean() for word in range(len(words["source"]["names"]))]
     np.testing.assert_allclose(cross["weight"], expected, atol=1e-6)
     for in_words in (False, True):
         cells = json.loads(notebook(run, "model", words=in_words))["cells"]
