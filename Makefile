@@ -18,13 +18,14 @@
 #   make live       the cost of watching a training, and of trainings to visitors (2 minutes)
 #   make modified   the wait for a run with interventions, and the cost of ablating every head (1 minute)
 #   make load       a class of thirty for 5 minutes, then three hundred visitors at once (13 minutes)
+#   make crowd      thirty visitors of one real model, beside those of the toy (2 minutes)
 #   make attack     what one hostile visitor does to the others, 16 attacks (30 minutes)
 
 PYTHON ?= python3
 BIN := .venv/bin
 NODE := $(BIN)/node .venv/js/node_modules
 
-.PHONY: demo check lint unit library page test everything format toy classroom evaluate search recordings everyday tried sample bench live modified load attack
+.PHONY: demo check lint unit library page test everything format toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -101,6 +102,9 @@ bench: .venv/bench
 
 load: .venv/measure
 	$(BIN)/python -m tests.benchmarks.load $(if $(MINUTES),--minutes $(MINUTES))
+
+crowd: .venv/test
+	$(BIN)/python -m tests.benchmarks.real_visitors
 
 attack: .venv/measure
 	$(BIN)/python -m tests.benchmarks.attack $(ROWS)
