@@ -74,6 +74,7 @@ def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -
         expect(offer).to_be_visible()
         take_picture(page, "refusal-1440")
         offer.click()
+        expect(awaited).to_be_visible()
         expect(awaited).to_contain_text(matching("loading.fetching", name=NAME))
         take_picture(page, "fetching-1440")
         visit.ask("Ich möchte ein Cola")  # meanwhile the page has its model
@@ -82,6 +83,7 @@ def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -
 
         small = other.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=attention")  # a link to it, on a phone
         small_awaited = small.locator("#awaited-model")
+        expect(small_awaited).to_be_visible()
         expect(small_awaited).to_contain_text(matching("loading.fetching", name=NAME))
         assert sideways(small) <= 0
         take_picture(small, "fetching-390")

@@ -50,7 +50,8 @@ export function mount({ element, props, server, signal }) {
     presentButton(),
   ];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
-  element.replaceChildren(skipLink(), mapPaint(), header, awaitedModelLine(signal));
+  element.replaceChildren(skipLink(), mapPaint(), header);
+  showAwaitedModel(element.closest(".gradio-container") ?? document.body, signal);
   followFrame(signal);
   listenForFrameKeys(header, signal);
 }
@@ -117,8 +118,11 @@ function modelChoice(element, signal) {
 
 const PATIENCE_MS = 300; // a model in the server's memory is there before
 
-/** How far the model is that was chosen and is not in the server's memory yet. @param {AbortSignal} signal */
-function awaitedModelLine(signal) {
+/**
+ * How far the model is that was chosen and is not in the server's memory yet: also where the header is folded away.
+ * @param {Element} page @param {AbortSignal} signal
+ */
+function showAwaitedModel(page, signal) {
   const text = h("span", {});
   const bar = h("progress", { max: 1 });
   const cancel = button("link", t("loading.cancel"), cancelWait);
@@ -143,9 +147,11 @@ function awaitedModelLine(signal) {
     if (isFetched) bar.removeAttribute("value");
     else bar.value = fetched / size;
   };
+  const view = h("div", { class: "view" }, line);
+  page.append(view);
+  signal.addEventListener("abort", () => view.remove());
   document.addEventListener("model:awaited", draw, { signal });
   draw();
-  return line;
 }
 
 /** @param {number} seconds */
