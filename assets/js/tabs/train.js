@@ -6,7 +6,7 @@ import { h, namedChoice } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { changeDetector, isOpen } from "../core/parts.js";
 import { schema } from "../core/schema.js";
-import { state } from "../core/state.js";
+import { state, subscribe } from "../core/state.js";
 import { checkpointFromAddress, models } from "../net/models.js";
 import { readSession, saveOnLeave } from "../net/session.js";
 import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../net/training-stream.js";
@@ -164,7 +164,11 @@ export function mount({ element, props, server, signal }) {
     scrollSmoothly(isBeside ? whole : live.element);
   }
 
-  element.replaceChildren(whole);
+  const ofReal = h("p", { class: "hint" }, t("train.real"));
+  subscribe(element, () => {
+    ofReal.hidden = !state.run.model.pieces;
+  });
+  element.replaceChildren(ofReal, whole);
   onTrainingChange(drawTraining, signal);
   addEventListener("beforeunload", warnOfLoss, { signal });
   const onTaught = () => {

@@ -120,7 +120,7 @@ function drawRun({ cards, explained, loop, limits }) {
   explained.replaceChildren(...joinSentences(layered, headed, padded));
   loop.textContent = t(findChange({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
   const known = /** @type {{ corpus?: string } | undefined} */ (models()[run.checkpoint]);
-  const key = `limits.${known?.corpus ?? run.checkpoint}`;
+  const key = run.model.pieces ? "limits.real" : `limits.${known?.corpus ?? run.checkpoint}`;
   limits.textContent = hasText(key) ? t(key) : "";
 }
 
