@@ -3,6 +3,7 @@
 Q queries, K keys, S source, T target, H heads, D model width, d one head's width, F feed-forward width, L layers.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,9 +86,11 @@ def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
     return torch.tensor([source], device=translator.device), torch.tensor([read], device=translator.device)
 
 
-def record(translator: Translator, run: Translation) -> dict[str, Tensor]:
-    """Every intermediate of one full pass over a run's own tokens, by probe name; batch of 1."""
-    model, recorder = translator.checkpoint.model, Recorder()
+def record(
+    translator: Translator, run: Translation, wanted: Callable[[str], bool] = lambda name: True
+) -> dict[str, Tensor]:
+    """Every intermediate of one full pass over a run's own tokens whose probe name is `wanted`; batch of 1."""
+    model, recorder = translator.checkpoint.model, Recorder(wanted)
     changed = translator.probe(run.interventions)
     with evaluating(model):
         model(*ids(translator, run), probe=recorder if changed is None else chain(changed, recorder))
