@@ -181,3 +181,26 @@ def test_words_and_pieces_on_every_view(server: Server, browser: Browser, size: 
         expect(page).to_have_url(re.compile("words=yes"))
         page.reload()
         expect(source).to_have_text(groups.names)
+
+
+def test_an_alignment_is_drawn_and_every_head_is_measured(server: Server, browser: Browser) -> None:
+    with visiting(browser, server.url, **SCREEN) as visit:
+        page = visit.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=lesson&stop=15")
+        grid, verdict = page.locator(".alignment-grid"), page.locator(".alignment .say")
+        expect(verdict).to_have_text(t("lesson.align.nothing"))
+        expect(page.locator(".stops button")).to_have_count(15)
+        expect(page.locator(".alignment .score")).to_have_count(2 * 3 * 8)
+        grid.locator("td[data-row]").first.click()
+        for key in ("ArrowRight", "Space"):
+            page.keyboard.press(key)
+        expect(grid.locator("[aria-selected=true]")).to_have_count(2)
+        expect(verdict).to_contain_text(t("heads.luck"))
+        assert sideways(page) <= 0
+
+        page = visit.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=break&part=whatif")
+        page.locator("#sweep").click()
+        expect(page.locator(".panel .score[data-drop]")).to_have_count(3 * 8)
+        expect(page.locator(".head-progress")).to_have_count(0)  # all are done
+
+        page = visit.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=positions")
+        expect(page.locator("#positions .say")).to_contain_text(t("positions.order.halves", sines=32))
