@@ -131,7 +131,7 @@ function wordLines(kind, point) {
     const words = tokens.map((token, index) =>
       chip("button", token, side, { type: "button", tabindex: index ? -1 : 0, "data-word": `${axis} ${index}` }),
     );
-    const place = h("div", { class: "word-line", role: "group", "aria-label": name }, words);
+    const place = h("div", { class: "word-line scroll", role: "group", "aria-label": name }, words);
     return [h("small", { "aria-hidden": "true" }, name), place];
   };
   const element = h("div", { class: "word-lines" }, line("query", queries, 0), line("key", keys, 1));
