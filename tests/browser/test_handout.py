@@ -195,7 +195,7 @@ def test_the_handout_begins_with_a_worksheet_of_two_pages_and_its_answers(handou
 def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout: Handout, sheet: Page) -> None:
     case, run, language = handout.case, handout.run, handout.case.language
     assert sheet.locator("h1 .word").all_text_contents() == [case.sentence, run.text]
-    assert sheet.title() == " ".join(f"{case.sentence} → {' '.join(run.output)}".split())
+    assert sheet.title() == " ".join(f"{case.sentence} → {run.text}".split())
     weights = run.attention.cross[case.layer].weights.mean(axis=0)
     rows = sheet.locator(".steps tbody tr").all()
     for i, (row, step) in enumerate(zip(rows, run.steps, strict=True)):

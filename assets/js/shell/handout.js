@@ -57,7 +57,7 @@ export async function handout(server) {
   const head = [
     h("meta", { charset: "utf-8" }),
     h("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }),
-    h("title", {}, `${run.sentence} → ${run.output.join(" ")}`),
+    h("title", {}, `${run.sentence} → ${run.text}`),
     h("style", {}, style),
   ];
   const body = h("body", { style: `max-width: ${WIDTH}px` }, copy);
@@ -86,7 +86,7 @@ function staticCopy(sheet) {
 /** The sentence, its translation, and what was changed in the run. */
 function openingSection() {
   const { run, baseline } = state;
-  const output = run.output.filter((token) => token !== "E").join(" ");
+  const output = run.text;
   const changes = baseline && [
     h("p", {}, h("b", {}, t("changed"), ": "), formatList(run.changes.map((each) => describeChange(each, baseline)))),
     h("p", {}, nodes("changed.original", { output: word(baseline.output.join(" "), "target") })),

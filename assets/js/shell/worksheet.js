@@ -35,7 +35,7 @@ export async function worksheet(server, width) {
     guess(),
   ];
   const source = word(run.sentence, "source");
-  const target = word(run.output.filter((token) => token !== "E").join(" "), "target");
+  const target = word(run.text, "target");
   const head = [
     h("p", { class: "named" }, h("span", {}, t("worksheet.name")), h("span", {}, t("worksheet.date"))),
     h("h1", {}, t("worksheet.title")),
