@@ -19,7 +19,9 @@ from transformer.web.api.events import ShownRun
 from transformer.web.api.mistakes import MistakeCode
 from transformer.web.api.models import Model
 from transformer.web.page import SCHEMA
+from transformer.web.server.room_routes import OpenedRoom
 from transformer.web.server.routes import HeadsEvent, LoadingEvent
+from transformer.web.sessions.rooms import RoomEnded, RoomEvent
 from transformer.web.sessions.training_queue import MistakeTrainingEvent, TrainingEvent
 
 REQUESTS = {
@@ -29,6 +31,7 @@ REQUESTS = {
     "StopRequest": schema.StopRequest,
     "HeadsRequest": schema.HeadsRequest,
     "MistakeTraining": schema.MistakeTrainingRequest,
+    "AnyLeadRequest": schema.AnyLeadRequest,
 }
 ANSWERS = {
     "Refusal": Refusal,
@@ -40,6 +43,8 @@ ANSWERS = {
     "HeadsEvent": HeadsEvent,
     "TrainingEvent": TrainingEvent,
     "MistakeTrainingEvent": MistakeTrainingEvent,
+    "OpenedRoom": OpenedRoom,
+    "RoomEvent": RoomEvent | RoomEnded,
     "PageSchema": schema.PageSchema,
 }
 

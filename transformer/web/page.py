@@ -34,6 +34,7 @@ from .server.access_log import logged
 from .server.compression import Compression
 from .server.front_page import FrontPage
 from .server.gradio_internals import EXCEPTION_HANDLERS, Blocks, event_payload, middleware
+from .server.room_routes import ROUTES as ROOM_ROUTES
 from .server.routes import ROUTES
 from .server.settings import settings
 from .sessions.real_models import real_models
@@ -108,7 +109,11 @@ TABS: dict[str, Callable[[], object]] = {
 
 
 _SCHEMA = page_schema(
-    list(TABS), list(BREAK_IT), assets=f"gradio_api/file={ASSETS}", plotly=f"gradio_api/file={PLOTLY_JS}"
+    list(TABS),
+    list(BREAK_IT),
+    assets=f"gradio_api/file={ASSETS}",
+    plotly=f"gradio_api/file={PLOTLY_JS}",
+    rooms=settings().rooms,
 )
 SCHEMA = json.dumps(_SCHEMA).replace("<", r"\u003c")  # nothing in it may end its script
 HEAD = f"""{(ASSETS / "head.html").read_text("utf-8")}
@@ -124,7 +129,8 @@ def launch() -> dict[str, Any]:
         ValueError: the environment asks for what is not there.
     """
     mcp = mcp_tools.endpoint()
-    routes = [*mcp["routes"], *ROUTES, Route("/modules", modules, methods=["GET"])]
+    room_routes = ROOM_ROUTES if settings().rooms else []
+    routes = [*mcp["routes"], *ROUTES, *room_routes, Route("/modules", modules, methods=["GET"])]
     return LAUNCH | {
         "app_kwargs": {
             "middleware": [Middleware(FrontPage, head=HEAD), Middleware(Compression), *middleware(routes)],
@@ -168,6 +174,8 @@ def build() -> gr.Blocks:
         )
         names, opened = tuple(handler.__name__ for handler in EVENTS), json.dumps(events.show("toy", opening))
         top = component("shell/run-bar", opened, events=names, server=(alternatives, shared_model), models=models)
+        if settings().rooms:
+            component("shell/class-panel", elem_id="class", server=(share_model,))
         component("shell/tabs", elem_id="tabs")
         for name, place_components in TABS.items():
             with gr.Column(elem_id=f"panel-{name}", elem_classes="tab-panel"):

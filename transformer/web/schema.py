@@ -28,6 +28,9 @@ MAX_VALUES = 4096  # of one that a program may ask for: about 30 KB
 MAX_SESSION_ID = 64  # characters
 MAX_PIECE = 100  # characters that a piece is searched by
 MAX_OWN_MODELS = 100  # of a session, that may be asked about
+MAX_PLACE = 8192  # characters of a link's parameters
+MAX_CHOICES, MAX_CHOICE = 130, 300  # of a question to a class: the words of a long sentence; characters of one
+MAX_QUESTION = 1000  # characters that say what it asks
 
 # ---- requests ----
 
@@ -247,6 +250,58 @@ class StopRequest(Request):
     run: str
 
 
+class StudentRequest(Request):
+    """A student enters a room, or comes back to it."""
+
+    student: str = Field(min_length=1, max_length=MAX_SESSION_ID)
+
+
+class TeacherRequest(Request):
+    """The teacher of a room, or another who has the secret."""
+
+    secret: str = Field(max_length=MAX_SESSION_ID)
+
+
+class VoteRequest(StudentRequest):
+    """A student's choice in a round of a question."""
+
+    question: int
+    round: int = Field(ge=0)
+    choice: int = Field(ge=0)
+
+
+class ShowRequest(TeacherRequest):
+    """Where the teacher is: the parameters of a link."""
+
+    do: Literal["show"]
+    place: str = Field(max_length=MAX_PLACE, pattern=r"^\?")
+
+
+class AskRequest(TeacherRequest):
+    """A question to the class, and after how many seconds it closes by itself."""
+
+    do: Literal["ask"]
+    about: str = Field(max_length=MAX_QUESTION)
+    choices: list[Annotated[str, Field(max_length=MAX_CHOICE)]] = Field(min_length=2, max_length=MAX_CHOICES)
+    seconds: float | None = Field(None, ge=1, le=3600)
+
+
+class RevealRequest(TeacherRequest):
+    """The votes and the right choice are shown to all; a question may have no right choice."""
+
+    do: Literal["reveal"]
+    right: int | None = Field(None, ge=0)
+
+
+class LeadRequest(TeacherRequest):
+    """The votes end, a second round begins, or the room ends."""
+
+    do: Literal["close", "vote_again", "end"]
+
+
+AnyLeadRequest = Annotated[ShowRequest | AskRequest | RevealRequest | LeadRequest, Field(discriminator="do")]
+
+
 # ---- what the browser is told ----
 
 
@@ -309,6 +364,10 @@ class PageSchema(TypedDict):
     max_sentence: int  # characters
     assets: str  # the address of that folder
     plotly: str  # that of its JavaScript
+    rooms: bool  # whether a class can be opened
+    max_choices: int  # of a question to a class
+    max_choice: int  # characters of one
+    max_question: int  # characters that say what is asked
 
 
 STRATEGIES: dict[str, type[Request]] = {"beam": BeamRequest, "sampling": SampleRequest, "forced": ForcedRequest}
@@ -396,7 +455,7 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 }
 
 
-def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: str) -> PageSchema:
+def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: str, rooms: bool) -> PageSchema:
     """What the page has in its head, for assets/js/core/schema.js.
 
     Args:
@@ -404,6 +463,7 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: 
         parts: those of Break it.
         assets: the address of that folder.
         plotly: that of its JavaScript.
+        rooms: whether a class can be opened.
     """
     languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
     return {
@@ -415,4 +475,8 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: 
         "max_sentence": MAX_CHARACTERS,
         "assets": assets,
         "plotly": plotly,
+        "rooms": rooms,
+        "max_choices": MAX_CHOICES,
+        "max_choice": MAX_CHOICE,
+        "max_question": MAX_QUESTION,
     }

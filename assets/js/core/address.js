@@ -13,9 +13,25 @@ import { state, update } from "./state.js";
 
 const PARAMETERS = Object.entries(schema.parameters);
 
-/** The address of the visitor's place; as a presenter's, without the controls that a lesson does not need. */
-export const pageAddress = (presenting = isPresenting(), run = /** @type {RunRequest} */ (state.run)) =>
-  formatAddress(location.href, presenting, run);
+const OF_CLASS = ["room", "notes"]; // parameters of this page's part in a class
+
+/**
+ * The address of the visitor's place, without the class that it may be in; as a presenter's, without the controls that a
+ * lesson does not need.
+ */
+export function pageAddress(presenting = isPresenting(), run = /** @type {RunRequest} */ (state.run)) {
+  const url = new URL(formatAddress(location.href, presenting, run));
+  for (const name of OF_CLASS) url.searchParams.delete(name);
+  return url.href;
+}
+
+/** The place as the parameters of a link, without what each page of a class chooses by itself. */
+export function placeParameters() {
+  const { searchParams } = new URL(pageAddress(false));
+  for (const name of [...searchParams.keys()])
+    if (name === "language" || !Object.hasOwn(schema.parameters, name)) searchParams.delete(name);
+  return `?${searchParams}`;
+}
 
 /**
  * The same, with what else stands in `href`.
@@ -68,6 +84,20 @@ function formatParameter({ kind, state: name, default: usual, always, part }) {
 let presenting = new URLSearchParams(globalThis.location?.search).get("present") === "yes";
 /** Whether the page is shown to a room. */
 export const isPresenting = () => presenting;
+
+/**
+ * Set parameters of the address bar that are none of the place; null to take one out.
+ * @param {Record<string, string | null>} parameters
+ */
+export function setPageParameters(parameters) {
+  const url = new URL(location.href);
+  for (const [name, value] of Object.entries(parameters))
+    if (value === null) url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+  url.hash = ""; // a teacher's link has the secret there
+  history.replaceState(history.state, "", url.href);
+  if (address !== null) updateAddressBar();
+}
 
 /** @param {boolean} wanted */
 export function setPresenting(wanted) {
@@ -209,7 +239,7 @@ export function expectRun(run) {
  */
 export function updateAddressBar() {
   if (isAhead) return;
-  const now = pageAddress(presenting, asked ?? state.run);
+  const now = formatAddress(location.href, presenting, asked ?? state.run);
   const isAnotherPlace = address !== null && !isRestoring && entryOf(state) !== entry;
   if (isAnotherPlace) {
     writeAddress(); // of the place that is left

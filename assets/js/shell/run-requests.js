@@ -76,6 +76,7 @@ export class RunRequests {
       "changes:wanted": this.askChanges,
       "run:wanted": this.askRun,
       "checkpoint:wanted": this.askCheckpoint,
+      "place:wanted": this.openPlace,
       "queue:changed": this.waitInQueue,
       "translate:asked": this.onAsked,
       "translate:answered": this.onAnswered,
@@ -91,7 +92,7 @@ export class RunRequests {
     this.takeAnswer();
     this.view.watch("value", () => this.takeAnswer());
     addEventListener("popstate", () => this.followAddress(true), { signal: this.view.signal });
-    if (!session.isOpened) this.openAddress();
+    if (!session.isOpened) this.openPlace(location.search, false);
     session.isOpened = true;
   }
 
@@ -236,18 +237,21 @@ export class RunRequests {
     this.reactions.complain(error, session.sentence);
   }
 
-  /** A link may lead to a model that somebody has shared, of which this page has to learn first. */
-  async openAddress() {
-    const checkpoint = unknownToken(new URLSearchParams(location.search).get("checkpoint") ?? "");
+  /**
+   * A link may lead to a model that somebody has shared, of which this page has to learn first.
+   * @param {string} search @param {boolean} isBack whether the page shows something already
+   */
+  async openPlace(search = location.search, isBack = true) {
+    const checkpoint = unknownToken(new URLSearchParams(search).get("checkpoint") ?? "");
     const found = checkpoint && (await this.view.server.shared_model({ checkpoint }).catch(() => null));
     if (found && !("error" in found)) addSharedModel(/** @type {OwnModel} */ (found));
-    this.followAddress();
+    this.followAddress(isBack, search);
   }
 
-  /** @param {boolean} isBack whether the page was there before */
-  followAddress(isBack = false) {
+  /** @param {boolean} isBack whether the page shows something already @param {string} search */
+  followAddress(isBack = false, search = location.search) {
     holdAddress(isBack);
-    const { run, place, wrong } = parseAddress(location.search);
+    const { run, place, wrong } = parseAddress(search);
     const isShown =
       run &&
       !session.sent &&
@@ -260,7 +264,7 @@ export class RunRequests {
         return;
       }
       this.arrive = null;
-      const missing = [...wrong, ...restorePlace({ ...openingTab(location.search), ...place }, isBack)].map((name) =>
+      const missing = [...wrong, ...restorePlace({ ...openingTab(search), ...place }, isBack)].map((name) =>
         t(`link.${name}`),
       );
       if (missing.length)

@@ -8,6 +8,7 @@ import { button, link } from "../core/parts.js";
 import { state } from "../core/state.js";
 import { isOwn, isShared, modelName, ownModels, tokenAddress } from "../net/models.js";
 import { downloadModel } from "../tabs/own-models.js";
+import { startButton } from "./start-class.js";
 
 /** @import { Server } from "../core/types.d.ts" */
 
@@ -24,7 +25,9 @@ export function shareButton(server, spaceHost, signal) {
   const own = h("div", { id: "share-own" });
   const presenter = link(t("share.presenter"), () => copy(true), { id: "share-presenter" });
   const about = h("p", {}, presenter, " ", t("share.presenter_about"));
-  const popover = h("div", { class: "popover", hidden: true }, status, own, address, about);
+  const start = startButton("share-class");
+  const ofClass = start && h("p", {}, start, " ", t("class.start.about"));
+  const popover = h("div", { class: "popover", hidden: true }, status, own, address, about, ofClass);
 
   /** @param {boolean} presenting */
   async function copy(presenting) {

@@ -7,6 +7,8 @@ import { formatList, formatPercent, joinSentences, nodes, t } from "../core/i18n
 import { cells, rowHeading } from "../core/parts.js";
 import { fetchSublayer } from "../core/server-cache.js";
 import { argmax, attentionRow, likelihood, SIDES, state } from "../core/state.js";
+import { revealedQuestions, room } from "../net/room.js";
+import { summaryTable } from "./class-tally.js";
 import { explainLikelihood } from "./describe-likelihood.js";
 
 /** @import { Child, Kind, Server } from "../core/types.d.ts" */
@@ -56,7 +58,15 @@ export async function worksheet(server, width) {
     h("section", { class: "page" }, head, asked.slice(0, ON_FIRST_PAGE)),
     h("section", { class: "page" }, asked.slice(ON_FIRST_PAGE)),
     h("section", { class: "page answers" }, h("h1", {}, t("worksheet.answers")), h("ol", {}, answered)),
+    classPage(),
   ];
+}
+
+/** What the class has answered, if this page has led one. */
+function classPage() {
+  const questions = room.role === "teacher" ? revealedQuestions() : [];
+  if (!questions.length) return null;
+  return h("section", { class: "page class" }, h("h1", {}, t("room.summary")), summaryTable(questions));
 }
 
 /** @typedef {{ layer: number, head: number, query: number }} Place */

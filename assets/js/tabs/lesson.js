@@ -4,12 +4,14 @@
 import { pictureFrame } from "../charts/export.js";
 import { hereButton } from "../charts/overview-mini.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
+import { offerQuestion } from "../core/class-questions.js";
 import { h, setChildren } from "../core/dom.js";
 import { joinSentences, nodes, t } from "../core/i18n.js";
 import { LESSON_STOPS } from "../core/lesson-plan.js";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
 import { baselineRun, lessonStops, state, update } from "../core/state.js";
 import { fitToScreen } from "../shell/frame.js";
+import { startButton } from "../shell/start-class.js";
 import { planChooser, progressBar } from "./lesson-bar.js";
 import { colourLegend } from "./lesson-figures.js";
 import { lessonLink } from "./lesson-links.js";
@@ -31,7 +33,16 @@ export function mount({ element, server, signal }) {
   const parts = build();
   const { bar, plan, title, headline, text, question, figure, colours, notice, arithmetic, back, next, stop } = parts;
   const keys = h("p", { class: "keys hint" }, t("lesson.keys"));
-  const head = h("div", { class: "lesson-head" }, bar.element, h("span", { class: "space" }), plan.element, back, next);
+  const head = h(
+    "div",
+    { class: "lesson-head" },
+    bar.element,
+    h("span", { class: "space" }),
+    startButton("class-start"),
+    plan.element,
+    back,
+    next,
+  );
   const name = () => `lesson-${state.stop + 1}`;
   const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
   fitToScreen(stop, drawing, signal);
@@ -156,7 +167,16 @@ async function fetchContent(name, view) {
  * a wrong guess says why it is wrong, and leaves the others to choose from.
  * @param {Parts} parts @param {Content} content
  */
-function drawQuestion(parts, { name, stop: { hides }, run, quiz, texts, asked, answered }) {
+function drawQuestion(parts, content) {
+  const {
+    name,
+    stop: { hides },
+    run,
+    quiz,
+    texts,
+    asked,
+    answered,
+  } = content;
   const { question, figure, stop } = parts;
   const { choices, right, places } = quiz;
   // Another step or head asks another question; a change of the run and its end do not.
@@ -227,6 +247,22 @@ function drawQuestion(parts, { name, stop: { hides }, run, quiz, texts, asked, a
   figure.parentElement?.querySelector(".veil")?.remove(); // of the stop before
   setChildren(question, isAlone ? null : asking, h("div", { class: "telling" }, why, show, reveal, further));
   delete question.dataset.right;
+  figure.classList.toggle("hides", Boolean(hides));
   drawAnswer();
   parts.choose = choose;
+  offerToClass(name, content, () => choose(-1));
+}
+
+/** @param {StopName} name @param {Content} content @param {() => void} reveal shows the answer */
+function offerToClass(name, { quiz: { choices, right, places }, texts }, reveal) {
+  const text = t(texts.question, places);
+  const offered = {
+    kind: /** @type {const} */ ("stop"),
+    name,
+    text,
+    choices: choices.map((each) => each.text),
+    right,
+    reveal,
+  };
+  offerQuestion("stop", choices.length > 1 ? offered : null);
 }

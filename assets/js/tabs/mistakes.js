@@ -1,5 +1,6 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
+import { offerQuestion } from "../core/class-questions.js";
 import { h, replaceKeepingFocus, word } from "../core/dom.js";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
@@ -159,6 +160,7 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
     replaceKeepingFocus(symptom, children);
     symptom.hidden = !children.length;
     drawAnswer();
+    offerToClass(name, found !== null, () => choose(-1));
   }
   /** What causes it, beside what is right; only for those who have found it, or do not want to. */
   function drawAnswer() {
@@ -187,6 +189,14 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
   question.replaceChildren(...quiz.content);
   show(null, []);
   return { name, draw, choose, end: () => lifetime.abort() };
+}
+
+/** @param {string} name @param {boolean} isSeen @param {() => void} reveal shows the answer */
+function offerToClass(name, isSeen, reveal) {
+  const causes = offeredCauses(name);
+  const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
+  const offered = { kind: /** @type {const} */ ("mistake"), name, text: t("mistakes.question"), choices };
+  offerQuestion("mistake", isSeen ? { ...offered, right: causes.indexOf(name), reveal } : null);
 }
 
 /** @param {string} exercise @param {DecodingSymptom | Symptom} found */

@@ -20,24 +20,20 @@ GET health          {"status": "ok", "device", "checkpoints", "models": {"loaded
 
 import asyncio
 import errno
-import json
 import secrets
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import anyio
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 from pydantic_core import to_jsonable_python
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Message as AsgiMessage
-from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...inference.translator import available_checkpoints
@@ -52,7 +48,8 @@ from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_n
 from ..sessions.real_models import RealModelError, real_models
 from ..sessions.shared_run import Event
 from ..sessions.training_queue import BusyError, training_queue
-from . import access_log, request_queue
+from . import request_queue
+from .answers import UNREADABLE, Refusal, event_stream, read, route
 from .fair_queue import Client, FairQueue, QueueFullError, client_of
 from .request_limits import foreign, pieces
 
@@ -61,9 +58,6 @@ MAX_WAITING_UPLOADS = 60  # with nothing read
 UPLOAD_SECONDS = 300  # for a file to arrive
 CONTENDED_SECONDS = 60  # the same, for the longest of the address with most, while somebody waits for its place
 UPLOAD_WAIT_SECONDS = 60  # for one of the places
-UNREADABLE = Message("error.request")
-
-R = TypeVar("R", bound=schema.Request)
 
 
 @cache
@@ -80,33 +74,33 @@ class TrainRequest(schema.Request):
 
 
 async def train(request: Request) -> Response:
-    asked = await _read(request, TrainRequest)
+    asked = await read(request, TrainRequest)
     if not asked:
-        return _Refusal(UNREADABLE)
+        return Refusal(UNREADABLE)
     client, form = client_of(request.scope, asked.session), asked.model_extra or {}
     try:
         training_queue().check(client)
         async with request_queue.queued(OWN_MODEL_PREFIX, client):  # where slow work waits: a plan can take a second
             planned = await run_in_threadpool(plan, form, training_queue().limits)
     except BusyError as error:
-        return _Refusal(error.message, 429)
+        return Refusal(error.message, 429)
     except QueueFullError:
-        return _Refusal(Message("train.crowded"), 429)
+        return Refusal(Message("train.crowded"), 429)
     if planned.job is None:
-        return _Refusal(planned.problems[0].message)
+        return Refusal(planned.problems[0].message)
     job = replace(planned.job, hub_token=request.headers.get("x-ip-token", ""))
-    return await _events(training_queue().train(job, client))
+    return await event_stream(training_queue().train(job, client))
 
 
 async def mistake(request: Request) -> Response:
-    asked = await _read(request, schema.MistakeTrainingRequest)
+    asked = await read(request, schema.MistakeTrainingRequest)
     if not asked:
-        return _Refusal(UNREADABLE)
-    return await _events(training_queue().train_mistake(asked.name, client_of(request.scope, asked.session)))
+        return Refusal(UNREADABLE)
+    return await event_stream(training_queue().train_mistake(asked.name, client_of(request.scope, asked.session)))
 
 
 async def stop(request: Request) -> Response:
-    if asked := await _read(request, schema.StopRequest):
+    if asked := await read(request, schema.StopRequest):
         training_queue().stop(asked.run)
     return JSONResponse({})
 
@@ -140,12 +134,12 @@ HeadsEvent = SweptHeads | AblatedHeads | NotLoaded
 
 
 async def load(request: Request) -> Response:
-    asked = await _read(request, schema.CheckpointRequest)
+    asked = await read(request, schema.CheckpointRequest)
     if not asked:
-        return _Refusal(UNREADABLE)
+        return Refusal(UNREADABLE)
     if asked.checkpoint not in real_models():
-        return _Refusal(Message("error.no_checkpoint", {"names": Words(tuple(real_models()))}))
-    return await _events(_loading(asked.checkpoint))
+        return Refusal(Message("error.no_checkpoint", {"names": Words(tuple(real_models()))}))
+    return await event_stream(_loading(asked.checkpoint))
 
 
 async def _loading(checkpoint: str) -> AsyncGenerator[Event | str]:
@@ -162,10 +156,10 @@ async def _loading(checkpoint: str) -> AsyncGenerator[Event | str]:
 
 
 async def heads(request: Request) -> Response:
-    asked = await _read(request, schema.HeadsRequest)
+    asked = await read(request, schema.HeadsRequest)
     if not asked:
-        return _Refusal(UNREADABLE)
-    return await _events(_ablations(asked, client_of(request.scope, asked.session)))
+        return Refusal(UNREADABLE)
+    return await event_stream(_ablations(asked, client_of(request.scope, asked.session)))
 
 
 async def _ablations(asked: schema.HeadsRequest, client: Client) -> AsyncGenerator[Any]:
@@ -187,7 +181,7 @@ async def _ablations(asked: schema.HeadsRequest, client: Client) -> AsyncGenerat
 async def upload(request: Request) -> Response:
     session = request.headers.get("session", request.query_params.get("visit", ""))  # its old place
     if foreign(request.headers) or not 1 <= len(session) <= schema.MAX_SESSION_ID:
-        return _Refusal(UNREADABLE)
+        return Refusal(UNREADABLE)
     (arriving, reading), client = _uploads(), client_of(request.scope, session)
     file = model_store().folder / f"{secrets.token_hex(16)}.safetensors"
     kept = False
@@ -199,12 +193,12 @@ async def upload(request: Request) -> Response:
         kept = True
         return JSONResponse({"model": await asyncio.to_thread(about, key), "kept": model_store().keys_of(session)})
     except QueueFullError:
-        return _Refusal(Message("file.busy"), 429)
+        return Refusal(Message("file.busy"), 429)
     except (PortableError, ModelStoreFullError) as error:
-        return _Refusal(error.message)
+        return Refusal(error.message)
     except (OSError, ClientDisconnect) as error:
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        return _Refusal(Message("file.no_room" if full else "file.not_taken"))
+        return Refusal(Message("file.no_room" if full else "file.not_taken"))
     finally:
         if not kept:
             file.unlink(missing_ok=True)
@@ -259,92 +253,14 @@ async def health(_: Request) -> Response:
     )
 
 
-async def _read(request: Request, model: type[R]) -> R | None:
-    """The body; None if it is something else, or another site's page sent it."""
-    try:
-        body = b"" if foreign(request.headers) else await request.body()
-        return await asyncio.to_thread(model.model_validate_json, body)
-    except (ValidationError, ClientDisconnect):
-        return None
-
-
-class _Refusal(JSONResponse):
-    def __init__(self, message: Message, status: int = 400) -> None:
-        super().__init__({"error": message.for_page()}, status)
-        self.refusal = message.key
-
-
-async def _events(events: AsyncGenerator[Event | str]) -> Response:
-    try:
-        return _EventStream(await anext(events), events)
-    except BusyError as error:
-        return _Refusal(error.message, 429)
-
-
-class _EventStream(StreamingResponse):
-    """A line of JSON for each event. However it ends, the training ends with it, not when garbage is collected."""
-
-    def __init__(self, first: Event | str, events: AsyncGenerator[Event | str]) -> None:
-        async def lines() -> AsyncIterator[str]:
-            yield _line(first)
-            async for event in events:
-                yield _line(event)
-
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # so that no proxy keeps lines back
-        super().__init__(lines(), media_type="application/x-ndjson", headers=headers)
-        self._events = events
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            await self._events.aclose()
-
-
-def _line(event: Event | str) -> str:
-    return event if isinstance(event, str) else json.dumps(event) + "\n"
-
-
-class _Logged:
-    """A response that is logged when it has ended."""
-
-    def __init__(self, response: Response, action: str, request: Request, started: float) -> None:
-        self._response, self._action, self._started = response, action, started
-        self._received = int(request.headers.get("content-length", 0))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sent, complete = 0, False
-
-        async def count(message: AsgiMessage) -> None:
-            nonlocal sent, complete
-            await send(message)
-            sent += len(message.get("body", b""))
-            complete = message["type"] == "http.response.body" and not message.get("more_body")
-
-        try:
-            await self._response(scope, receive, count)
-        finally:
-            outcome = getattr(self._response, "refusal", "ok") if complete else "left"
-            details = {"status": self._response.status_code, "received": self._received, "sent": sent}
-            access_log.action(self._action, self._started, outcome, **details)
-
-
-def _route(path: str, method: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
-    async def answer(request: Request) -> _Logged:
-        started = time.perf_counter()
-        return _Logged(await endpoint(request), endpoint.__name__, request, started)
-
-    return Route(path, answer, methods=[method])
-
-
 ROUTES = [
-    _route("/train", "POST", train),
-    _route("/train/stop", "POST", stop),
-    _route("/mistake", "POST", mistake),
-    _route("/load", "POST", load),
-    _route("/heads", "POST", heads),
-    _route("/models", "POST", upload),
-    _route("/models/{key}", "GET", download),
-    _route("/models/{key}", "DELETE", delete),
+    route("/train", "POST", train),
+    route("/train/stop", "POST", stop),
+    route("/mistake", "POST", mistake),
+    route("/load", "POST", load),
+    route("/heads", "POST", heads),
+    route("/models", "POST", upload),
+    route("/models/{key}", "GET", download),
+    route("/models/{key}", "DELETE", delete),
     Route("/health", health, methods=["GET"]),
 ]

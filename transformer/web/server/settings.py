@@ -49,6 +49,10 @@ class Settings:
         1000,
         "MB of the real models in memory; beyond it the one that was used longest ago leaves",
     )
+    rooms: bool = setting("TRANSFORMER_ROOMS", True, "0 for a server where no class can be opened")
+    replica: str = setting(
+        "TRANSFORMER_REPLICA", "", "this replica's letter, with which the codes of its class rooms begin"
+    )
     mcp: bool = setting("TRANSFORMER_MCP", False, "1 for the MCP endpoint, whose tools language models call")
 
     def __post_init__(self) -> None:

@@ -1,0 +1,27 @@
+// Questions that views have drawn and a teacher can put to the class, and what becomes of the figures meanwhile.
+
+import { state } from "./state.js";
+
+/**
+ * A question of a view. `reveal` shows its answer there.
+ * @typedef {{ kind: "stop" | "mistake", name: string, text: string, choices: string[], right: number,
+ *   reveal: () => void }} OfferedQuestion
+ */
+
+/** @type {Partial<Record<"stop" | "mistake", OfferedQuestion>>} */
+const offered = {};
+
+/**
+ * A view has drawn its question; null while it has none.
+ * @param {"stop" | "mistake"} kind @param {OfferedQuestion | null} question
+ */
+export function offerQuestion(kind, question) {
+  offered[kind] = question ?? undefined;
+  document.dispatchEvent(new Event("question:drawn"));
+}
+
+/** The question of the view that is open. */
+export function openQuestion() {
+  if (state.tab === "lesson") return offered.stop ?? null;
+  return state.tab === "break" && state.part === "mistakes" ? (offered.mistake ?? null) : null;
+}

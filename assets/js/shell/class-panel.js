@@ -1,0 +1,412 @@
+// The class under the run bar: for the teacher its code, its question and the votes; for a student the question and the
+// choices. Where there is no class, nothing.
+
+import { setPageParameters } from "../core/address.js";
+import { openQuestion } from "../core/class-questions.js";
+import { h, replaceKeepingFocus, segmented } from "../core/dom.js";
+import { formatMessage, formatNumber, t } from "../core/i18n.js";
+import { button, closest, link, onResize } from "../core/parts.js";
+import { state } from "../core/state.js";
+import {
+  ask,
+  joinRoom,
+  keptRoom,
+  lead,
+  leadRoom,
+  leaveRoom,
+  openRoom,
+  pendingQuestion,
+  reopenRoom,
+  revealedQuestions,
+  room,
+  secondsLeft,
+  vote,
+} from "../net/room.js";
+import { addressDialog, summaryDialog } from "./class-dialogs.js";
+import { tally } from "./class-tally.js";
+import { followRoom, isFollowing, isNotesPage, setFollowing } from "./room-follow.js";
+import {
+  describeQuestion,
+  isOfView,
+  nextWordQuestion,
+  parseAbout,
+  sourceWordQuestion,
+  viewQuestion,
+} from "./room-questions.js";
+import { speakerNotes } from "./speaker-notes.js";
+
+/** @import { ShownQuestion } from "#schema" */
+/** @import { Child, View } from "../core/types.d.ts" */
+/** @import { Askable } from "./room-questions.js" */
+
+const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
+
+/** What outlives every mounting. */
+const panel = {
+  isOpened: false, // the address that the page was opened with has been read
+  seconds: 0, // of the next question's timer
+  right: /** @type {{ about: string, right: number } | null} */ (null), // of the question that was asked from this page
+  revealed: "", // the question whose answer the open view shows already
+  seen: { key: "", place: "" }, // the question that was revealed last, and where the class was then
+};
+
+/** @param {View} view */
+export function mount({ element, server, signal }) {
+  const place = h("section", { class: "class-panel", "aria-label": t("room.title") });
+  element.replaceChildren();
+  const draw = () => {
+    if (room.role === null && !room.message) element.replaceChildren();
+    else if (!place.isConnected) element.append(place);
+    markPage();
+    const open = new Set([...place.querySelectorAll("details[open]")].map(({ id }) => id)); // an answer closes no menu
+    replaceKeepingFocus(place, room.role === "student" ? studentPanel() : teacherPanel());
+    for (const each of place.querySelectorAll("details")) each.open = open.has(each.id);
+    revealInView();
+  };
+  document.addEventListener("room:changed", draw, { signal });
+  document.addEventListener("question:drawn", draw, { signal });
+  document.addEventListener("class:wanted", () => startClass(element), { signal });
+  const clock = setInterval(() => drawClock(place), 500);
+  signal.addEventListener("abort", () => clearInterval(clock));
+  onResize(element, () => dispatchEvent(new Event("resize")), signal); // what is fitted to the screen has another place
+  document.addEventListener("keydown", onKey, { signal, capture: true });
+  followRoom(element, server, signal);
+  if (!panel.isOpened) enterFromAddress();
+  panel.isOpened = true;
+  draw();
+}
+
+/** A link may lead into a class, or hand on its lead; a reload of the teacher's page leads on. */
+function enterFromAddress() {
+  const code = new URLSearchParams(location.search).get("room");
+  const secret = location.hash.slice(1);
+  const kept = keptRoom();
+  if (code && secret) {
+    leadRoom(code, secret);
+    setPageParameters({ room: null });
+  } else if (code) joinRoom(code);
+  else if (kept?.code) leadRoom(kept.code, kept.secret);
+}
+
+/** @param {Element} element */
+async function startClass(element) {
+  if (room.role !== "teacher" || room.phase === "ended") await openRoom();
+  if (room.role === "teacher") addressDialog(element).showModal();
+}
+
+/** What the whole page looks like while a class is asked. */
+function markPage() {
+  const pending = pendingQuestion();
+  const kind = pending && parseAbout(pending.about)?.kind;
+  const isVeiled = kind === "next" || kind === "source";
+  /** @type {Record<string, boolean>} */
+  const marks = {
+    "class-teacher": room.role === "teacher" && room.phase !== "ended",
+    "class-student": room.role === "student",
+    "class-follows": room.role === "student" && room.phase !== "ended" && isFollowing(),
+    "class-vote": Boolean(pending) && !isVeiled,
+    "class-veil": isVeiled,
+    notes: isNotesPage() && room.role === "teacher",
+  };
+  for (const [name, isOn] of Object.entries(marks)) document.body.classList.toggle(name, isOn);
+  const about = pending && parseAbout(pending.about);
+  const step = about?.kind === "next" ? about.step : Infinity;
+  for (const [i, chip] of [...document.querySelectorAll("#translation > *")].entries())
+    chip.classList.toggle("unknown", i >= step);
+  for (const each of document.querySelectorAll(".tab-panel")) /** @type {HTMLElement} */ (each).inert = isVeiled;
+}
+
+/** The answer is revealed: the open view shows it as well. */
+function revealInView() {
+  const question = room.shown?.question;
+  if (question?.state !== "revealed" || !isOfView(question)) return;
+  const key = `${room.code} ${question.id}`;
+  if (panel.revealed === key) return;
+  panel.revealed = key;
+  openQuestion()?.reveal();
+}
+
+/** Whether the class has gone on since a question was revealed. @param {ShownQuestion} question */
+function isPast(question) {
+  if (question.state !== "revealed") return false;
+  const key = `${room.code} ${question.id}`;
+  const place = room.shown?.place ?? "";
+  if (panel.seen.key !== key) panel.seen = { key, place };
+  return panel.seen.place !== place;
+}
+
+// ---- teacher
+
+/** @returns {Child[]} */
+function teacherPanel() {
+  const { phase, shown } = room;
+  if (room.role === null || phase === "ended") return [endedLine()];
+  const question = shown?.question ?? null;
+  const head = h("div", { class: "class-line" }, [
+    h("b", { id: "room-code" }, room.code),
+    h("span", { class: "students", id: "room-students" }, t("room.students", { count: shown?.students ?? 0 })),
+    connectionNote(),
+    h("span", { class: "space" }),
+    askButtons(),
+    button("pill", t("room.address"), (event) => addressDialog(closest(event, "section")).showModal(), {
+      id: "room-address",
+    }),
+    menu(),
+  ]);
+  const notes = isNotesPage() ? speakerNotes() : null;
+  return [head, address(), message(), question && !isPast(question) ? teacherQuestion(question) : null, notes];
+}
+
+/** The address where it is not in a dialog. */
+function address() {
+  return room.address && !room.shown?.students ? h("p", { class: "hint room-link" }, room.address) : null;
+}
+
+/** What the teacher needs now and then. */
+function menu() {
+  const notes = () => window.open(new URL("?notes=yes", document.baseURI).href, "notes", "width=480,height=800");
+  const items = [
+    link(t("room.notes"), notes, { id: "room-notes" }),
+    link(t("room.summary"), () => summaryDialog(document.getElementById("class")).showModal(), { id: "room-summary" }),
+    link(t("room.end"), () => lead({ do: "end" }), { id: "room-end" }),
+  ];
+  return h(
+    "details",
+    { class: "pill room-menu", id: "room-more", onclick: closeMenu },
+    h("summary", {}, t("room.more")),
+    h(
+      "div",
+      { class: "popover" },
+      items.map((item) => h("p", {}, item)),
+    ),
+  );
+}
+
+/** What was chosen closes its menu. @param {Event} event */
+function closeMenu(event) {
+  const menu = closest(event, ".link")?.closest("details");
+  if (menu) menu.open = false;
+}
+
+/** What can be asked here. */
+function askButtons() {
+  if (!state.run || pendingQuestion()) return null;
+  /** @type {[string, () => Askable | null][]} */
+  const kinds = [
+    ["view", viewQuestion],
+    ["next", nextWordQuestion],
+    ["source", sourceWordQuestion],
+  ];
+  const options = TIMERS.map((seconds) => {
+    const text = seconds ? t("room.seconds", { seconds }) : t("room.no_timer");
+    return /** @type {[string, string]} */ ([`${seconds}`, text]);
+  });
+  const timer = segmented(t("room.timer"), options, (value) => {
+    panel.seconds = Number(value);
+    timer.set(value);
+  });
+  timer.set(panel.seconds);
+  const shown = kinds.filter(([kind]) => kind !== "view" || openQuestion());
+  const asks = shown.map(([kind, make]) =>
+    link(t(`room.ask.${kind}`), () => askClass(make()), { id: `room-ask-${kind}` }),
+  );
+  return h(
+    "details",
+    { class: "pill room-menu", id: "room-ask", onclick: closeMenu },
+    h("summary", {}, t("room.ask")),
+    h(
+      "div",
+      { class: "popover" },
+      asks.map((item) => h("p", {}, item)),
+      timer.element,
+    ),
+  );
+}
+
+/** @param {Askable | null} question */
+function askClass(question) {
+  if (!question) return;
+  panel.right = question;
+  panel.revealed = "";
+  ask(question.about, question.choices, panel.seconds || null);
+}
+
+/** @param {ShownQuestion} question */
+function teacherQuestion(question) {
+  const { text, choices } = describeQuestion(question);
+  const isRevealed = question.state === "revealed";
+  const answered = question.answered ?? 0;
+  const of = Math.max(answered, room.shown?.students ?? 0);
+  const count = h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of }));
+  const buttons = [
+    question.state === "open"
+      ? button("pill primary", t("room.close"), () => lead({ do: "close" }), { id: "room-close" })
+      : null,
+    isRevealed ? null : button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
+    isRevealed || question.round > 0
+      ? null
+      : button("pill", t("room.again"), () => lead({ do: "vote_again" }), { id: "room-again" }),
+  ];
+  const line = h(
+    "div",
+    { class: "class-line" },
+    isRevealed ? null : count,
+    clock(),
+    stateNote(question),
+    h("span", { class: "space" }),
+    buttons,
+  );
+  const seesVotes = isRevealed || (isNotesPage() && question.state === "closed"); // the projector shows no bars before
+  const offered = h(
+    "ol",
+    { class: "room-offered" },
+    choices.map((choice) => h("li", {}, choice)),
+  );
+  const isInView = isOfView(question) && !isNotesPage();
+  return h("div", { class: "room-question" }, [
+    isInView && !isRevealed ? null : h("h3", {}, text),
+    seesVotes ? tally(question) : isInView ? null : offered,
+    line,
+  ]);
+}
+
+/** @param {ShownQuestion} question */
+function stateNote({ state: stands, round }) {
+  if (stands === "revealed") return null;
+  const text = stands === "closed" ? t("room.is_closed") : round ? t("room.second_round") : "";
+  return h("span", { class: "hint" }, text);
+}
+
+/** The right choice is computed where it was asked; a page that did not ask computes it from its own view. @param {ShownQuestion} question */
+function reveal(question) {
+  const about = parseAbout(question.about);
+  const made = [
+    panel.right,
+    viewQuestion(),
+    about?.kind === "next" ? nextWordQuestion(state.run, about.step) : null,
+    about?.kind === "source" ? sourceWordQuestion() : null,
+  ];
+  const found = made.find((each) => each?.about === question.about);
+  return lead({ do: "reveal", right: found?.right ?? null });
+}
+
+/** Keys of a presenter's remote: what is next, and v for another vote. @param {KeyboardEvent} event */
+function onKey(event) {
+  if (event.altKey || event.ctrlKey || event.metaKey || room.phase === "ended" || room.role === null) return;
+  if (closest(event, "input:not([type=range]), textarea, select, dialog")) return;
+  const acted = room.role === "teacher" ? teacherKey(event.key) : studentKey(event.key);
+  if (acted) event.preventDefault();
+}
+
+/** @param {string} key */
+function teacherKey(key) {
+  const pending = pendingQuestion();
+  if (["PageDown", "n"].includes(key)) {
+    if (pending) return act(pending.state === "open" ? lead({ do: "close" }) : reveal(pending));
+    const question = viewQuestion();
+    const wasAsked = revealedQuestions().some(({ about }) => about === question?.about);
+    return question && !wasAsked ? act(askClass(question)) : false;
+  }
+  if (key === "v" && pending && pending.round === 0) return act(lead({ do: "vote_again" }));
+  return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the room
+}
+
+/** @param {unknown} _ */
+const act = (_) => true;
+
+/** @param {string} key */
+function studentKey(key) {
+  const pending = pendingQuestion();
+  if (!pending) return false;
+  const choice = Number(key) - 1;
+  if (pending.state === "open" && choice in pending.choices) vote(choice);
+  return /^[1-9r]$/.test(key);
+}
+
+// ---- student
+
+/** @returns {Child[]} */
+function studentPanel() {
+  if (room.phase === "ended") return [endedLine()];
+  const question = room.shown?.question ?? null;
+  const follow = () => setFollowing(!isFollowing());
+  const toggle = button("pill toggle", t(isFollowing() ? "room.following" : "room.follow"), follow, {
+    id: "room-follow",
+    "aria-pressed": isFollowing(),
+  });
+  const head = h(
+    "div",
+    { class: "class-line" },
+    h("b", { id: "room-code" }, room.code),
+    connectionNote(),
+    h("span", { class: "space" }),
+    toggle,
+  );
+  return [head, message(), question && !isPast(question) ? studentQuestion(question) : null];
+}
+
+/** @param {ShownQuestion} question */
+function studentQuestion(question) {
+  const { text, choices } = describeQuestion(question);
+  const mine = question.mine[question.round] ?? null;
+  const isOpen = question.state === "open";
+  const choice = (/** @type {string} */ name, /** @type {number} */ i) =>
+    button("room-choice", [h("small", {}, formatNumber(i + 1)), " ", name], () => vote(i), {
+      "aria-pressed": mine === i,
+      disabled: !isOpen,
+      "data-place": `choice-${i}`,
+    });
+  const hint = isOpen ? t(mine === null ? "room.choose" : "room.change") : t("room.is_closed");
+  const body =
+    question.state === "revealed"
+      ? tally(question)
+      : [
+          h("div", { class: "room-choices" }, choices.map(choice)),
+          h("p", { class: "hint", role: "status" }, hint, " ", clock()),
+        ];
+  return h("div", { class: "room-question" }, h("h3", {}, text), body);
+}
+
+// ---- both
+
+const clock = () => h("span", { class: "room-clock", role: "timer" }, clockText());
+
+function clockText() {
+  const left = secondsLeft();
+  return left === null ? "" : t("room.seconds", { seconds: left });
+}
+
+/** @param {Element} place */
+function drawClock(place) {
+  for (const each of place.querySelectorAll(".room-clock"))
+    if (each.textContent !== clockText()) each.textContent = clockText();
+}
+
+function connectionNote() {
+  const key = { joining: "room.joining", broken: "room.broken" }[room.phase];
+  return key ? h("span", { class: "hint", role: "status" }, t(key)) : null;
+}
+
+const message = () => (room.message ? h("p", { class: "message", role: "alert" }, formatMessage(room.message)) : null);
+
+/** The class is over, or never was. */
+function endedLine() {
+  const text = room.message ? formatMessage(room.message) : t("room.ended");
+  const isTeacher = room.role === "teacher";
+  const wasLost = isTeacher && room.message !== null;
+  const close = () => {
+    if (!isTeacher) setPageParameters({ room: null });
+    leaveRoom();
+  };
+  return h("div", { class: "class-line" }, [
+    h("p", { class: "message", role: "alert", id: "room-over" }, text),
+    h("span", { class: "space" }),
+    wasLost ? button("pill primary", t("room.reopen"), reopenRoom, { id: "room-reopen" }) : null,
+    isTeacher && revealedQuestions().length
+      ? button("pill", t("room.summary"), () => summaryDialog(document.getElementById("class")).showModal(), {
+          id: "room-summary",
+        })
+      : null,
+    button("pill", t("room.dismiss"), close, { id: "room-dismiss" }),
+  ]);
+}

@@ -1,0 +1,138 @@
+// A class goes where its teacher goes: the teacher's page sends its place as the parameters of a link, and the pages that
+// follow go there as a browser's Back does.
+
+import { placeParameters } from "../core/address.js";
+import { EXERCISES } from "../core/schema.js";
+import { state, subscribe } from "../core/state.js";
+import { isGoingOn, isTrainingMistake, mistakeTraining, trainMistake } from "../net/mistake-training.js";
+import { isOwn, isShared, tokenAddress } from "../net/models.js";
+import { lead, room } from "../net/room.js";
+
+/** @import { Server } from "../core/types.d.ts" */
+
+const SEND_MS = 150; // between two places
+const SETTLE_MS = 1500; // in which a page that has been moved does not move the others
+const KEEP_MS = 300_000; // between two uses of the teacher's own model, which the server then keeps
+
+/** What outlives every mounting. */
+const follow = {
+  isOn: true, // a student may leave
+  sent: /** @type {string[]} */ ([]), // the latest places of this page
+  own: /** @type {string | null} */ (null), // the place that this page is at, as it would send it
+  reached: "", // the place of the teacher's that this page has gone to
+  movedAt: -Infinity,
+  timer: /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined),
+};
+
+/** Tokens of the teacher's own models. @type {Map<string, string>} */
+const tokens = new Map();
+
+export const isFollowing = () => follow.isOn;
+
+/** @param {boolean} wanted */
+export function setFollowing(wanted) {
+  follow.isOn = wanted;
+  follow.reached = "";
+  goToTeacher();
+  document.dispatchEvent(new Event("room:changed"));
+}
+
+/** @param {Element} element @param {Server} server @param {AbortSignal} signal */
+export function followRoom(element, server, signal) {
+  subscribe(element, () => room.role === "teacher" && sendSoon(server));
+  document.addEventListener("room:changed", () => onRoom(server), { signal });
+  document.addEventListener("mistake:changed", () => room.role === "teacher" && sendSoon(server), { signal });
+  const onInput = () => {
+    follow.movedAt = -Infinity; // the visitor moves from here on
+  };
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, onInput, { signal, capture: true });
+  const keep = setInterval(() => tokens.size && room.phase === "connected" && shareModel(server), KEEP_MS);
+  signal.addEventListener("abort", () => clearInterval(keep));
+}
+
+/** @param {Server} server */
+function onRoom(server) {
+  if (room.role === null) Object.assign(follow, { isOn: true, sent: [], own: null, reached: "" });
+  if (room.phase !== "connected" || !room.shown) return;
+  const isNew = !room.shown.place || follow.own === null; // the room, or this page in it
+  if (room.role === "teacher" && isNew && state.run) sendSoon(server);
+  goToTeacher();
+}
+
+/** Go where the teacher is, unless this page is there, or has left. */
+function goToTeacher() {
+  const { role, shown } = room;
+  const place = shown?.place;
+  if (!place || !follow.isOn || place === follow.reached) return;
+  follow.reached = place;
+  if (role === "teacher") {
+    if (follow.sent.includes(place)) return; // its own
+    if (!follow.sent.length && !isNotesPage()) return; // a reload stays where it was
+  }
+  follow.movedAt = performance.now();
+  document.dispatchEvent(new CustomEvent("place:wanted", { detail: place }));
+  joinTraining(new URLSearchParams(place));
+}
+
+const LIVE = "live"; // parameter of a place: the training of its exercise goes on
+
+/** The teacher's live run of a mistake is the whole room's: the server has one for all who listen. @param {URLSearchParams} place */
+function joinTraining(place) {
+  const name = place.get("exercise") ?? "";
+  if (!place.has(LIVE) || !Object.hasOwn(EXERCISES, name) || isTrainingMistake()) return;
+  if (mistakeTraining(name).phase === "idle") trainMistake(name);
+}
+
+/** Where this page is, for the class. */
+function classPlace() {
+  const isLive = state.tab === "break" && state.part === "mistakes" && isGoingOn(mistakeTraining(state.exercise));
+  return `${placeParameters()}${isLive ? `&${LIVE}=yes` : ""}`;
+}
+
+/** Whether this page is the teacher's second one, with the notes. */
+export const isNotesPage = () => new URLSearchParams(location.search).get("notes") === "yes";
+
+/** @param {Server} server */
+function sendSoon(server) {
+  follow.timer ??= setTimeout(async () => {
+    follow.timer = undefined;
+    await sendPlace(server);
+  }, SEND_MS);
+}
+
+/** @param {Server} server */
+async function sendPlace(server) {
+  if (room.role !== "teacher" || room.phase !== "connected") return;
+  const now = classPlace();
+  const isNew = !room.shown?.place;
+  if (now === follow.own && !isNew) return;
+  const isFirst = follow.own === null;
+  follow.own = now;
+  const isMoved = performance.now() - follow.movedAt < SETTLE_MS;
+  if ((isFirst || isMoved) && !isNew) return; // nobody has gone anywhere
+  const place = await withToken(now, server);
+  follow.sent = [...follow.sent, place].slice(-20);
+  await lead({ do: "show", place });
+  if (classPlace() !== follow.own) sendSoon(server); // what has changed meanwhile
+}
+
+/** A class opens the teacher's own model by its token. @param {string} place @param {Server} server */
+async function withToken(place, server) {
+  const { checkpoint } = state.run;
+  if (!isOwn(checkpoint) || isShared(checkpoint)) return place;
+  const token = tokens.get(checkpoint) ?? (await shareModel(server));
+  if (!token) return place;
+  const parameters = new URLSearchParams(place);
+  parameters.set("checkpoint", tokenAddress(token));
+  return `?${parameters}`;
+}
+
+/** @param {Server} server */
+async function shareModel(server) {
+  const { checkpoint } = state.run;
+  if (!isOwn(checkpoint) || isShared(checkpoint)) return null;
+  const answer = await server.share_model({ checkpoint }).catch(() => null);
+  if (!answer || "error" in answer) return null;
+  tokens.set(checkpoint, answer.checkpoint);
+  return answer.checkpoint;
+}

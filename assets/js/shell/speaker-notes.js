@@ -1,0 +1,17 @@
+// What a teacher says, asks and watches for at a stop of the lesson: on the teacher's own screen only.
+
+import { h } from "../core/dom.js";
+import { t } from "../core/i18n.js";
+import { LESSON_STOPS } from "../core/lesson-plan.js";
+import { state } from "../core/state.js";
+
+/** The notes of the stop that the class is at. */
+export function speakerNotes() {
+  if (state.tab !== "lesson") return h("p", { class: "hint" }, t("notes.elsewhere"));
+  const name = LESSON_STOPS[state.stop];
+  const notes = ["say", "ask", "wrong"].map((part) => [
+    h("dt", {}, t(`notes.${part}`)),
+    h("dd", {}, t(`notes.${name}.${part}`)),
+  ]);
+  return h("section", { class: "speaker-notes" }, h("h3", {}, t(`lesson.${name}`)), h("dl", {}, notes));
+}

@@ -1,0 +1,140 @@
+"""A class: a teacher leads by the keys of a remote, students follow and vote, and nobody else changes anything."""
+
+import httpx
+import numpy as np
+import segno
+from playwright.sync_api import Browser, Page, expect
+
+from .conftest import OPENED, Visit, place, visiting
+
+LESSON = "?tab=lesson&stop=1&present=yes"
+PROJECTOR = {"viewport": {"width": 1920, "height": 1080}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+
+
+def start(teacher: Visit) -> str:
+    """The code of a class that the teacher opens."""
+    page = teacher.open(LESSON)
+    page.locator("#lesson .choice").first.wait_for()
+    page.locator("#class-start").click()
+    expect(page.locator(".room-local")).to_be_visible()  # this server listens on 127.0.0.1 only
+    code = page.locator("#room-code").inner_text()
+    page.keyboard.press("Escape")
+    return code
+
+
+def join(student: Visit, code: str, stop: int) -> Page:
+    """A student's page, once it is where the teacher is."""
+    student.page.goto(f"{student.url}?room={code}")
+    wait_for_stop(student.page, stop)
+    return student.page
+
+
+def wait_for_stop(page: Page, stop: int) -> None:
+    is_there = "(stop) => document.querySelector('#lesson [aria-current=step]')?.ariaLabel.startsWith(`${stop}.`)"
+    page.wait_for_function(is_there, arg=stop)
+
+
+def votes(page: Page, round_number: int = 1) -> list[int]:
+    bars = page.locator(f"#room-tally .round-{round_number}")
+    expect(bars.first).to_be_visible()
+    return [int(bar.get_attribute("data-votes") or -1) for bar in bars.all()]
+
+
+def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -> None:
+    with (
+        visiting(browser, url, **PROJECTOR) as teacher,
+        visiting(browser, url, **PHONE) as ann,
+        visiting(browser, url) as ben,
+    ):
+        code = start(teacher)
+        lead, phone = teacher.page, join(ann, code, 1)
+        laptop = join(ben, code, 1)
+        expect(lead.locator("#room-students")).to_contain_text("2")
+        assert code not in lead.url
+        assert "secret" not in lead.url
+
+        lead.keyboard.press("PageDown")  # ask
+        choices = phone.locator(".room-choice")
+        expect(choices).to_have_count(lead.locator("#lesson .choice").count())
+        expect(phone.locator("#lesson .question")).to_be_hidden()
+        choices.nth(0).click()
+        expect(lead.locator("#room-answered")).to_contain_text("1")
+        choices.nth(1).click()  # a change is no second vote
+        expect(choices.nth(1)).to_have_attribute("aria-pressed", "true")
+        laptop.keyboard.press("1")
+        expect(laptop.locator(".room-choice").nth(0)).to_have_attribute("aria-pressed", "true")
+        phone.reload()
+        expect(phone.locator(".room-choice").nth(1)).to_have_attribute("aria-pressed", "true")
+        expect(lead.locator("#room-tally")).to_have_count(0)  # the projector shows no bars yet
+
+        strange = {"secret": "guess", "do": "reveal", "right": 0}
+        refused = httpx.post(f"{url}rooms/{code}/lead", json=strange, trust_env=False)
+        assert refused.json()["error"]["key"] == "room.not_yours"
+
+        lead.keyboard.press("PageDown")  # close
+        expect(phone.locator(".room-choice").first).to_be_disabled()
+        lead.keyboard.press("v")  # vote again
+        expect(phone.locator(".room-choice").first).to_be_enabled()
+        phone.locator(".room-choice").nth(1).click()
+        expect(lead.locator("#room-answered")).to_contain_text("1")
+        lead.reload()  # the secret stays in the browser
+        expect(lead.locator("#room-answered")).to_contain_text("1")
+        lead.locator("#lesson .choice").first.wait_for()
+        lead.keyboard.press("PageDown")  # close
+        expect(phone.locator(".room-choice").first).to_be_disabled()
+        lead.keyboard.press("PageDown")  # reveal
+        for page in (lead, phone, laptop):
+            assert votes(page, 1)[:2] == [1, 1]
+            assert votes(page, 2)[:2] == [0, 1]
+            expect(page.locator("#room-tally .right")).to_have_count(1)
+            expect(page.locator("#lesson .reveal")).to_be_visible()
+
+        laptop.locator("#room-follow").click()  # leave following
+        lead.keyboard.press("PageDown")  # the next stop
+        phone.wait_for_function(
+            "() => document.querySelector('#lesson [aria-current=step]').ariaLabel.startsWith('2.')"
+        )
+        assert place(laptop)["stop"] == 0
+        laptop.locator("#room-follow").click()
+        laptop.wait_for_function(
+            "() => document.querySelector('#lesson [aria-current=step]').ariaLabel.startsWith('2.')"
+        )
+        laptop.locator("[data-tab-id=attention]").click()  # exploring moves nobody else
+        with visiting(browser, url) as late:
+            join(late, code, 2)
+        assert place(lead)["tab"] == "lesson"
+
+        lead.evaluate("document.querySelector('#room-end').click()")
+        for page in (phone, laptop, lead):
+            expect(page.locator("#room-over")).to_be_visible()
+
+
+def test_a_wrong_code_answers_in_a_sentence_and_the_qr_code_leads_to_the_room(browser: Browser, url: str) -> None:
+    with visiting(browser, url) as visit:
+        page = visit.open(f"{OPENED}&room=AAAA")
+        expect(page.locator("#room-over")).to_contain_text("AAAA")
+    host = {"Host": "192.0.2.7:7860"}
+    opened = httpx.post(f"{url}rooms", headers=host, trust_env=False).json()
+    assert opened["address"] == f"http://192.0.2.7:7860/?room={opened['code']}"
+    with visiting(browser, url) as visit:
+        page = visit.open()
+        page.set_content(f"<img id=qr src='{opened['qr']}' style='width: 330px; image-rendering: pixelated'>")
+        drawn = page.evaluate(
+            """async () => {
+              const image = document.querySelector("#qr");
+              await image.decode();
+              const canvas = document.createElement("canvas");
+              const size = canvas.width = canvas.height = 4 * image.naturalWidth;
+              const context = canvas.getContext("2d");
+              context.fillStyle = "white";
+              context.fillRect(0, 0, size, size);
+              context.drawImage(image, 0, 0, size, size);
+              const { data } = context.getImageData(0, 0, size, size);
+              return [image.naturalWidth, [...data].filter((_, i) => i % 4 === 0)];
+            }"""
+        )
+    width, pixels = drawn
+    grid = np.array(pixels).reshape(4 * width, 4 * width)[2::4, 2::4] < 128
+    wanted = np.array([list(row) for row in segno.make(opened["address"], error="m").matrix]) > 0
+    assert (grid[2:-2, 2:-2] == wanted).all()

@@ -1,0 +1,132 @@
+"""Class rooms over HTTP: a page opens one, others hear of it, and nobody without the secret changes it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from transformer.web.schema import MAX_CHOICE, MAX_CHOICES, MAX_PLACE, MAX_SESSION_ID
+from transformer.web.server import room_routes
+from transformer.web.server.room_routes import ROUTES
+from transformer.web.server.settings import Settings
+from transformer.web.sessions.rooms import Rooms
+
+APP = Starlette(routes=ROUTES)
+FOREIGN = {"Sec-Fetch-Site": "cross-site"}
+
+
+@pytest.fixture
+def rooms() -> Rooms:
+    return Rooms()
+
+
+@pytest.fixture
+def client(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    monkeypatch.setattr(room_routes, "rooms", lambda: rooms)
+    with TestClient(APP, base_url="http://192.0.2.7:7860") as client:
+        yield client
+
+
+@pytest.fixture
+def room(client: TestClient) -> dict[str, Any]:
+    opened: dict[str, Any] = client.post("/rooms").json()
+    return opened
+
+
+def test_a_question_is_asked_answered_and_revealed(client: TestClient, rooms: Rooms, room: dict[str, Any]) -> None:
+    path, secret = f"/rooms/{room['code']}", {"secret": room["secret"]}
+    assert client.post(f"{path}/lead", json=secret | {"do": "show", "place": "?tab=lesson"}).json() == {}
+    ask = {"do": "ask", "about": "stop.1", "choices": ["a", "b"]}
+    assert client.post(f"{path}/lead", json=secret | ask).json() == {}
+    rooms._rooms[room["code"]].students["ann"] = 1
+    vote = {"student": "ann", "question": 1, "round": 0, "choice": 1}
+    assert client.post(f"{path}/vote", json=vote).json() == {}
+    client.post(f"{path}/lead", json=secret | {"do": "close"})
+    assert client.post(f"{path}/vote", json=vote).status_code == 409
+    client.post(f"{path}/lead", json=secret | {"do": "vote_again"})
+    client.post(f"{path}/lead", json=secret | {"do": "reveal", "right": 0})
+    rooms.end(rooms._rooms[room["code"]])
+    gone = client.post(f"{path}/events", json={"student": "ann"})
+    assert (gone.status_code, gone.json()["error"]["key"]) == (404, "room.unknown")
+
+
+def test_a_stream_is_lines_of_json(
+    client: TestClient, rooms: Rooms, room: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    its = rooms._rooms[room["code"]]
+
+    async def ended(*_: Any) -> Any:
+        yield rooms._shown(its, "ann")
+        yield "\n"
+        yield {"event": "ended"}
+
+    monkeypatch.setattr(rooms, "stream", ended)
+    answer = client.post(f"/rooms/{room['code']}/events", json={"student": "ann"})
+    assert answer.headers["x-accel-buffering"] == "no"
+    first, heartbeat, last = answer.text.splitlines()
+    assert (json.loads(first)["event"], heartbeat, json.loads(last)) == ("room", "", {"event": "ended"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"do": "close"},
+        {"do": "close", "secret": "x" * (MAX_SESSION_ID + 1)},
+        {"do": "dance"},
+        {"do": "show", "place": "https://elsewhere.example/"},
+        {"do": "show", "place": "?" * (MAX_PLACE + 1)},
+        {"do": "ask", "about": "stop.1", "choices": ["only one"]},
+        {"do": "ask", "about": "stop.1", "choices": ["a"] * (MAX_CHOICES + 1)},
+        {"do": "ask", "about": "stop.1", "choices": ["a", "b" * (MAX_CHOICE + 1)]},
+        {"do": "ask", "about": "stop.1", "choices": ["a", "b"], "seconds": float("1e9")},
+        {"do": "reveal", "right": -1},
+        {"do": "reveal", "right": "0"},
+        [],
+    ],
+)
+def test_what_a_page_does_not_send_is_refused(client: TestClient, room: dict[str, Any], given: Any) -> None:
+    body = {"secret": room["secret"], **given} if isinstance(given, dict) and given != {"do": "close"} else given
+    assert client.post(f"/rooms/{room['code']}/lead", json=body).status_code == 400
+
+
+@pytest.mark.parametrize("do", ["close", "end", "reveal", "vote_again"])
+def test_a_stranger_changes_nothing(client: TestClient, rooms: Rooms, room: dict[str, Any], do: str) -> None:
+    path = f"/rooms/{room['code']}"
+    refused = client.post(f"{path}/lead", json={"do": do, "secret": "guess"})
+    assert (refused.status_code, refused.json()["error"]["key"]) == (409, "room.not_yours")
+    assert client.post(f"{path}/events", json={"secret": "guess"}).status_code == 404
+    for each in ("/rooms", f"{path}/lead"):
+        assert client.post(each, json={"do": do, "secret": room["secret"]}, headers=FOREIGN).status_code == 400
+    assert not rooms._rooms[room["code"]].is_ended
+
+
+@pytest.mark.parametrize(
+    ("host", "environment", "base"),
+    [
+        ("192.0.2.7:7860", {}, "http://192.0.2.7:7860/"),
+        ("page.example", {}, "http://page.example/"),
+        ("127.0.0.1:7860", {}, None),
+        ("localhost:7860", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "http://198.51.100.1:7860/"),
+        ("localhost:7860", {"SPACE_HOST": "me-page.hf.space"}, "https://me-page.hf.space/"),
+    ],
+)
+def test_the_address_is_one_that_phones_can_open(
+    client: TestClient, host: str, environment: dict[str, str], base: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room_routes, "own_address", lambda: "198.51.100.1")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    opened = client.post("/rooms", headers={"Host": host}).json()
+    assert opened["address"] == (base and f"{base}?room={opened['code']}")
+    assert (opened["qr"] is None) == (base is None)
+
+
+def test_behind_a_proxy_the_address_is_the_one_that_it_was_asked_for(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room_routes, "settings", lambda: Settings(proxies=1))
+    headers = {"Host": "127.0.0.1:7860", "X-Forwarded-Host": "page.example", "X-Forwarded-Proto": "https"}
+    assert client.post("/rooms", headers=headers).json()["address"].startswith("https://page.example/?room=")
