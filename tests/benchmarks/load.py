@@ -8,6 +8,7 @@ Visitors without a browser (see tests/visitors.py) send the requests of every ac
 3. crowd: three hundred who arrive at once, each with a new sentence, then with about 2 s between two clicks; a visitor
    who waits sees the length of the queue
 4. after: a single visitor who requests one new sentence after another
+5. a class of thirty and one of two hundred in a room, who follow their teacher and vote while one visitor trains
 
 Prints tables, and writes tests/benchmarks/load.json. Nothing here is a test.
 """
@@ -33,6 +34,7 @@ import numpy as np
 import orjson
 import torch
 
+from tests.benchmarks.class_room import ClassRoom, Heard
 from tests.browser.conftest import Server
 from tests.visitors import Connection, Page, Question, Visitor, right, sentences, train, train_mistake
 
@@ -42,6 +44,8 @@ TRANSLATES = 0.4  # of all clicks; the other actions share the rest evenly
 PROMPT = 150  # ms: the target for the 95th percentile of translations
 STEPS = 1500  # of a training: about as long as a visitor waits
 NO_THINK = (0.0, 0.0)
+FOLLOWED_MS, SHOWN_MS = {30: 700, 200: 1500}, 500  # by the number of students: the targets
+ROOM_MB, ROOM_REST = 20, 30  # and after how many seconds
 SETTLED = 0.2  # share of the time before memory is measured
 FLAT = 1.0  # MB a minute: the limit for a server that runs for a day
 POLL_AFTER = 2  # s without an answer before the page requests the length of the queue (busy.js)
@@ -324,6 +328,22 @@ def measured(pid: int, work: Callable[[], Awaitable[Record]]) -> tuple[Record, d
     }
 
 
+def in_room(port: int, pid: int, count: int, known: tuple[str, ...]) -> tuple[Heard, float]:
+    """What was measured of a class in a room while one visitor trains, and by how many MB the server has grown."""
+
+    async def lesson() -> Heard:
+        training = asyncio.create_task(trains(port, Record(), math.inf))
+        try:
+            return await ClassRoom(port, count, known).lesson()
+        finally:
+            training.cancel()
+
+    before = used(pid)[0]
+    heard = asyncio.run(lesson())
+    time.sleep(ROOM_REST)
+    return heard, used(pid)[0] - before
+
+
 def say(title: str, found: dict[str, Any]) -> None:
     print(f"\n## {title}\n", flush=True)
     shown(found["actions"])
@@ -394,6 +414,7 @@ def main() -> None:
         )
         _, after_found = measured(pid, lambda: closed(port, 1, short / 6, fresh))
         say("one alone afterwards, translations of new sentences", after_found)
+        classes = {count: in_room(port, pid, count, known) for count in FOLLOWED_MS}
     finally:
         server.end()
     memory = paced_found["memory"]
@@ -425,6 +446,22 @@ def main() -> None:
         ),
         prompt("a new sentence after the crowd, 95 of 100 within", after_found),
     ]
+    for count, (heard, grown) in classes.items():
+        errors, followed, shown = len(heard.errors), heard.p95("followed"), heard.p95("shown")
+        bound = FOLLOWED_MS[count]
+        verdicts += [
+            verdict(f"errors of a room of {count}", str(errors), "0", errors == 0),
+            verdict(
+                "a teacher's step on a phone, 95 of 100 within",
+                f"{followed:.0f} ms",
+                f"≤ {bound} ms",
+                followed <= bound,
+            ),
+            verdict(
+                "a vote on the projector, 95 of 100 within", f"{shown:.0f} ms", f"≤ {SHOWN_MS} ms", shown <= SHOWN_MS
+            ),
+            verdict("memory after the room", f"{grown:+.0f} MB", f"≤ {ROOM_MB}", grown <= ROOM_MB),
+        ]
     machine = {"processors": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
     found = {
         "machine": machine,
