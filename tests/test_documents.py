@@ -3,7 +3,8 @@
 import json
 import re
 import tomllib
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,21 +29,29 @@ def code(document: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", document.read_text("utf-8"), re.M | re.S)
 
 
+@contextmanager
+def hub_for(blocks: Sequence[str], marian: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The model of the Hub that code loads, if it does, comes from a server of this machine, with random weights."""
+    named = re.search(r'load\("([\w-]+/[\w-]+)"\)', "\n".join(blocks))
+    if not named:
+        yield
+        return
+    with served(Hub(marian, named[1])) as address:
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        monkeypatch.setenv("HF_HOME", str(cache))
+        monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+        yield
+
+
 BLOCKS = [(path, block) for path in DOCUMENTS if path.name != "README.zh.md" for block in code(path)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("document", "block"), BLOCKS, ids=lambda each: getattr(each, "parent", each) and None)
 def test_code_runs_as_printed(
-    document: Path, block: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    document: Path, block: str, marian: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model of the Hub comes from a server of this machine, with random weights."""
-    with ExitStack() as stack:
-        if named := re.search(r'load\("([\w-]+/[\w-]+)"\)', block):
-            hub = Hub(request.getfixturevalue("marian"), named[1])
-            monkeypatch.setenv("HF_ENDPOINT", stack.enter_context(served(hub)))
-            monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-            monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    with hub_for([block], marian, tmp_path / "home", monkeypatch):
         exec(compile(block, document.name, "exec"), {})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_documents import ROOT, code
+from .test_documents import ROOT, code, hub_for
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +32,12 @@ def run(program: str, site: Path, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("document", ["README.md", "transformer/README.md"])
-def test_the_examples_run_in_another_folder(installed: Path, tmp_path: Path, document: str) -> None:
+def test_the_examples_run_in_another_folder(
+    installed: Path, tmp_path: Path, document: str, marian: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     where = f"\nimport transformer\nassert transformer.__file__.startswith({str(installed)!r})\n"
-    run("\n".join([WITHOUT_PAGE, *code(ROOT / document), where]), installed, tmp_path)
+    with hub_for(code(ROOT / document), marian, tmp_path / "home", monkeypatch):
+        run("\n".join([WITHOUT_PAGE, *code(ROOT / document), where]), installed, tmp_path)
 
 
 def test_the_page_is_built_in_another_folder(installed: Path, tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, and no log may contain
 
 VISITORS, CLICKS = 20, 2  # of each, beside two translations
-# Trainings of their own for some seconds, in `make load` and in test_mistakes.py; and models of the Hub.
-APART = {"POST /mistake", "POST /load"}
+# Trainings of their own for some seconds, in `make load` and in test_mistakes.py; and what only models of the Hub need.
+APART = {"POST /mistake", "POST /load", "POST /heads", "function candidates"}
 
 
 class Replicas:

@@ -178,6 +178,8 @@ def rank_collapse() -> Learning:
 class _FreshLinear(nn.Module):
     """The mistake itself: an output layer of every call, random each time, which nothing saves and nothing trains."""
 
+    bias = None  # that a checkpoint could have
+
     def __init__(self, out_features: int) -> None:
         super().__init__()
         self.out_features = out_features
