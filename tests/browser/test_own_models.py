@@ -120,6 +120,7 @@ def texts(visit: Visit) -> dict[str, str]:
     for kind in ("encoder", "decoder"):
         page.locator(f"#inside button[value={kind}]").click()
         expect(page.locator("#inside .say")).to_contain_text(f"({kind})")
+        visit.draw_stages()
         said[kind] = page.locator("#inside").inner_text() + formulas(page, "#inside")
     assert FALSE.findall("\n".join(said.values())) == []
     return said
