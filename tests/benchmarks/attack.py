@@ -38,6 +38,7 @@ from transformer.web.api import runs, training
 HONEST = "127.0.0.2"
 INTERVAL = 0.1  # s between two requests of the honest visitor
 PATIENCE = 60.0  # s for an answer
+CLASS_WARM_UP = 60  # s, until a class has opened every part of the page
 TRANSLATION, HEALTH = 150, 50  # ms: bounds of the 95th percentiles
 GROWTH = 50  # MB: bound of what stays
 WRITTEN = 2**20  # bytes: bound of the log, and of Gradio's files
@@ -400,7 +401,7 @@ def measured(row: Row, app: Path, seconds: float, rest: float, visitors: int) ->
         try:
             server.wait()
             page = Page.load(server.port)
-            asyncio.run(honest(server, page, 3, 1))  # a warm-up
+            asyncio.run(honest(server, page, 3 if visitors == 1 else CLASS_WARM_UP, visitors))
             alone = asyncio.run(honest(server, page, seconds / 2, visitors))
             before = memory(server)
             with under_attack(row, server, page) as answers:
