@@ -39,7 +39,10 @@ export function setFollowing(wanted) {
 
 /** @param {Element} element @param {Server} server @param {AbortSignal} signal */
 export function followRoom(element, server, signal) {
-  subscribe(element, () => room.role === "teacher" && sendSoon(server));
+  subscribe(element, () => {
+    if (room.role === "teacher") sendSoon(server);
+    else if (room.role) setTimeout(goToTeacher); // who came before the page's first run goes there now
+  });
   document.addEventListener("room:changed", () => onRoom(server), { signal });
   document.addEventListener("mistake:changed", () => room.role === "teacher" && sendSoon(server), { signal });
   const onInput = () => {
@@ -63,7 +66,7 @@ function onRoom(server) {
 function goToTeacher() {
   const { role, shown } = room;
   const place = shown?.place;
-  if (!place || !follow.isOn || place === follow.reached) return;
+  if (!place || !state.run || !follow.isOn || place === follow.reached) return;
   follow.reached = place;
   if (role === "teacher") {
     if (follow.sent.includes(place)) return; // its own
