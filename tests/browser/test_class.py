@@ -74,6 +74,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
 
         lead.keyboard.press("PageDown")  # close
         expect(phone.locator(".room-choice").first).to_be_disabled()
+        expect(lead.locator("#room-close")).to_be_hidden()
         lead.keyboard.press("v")  # vote again
         expect(phone.locator(".room-choice").first).to_be_enabled()
         phone.locator(".room-choice").nth(1).click()
@@ -83,6 +84,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         lead.locator("#lesson .choice").first.wait_for()
         lead.keyboard.press("PageDown")  # close
         expect(phone.locator(".room-choice").first).to_be_disabled()
+        expect(lead.locator("#room-close")).to_be_hidden()
         lead.keyboard.press("PageDown")  # reveal
         for page in (lead, phone, laptop):
             assert votes(page, 1)[:2] == [1, 1]
