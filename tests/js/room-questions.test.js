@@ -45,7 +45,7 @@ test("the source word with the most weight is that of the head, or of the mean w
   assert.equal(/** @type {any} */ (parseAbout(ofMean?.about ?? "")).head, null);
 });
 
-test("what a page does not understand is no question", () => {
+test("a page leaves aside what it does not understand", () => {
   for (const text of ["", "{", "null", "3", '{"kind":"dance"}']) assert.equal(parseAbout(text), null);
 });
 

@@ -1,6 +1,6 @@
 // What the heads of a real model are worth, as the server computes it: head by head, until it is done or stopped.
 
-import { streamEvents } from "./training-stream.js";
+import { streamEvents } from "./stream.js";
 
 /** @import { HeadsRequest } from "#schema" */
 /** @import { Message, Run } from "../core/types.d.ts" */

@@ -1,6 +1,6 @@
 // The trainings that show a mistake, as this page hears of them. They outlive every mounting.
 
-import { streamEvents } from "./training-stream.js";
+import { streamEvents } from "./stream.js";
 
 /** @import { Recording, RecordingRequest, Symptom } from "#schema" */
 /** @import { Message, Server } from "../core/types.d.ts" */

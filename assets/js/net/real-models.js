@@ -2,7 +2,7 @@
 // with the model that it has.
 
 import { isReal } from "./models.js";
-import { streamEvents } from "./training-stream.js";
+import { streamEvents } from "./stream.js";
 
 /** @import { Message } from "../core/types.d.ts" */
 /** @typedef {import("#schema").Wire["LoadingEvent"]} LoadingEvent */

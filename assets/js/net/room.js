@@ -1,6 +1,7 @@
 // A class: a teacher's page leads, the others follow and vote. What this page knows of its room outlives every mounting.
 
 import { readPreference, readSession, writePreference, writeSession } from "./session.js";
+import { post, readEvents, refusalOf } from "./stream.js";
 
 /** @import { LeadRequest, OpenedRoom, RevealRequest, RoomEnded, RoomEvent, ShowRequest, ShownQuestion } from "#schema" */
 /** @import { Message } from "../core/types.d.ts" */
@@ -60,18 +61,6 @@ export function secondsLeft() {
   if (state !== "open" || seconds === null || seconds === undefined) return null;
   return Math.max(0, Math.ceil(seconds - (performance.now() - room.heard) / 1000));
 }
-
-/** @param {string} path @param {unknown} body @param {AbortSignal} [signal] */
-const post = (path, body, signal) =>
-  fetch(new URL(path, document.baseURI), {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-    signal,
-  });
-
-/** @param {Response | null} answer @returns {Promise<Message | null>} */
-const refusalOf = async (answer) => (await answer?.json().catch(() => null))?.error ?? null;
 
 /** @type {Message} */
 const NO_ANSWER = { key: "error.no_answer", values: {}, english: "" };
@@ -198,27 +187,23 @@ function refuse(refusal) {
 }
 
 /**
- * One connection. A heartbeat is an empty line.
+ * One connection.
  * @param {AbortSignal} signal @param {() => void} heard after an event
  * @returns {Promise<Message | null>} why the server refused
  */
 async function receiveStream(signal, heard) {
   let watch = setTimeout(() => attempt.abort(), SILENCE_MS);
+  const beat = () => {
+    clearTimeout(watch);
+    watch = setTimeout(() => attempt.abort(), SILENCE_MS);
+    lastBeat = performance.now();
+    heard();
+  };
   try {
     const answer = await post(`rooms/${encodeURIComponent(room.code)}/events`, guest(), signal);
     if (!answer.ok || !answer.body) return await refusalOf(answer);
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (let rest = ""; ; ) {
-      const { done, value } = await reader.read();
-      if (done) return null;
-      clearTimeout(watch);
-      watch = setTimeout(() => attempt.abort(), SILENCE_MS);
-      lastBeat = performance.now();
-      const lines = (rest + value).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) if (line.trim()) receive(JSON.parse(line));
-      heard();
-    }
+    await readEvents(answer.body, receive, beat);
+    return null;
   } catch {
     return null; // broken off, or aborted
   } finally {

@@ -1,7 +1,7 @@
 // A training on the server, as this page hears of it. It outlives every mounting, so it knows nothing of what is drawn.
 
-import { sessionId } from "./models.js";
 import { readSession, saveOnLeave } from "./session.js";
+import { post, streamEvents } from "./stream.js";
 
 /** @typedef {import("#schema").Wire["TrainingEvent"]} TrainingEvent */
 /** @import { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema" */
@@ -112,52 +112,6 @@ export async function startTraining(question, uniform) {
 export function stopTraining() {
   if (training.phase !== "running") abort.abort();
   else post("train/stop", { run: training.run }).catch(() => {}); // if it is not heard, the button stays
-}
-
-/**
- * @param {string} path @param {unknown} question @param {AbortSignal} [signal]
- * @param {Record<string, string>} [headers]
- */
-const post = (path, question, signal, headers) =>
-  fetch(new URL(path, document.baseURI), {
-    method: "POST",
-    headers: { "Content-Type": "application/json", ...headers },
-    body: JSON.stringify(question),
-    signal,
-  });
-
-/**
- * The headers by which the hub, whose frame this page may be in, counts the visitor's GPU time. Gradio's client has heard
- * whether it gives them.
- * @returns {Promise<Record<string, string>>}
- */
-const hubHeaders = () =>
-  new Promise((resolve) => {
-    if (!("supports_zerogpu_headers" in window)) return resolve({});
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = ({ data }) => resolve(data ?? {});
-    setTimeout(() => resolve({}), 2000);
-    window.parent.postMessage("zerogpu-headers", "https://huggingface.co", [port2]);
-  });
-
-/**
- * Ask for a training of this session. Its events come as lines of JSON, until it ends, breaks off or is aborted.
- * @param {string} path @param {object} question @param {(event: any) => void} receive @param {AbortSignal} [signal]
- * @returns {Promise<Message | null>} why the server refused
- */
-export async function streamEvents(path, question, receive, signal) {
-  const headers = await hubHeaders();
-  const answer = await post(path, { ...question, session: sessionId() }, signal, headers).catch(() => null);
-  if (!answer?.ok || !answer.body) return (await answer?.json().catch(() => null))?.error ?? null;
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read().catch(() => ({ done: true, value: "" })); // broken off, or aborted
-    if (done) return null;
-    const complete = (rest + value).split("\n");
-    rest = complete.pop() ?? "";
-    for (const line of complete) if (line.trim()) receive(JSON.parse(line));
-  }
 }
 
 /** @param {TrainingEvent} data */
