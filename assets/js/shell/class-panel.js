@@ -55,9 +55,12 @@ export function mount({ element, server, signal }) {
   const place = h("section", { class: "class-panel", "aria-label": t("room.title") });
   element.replaceChildren();
   const draw = () => {
-    if (room.role === null && !room.message) element.replaceChildren();
-    else if (!place.isConnected) element.append(place);
     markPage();
+    if (room.role === null && !room.message) {
+      element.replaceChildren(); // most pages are in no class
+      return;
+    }
+    if (!place.isConnected) element.append(place);
     const open = new Set([...place.querySelectorAll("details[open]")].map(({ id }) => id)); // an answer closes no menu
     replaceKeepingFocus(place, room.role === "student" ? studentPanel() : teacherPanel());
     for (const each of place.querySelectorAll("details")) each.open = open.has(each.id);
@@ -170,22 +173,25 @@ function menu() {
     link(t("room.summary"), () => summaryDialog(document.getElementById("class")).showModal(), { id: "room-summary" }),
     link(t("room.end"), () => lead({ do: "end" }), { id: "room-end" }),
   ];
-  return h(
-    "details",
-    { class: "pill room-menu", id: "room-more", onclick: closeMenu },
-    h("summary", {}, t("room.more")),
-    h(
-      "div",
-      { class: "popover" },
-      items.map((item) => h("p", {}, item)),
-    ),
-  );
+  return popup("room-more", t("room.more"), items);
 }
 
-/** What was chosen closes its menu. @param {Event} event */
-function closeMenu(event) {
-  const menu = closest(event, ".link")?.closest("details");
-  if (menu) menu.open = false;
+/**
+ * A menu, which closes when something in it is chosen.
+ * @param {string} id @param {string} title @param {Element[]} items @param {Child} more
+ */
+function popup(id, title, items, more = null) {
+  const close = (/** @type {Event} */ event) => {
+    if (closest(event, ".link")) element.open = false;
+  };
+  const listed = items.map((item) => h("p", {}, item));
+  const element = h(
+    "details",
+    { class: "pill room-menu", id, onclick: close },
+    h("summary", {}, title),
+    h("div", { class: "popover" }, listed, more),
+  );
+  return element;
 }
 
 /** What can be asked here. */
@@ -210,17 +216,7 @@ function askButtons() {
   const asks = shown.map(([kind, make]) =>
     link(t(`room.ask.${kind}`), () => askClass(make()), { id: `room-ask-${kind}` }),
   );
-  return h(
-    "details",
-    { class: "pill room-menu", id: "room-ask", onclick: closeMenu },
-    h("summary", {}, t("room.ask")),
-    h(
-      "div",
-      { class: "popover" },
-      asks.map((item) => h("p", {}, item)),
-      timer.element,
-    ),
-  );
+  return popup("room-ask", t("room.ask"), asks, timer.element);
 }
 
 /** @param {Askable | null} question */
@@ -277,7 +273,10 @@ function stateNote({ state: stands, round }) {
   return h("span", { class: "hint" }, text);
 }
 
-/** The right choice is computed where it was asked; a page that did not ask computes it from its own view. @param {ShownQuestion} question */
+/**
+ * The right choice is computed where it was asked; a page that did not ask computes it from its own view.
+ * @param {ShownQuestion} question
+ */
 function reveal(question) {
   const about = parseAbout(question.about);
   const made = [

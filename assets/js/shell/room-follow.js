@@ -79,7 +79,10 @@ function goToTeacher() {
 
 const LIVE = "live"; // parameter of a place: the training of its exercise goes on
 
-/** The teacher's live run of a mistake is the whole room's: the server has one for all who listen. @param {URLSearchParams} place */
+/**
+ * The teacher's live run of a mistake is the whole room's: the server has one for all who listen.
+ * @param {URLSearchParams} place
+ */
 function joinTraining(place) {
   const name = place.get("exercise") ?? "";
   if (!place.has(LIVE) || !Object.hasOwn(EXERCISES, name) || isTrainingMistake()) return;
