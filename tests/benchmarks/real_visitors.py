@@ -68,7 +68,7 @@ class Run:
 
 
 async def until(end: float, visit: Callable[[int], Awaitable[float]], visitors: int) -> list[float]:
-    """What each of so many, in a session of its own, waits for again and again."""
+    """What each of them, in a session of its own, waits for again and again."""
 
     async def one(session: int) -> list[float]:
         took = []

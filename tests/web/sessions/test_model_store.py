@@ -32,21 +32,10 @@ from transformer.web.sessions.model_store import (
 
 from ...models import of_pairs, packed
 from ..loop import in_a_loop, until
+from .clock import Clock
 
 PORTABLE = packed()
 NUMBERS = itertools.count()
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -24,21 +24,10 @@ from transformer.web.sessions.rooms import (
 )
 
 from ..loop import async_test
+from .clock import Clock
 
 SCHOOL, STRANGER = Client("school"), Client("stranger")
 CHOICES = ("a", "b", "c")
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -170,10 +159,10 @@ async def test_a_silent_room_has_a_heart(rooms: Rooms) -> None:
 
 def test_only_the_secret_leads(rooms: Rooms) -> None:
     room = rooms.open(SCHOOL)
-    rooms.lead(room, room.secret)
+    rooms.check_teacher(room, room.secret)
     for secret in ("", "ö", room.code, rooms.open(SCHOOL).secret):
         with pytest.raises(RoomError) as error:
-            rooms.lead(room, secret)
+            rooms.check_teacher(room, secret)
         assert key(error) == "room.not_yours"
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -22,11 +22,11 @@ UNREADABLE = Message("error.request")
 R = TypeVar("R")
 
 
-async def read(request: Request, model: type[R]) -> R | None:
-    """The body as a type that pydantic knows; None if it is something else, or another site's page sent it."""
+async def read(request: Request, validate: Callable[[bytes], R]) -> R | None:
+    """The body, as pydantic's `validate` reads it; None if it is something else, or another site's page sent it."""
     try:
         body = b"" if foreign(request.headers) else await request.body()
-        return await asyncio.to_thread(TypeAdapter(model).validate_json, body)
+        return await asyncio.to_thread(validate, body)
     except (ValidationError, ClientDisconnect):
         return None
 
@@ -45,7 +45,7 @@ async def event_stream(events: AsyncGenerator[Mapping[str, Any] | str]) -> Respo
 
 
 class EventStream(StreamingResponse):
-    """A line of JSON for each event. However it ends, the training ends with it, not when garbage is collected."""
+    """A line of JSON for each event. However it ends, the events end with it, not when garbage is collected."""
 
     def __init__(self, first: Mapping[str, Any] | str, events: AsyncGenerator[Mapping[str, Any] | str]) -> None:
         async def lines() -> AsyncIterator[str]:

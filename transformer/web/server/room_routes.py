@@ -10,10 +10,9 @@ import os
 import socket
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-import segno
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -41,8 +40,10 @@ class OpenedRoom(TypedDict):
     qr: str | None
 
 
-GUEST: Any = schema.StudentRequest | schema.TeacherRequest
-LEAD: Any = schema.AnyLeadRequest
+GUEST: TypeAdapter[schema.StudentRequest | schema.TeacherRequest] = TypeAdapter(
+    schema.StudentRequest | schema.TeacherRequest
+)
+LEAD: TypeAdapter[schema.AnyLeadRequest] = TypeAdapter(schema.AnyLeadRequest)
 
 
 async def open_room(request: Request) -> Response:
@@ -58,21 +59,21 @@ async def open_room(request: Request) -> Response:
 
 
 async def room_events(request: Request) -> Response:
-    guest = await read(request, GUEST)
+    guest = await read(request, GUEST.validate_json)
     if not guest:
         return Refusal(UNREADABLE)
     student = guest.student if isinstance(guest, schema.StudentRequest) else None
     try:
         room = await _room(request, student or "")
         if isinstance(guest, schema.TeacherRequest):
-            rooms().lead(room, guest.secret)
+            rooms().check_teacher(room, guest.secret)
     except RoomError as error:
         return Refusal(error.message, 404)
     return await event_stream(rooms().stream(room, student))
 
 
 async def vote(request: Request) -> Response:
-    given = await read(request, schema.VoteRequest)
+    given = await read(request, schema.VoteRequest.model_validate_json)
     if not given:
         return Refusal(UNREADABLE)
     try:
@@ -84,12 +85,12 @@ async def vote(request: Request) -> Response:
 
 
 async def lead(request: Request) -> Response:
-    given: schema.AnyLeadRequest | None = await read(request, LEAD)
+    given = await read(request, LEAD.validate_json)
     if not given:
         return Refusal(UNREADABLE)
     try:
         room = await _room(request)
-        rooms().lead(room, given.secret)
+        rooms().check_teacher(room, given.secret)
         _lead(room, given)
     except RoomError as error:
         return Refusal(error.message, 409)
@@ -122,6 +123,8 @@ def _way(request: Request, room: Room) -> tuple[str | None, str | None]:
     base = _public_base(request)
     if not base:
         return None, None
+    import segno  # only a class needs it
+
     address = f"{base}?{urlencode({'room': room.code})}"
     return address, segno.make(address, error="m").svg_data_uri(border=2)
 

@@ -74,7 +74,7 @@ class TrainRequest(schema.Request):
 
 
 async def train(request: Request) -> Response:
-    asked = await read(request, TrainRequest)
+    asked = await read(request, TrainRequest.model_validate_json)
     if not asked:
         return Refusal(UNREADABLE)
     client, form = client_of(request.scope, asked.session), asked.model_extra or {}
@@ -93,14 +93,14 @@ async def train(request: Request) -> Response:
 
 
 async def mistake(request: Request) -> Response:
-    asked = await read(request, schema.MistakeTrainingRequest)
+    asked = await read(request, schema.MistakeTrainingRequest.model_validate_json)
     if not asked:
         return Refusal(UNREADABLE)
     return await event_stream(training_queue().train_mistake(asked.name, client_of(request.scope, asked.session)))
 
 
 async def stop(request: Request) -> Response:
-    if asked := await read(request, schema.StopRequest):
+    if asked := await read(request, schema.StopRequest.model_validate_json):
         training_queue().stop(asked.run)
     return JSONResponse({})
 
@@ -134,7 +134,7 @@ HeadsEvent = SweptHeads | AblatedHeads | NotLoaded
 
 
 async def load(request: Request) -> Response:
-    asked = await read(request, schema.CheckpointRequest)
+    asked = await read(request, schema.CheckpointRequest.model_validate_json)
     if not asked:
         return Refusal(UNREADABLE)
     if asked.checkpoint not in real_models():
@@ -156,7 +156,7 @@ async def _loading(checkpoint: str) -> AsyncGenerator[Event | str]:
 
 
 async def heads(request: Request) -> Response:
-    asked = await read(request, schema.HeadsRequest)
+    asked = await read(request, schema.HeadsRequest.model_validate_json)
     if not asked:
         return Refusal(UNREADABLE)
     return await event_stream(_ablations(asked, client_of(request.scope, asked.session)))

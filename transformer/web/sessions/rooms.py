@@ -134,7 +134,7 @@ class Room:
     """A teacher's room.
 
     Attributes:
-        secret: its teacher's; whoever has it leads the room.
+        secret: its teacher's; those who have it lead the room.
         used: when the teacher or a student last did something.
     """
 
@@ -190,7 +190,7 @@ class Rooms:
         self._end_idle()
         mine = [room for room in self._rooms.values() if room.client.address == client.address]
         if len(mine) >= MAX_ROOMS_OF_ADDRESS:
-            self._end(min(mine, key=lambda room: (room.connected > 0, room.used)))
+            self.end(min(mine, key=lambda room: (room.connected > 0, room.used)))
         if len(self._rooms) >= MAX_ROOMS:
             raise RoomError("room.too_many")
         code = ""
@@ -206,7 +206,7 @@ class Rooms:
             student: one who has been in the room does not wait.
 
         Raises:
-            RoomError: there is no such room, or no more.
+            RoomError: the room does not exist, or no longer.
         """
         self._end_idle()
         room = self._rooms.get(code.upper())
@@ -236,7 +236,7 @@ class Rooms:
         await asyncio.sleep(turn - now)
         return True
 
-    def lead(self, room: Room, secret: str) -> None:
+    def check_teacher(self, room: Room, secret: str) -> None:
         """Check that a teacher's request is one, before it changes the room.
 
         Raises:
@@ -289,7 +289,7 @@ class Rooms:
         """Show the votes and the right choice.
 
         Raises:
-            RoomError: there is no such choice.
+            RoomError: the choice does not exist.
         """
         question = room.question
         if question is None or (right is not None and right >= len(question.choices)):
@@ -301,7 +301,7 @@ class Rooms:
         """A student's choice, which may be changed as long as the question is open.
 
         Raises:
-            RoomError: the question is closed or another, it has no such choice, or the student is not in the room.
+            RoomError: the question is closed, another or without that choice, or the student is not in the room.
         """
         question, now = room.question, self._clock()
         if question is None or student not in room.students:
@@ -316,9 +316,6 @@ class Rooms:
         if question.rounds[-1].get(student) != choice:
             question.rounds[-1][student] = choice
             room.tell_teacher()
-
-    def end(self, room: Room) -> None:
-        self._end(room)
 
     async def stream(self, room: Room, student: str | None) -> AsyncGenerator[RoomEvent | RoomEnded | str]:
         """The room as one student or the teacher (None) sees it: now, and after each change; "\\n" as a heartbeat.
@@ -367,9 +364,10 @@ class Rooms:
     def _end_idle(self) -> None:
         oldest = self._clock() - IDLE_SECONDS
         for room in [room for room in self._rooms.values() if room.used < oldest]:
-            self._end(room)
+            self.end(room)
 
-    def _end(self, room: Room) -> None:
+    def end(self, room: Room) -> None:
+        """Those who listen hear of it."""
         self._rooms.pop(room.code, None)
         room.is_ended = True
         room.tell()
