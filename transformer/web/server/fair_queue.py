@@ -1,7 +1,8 @@
 """Places for work, shared fairly: turns go round by address, and for each address round by session.
 
 Requests, trainings and uploads wait in queues of this one kind. A client that asks for much waits behind itself: a full
-queue drops what came last from the address that has most waiting, so that another address always finds room.
+queue drops what came last from the address that has most waiting, so that another address always finds room. Requests
+differ in length: in their queues an address comes after those that have had less time than it lately.
 """
 
 import asyncio
@@ -22,6 +23,8 @@ from ...network.model import Transformer
 from .settings import settings
 
 SLICE_SECONDS = 0.03  # of work, after which others have their turn
+LEVEL_SECONDS = 0.03  # addresses whose times differ by less take turns
+HALF_LIFE_SECONDS = 2.0  # of the time that an address has had
 MAX_STARTED = 4  # tasks of one address that may pause between two slices: each keeps what it has computed
 MAX_ALL_STARTED = 16  # of all addresses: each has one of the 40 threads that requests of both queues share
 MAX_NAME = 64  # characters of a name that is not an IP address
@@ -74,6 +77,7 @@ class Ticket:
 
     client: Client
     resumed: bool = False
+    began: float = 0.0
     turn: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -83,11 +87,14 @@ class FairQueue:
     Args:
         size: clients that may wait.
         per_address: tasks of one address at a time; the others of that address wait even where places are free.
+        by_time: addresses that have had less time in the last seconds come first. `place` does not foresee that.
     """
 
-    def __init__(self, concurrency: int, size: int, per_address: int | None = None) -> None:
+    def __init__(self, concurrency: int, size: int, per_address: int | None = None, by_time: bool = False) -> None:
         self._concurrency, self._size = concurrency, size
         self._per_address = per_address or concurrency
+        self._by_time = by_time
+        self._seconds_had: dict[str, tuple[float, float]] = {}  # by address, and when they were counted
         self._waiting: dict[str, Sessions] = {}  # by address, the next one first
         self._working: list[Ticket] = []
         self.waiting = 0
@@ -120,6 +127,8 @@ class FairQueue:
         """End the waiting, or the turn; of a ticket that has ended, nothing."""
         if ticket in self._working:
             self._working.remove(ticket)
+            if self._by_time:
+                self._count_time(ticket)
             self._fill()
         elif not ticket.turn.done():
             ticket.turn.cancel()
@@ -189,14 +198,27 @@ class FairQueue:
         """Turns of each address."""
         return Counter(ticket.client.address for ticket in self._working)
 
+    def _count_time(self, ended: Ticket) -> None:
+        now, address = time.monotonic(), ended.client.address
+        self._seconds_had[address] = (self._had(address, now) + now - ended.began, now)
+        for name in [name for name in self._seconds_had if self._had(name, now) < LEVEL_SECONDS / 2]:
+            del self._seconds_had[name]
+
+    def _had(self, address: str, now: float) -> float:
+        """The seconds of its turns, of which older ones count less."""
+        seconds, counted = self._seconds_had.get(address, (0.0, now))
+        return seconds * 0.5 ** ((now - counted) / HALF_LIFE_SECONDS)
+
     def _fill(self) -> None:
         """Give the free places away."""
+        now = time.monotonic()
         while len(self._working) < self._concurrency:
             held = self._held()
             able = [name for name in self._waiting if held[name] < self._per_address]
             started = {name: [each for each in self._firsts(name) if each.resumed] for name in able}
             many = sum(map(len, started.values())) >= MAX_ALL_STARTED
-            address = next((name for name in able if started[name] or not many), None)
+            ready = [name for name in able if started[name] or not many]
+            address = min(ready, key=lambda name: self._had(name, now) // LEVEL_SECONDS, default=None)
             if address is None:
                 return
             some = started[address] if many or len(started[address]) >= MAX_STARTED else self._firsts(address)
@@ -204,6 +226,7 @@ class FairQueue:
             self._remove(ticket)
             self._to_the_end(ticket.client)
             self._working.append(ticket)
+            ticket.began = now
             ticket.turn.set_result(None)
 
     def _firsts(self, address: str) -> list[Ticket]:
@@ -262,7 +285,6 @@ class Turn:
         self._queue = queue
         self._loop = asyncio.get_running_loop()
         self._ticket: Ticket | None = None
-        self._began = 0.0
         self.left = False
 
     async def begin(self) -> None:
@@ -272,7 +294,6 @@ class Turn:
             QueueFullError: the queue is full.
         """
         self._ticket = await self._queue.acquire(self.client, instead=self._ticket)
-        self._began = time.perf_counter()
 
     def end(self) -> None:
         if self._ticket:
@@ -288,7 +309,7 @@ class Turn:
         """
         if self.left:
             raise ClientLeftError
-        if self._ticket and self._queue.waiting and time.perf_counter() - self._began > SLICE_SECONDS:
+        if self._ticket and self._queue.waiting and time.monotonic() - self._ticket.began > SLICE_SECONDS:
             asyncio.run_coroutine_threadsafe(self.begin(), self._loop).result()
 
 

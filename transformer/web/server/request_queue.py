@@ -31,7 +31,7 @@ LONG_SESSION = "The session_hash is too long."
 
 @cache
 def _queues() -> tuple[FairQueue, FairQueue]:
-    shared, own = (FairQueue(settings().concurrency, settings().queue_size) for _ in range(2))
+    shared, own = (FairQueue(settings().concurrency, settings().queue_size, by_time=True) for _ in range(2))
     return shared, own
 
 
