@@ -1,17 +1,20 @@
 """Imports point down only, folder by folder, and the library needs neither gradio nor pandas."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "transformer"
+PACKAGE, SCRIPTS = ROOT / "transformer", ROOT / "assets" / "js"
 LEVELS = ("network", "data", "storage", "inference", "training", "analysis", "mistakes", "live", "web")
 BELOW_ALL = {"files", "messages", "settings"}
+WEB = "opus_models settings access_log fair_queue schema figures sessions api server component page".split()
+JAVASCRIPT = "net core charts shell tabs".split()
 
 
-def imported_modules(file: Path, at_import: bool = False) -> set[str]:
+def imported(file: Path, at_import: bool = False) -> set[str]:
     """Absolute dotted names of everything that a file imports, inside functions too unless `at_import`."""
     found: set[str] = set()
     tree = ast.parse(file.read_text("utf-8"))
@@ -20,16 +23,35 @@ def imported_modules(file: Path, at_import: bool = False) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             parents = file.relative_to(ROOT).parts[: -node.level] if node.level else ()
-            found.add(".".join((*parents, *filter(None, [node.module]))))
+            found |= {".".join((*parents, *filter(None, [node.module]), alias.name)) for alias in node.names}
     return found
+
+
+def imported_below(file: Path, package: str) -> set[str]:
+    """The modules and folders of a package that a file imports from."""
+    return {name.removeprefix(package).split(".")[0] for name in imported(file) if name.startswith(package)}
 
 
 @pytest.mark.parametrize("level", [*LEVELS, "__init__.py"])
 def test_imports_point_down_and_the_library_loads_no_page_and_no_tables(level: str) -> None:
     below = LEVELS[: LEVELS.index(level)] if level in LEVELS else LEVELS[:-1]
     for file in [PACKAGE / level] if level == "__init__.py" else (PACKAGE / level).rglob("*.py"):
-        ours = {name.split(".")[1] for name in imported_modules(file) if name.startswith("transformer.")}
-        assert ours <= {level, *below, *BELOW_ALL}, file
+        assert imported_below(file, "transformer.") <= {level, *below, *BELOW_ALL}, file
         if level != "web":
-            assert not {name.split(".")[0] for name in imported_modules(file)} & {"gradio", "plotly"}, file
-            assert "pandas" not in imported_modules(file, at_import=True), file
+            assert not {name.split(".")[0] for name in imported(file)} & {"gradio", "plotly"}, file
+            assert not any(name.split(".")[0] == "pandas" for name in imported(file, at_import=True)), file
+
+
+def test_imports_within_the_web_package_point_down() -> None:
+    for file in (PACKAGE / "web").rglob("*.py"):
+        level = file.relative_to(PACKAGE / "web").parts[0].removesuffix(".py")
+        if level != "__init__":
+            assert imported_below(file, "transformer.web.") <= {*WEB[: WEB.index(level) + 1]}, file
+
+
+def test_imports_of_the_page_point_down() -> None:
+    for file in SCRIPTS.rglob("*.js"):
+        level = file.relative_to(SCRIPTS).parts[0]
+        paths = re.findall(r'^(?:import|export)[^;"]*"(\.\.?/[^"]+)"', file.read_text("utf-8"), re.MULTILINE)
+        folders = {(file.parent / path).resolve().relative_to(SCRIPTS).parts[0] for path in paths}
+        assert folders <= {*JAVASCRIPT[: JAVASCRIPT.index(level) + 1]}, file

@@ -27,7 +27,7 @@ from transformer.mistakes.training import _toy_model
 from transformer.network.layers import sinusoidal_positions
 from transformer.network.probe import Probe
 from transformer.training import TrainingConfig, train
-from transformer.web.api.models import about
+from transformer.web.sessions.models import about
 
 ROOT = Path(__file__).parents[1]
 ENGLISH = json.loads((ROOT / "assets/locales/en.json").read_text("utf-8"))

@@ -16,7 +16,7 @@ from tests.benchmarks.bench import put, read, written
 from transformer.live.limits import Limits
 from transformer.settings import variables
 from transformer.web.page import SCHEMA
-from transformer.web.server.settings import Settings
+from transformer.web.settings import Settings
 
 from .hub import Hub, served
 

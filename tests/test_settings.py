@@ -7,7 +7,7 @@ import pytest
 
 from transformer.live.limits import Limits, variable
 from transformer.settings import Variable, from_environment, variables
-from transformer.web.server.settings import Settings, settings
+from transformer.web.settings import Settings, settings
 
 VARIABLES = [(cls, field, each) for cls in (Settings, Limits) for field, each in variables(cls).items()]
 OLD_NAMES = {

@@ -4,8 +4,8 @@ import "./page.js";
 import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import { pageAddress } from "../../assets/js/core/address.js";
+import { openExperiment } from "../../assets/js/core/experiments.js";
 import { showRun, state, update } from "../../assets/js/core/state.js";
-import { openExperiment } from "../../assets/js/net/experiments.js";
 import { setShippedModels } from "../../assets/js/net/models.js";
 import { RunRequests } from "../../assets/js/shell/run-requests.js";
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..files import shipped
-from .server.access_log import logged
+from .server.logged_calls import logged
 
 ASSETS = shipped("assets")
 

@@ -24,20 +24,20 @@ from .api.downloads import notebook, provenance, weights_csv
 from .api.endpoints import encoded
 from .api.events import Shown
 from .api.heads import heads
-from .api.models import about, translator
 from .api.refusals import alternatives
 from .api.sharing import share_model, shared_model
 from .component import ASSETS, component, modules
 from .schema import MAX_POSITIONS, page_schema
 from .server import mcp_tools
-from .server.access_log import logged
 from .server.compression import Compression
 from .server.front_page import FrontPage
 from .server.gradio_internals import EXCEPTION_HANDLERS, Blocks, event_payload, middleware
+from .server.logged_calls import logged
 from .server.room_routes import ROUTES as ROOM_ROUTES
 from .server.routes import ROUTES
-from .server.settings import settings
+from .sessions.models import about, translator
 from .sessions.real_models import real_models
+from .settings import settings
 
 EVENTS = (events.ask, events.example, events.surprise, events.choose)
 ACTIONS = (  # for programs

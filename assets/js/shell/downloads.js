@@ -1,14 +1,14 @@
-// A handout, a notebook and the weights of this run, as files.
+// A handout, a notebook and the weights of this run, as files; and a model's.
 
 import { download } from "../charts/export.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { askAboutRun } from "../core/server-cache.js";
 import { state } from "../core/state.js";
-import { modelName } from "../net/models.js";
+import { forgetModel, modelName } from "../net/models.js";
 import { handout } from "./handout.js";
 
-/** @import { Server } from "../core/types.d.ts" */
+/** @import { OwnModel, Server } from "../core/types.d.ts" */
 /** @typedef {{ name: string, text: string, type: string }} TextFile */
 
 /** Whether the file is of words. */
@@ -44,4 +44,15 @@ export function downloadMenu(server) {
   };
   const list = h("div", { class: "popover" }, Object.entries(files).map(line), failed);
   return h("details", { class: "pill", id: "home" }, h("summary", {}, t("home")), list);
+}
+
+/** Save a model's file. @param {OwnModel} model @param {(text: string) => void} complain */
+export async function downloadModel({ checkpoint, name }, complain) {
+  const answer = await fetch(new URL(`models/${checkpoint}`, document.baseURI)).catch(() => null);
+  if (answer?.ok) {
+    download(await answer.blob(), `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.safetensors`);
+    return;
+  }
+  complain(t(answer ? "error.model_gone" : "file.not_taken"));
+  if (answer) forgetModel(checkpoint);
 }

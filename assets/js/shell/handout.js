@@ -4,6 +4,7 @@
 import { explainCell } from "../charts/arithmetic.js";
 import { heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { painted } from "../charts/export.js";
+import { shapeTable } from "../charts/shape-table.js";
 import { STAGES, stageSection } from "../charts/sublayer-stages.js";
 import { pageAddress } from "../core/address.js";
 import { isAblated } from "../core/changes.js";
@@ -14,7 +15,6 @@ import { assetAddress } from "../core/schema.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, attentionRow, KINDS, SIDES, state } from "../core/state.js";
 import { outputToken, tokenIndex, tokenRun } from "../core/words.js";
-import { shapeTable } from "../tabs/inside.js";
 import { describeChange } from "./describe-change.js";
 import { checksTable } from "./self-checks.js";
 import { worksheet } from "./worksheet.js";
@@ -45,7 +45,7 @@ export async function handout(server) {
     h("h2", {}, t("checks.title")),
     checksTable(checks),
     h("h2", {}, t("shapes.title")),
-    shapeTable(rows).slice(1),
+    shapeTable(rows),
   ];
   if (state.run !== run) throw new Error("a file of two runs");
   const sheet = h("div", { class: "view sheet", style: `width: ${WIDTH}px`, "aria-hidden": "true" }, content);

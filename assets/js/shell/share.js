@@ -7,7 +7,7 @@ import { t } from "../core/i18n.js";
 import { button, link } from "../core/parts.js";
 import { state } from "../core/state.js";
 import { isOwn, isShared, modelName, ownModels, tokenAddress } from "../net/models.js";
-import { downloadModel } from "../tabs/own-models.js";
+import { downloadModel } from "./downloads.js";
 import { startButton } from "./start-class.js";
 
 /** @import { Server } from "../core/types.d.ts" */

@@ -1,10 +1,10 @@
 // A way from a run in which nothing changes to a sentence where it does.
 
 import { word } from "../core/dom.js";
+import { findExperiment, openExperiment } from "../core/experiments.js";
 import { nodes } from "../core/i18n.js";
 import { link } from "../core/parts.js";
 import { baselineRun } from "../core/state.js";
-import { findExperiment, openExperiment } from "../net/experiments.js";
 import { describeChange } from "../shell/describe-change.js";
 
 /** @import { Change } from "../core/types.d.ts" */

@@ -1,9 +1,10 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
 import { areMany } from "../charts/key-order.js";
-import { chip, h, replaceKeepingFocus, scrollBox, setChildren, word } from "../core/dom.js";
+import { shapeTable } from "../charts/shape-table.js";
+import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { button, changeDetector, drawInSight, isOpen, kindPicker, link, rowHeading, table } from "../core/parts.js";
+import { button, changeDetector, drawInSight, isOpen, kindPicker, link } from "../core/parts.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, selectQuery, state, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
@@ -75,7 +76,7 @@ export function mount({ element, server, signal }) {
   async function drawShapes(/** @type {Run} */ run) {
     const answer = await askAboutRun("shapes", server).catch(() => null);
     if (run !== state.run) return;
-    if (answer) shapes.replaceChildren(...shapeTable(answer.rows), h("p", { class: "hint" }, t("shapes.click")));
+    if (answer) shapes.replaceChildren(...shapeSection(answer.rows));
     else isNewRun.forget();
   }
 
@@ -192,28 +193,11 @@ const PLACES = {
   loss_logits: { tab: "lesson", stop: 13 },
 };
 
-/** Rows that are called otherwise in a model without positions. @type {Record<string, string>} */
-const NAMES_WITHOUT_POSITIONS = { source_input: "shapes.bare_encoder", target_input: "shapes.bare_decoder" };
-/** Rows that are called otherwise in a model that does not scale its embeddings. @type {Record<string, string>} */
-const NAMES_UNSCALED = { source_embedding: "shapes.plain_source", target_embedding: "shapes.plain_target" };
-
-/** A heading, the table and what its letters mean. @param {ShapeRow[]} rows */
-export function shapeTable(rows) {
-  const { positions, scaled } = state.run.model;
-  const names = { ...(positions ? {} : NAMES_WITHOUT_POSITIONS), ...(scaled ? {} : NAMES_UNSCALED) };
-  const name = (/** @type {string} */ stage) => t(names[stage] ?? `shapes.${stage}`);
-  const shape = (/** @type {number[]} */ sizes) => h("td", {}, `(${sizes.join(", ")})`);
-  const tableRows = rows.map(({ stage, layers, here, paper }) => {
-    const opener = link(name(stage), () => openPlace(PLACES[stage]));
-    const heading = rowHeading([opener, layers > 1 ? h("small", {}, ` × ${layers}`) : null]);
-    return h("tr", { "data-stage": stage }, heading, shape(here), shape(paper));
-  });
-  const headings = ["stage", "here", "paper"].map((each) => t(`shapes.${each}`));
-  return [
-    h("h2", {}, t("shapes.title")),
-    scrollBox(table({ class: "shapes" }, headings, tableRows)),
-    h("p", { class: "hint" }, t("shapes.letters")),
-  ];
+/** The table of shapes, whose rows lead to where they are drawn. @param {ShapeRow[]} rows */
+function shapeSection(rows) {
+  const opener = (/** @type {string} */ name, /** @type {string} */ stage) =>
+    link(name, () => openPlace(PLACES[stage]));
+  return [h("h2", {}, t("shapes.title")), ...shapeTable(rows, opener), h("p", { class: "hint" }, t("shapes.click"))];
 }
 
 /** @param {Partial<State> & { stage?: Stage }} place */

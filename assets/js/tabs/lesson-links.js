@@ -2,10 +2,10 @@
 // by search; else to a place, or to a change of the run that is shown.
 
 import { replaceChange } from "../core/changes.js";
+import { findExperiment, openExperiment } from "../core/experiments.js";
 import { t } from "../core/i18n.js";
 import { link } from "../core/parts.js";
 import { state, update } from "../core/state.js";
-import { findExperiment, openExperiment } from "../net/experiments.js";
 
 /** @import { StopName } from "../core/lesson-plan.js" */
 /** @import { Child, Run, State } from "../core/types.d.ts" */

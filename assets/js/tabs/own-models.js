@@ -1,11 +1,11 @@
 // This session's models, each to use, to download and to forget; and a place for the file of one.
 
-import { download } from "../charts/export.js";
 import { h } from "../core/dom.js";
 import { formatList, formatMessage, formatNumber, t } from "../core/i18n.js";
 import { link } from "../core/parts.js";
 import { state } from "../core/state.js";
 import { addModel, forgetModel, isShared, lostModels, ownModels, sessionId, useModel } from "../net/models.js";
+import { downloadModel } from "../shell/downloads.js";
 
 /** @import { OwnModel } from "../core/types.d.ts" */
 
@@ -69,17 +69,6 @@ function modelRow(model, complain) {
   ];
   const content = [h("b", {}, name), " ", h("small", {}, facts), h("span", { class: "actions" }, actions)];
   return h("li", { class: isUsed ? "used" : null }, content);
-}
-
-/** Save a model's file. @param {OwnModel} model @param {(text: string) => void} complain */
-export async function downloadModel({ checkpoint, name }, complain) {
-  const answer = await fetch(at(`models/${checkpoint}`)).catch(() => null);
-  if (answer?.ok) {
-    download(await answer.blob(), `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.safetensors`);
-    return;
-  }
-  complain(t(answer ? "error.model_gone" : "file.not_taken"));
-  if (answer) forgetModel(checkpoint);
 }
 
 /** @param {string} checkpoint */

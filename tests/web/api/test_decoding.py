@@ -11,9 +11,9 @@ from transformer import Translator
 from transformer.data.vocabulary import END
 from transformer.inference.decoding import Hypothesis, Sampling
 from transformer.web.api import decoding
-from transformer.web.api.models import translator
 from transformer.web.api.runs import reference, run
 from transformer.web.schema import RunRequest
+from transformer.web.sessions.models import translator
 
 from .endpoints import BEER, FLAGSHIP, Answer, Function
 

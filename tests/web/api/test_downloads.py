@@ -22,12 +22,12 @@ from transformer.live.stream import live
 from transformer.storage import checkpoint as checkpoint_module
 from transformer.storage.checkpoint import FOLDER
 from transformer.storage.portable import load_portable
-from transformer.web.api import models
 from transformer.web.api.downloads import FORMULA, notebook, provenance, weights_csv
-from transformer.web.api.models import translator
 from transformer.web.api.runs import run
-from transformer.web.server.fair_queue import Client
+from transformer.web.fair_queue import Client
+from transformer.web.sessions import models
 from transformer.web.sessions.model_store import model_store
+from transformer.web.sessions.models import translator
 
 from .endpoints import SENTENCES, Answer, Function
 from .test_endpoints import refused

@@ -19,9 +19,9 @@ from transformer.messages import Message
 from transformer.mistakes import MISTAKES, DecodingMistake, Side
 from transformer.storage.portable import load_portable
 from transformer.web.api import mistakes
-from transformer.web.api.models import RefusedCheckpointError, translator
-from transformer.web.server.fair_queue import Client
+from transformer.web.fair_queue import Client
 from transformer.web.sessions.model_store import model_store
+from transformer.web.sessions.models import RefusedCheckpointError, translator
 from transformer.web.sessions.shared_run import Event
 from transformer.web.sessions.training_queue import BusyError
 

@@ -10,9 +10,9 @@ import pytest
 
 from transformer.analysis.sublayer import PARTS, inspect_sublayer, parameter_row, residual_stream
 from transformer.inference.attention_maps import KINDS, Kind
-from transformer.web.api.models import translator
 from transformer.web.api.runs import run
 from transformer.web.api.sublayers import inside, parameters, shapes, stack
+from transformer.web.sessions.models import translator
 
 from .endpoints import SENTENCES, Answer, Function
 

@@ -16,7 +16,7 @@ from transformer.inference.interventions import CHANGES, Interventions
 from transformer.storage.checkpoint import Checkpoint
 from transformer.web.api import what_if
 from transformer.web.api.events import show
-from transformer.web.api.models import corpus_of, translator
+from transformer.web.sessions.models import corpus_of, translator
 
 from ...models import small
 from .endpoints import BEER, SENTENCES

@@ -11,8 +11,8 @@ import h11
 import pytest
 import uvicorn
 
+from transformer.web import fair_queue
 from transformer.web.server import connections as module
-from transformer.web.server import fair_queue
 from transformer.web.server.connections import KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, bound_connections, bound_waiting
 
 from ..loop import TIMEOUT, async_test, until

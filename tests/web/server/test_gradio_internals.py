@@ -18,11 +18,11 @@ from gradio.routes import App
 from gradio.state_holder import SessionState
 from starlette.testclient import TestClient
 
+from transformer.web.access_log import LOG
 from transformer.web.api.endpoints import encoded
+from transformer.web.fair_queue import ClientLeftError, FairQueue, current_turn, release_turn
 from transformer.web.server import gradio_internals, request_queue
-from transformer.web.server.access_log import LOG, logged
 from transformer.web.server.connections import BoundedConnection
-from transformer.web.server.fair_queue import ClientLeftError, FairQueue, current_turn, release_turn
 from transformer.web.server.gradio_internals import (
     EXCEPTION_HANDLERS,
     MAX_CALLS_WITHOUT_READER,
@@ -35,6 +35,7 @@ from transformer.web.server.gradio_internals import (
     middleware,
     without_cors_and_state,
 )
+from transformer.web.server.logged_calls import logged
 from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
 from transformer.web.server.request_queue import MAX_SESSION_HASH
 

@@ -13,7 +13,7 @@ from transformer.web.api.positions import positions
 from transformer.web.api.runs import attention
 from transformer.web.schema import MAX_VALUES
 from transformer.web.server import mcp_tools
-from transformer.web.server.settings import Settings
+from transformer.web.settings import Settings
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])

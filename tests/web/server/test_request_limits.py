@@ -28,7 +28,7 @@ from transformer.web.server.request_limits import (
     foreign,
     known_host,
 )
-from transformer.web.server.settings import Settings
+from transformer.web.settings import Settings
 
 from ..loop import async_test, until
 

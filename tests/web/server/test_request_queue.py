@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from transformer.web.fair_queue import Client, FairQueue, QueueFullError, release_turn
 from transformer.web.server import request_queue as module
-from transformer.web.server.fair_queue import Client, FairQueue, QueueFullError, release_turn
 from transformer.web.server.request_queue import QueueMiddleware, queued
 
 from ..loop import async_test, until

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from transformer.web.schema import MAX_CHOICE, MAX_CHOICES, MAX_PLACE, MAX_SESSION_ID
 from transformer.web.server import room_routes
 from transformer.web.server.room_routes import ROUTES
-from transformer.web.server.settings import Settings
 from transformer.web.sessions.rooms import Rooms
+from transformer.web.settings import Settings
 
 APP = Starlette(routes=ROUTES)
 FOREIGN = {"Sec-Fetch-Site": "cross-site"}

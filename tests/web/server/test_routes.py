@@ -21,15 +21,16 @@ from transformer.live import plan
 from transformer.live.job import Job
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, max_file_bytes, save_portable
-from transformer.web.api import downloads, models
+from transformer.web.access_log import LOG
+from transformer.web.api import downloads
 from transformer.web.api.events import show
 from transformer.web.api.heads import heads
 from transformer.web.api.what_if import sweep
+from transformer.web.fair_queue import Client, FairQueue
 from transformer.web.schema import MAX_SESSION_ID
 from transformer.web.server import request_limits, request_queue, routes
-from transformer.web.server.access_log import LOG
-from transformer.web.server.fair_queue import Client, FairQueue
 from transformer.web.server.routes import ROUTES, UPLOADS_PER_ADDRESS
+from transformer.web.sessions import models
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 from transformer.web.sessions.shared_run import Event, Events
 from transformer.web.sessions.training_queue import BusyError, TrainingQueue

@@ -14,10 +14,11 @@ pytest.importorskip("transformers", reason="the models are made by transformers 
 from transformer.messages import english
 from transformer.storage import marian
 from transformer.web.api.bounded_cache import BoundedCache
-from transformer.web.server.settings import Settings
+from transformer.web.opus_models import IN_ANY_LANGUAGE, OPUS
 from transformer.web.sessions import real_models
-from transformer.web.sessions.listed_models import IN_ANY_LANGUAGE, OPUS, listed
+from transformer.web.sessions.listed_models import listed
 from transformer.web.sessions.real_models import MAX_OUTPUT, MAX_PIECES, RealModelError, RealModels
+from transformer.web.settings import Settings
 
 from ...hub import COMMIT, NAME, Hub, served
 from ...marian import SENTENCES, marian_folder

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from transformer.web.server.fair_queue import Client
+from transformer.web.fair_queue import Client
 from transformer.web.sessions import rooms as module
 from transformer.web.sessions.rooms import (
     CODE_LENGTH,

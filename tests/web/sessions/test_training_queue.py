@@ -14,8 +14,8 @@ import pytest
 
 from transformer.live.job import Job
 from transformer.live.limits import Limits
-from transformer.web.api import models
-from transformer.web.server.fair_queue import Client
+from transformer.web.fair_queue import Client
+from transformer.web.sessions import models
 from transformer.web.sessions import training_queue as module
 from transformer.web.sessions.model_store import ModelStore, ModelStoreFullError, is_own_model, size_of
 from transformer.web.sessions.shared_run import Event, Events

@@ -8,8 +8,8 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...analysis.sublayer import record
 from ...inference.words import SPACE
 from ..schema import CandidatesRequest
+from ..sessions.models import cached_per_checkpoint, translator
 from .endpoints import server_function
-from .models import cached_per_checkpoint, translator
 from .runs import run_of
 
 MAX_FOUND = 10

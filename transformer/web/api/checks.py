@@ -4,8 +4,8 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...analysis.self_checks import check
 from ..schema import ChangedRunRequest
+from ..sessions.models import cached_per_checkpoint, translator
 from .endpoints import server_function
-from .models import cached_per_checkpoint, translator
 from .runs import run_of
 
 

@@ -16,8 +16,8 @@ from ...inference import decoding
 from ...inference.translator import BeamTree, Candidate, Sampling, Translation
 from ...network.cost import count_parameters
 from ..schema import BeamRequest, ForcedMistake, ForcedRequest, RunRequest, SampleRequest
+from ..sessions.models import cached_per_checkpoint, translator
 from .endpoints import action, server_function
-from .models import cached_per_checkpoint, translator
 from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest

@@ -12,9 +12,9 @@ from ...storage.hub import is_on_hub
 from ...storage.portable import PortableModel
 from ..schema import CheckpointRequest, DownloadRequest
 from ..sessions.model_store import file_name, model_store
+from ..sessions.models import card, found_in_card, own_model, title, translator
 from ..sessions.real_models import real_models
 from .endpoints import server_function
-from .models import card, found_in_card, own_model, title, translator
 from .runs import run_of
 
 TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")

@@ -11,8 +11,8 @@ from ...inference.interventions import NOTHING, Interventions
 from ...inference.translator import SentenceError
 from ...messages import MessageError, MessageJSON
 from ..schema import ChangedRunRequest, ChooseRequest, SurpriseRequest
+from ..sessions.models import cached_per_checkpoint, examples_of, held_out, translator
 from .endpoints import message, validated
-from .models import cached_per_checkpoint, examples_of, held_out, translator
 from .payload import Run, for_page
 from .runs import reference, run
 

@@ -6,8 +6,8 @@ from ...analysis import ablate_cross_attention
 from ...analysis.head_ablation import HeadAblation
 from ...training.evaluation import alignment_scores
 from ..schema import RunRequest
+from ..sessions.models import cached_per_checkpoint, readable, translator
 from .endpoints import server_function
-from .models import cached_per_checkpoint, readable, translator
 from .runs import run
 
 

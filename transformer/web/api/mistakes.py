@@ -14,11 +14,11 @@ from ...live.mistake_training import for_page
 from ...live.recordings import Recording, recordings
 from ...messages import MessageError
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
+from ..fair_queue import Client, release_turn
 from ..schema import AnyMistakeRequest, MistakeRequest, RecordingRequest
-from ..server.fair_queue import Client, release_turn
+from ..sessions.models import cached_per_checkpoint, title, translator
 from ..sessions.training_queue import training_queue
 from .endpoints import action, server_function
-from .models import cached_per_checkpoint, title, translator
 
 
 class MistakeCode(TypedDict):

@@ -9,8 +9,8 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...inference.translator import positional_encoding as encode
 from ..figures import positions as figures
 from ..schema import MAX_VALUES, EncodingRequest, InputRequest, ValuesRequest
+from ..sessions.models import cached_per_checkpoint
 from .endpoints import action, server_function
-from .models import cached_per_checkpoint
 from .payload import floats
 from .runs import run_of
 

@@ -5,8 +5,8 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...data import CORPORA, AlignedPair, nearest_pairs
 from ...inference.translator import CheckpointError, available_checkpoints
 from ..schema import RefusedRequest
+from ..sessions.models import corpus_of, held_out, translator
 from .endpoints import server_function
-from .models import corpus_of, held_out, translator
 
 SUGGESTED_PAIRS = 8  # beside the sentence, for a model that is to learn it
 

@@ -9,10 +9,10 @@ from ...inference.translator import KINDS, CheckpointError, SentenceError, Trans
 from ...messages import Message
 from ..schema import ChangedRunRequest, MapRequest, RunRequest
 from ..sessions.model_store import when_unloaded
+from ..sessions.models import cached_per_checkpoint, corpus_of, translator
 from ..sessions.real_models import FLOAT_BYTES, real_models
 from .bounded_cache import BoundedCache
 from .endpoints import action
-from .models import cached_per_checkpoint, corpus_of, translator
 from .payload import for_programs
 
 REAL_RUNS = 200 * 2**20  # bytes of the runs of real models that are kept

@@ -4,8 +4,8 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ..schema import CheckpointRequest
 from ..sessions.model_store import is_own_model, model_store
+from ..sessions.models import Model, described, translator
 from .endpoints import server_function
-from .models import Model, described, translator
 
 
 class Shared(TypedDict):

@@ -12,8 +12,8 @@ from ...inference.interventions import Stack
 from ...network.config import TransformerConfig
 from ...network.shapes import shapes as shapes_of
 from ..schema import ChangedRunRequest, ParametersRequest, SublayerRequest
+from ..sessions.models import cached_per_checkpoint, translator
 from .endpoints import server_function
-from .models import cached_per_checkpoint, translator
 from .payload import FloatArray, array, floats
 from .runs import run_of
 

@@ -21,8 +21,8 @@ from ...inference.attention_maps import KINDS, Kind
 from ...messages import MessageError
 from ...network.cost import count_heads
 from ..schema import ChangedRunRequest, CheckpointRequest, RunRequest, SweepRequest
+from ..sessions.models import cached_per_checkpoint, readable, translator
 from .endpoints import action, server_function
-from .models import cached_per_checkpoint, readable, translator
 from .payload import for_programs
 from .runs import reference, run, run_of
 

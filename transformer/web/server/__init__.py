@@ -1,1 +1,1 @@
-"""Request queue, request limits, routes, access log, MCP, and all that touches Gradio's internals."""
+"""Request queue, request limits, routes, MCP, and all that touches Gradio's internals."""

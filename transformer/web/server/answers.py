@@ -14,7 +14,7 @@ from starlette.types import Message as AsgiMessage
 from starlette.types import Receive, Scope, Send
 
 from ...messages import Message, MessageError
-from . import access_log
+from .. import access_log
 from .request_limits import foreign
 
 UNREADABLE = Message("error.request")

@@ -16,7 +16,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .fair_queue import client_of
+from ..fair_queue import client_of
 
 MAX_CONNECTIONS = 1000
 ACCEPTED = 16  # in one turn of the loop

@@ -32,9 +32,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...files import PACKAGE
-from .access_log import SERVER_FAULT, fault
+from ..access_log import fault
+from ..fair_queue import FULL, Client, ClientLeftError, QueueFullError, client_of
 from .connections import bound_connections, bound_waiting
-from .fair_queue import FULL, Client, ClientLeftError, QueueFullError, client_of
+from .logged_calls import SERVER_FAULT
 from .request_limits import CALL, NO_FILES, TABLE, BodyLimit, RequestLimits
 from .request_queue import LONG_SESSION, MAX_SESSION_HASH, QueueMiddleware, queued
 

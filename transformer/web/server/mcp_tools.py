@@ -13,12 +13,13 @@ import gradio as gr
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
+from .. import access_log
 from ..api import runs
 from ..api.positions import positions
-from . import access_log
-from .fair_queue import Client, QueueFullError, client_of
+from ..fair_queue import Client, QueueFullError, client_of
+from ..settings import settings
+from .logged_calls import SERVER_FAULT, logged
 from .request_queue import queued
-from .settings import settings
 
 PATH = "/gradio_api/mcp"
 MAX_CANDIDATES = 3  # of a step
@@ -61,21 +62,21 @@ def endpoint() -> dict[str, Any]:
         raise ValueError("TRANSFORMER_MCP needs a package that is not here: pip install 'gradio[mcp]'") from error
 
     def as_tool(function: Callable[..., dict[str, Any]]) -> Callable[..., Any]:
-        logged = access_log.logged(function)
+        call_logged = logged(function)
 
         @wraps(function)
         async def call(**arguments: Any) -> dict[str, Any]:
             try:
                 asked = server.get_context().request_context.request
                 async with queued(arguments.get("checkpoint"), client_of(asked.scope) if asked else Client()):
-                    return await run_in_threadpool(logged, **arguments)
+                    return await run_in_threadpool(call_logged, **arguments)
             except QueueFullError as error:
                 raise ToolError(str(error)) from None
             except gr.Error as error:
                 raise ToolError(error.message) from None
             except Exception as error:
                 access_log.fault(function.__name__, error)
-                raise ToolError(access_log.SERVER_FAULT.message) from None
+                raise ToolError(SERVER_FAULT.message) from None
 
         return call
 

@@ -22,9 +22,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from . import access_log
-from .fair_queue import FULL, client_of
-from .settings import settings
+from .. import access_log
+from ..fair_queue import FULL, client_of
+from ..settings import settings
+from .logged_calls import SERVER_FAULT
 
 BODY_SECONDS = 60  # for a body to arrive
 HELD_BYTES = 64 * 2**20  # of all bodies that arrive or wait
@@ -103,7 +104,7 @@ class RequestLimits:
         except Exception as error:
             access_log.fault("request", error)
             if not started:
-                await PlainTextResponse(access_log.SERVER_FAULT.message, 500)(scope, receive, send)
+                await PlainTextResponse(SERVER_FAULT.message, 500)(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
         path, method, headers = scope["path"], scope["method"], Headers(scope=scope)

@@ -18,12 +18,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .. import access_log
+from ..fair_queue import Client, ClientLeftError, FairQueue, QueueFullError, Turn, client_of, current_turn
 from ..sessions.model_store import is_own_model
 from ..sessions.real_models import real_models
-from . import access_log
-from .fair_queue import Client, ClientLeftError, FairQueue, QueueFullError, Turn, client_of, current_turn
+from ..settings import settings
 from .request_limits import INLINE_BYTES, RETRY_AFTER_SECONDS, replayed
-from .settings import settings
 
 MAX_SESSION_HASH = 64  # characters: Gradio keeps it as long as the session
 LONG_SESSION = "The session_hash is too long."

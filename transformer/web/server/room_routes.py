@@ -18,11 +18,11 @@ from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from .. import schema
+from ..fair_queue import client_of
 from ..sessions.rooms import Room, RoomError, rooms
+from ..settings import settings
 from .answers import UNREADABLE, Refusal, event_stream, read, route
-from .fair_queue import client_of
 from .request_limits import foreign
-from .settings import settings
 
 
 class OpenedRoom(TypedDict):

@@ -42,15 +42,15 @@ from ...messages import Message, MessageJSON, Words
 from ...storage.portable import PortableError, max_file_bytes
 from .. import schema
 from ..api.endpoints import message
-from ..api.models import about, translator
 from ..api.what_if import AblatedHeads, SweptHeads, ablation_events, sweep_events
+from ..fair_queue import Client, FairQueue, QueueFullError, client_of
 from ..sessions.model_store import OWN_MODEL_PREFIX, ModelStoreFullError, file_name, model_store
+from ..sessions.models import about, translator
 from ..sessions.real_models import RealModelError, real_models
 from ..sessions.shared_run import Event
 from ..sessions.training_queue import BusyError, training_queue
 from . import request_queue
 from .answers import UNREADABLE, Refusal, event_stream, read, route
-from .fair_queue import Client, FairQueue, QueueFullError, client_of
 from .request_limits import foreign, pieces
 
 MAX_UPLOADS, UPLOADS_PER_ADDRESS = 6, 2  # at a time, until the file is read: each is up to 208 MB on the disk

@@ -1,1 +1,1 @@
-"""Visitors' own models and the queue of their trainings."""
+"""Which models there are, visitors' own and real ones too; the queue of trainings, and classes."""

@@ -30,7 +30,7 @@ from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ...settings import from_environment
 from ...storage.portable import MAX_CARD_LENGTH, PortableError, PortableModel, load_portable
-from ..server.fair_queue import Client, pause_at_each_layer
+from ..fair_queue import Client, pause_at_each_layer
 from . import own_folder
 
 OWN_MODEL_PREFIX = "own-"  # of every key; no shipped checkpoint has such a name

@@ -24,10 +24,11 @@ from ...inference.translator import CheckpointError, Translator
 from ...messages import MessageError
 from ...storage import hub, marian
 from ...storage.pickled import converted
-from ..server import access_log
-from ..server.fair_queue import pause_at_each_layer
-from ..server.settings import settings
-from .listed_models import ListedModel, listed
+from .. import access_log
+from ..fair_queue import pause_at_each_layer
+from ..opus_models import ListedModel
+from ..settings import settings
+from .listed_models import listed
 from .model_store import when_unloaded
 
 MAX_PIECES = 128  # of a sentence on the page, without E; Marian models read up to 512

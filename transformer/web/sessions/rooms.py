@@ -17,8 +17,8 @@ from typing import Literal
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...messages import MessageError
-from ..server.fair_queue import Client
-from ..server.settings import settings
+from ..fair_queue import Client
+from ..settings import settings
 
 LETTERS = "ACDEFHJKMNPQRTWXY3479"  # of codes: none looks like another, also in handwriting
 CODE_LENGTH = 4

@@ -29,9 +29,9 @@ from ...messages import Message, MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ...storage.portable import PortableError
-from ..api.models import Model, about
-from ..server.fair_queue import Client, FairQueue, QueueFullError, Ticket
+from ..fair_queue import Client, FairQueue, QueueFullError, Ticket
 from .model_store import ModelStore, ModelStoreFullError, Room, model_store, size_of
+from .models import Model, about
 from .shared_run import Event, Events, Joined, SharedRun, line_of
 
 ROOT = Path(__file__).resolve().parents[3]

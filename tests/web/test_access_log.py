@@ -8,15 +8,16 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from transformer.web import access_log
+from transformer.web.access_log import LOG, RateLimit
 from transformer.web.api.events import ask
 from transformer.web.api.runs import translate
 from transformer.web.api.sublayers import shapes
-from transformer.web.server import access_log
-from transformer.web.server.access_log import LOG, RateLimit, logged
-from transformer.web.server.settings import Settings
+from transformer.web.server.logged_calls import logged
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
+from transformer.web.settings import Settings
 
-from ..loop import in_a_loop
+from .loop import in_a_loop
 
 SECRET = "geheim"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from transformer.web.server import fair_queue as module
-from transformer.web.server.fair_queue import (
+from transformer.web import fair_queue as module
+from transformer.web.fair_queue import (
     Client,
     ClientLeftError,
     FairQueue,
@@ -20,10 +20,10 @@ from transformer.web.server.fair_queue import (
     current_turn,
     pause_at_each_layer,
 )
-from transformer.web.server.settings import Settings
+from transformer.web.settings import Settings
 
-from ...models import packed
-from ..loop import async_test, until
+from ..models import packed
+from .loop import async_test, until
 
 
 def client(name: str) -> Client:

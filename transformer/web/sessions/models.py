@@ -16,12 +16,12 @@ from ...inference.translator import CheckpointError, Translator, available_check
 from ...messages import MessageError, Words
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
+from .. import access_log as log
+from ..fair_queue import pause_at_each_layer
+from ..opus_models import ListedModel
 from ..schema import CheckpointRequest
-from ..server import access_log as log
-from ..server.fair_queue import pause_at_each_layer
-from ..sessions.listed_models import ListedModel
-from ..sessions.model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
-from ..sessions.real_models import real_models
+from .model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
+from .real_models import real_models
 
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
 WORDS = 20  # of a held-out pair, both sides

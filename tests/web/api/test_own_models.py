@@ -16,8 +16,9 @@ from transformer.live.limits import Limits
 from transformer.live.stream import live
 from transformer.network.cost import count_parameters
 from transformer.storage.portable import load_portable
-from transformer.web.api import decoding, downloads, events, mistakes, models, sharing, what_if
-from transformer.web.server.fair_queue import Client
+from transformer.web.api import decoding, downloads, events, mistakes, sharing, what_if
+from transformer.web.fair_queue import Client
+from transformer.web.sessions import models
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 
 from ...live.test_stream import job

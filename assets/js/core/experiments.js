@@ -1,11 +1,11 @@
 // Experiments that show something: sentences found by search (transformer/analysis/experiments.py), for the run's model or
 // else for the classroom's.
 
-import { state, update } from "../core/state.js";
-import { models } from "./models.js";
+import { models } from "../net/models.js";
+import { state, update } from "./state.js";
 
 /** @import { Experiment } from "#schema" */
-/** @import { State } from "../core/types.d.ts" */
+/** @import { State } from "./types.d.ts" */
 
 const RICHEST = "classroom"; // the model of which every kind is found
 

@@ -16,29 +16,21 @@ A second has at most LINES_A_SECOND lines of actions, and MESSAGES_A_SECOND of f
 says how many were left out.
 """
 
-import inspect
 import json
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
-
-from ...inference.translator import available_checkpoints
-from ..sessions.model_store import is_own_model
 from .settings import settings
 
 LOG = logging.getLogger("transformer.actions")
 LINES_A_SECOND = 200  # a class of thirty writes 30, three hundred at once 150
 MESSAGES_A_SECOND = 10
 LIBRARIES = ("asyncio", "uvicorn.error")  # which would write a line for every broken connection
-SERVER_FAULT = gr.Error("Internal error. It is in the server's log.", print_exception=False)
 
 
 class JsonLines(logging.Formatter):
@@ -95,63 +87,3 @@ def fault(name: str, error: BaseException) -> None:
     where = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
     logged = {"action": name, "error": type(error).__name__, "where": where}
     LOG.error("%s failed: %s at %s", name, type(error).__name__, " > ".join(where), extra={"logged": logged})
-
-
-def logged(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, whose calls are logged."""
-    signature = inspect.signature(function)
-
-    @contextmanager
-    def logging_call(args: Any, kwargs: Any) -> Iterator[Callable[[Any], Any]]:
-        """Logs the call inside it, and the outcome of the answer that passes through what it yields."""
-        started, outcome = time.perf_counter(), "fault"
-
-        def returned(answer: Any) -> Any:
-            nonlocal outcome
-            outcome = _outcome(answer)
-            return answer
-
-        try:
-            yield returned
-        except gr.Error as error:
-            outcome = str(getattr(getattr(error.__cause__, "message", None), "key", "refused"))
-            raise
-        finally:
-            if LOG.isEnabledFor(logging.INFO):
-                action(function.__name__, started, outcome, **_details(signature, args, kwargs))
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with logging_call(args, kwargs) as returned:
-            return returned(function(*args, **kwargs))
-
-    @wraps(function)
-    async def call_async(*args: Any, **kwargs: Any) -> Any:
-        with logging_call(args, kwargs) as returned:
-            return returned(await function(*args, **kwargs))
-
-    return call_async if inspect.iscoroutinefunction(function) else call
-
-
-def _details(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Of the one argument, if it is a request, which may be anything, or of the arguments themselves."""
-    bound = signature.bind_partial(*args, **kwargs)
-    bound.apply_defaults()
-    asked = bound.arguments.get("request", bound.arguments)
-    if not isinstance(asked, dict):
-        asked = {}
-    checkpoint, sentence = asked.get("checkpoint"), asked.get("sentence")
-    from ..sessions.real_models import real_models  # which logs its faults here
-
-    if not isinstance(checkpoint, str) or checkpoint not in (*available_checkpoints(), *real_models()):
-        checkpoint = "own" if is_own_model(checkpoint) else None
-    return {"checkpoint": checkpoint, "characters": len(sentence) if isinstance(sentence, str) else None}
-
-
-def _outcome(answer: Any) -> str:
-    """Of a handler's answer: a dict, or a tuple that ends with one."""
-    answer = answer[-1] if isinstance(answer, tuple) else answer
-    error = answer.get("error") if isinstance(answer, dict) else None
-    if error is None:
-        return "ok"
-    return str(error["key"]) if isinstance(error, dict) else "refused"

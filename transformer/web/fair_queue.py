@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from ...network.model import Transformer
+from ..network.model import Transformer
 from .settings import settings
 
 SLICE_SECONDS = 0.03  # of work, after which others have their turn

@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from functools import cache
 
-from ...settings import from_environment, setting
-from ..sessions.listed_models import DEFAULT
+from ..settings import from_environment, setting
+from .opus_models import DEFAULT
 
 
 @dataclass(frozen=True)
