@@ -10,8 +10,20 @@ ROOT = Path(__file__).parent.parent
 PACKAGE, SCRIPTS = ROOT / "transformer", ROOT / "assets" / "js"
 LEVELS = ("network", "data", "storage", "inference", "training", "analysis", "mistakes", "live", "web")
 BELOW_ALL = {"files", "messages", "settings"}
-WEB = "opus_models settings access_log fair_queue schema figures sessions api server component page".split()
-JAVASCRIPT = "net core charts shell tabs".split()
+WEB = [
+    "opus_models",
+    "settings",
+    "access_log",
+    "fair_queue",
+    "schema",
+    "figures",
+    "sessions",
+    "api",
+    "server",
+    "component",
+    "page",
+]
+JAVASCRIPT = ["net", "core", "charts", "shell", "tabs"]
 
 
 def imported(file: Path, at_import: bool = False) -> set[str]:
