@@ -81,7 +81,9 @@ const pointedCells = new WeakMap();
 function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = Infinity }) {
   const type = typeScale();
   const [across, most] = maxCell ? [maxCell, maxCell] : MAX_CELL;
-  const isNarrow = width < NARROW * type;
+  const inOneLine = widest(labelTexts(queries, predicted, false), (maxCell ? 11 : 13) * type) + 24;
+  const isCrowded = (width - inOneLine) / keys.length < VALUES_FROM * type;
+  const isNarrow = width < NARROW || (width < NARROW * type && isCrowded);
   const names = labelTexts(queries, predicted, isNarrow);
   const measured = (maxCell ? [12, 11] : [15, 13]).map((points) => {
     const size = points * type;
@@ -93,7 +95,8 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
   const { size, left, cell, fits } = measured.find((each) => each.fits) ?? measured[1];
   const slant = fits ? 0 : widest(keys, size); // px of a label that is turned, because it is wider than its cell
   const foot = slant ? slant * 0.82 + (maxCell ? 22 : 28) : 36;
-  const room = Math.max(MIN_CELL * type, (maxHeight - 2 * foot) / queries.length);
+  const feet = maxHeight - 2 * foot > TALL * type ? 2 : 1; // the words of the columns, above as well
+  const room = Math.max(MIN_CELL * type, (maxHeight - feet * foot) / queries.length);
   const down = Math.max(Math.min(most * type, cell, room), isNarrow && predicted[0] ? 2.3 * size : 0);
   const isTall = queries.length * down > TALL * type;
   return {

@@ -44,6 +44,8 @@ const EDGE = 6; // px under the picture
 const DENSE = 24; // tokens from which a map needs
 const DENSE_SIDE = 36; // px
 const SMALLEST_TYPE = 0.78; // of a picture that keeps to its room
+const NAME = 12; // px of the names of sublayers
+const LARGE_NAME = 15; // px, where the rest is smaller than the page's type
 
 /** @param {Sizes} sizes */
 export function overviewLayout(sizes) {
@@ -71,7 +73,8 @@ function below(sizes) {
 function inType(sizes, type) {
   const scaled = (/** @type {number} */ px) => (px * type) / sizes.type;
   const words = { source: sizes.words.source.map(scaled), target: sizes.words.target.map(scaled) };
-  return { ...sizes, words, caption: scaled(sizes.caption), type, answerType: sizes.type };
+  const caption = (scaled(sizes.caption) * LARGE_NAME) / NAME;
+  return { ...sizes, words, caption, type, answerType: sizes.type };
 }
 
 /** Lengths in px. @param {Sizes} sizes */
@@ -82,7 +85,8 @@ const lengths = ({ type, isTight }) => ({
   label: 26 * type, // the number of a layer
   branch: 18 * type, // from the stream into a sublayer
   caption: MIN_SIDE * type,
-  feedForward: (isTight ? 14 : 18) * type,
+  feedForward: (isTight ? 16 : 18) * type,
+  name: (isTight ? LARGE_NAME : NAME) * type,
   bar: (isTight ? 18 : 26) * type, // embeddings and positions, the encoder's output
   chip: (isTight ? 22 : 24) * type,
   title: (isTight ? 20 : 28) * type,
@@ -108,7 +112,7 @@ function wide(sizes) {
     return [drawn, foot(drawn) <= room];
   }, sizes);
   const isEven = layers.encoder === layers.decoder;
-  const { bar, between } = lengths(sizes);
+  const { bar, between, name } = lengths(sizes);
   const limit = Math.max(foot(decoder), room) - bar - between;
   const encoder = largest((side, isCompact) => {
     const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, isCompact });
@@ -127,13 +131,13 @@ function wide(sizes) {
     true,
   );
   const height = Math.max(bottom, output.linear.y + output.linear.height) + between + EDGE;
-  return { isWide: true, width, height, type, encoder, decoder, memory, busX, output };
+  return { isWide: true, width, height, type, name, encoder, decoder, memory, busX, output };
 }
 
 /** @param {Sizes} sizes */
 function stacked(sizes) {
   const { width, type } = sizes;
-  const { title, between, arrow } = lengths(sizes);
+  const { title, between, arrow, name } = lengths(sizes);
   const side = Math.max(leastSide(sizes), 48 * type);
   const channel = 18 * type;
   const encoder = drawColumn("encoder", sizes, { x: 0, y: 0, width, side });
@@ -142,7 +146,7 @@ function stacked(sizes) {
   const decoder = drawColumn("decoder", sizes, { x: channel, y: top, width: width - channel, side });
   const output = outputBoxes({ x: channel, y: foot(decoder) + arrow, width: width - channel }, sizes, false);
   const height = output.word.y + output.word.height + between;
-  return { isWide: false, width, height, type, encoder, decoder, memory, busX: channel / 3, output };
+  return { isWide: false, width, height, type, name, encoder, decoder, memory, busX: channel / 3, output };
 }
 
 /**

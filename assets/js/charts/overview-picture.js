@@ -67,7 +67,7 @@ export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
     ...connections(layout, run),
     ...SIDES.flatMap((side) => column(side)),
     paid,
-    control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), type),
+    control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), type, layout.name),
     output.element,
     ...marks.elements,
     marks.ring,
@@ -85,8 +85,8 @@ export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
     return [
       heading,
       svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips[side]),
-      control({ what: "positions", stack }, input, run, name, type),
-      ...layers.map((layer) => drawLayer(stack, layer, run, captions, type)),
+      control({ what: "positions", stack }, input, run, name, type, layout.name),
+      ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
       ...(folded ? [folded] : []),
     ];
   }
@@ -182,8 +182,9 @@ const setBox = (element, box) => {
 /**
  * A part of the picture that leads to its place.
  * @param {Place} place @param {Box} box @param {Run} run @param {string} words that stand in it @param {number} type
+ * @param {number} size px of the words
  */
-function control(place, box, run, words = "", type = 1, size = 12) {
+function control(place, box, run, words = "", type = 1, size = 12 * type) {
   const { tab } = targetOf(place, run);
   const name = t("overview.opens", { place: placeName(place), tab: t(`tab.${tab}`) });
   const attributes = { role: "button", tabindex: 0, "aria-label": name, "data-place": placeKey(place) };
@@ -194,7 +195,7 @@ function control(place, box, run, words = "", type = 1, size = 12) {
   );
   if (words) {
     const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 + 1 };
-    element.append(svg("text", { ...middle, class: "name middle", style: `font-size: ${size * type}px` }, words));
+    element.append(svg("text", { ...middle, class: "name middle", style: `font-size: ${size}px` }, words));
   }
   onPress(element, () => openPlace(place));
   return element;
@@ -212,21 +213,21 @@ function onPress(element, act) {
 
 /**
  * @param {Stack} stack @param {Layer} layer @param {Run} run @param {Record<Kind, string>} captions
- * @param {number} type
+ * @param {{ type: number, name: number }} sizes `name`: px of a name
  */
-function drawLayer(stack, { layer, box, label, attention, feedForward }, run, captions, type) {
-  const number = control({ what: "layer", stack, layer }, label, run, String(layer + 1), type, 14);
+function drawLayer(stack, { layer, box, label, attention, feedForward }, run, captions, { type, name: px }) {
+  const number = control({ what: "layer", stack, layer }, label, run, String(layer + 1), type, 14 * type);
   const sublayers = attention.flatMap((each) => {
     const { kind, heads, caption } = each;
     const place = /** @type {Place} */ ({ what: "sublayer", kind, layer });
-    const size = { width: textWidth(captions[kind], 12 * type) + 8, height: 24 * type };
+    const size = { width: textWidth(captions[kind], px) + 8, height: 24 * type };
     const name = control(place, { x: caption.x - 2, y: caption.y - size.height / 2, ...size }, run);
-    name.append(svg("text", { ...caption, class: "name", style: `font-size: ${12 * type}px` }, captions[kind]));
+    name.append(svg("text", { ...caption, class: "name", style: `font-size: ${px}px` }, captions[kind]));
     const parts = heads.map((map, head) => control({ what: "head", kind, layer, head }, map, run));
     return [name, ...parts];
   });
   const words = t("overview.ffn");
-  const network = control({ what: "ffn", stack, layer }, feedForward.box, run, words, type);
+  const network = control({ what: "ffn", stack, layer }, feedForward.box, run, words, type, px);
   const frame = svg("rect", { ...box, rx: 8 * type, class: "layer-frame" });
   return svg("g", { "data-layer": `${stack} ${layer}` }, frame, number, ...sublayers, network);
 }

@@ -1,5 +1,6 @@
 // Vectors as rows of coloured cells: indigo above 0, red below, the surface colour at 0. A cell can be chosen.
 
+import { isPresenting } from "../core/address.js";
 import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
@@ -22,6 +23,7 @@ import { contrastClass } from "./map-parts.js";
  */
 
 const ROW = 27; // px a row, 3 of them a gap
+const ROW_IN_A_ROOM = 19; // px: larger words beside rows that all fit on the screen
 const NUMBERS_FROM = 42; // px a cell, so that a number with two digits fits
 const DIGIT = 8; // px more for each further digit
 const MAX_CELL = 64;
@@ -57,7 +59,7 @@ function stripLayout(rows, width, { labels = [], fold = Infinity, largest }) {
   const across = Math.min(fold, count);
   const cell = Math.max(MIN_CELL, Math.min(MAX_CELL * typeScale(), (width - left - 4) / across));
   const lines = Math.ceil(count / across);
-  const pitch = ROW * typeScale();
+  const pitch = (isPresenting() ? ROW_IN_A_ROOM : ROW) * typeScale();
   const fits = (/** @type {Row} */ { digits = 2 }) =>
     digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
   return {

@@ -21,6 +21,7 @@ import { repaintThumbnail, weightStrip } from "../charts/map-canvas.js";
 import { weightsOfWord } from "../charts/map-parts.js";
 import { zoomControl } from "../charts/map-zoom.js";
 import { markHead, modelView } from "../charts/model-view.js";
+import { isPresenting } from "../core/address.js";
 import { isAblated } from "../core/changes.js";
 import { h, isSpecial, namedChoice, scrollBox } from "../core/dom.js";
 import { formatPercent, joinSentences, t } from "../core/i18n.js";
@@ -35,6 +36,7 @@ const DRAWING_NAMES = /** @type {State["drawing"][]} */ (["heatmap", "lines", "t
 const FAINT = 0.05; // a weight whose line is left out of a long sentence, until the visitor wants it
 const LEAST = 0.01; // the same for all rows, whatever the visitor wants: more lines than a page can have
 const MAX_THRESHOLD = 0.5;
+const MAX_SHARE = 0.5; // of the screen's height that the map takes in front of a class, which sees all its rows
 
 /** What outlives every mounting; a threshold of null is the usual one. */
 const session = { threshold: /** @type {number | null} */ (null), hasAllRows: false };
@@ -123,7 +125,8 @@ function largeMap(open, redraw, signal) {
   /** @param {number} width @param {number} row */
   function picture(width, row) {
     const { kind, layer, head, drawing } = state;
-    const options = { width, sides: SIDES[kind], zoom: zoom.value() };
+    const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
+    const options = { width, maxHeight, sides: SIDES[kind], zoom: zoom.value() };
     if (drawing === "all") return modelView(kind, layer, head, open);
     if (drawing === "table") return weightTable(kind, layer, head, options);
     if (drawing === "lines") return lineDrawing(kind, layer, head, { ...options, ...lines.options(row) });

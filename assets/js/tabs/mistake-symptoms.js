@@ -17,7 +17,7 @@ import { argmax, attentionRow, SIDES } from "../core/state.js";
 
 const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const PART_FOR_WHOLE = "one_head";
-const MAX_SHARE = 0.5; // of the screen's height that a map takes in front of a class
+const MAX_SHARE = 0.4; // of the screen's height that a map takes in front of a class
 const COUNTS = [
   "words_after_end",
   "steps",
