@@ -69,6 +69,13 @@ def replayed(page: Page, end: str, step: int) -> list[float]:
     return cells.evaluate_all("cells => cells.map((cell) => Number(cell.dataset.weight))")
 
 
+def drawn_curves(page: Page) -> list[int]:
+    """How many points each curve of the training has."""
+    lines = page.locator("#train-live .js-line")
+    expect(lines.first).to_be_visible()
+    return lines.evaluate_all("lines => lines.map((line) => line.getAttribute('d').split('L').length)")
+
+
 def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_another_visitor(
     visit: Visit, browser: Browser, tmp_path: Path
 ) -> None:
@@ -110,12 +117,14 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     before = len(visit.requests)
     untrained, trained = replayed(page, "min", 0), replayed(page, "max", 200)
     assert len(visit.requests) == before
+    curves = drawn_curves(page)
     assert max(abs(a - b) for a, b in zip(untrained, trained, strict=True)) > 0.3
 
-    # A reload finds it again.
+    # A reload finds it again, with its curves.
     page.reload()
     expect(page.locator("#train-scores")).to_contain_text(right)
-    assert replayed(page, "min", 0) == untrained
+    assert (replayed(page, "min", 0), replayed(page, "max", 200)) == (untrained, trained)
+    assert drawn_curves(page) == curves
 
     # The whole page uses the model.
     expect(page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
