@@ -372,6 +372,10 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
     expect(told.locator(".term")).to_have_count(64)
     assert expect_right(told.locator(".arithmetic").inner_text())
 
+    page = visit.open(f"?checkpoint=toy&sentence={BIER}&tab=lesson&stop=15")  # which the toy has where somebody asks
+    expect(page.locator("#stop-title")).to_contain_text(t("lesson.align"))
+    expect(page.locator(".stops button")).to_have_count(15)
+
 
 def test_a_guess_is_judged_and_kept(visit: Visit) -> None:
     page = enter(visit, "toy", BIER)

@@ -161,6 +161,7 @@ def test_words_and_pieces_on_every_view(server: Server, browser: Browser, size: 
             page.locator("#unfold").click()
         words.click()
         expect(page.locator("#unit small")).to_have_text(t("unit.words.about"))
+        expect(page.locator("#top .legend")).not_to_contain_text(t("legend.P"))  # no source is padded here
         expect(source).to_have_text(["Frau", "Müller", "wohnt", "in", "Wien", "!", "E"])
         for word, weight in weights_of(page).items():  # of S, which is one piece
             assert weight == pytest.approx(sum(before[i] for i, of in enumerate(groups.of) if of == word), abs=1e-5)

@@ -387,12 +387,13 @@ export function markRow(picture, query) {
 export const hasFullyMaskedRow = (run, kind) => run.attention[kind].allowed.some((row) => !row.includes(true));
 
 /**
- * Whether padding is masked for every query: so it is until somebody changes a mask.
+ * Whether there is padding, and masked for every query: so it is until somebody changes a mask.
  * @param {DrawnRun} run @param {Kind} kind
  */
 export function paddingMasked(run, kind) {
   const { keys, allowed } = run.attention[kind];
-  return !keys.some((token, key) => token === "P" && allowed.some((row) => row[key]));
+  const isMasked = (/** @type {number} */ key) => !allowed.some((row) => row[key]);
+  return keys.includes("P") && keys.every((token, key) => token !== "P" || isMasked(key));
 }
 
 /**

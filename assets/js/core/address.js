@@ -3,9 +3,9 @@
 import { checkpointFromAddress, modelAddress, models } from "../net/models.js";
 import { formatChanges, parseChanges } from "./changes.js";
 import { language } from "./i18n.js";
-import { formatStops, parseStops } from "./lesson-plan.js";
+import { formatStops, LESSON_STOPS, parseStops } from "./lesson-plan.js";
 import { schema } from "./schema.js";
-import { state, update } from "./state.js";
+import { state, stopsWith, update } from "./state.js";
 
 /** @import { Parameter } from "#schema" */
 /** @import { RunRequest, State } from "./types.d.ts" */
@@ -209,7 +209,9 @@ const entryOf = ({ tab, stop, part, exercise }) =>
 export function restorePlace(place, whole = false) {
   isAhead = false;
   isRestoring = true;
-  const target = whole ? { ...HOME, ...place } : place;
+  const target = { ...(whole ? HOME : {}), ...place };
+  const { stop = -1, stops } = place;
+  if (stop in LESSON_STOPS && !stops) target.stops = stopsWith(stop, target.stops);
   const { tab = state.tab, part = state.part, inWords = state.inWords } = target;
   if (state.run.words) update({ tab, part, inWords }); // by these, steps are words or pieces
   update(target);

@@ -1,6 +1,6 @@
 // What this visitor looks at. One page, one run, one state: every view draws from it and changes it through `update`.
 
-import { LESSON_STOPS, stopOrder } from "./lesson-plan.js";
+import { LESSON_STOPS, stopOrder, withStop } from "./lesson-plan.js";
 import { schema } from "./schema.js";
 import { byWords, SIDES, tokenIndex, tokenRun } from "./words.js";
 
@@ -66,6 +66,15 @@ export function update(changes) {
 
 /** The stops of the lesson, in their order: a real model's lesson has one more. */
 export const lessonStops = () => stopOrder(state.stops, state.run.model.pieces);
+
+/**
+ * These stops, null for the whole lesson, and one more where they lack it.
+ * @param {number} stop @param {State["stops"]} stops
+ */
+export function stopsWith(stop, stops = state.stops) {
+  const order = stopOrder(stops, state.run.model.pieces);
+  return order.includes(stop) ? stops : withStop(order, stop);
+}
 
 const OF_WORDS = ["overview", "translate", "attention"]; // tabs that can show words
 

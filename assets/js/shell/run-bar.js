@@ -52,8 +52,8 @@ export function mount(view) {
     example: (example) => requests.askExample(example),
     surprise: () => requests.ask("surprise", () => ({})),
   });
-  const special = ["S", "E", "P"].map((token) => h("span", {}, t(`legend.${token}`)));
-  const legend = h("p", { class: "legend" }, special, h("span", { class: "keys" }, t("legend.keys")));
+  const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
+  const legend = h("p", { class: "legend" }, special, parts.padding, h("span", { class: "keys" }, t("legend.keys")));
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
   parts.run.append(tokens, parts.steps.element, frameControls());
   card.append(
@@ -94,6 +94,7 @@ const build = ({ server, signal }, translate) => ({
   isRefused: false,
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
   note: h("p", { class: "note", hidden: true }),
+  padding: h("span", {}, t("legend.P")),
   changed: h("div", { class: "changed", hidden: true }),
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
   isNewRun: changeDetector(),
@@ -205,8 +206,9 @@ function fitTokens(target) {
 }
 
 /** What stays while the visitor moves through a run. @param {Parts} parts */
-function drawRun({ source, target, note, changed, compare, isRefused }) {
+function drawRun({ source, target, note, padding, changed, compare, isRefused }) {
   const { run, baseline } = state;
+  padding.hidden = !run.source.includes("P");
   setChildren(
     source,
     run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]),

@@ -5,10 +5,10 @@ import { pictureFrame } from "../charts/export.js";
 import { contrastClass } from "../charts/map-parts.js";
 import { h, keepFocus, scrollBox, setChildren, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { LESSON_STOPS, withStop } from "../core/lesson-plan.js";
+import { LESSON_STOPS } from "../core/lesson-plan.js";
 import { button, changeDetector, columnHeading, drawInSight, isOpen, link, table } from "../core/parts.js";
 import { askOnce } from "../core/server-cache.js";
-import { argmax, hasEnoughGold, lessonStops, likelihood, state, update } from "../core/state.js";
+import { argmax, hasEnoughGold, likelihood, state, stopsWith, update } from "../core/state.js";
 import { tokenRun } from "../core/words.js";
 import { streamHeads } from "../net/head-stream.js";
 import { headProgress } from "./head-progress.js";
@@ -146,7 +146,7 @@ function alignmentColumn() {
 /** The stop of the lesson in which an alignment is drawn. */
 function openAlignment() {
   const stop = LESSON_STOPS.indexOf("align");
-  update({ tab: "lesson", stop, stops: lessonStops().includes(stop) ? state.stops : withStop(lessonStops(), stop) });
+  update({ tab: "lesson", stop, stops: stopsWith(stop) });
 }
 
 /** @param {Head} head */

@@ -70,7 +70,8 @@ def test_a_list_names_models_of_the_hub_and_folders(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text('{"source_lang": "de", "target_lang": "en"}')
     one, other, pinned = listed(f"{tmp_path}, {NAME}@v1,Helsinki-NLP/opus-mt-de-en@main")
     assert (one.checkpoint, one.source, one.size, one.languages) == (tmp_path.name, tmp_path, 7, ("de", "en"))
-    assert one.examples == other.examples == IN_ANY_LANGUAGE
+    assert one.examples == other.examples == OPUS[0].examples  # of the same languages
+    assert listed("owner/opus-mt-xx-yy")[0].examples == IN_ANY_LANGUAGE
     assert (other.checkpoint, other.source, other.languages) == (NAME, f"{NAME}@v1", ("de", "en"))
     assert (pinned.source, pinned.examples) == ("Helsinki-NLP/opus-mt-de-en@main", OPUS[0].examples)
 

@@ -40,13 +40,20 @@ def _listed(entry: str) -> ListedModel:
         if model.checkpoint == name:
             return replace(model, source=entry) if "@" in entry else model
     named = LANGUAGES.search(name)
-    return ListedModel(name, entry, languages=named.groups() if named else ())
+    languages = named.groups() if named else ()
+    return ListedModel(name, entry, languages=languages, examples=_examples(languages))
 
 
 def _of_folder(folder: Path) -> ListedModel:
     files = (folder / name for name in (marian.WEIGHTS, marian.PICKLE))
     size = next((file.stat().st_size for file in files if file.is_file()), 0)
-    return ListedModel(folder.name, folder, size=size, languages=_languages(folder))
+    languages = _languages(folder)
+    return ListedModel(folder.name, folder, size=size, languages=languages, examples=_examples(languages))
+
+
+def _examples(languages: tuple[str, ...]) -> tuple[Example, ...]:
+    """Those of the model of OPUS-MT for the same languages."""
+    return next((model.examples for model in OPUS if model.languages == languages), IN_ANY_LANGUAGE)
 
 
 def _languages(folder: Path) -> tuple[str, ...]:
