@@ -5,9 +5,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from ...data import Example
 from ...inference.translator import available_checkpoints
 from ...storage import hub, marian
-from ..opus_models import OPUS, ListedModel
+from ..opus_models import IN_ANY_LANGUAGE, OPUS, ListedModel
 from .model_store import is_own_model
 
 LANGUAGES = re.compile(r"-([a-z]{2,3})-([a-z]{2,3})$")  # at the end of a name: opus-mt-de-en
