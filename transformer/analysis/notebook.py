@@ -110,7 +110,7 @@ from transformer.analysis.sublayer import inspect_sublayer
 
 inside = inspect_sublayer(translator, run, "cross", attention.layer)
 scores = inside.q[head] @ inside.k[head].T / np.sqrt(inside.head_dim)
-scores = np.where(inside.allowed, scores, -np.inf)  # padding is masked
+scores = np.where(inside.allowed, scores, -np.inf)  # masked cells get no weight
 weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
 weights = weights / weights.sum(axis=-1, keepdims=True)
 assert np.allclose(weights, attention.weights[head], atol=1e-5)

@@ -134,3 +134,8 @@ OPUS = (
     ),
 )
 DEFAULT = ", ".join(model.checkpoint for model in OPUS)
+
+
+def examples_for(languages: tuple[str, ...]) -> tuple[Example, ...]:
+    """Sentences for any model of two languages."""
+    return next((model.examples for model in OPUS if model.languages == languages), IN_ANY_LANGUAGE)

@@ -5,10 +5,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from ...data import Example
 from ...inference.translator import available_checkpoints
 from ...storage import hub, marian
-from ..opus_models import IN_ANY_LANGUAGE, OPUS, ListedModel
+from ..opus_models import OPUS, ListedModel, examples_for
 from .model_store import is_own_model
 
 LANGUAGES = re.compile(r"-([a-z]{2,3})-([a-z]{2,3})$")  # at the end of a name: opus-mt-de-en
@@ -42,19 +41,14 @@ def _listed(entry: str) -> ListedModel:
             return replace(model, source=entry) if "@" in entry else model
     named = LANGUAGES.search(name)
     languages = named.groups() if named else ()
-    return ListedModel(name, entry, languages=languages, examples=_examples(languages))
+    return ListedModel(name, entry, languages=languages, examples=examples_for(languages))
 
 
 def _of_folder(folder: Path) -> ListedModel:
     files = (folder / name for name in (marian.WEIGHTS, marian.PICKLE))
     size = next((file.stat().st_size for file in files if file.is_file()), 0)
     languages = _languages(folder)
-    return ListedModel(folder.name, folder, size=size, languages=languages, examples=_examples(languages))
-
-
-def _examples(languages: tuple[str, ...]) -> tuple[Example, ...]:
-    """Those of the model of OPUS-MT for the same languages."""
-    return next((model.examples for model in OPUS if model.languages == languages), IN_ANY_LANGUAGE)
+    return ListedModel(folder.name, folder, size=size, languages=languages, examples=examples_for(languages))
 
 
 def _languages(folder: Path) -> tuple[str, ...]:
