@@ -21,7 +21,7 @@ from transformer.data.classroom.corpus import (
     split_of,
 )
 from transformer.data.classroom.grammar import Sentence, generate, parse
-from transformer.data.classroom.idioms import GREETINGS, IDIOMS, Idiom
+from transformer.data.classroom.idioms import GREETINGS, Idiom
 from transformer.data.classroom.lexicon import Adverb
 from transformer.data.vocabulary import lower
 
@@ -104,27 +104,6 @@ def test_what_is_reserved_occurs_in_no_other_split(split: str) -> None:
         found = {*pairs, *sentence.combinations, *itertools.product(*sentence.lemmas), *combinations(sentence)}
         of_three = split == UNSEEN_COMBINATIONS  # reserved in this split
         assert not [each for each in found if is_reserved(*each) and (len(each) == 2 or not of_three)]
-
-
-@pytest.mark.slow
-def test_each_word_of_unseen_combinations_and_unseen_pairs_was_seen_alone() -> None:
-    """As the card says, of all training sentences."""
-    seen = {word for source, _ in CLASSROOM.pairs for word in source.split()}
-    verbs = {verb.infinitive: verb for verb in (*lexicon.VERBS, lexicon.WISH_VERB, *lexicon.CLAUSE_VERBS)}
-    nouns = {noun.singular: noun for noun in lexicon.NOUNS}
-    adjectives = {adjective.base: adjective for adjective in lexicon.ADJECTIVES}
-    phrases = {idiom.german: idiom for idiom in IDIOMS}
-
-    @cache
-    def forms(word: str) -> frozenset[str]:
-        if word == "sein":
-            return frozenset(lexicon.AUXILIARIES["sein"].split())
-        return (nouns.get(word) or adjectives.get(word) or verbs.get(word) or phrases[word]).forms
-
-    for split, joined in ((UNSEEN_COMBINATIONS, "combinations"), (UNSEEN_PAIRS, "pairs")):
-        for sentence in CLASSROOM.held_out[split]():
-            for words in filter(lambda each: is_reserved(*each), getattr(sentence, joined)):
-                assert all(forms(word) & seen for word in words), words
 
 
 def test_about_a_fifth_of_the_sentences_is_held_out() -> None:

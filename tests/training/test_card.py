@@ -2,15 +2,21 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from transformer import Transformer, Translator
-from transformer.data import TOY
+from transformer.data import CORPORA, TOY
+from transformer.data.classroom import lexicon
+from transformer.data.classroom.corpus import UNSEEN_COMBINATIONS, UNSEEN_PAIRS, sample
+from transformer.data.classroom.idioms import IDIOMS
 from transformer.inference.attention_maps import KINDS
 from transformer.storage.checkpoint import FOLDER, load_checkpoint
 from transformer.training.card import MapFigures, largest_cross_weight, map_figures, write_card
 from transformer.training.evaluation import score_held_out, scores_table
+
+from ..data.test_classroom import is_reserved
 
 CARD = (FOLDER / "toy" / "card.md").read_text()
 
@@ -104,3 +110,24 @@ def test_the_classrooms_card_equals_a_new_evaluation() -> None:
             assert all(figure >= least for figure, least in zip(shown, (99.7, 99, 99), strict=True))
         if name == "AER, best head":  # the aim is 0.05
             assert shown[0] <= 0.06
+
+
+@pytest.mark.slow
+def test_each_word_of_unseen_combinations_and_unseen_pairs_was_seen_alone() -> None:
+    """As the card says: the first few thousand training sentences suffice for that."""
+    seen = {word for sentence in sample("", 5_000) for word in sentence.source.split()}
+    verbs = {verb.infinitive: verb for verb in (*lexicon.VERBS, lexicon.WISH_VERB, *lexicon.CLAUSE_VERBS)}
+    nouns = {noun.singular: noun for noun in lexicon.NOUNS}
+    adjectives = {adjective.base: adjective for adjective in lexicon.ADJECTIVES}
+    phrases = {idiom.german: idiom for idiom in IDIOMS}
+
+    @cache
+    def forms(word: str) -> frozenset[str]:
+        if word == "sein":
+            return frozenset(lexicon.AUXILIARIES["sein"].split())
+        return (nouns.get(word) or adjectives.get(word) or verbs.get(word) or phrases[word]).forms
+
+    for split, joined in ((UNSEEN_COMBINATIONS, "combinations"), (UNSEEN_PAIRS, "pairs")):
+        for sentence in CORPORA["classroom"].held_out[split]():
+            for words in filter(lambda each: is_reserved(*each), getattr(sentence, joined)):
+                assert all(forms(word) & seen for word in words), words
