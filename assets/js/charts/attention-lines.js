@@ -19,6 +19,11 @@ import {
 } from "./map-parts.js";
 
 /** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
+/** @typedef {"query" | "key"} Axis */
+/** The row or the column that is drawn; all if neither is named. @typedef {{ query?: number | null, key?: number | null }} Wanted */
+/** @typedef {ReturnType<typeof layoutOf>} LineLayout */
+
+const AXES = /** @type {const} */ (["query", "key"]);
 
 const PITCH = 56; // px between two words: as far as the rows of a heatmap
 const SIZE = 15;
@@ -43,86 +48,133 @@ export const isDrawn = ({ open, value, ...cell }, { threshold, query = null, key
  *   `row`: the only one that is drawn
  */
 export function lineDrawing(kind, layer, head, { width, sides, threshold, row, zoom }) {
-  const { run } = state;
-  const isLong = isLongDrawing(run, kind);
-  const name = isLong ? shortened : (/** @type {string} */ token) => token;
-  const [queries, keys] = [run.attention[kind].queries, run.attention[kind].keys].map((words) => words.map(name));
-  const isNarrow = width < NARROW * typeScale();
-  const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && name(token)));
-  const count = Math.max(queries.length, keys.length);
-  const size = (isLong ? LONG.size : SIZE) * typeScale();
-  const pitch = isLong
-    ? Math.max(LONG.least, Math.min(LONG.pitch * typeScale(), LONG.height / count)) * zoom
-    : PITCH * typeScale();
-  const [left, right] = [widest(labelTexts(queries, predicted, isNarrow), size) + 24, widest(keys, size) + 24];
-  const height = count * pitch + (isLong ? size : 0);
+  const place = layoutOf(kind, width, zoom);
+  const { height, isLong } = place;
+  const links = svg("g");
   const picture = svg("svg", {
     viewBox: `0 0 ${width} ${height}`,
-    width,
-    height,
+    ...{ width, height },
     class: isLong ? "lines long" : "lines",
     role: "group",
   });
-  const links = svg("g");
   picture.append(links);
-  const y = (/** @type {number} */ i) => (i + 0.5) * pitch + (isLong ? size / 2 : 0);
-  /** @type {{ query: string[][], key: string[][] }} */
-  const described = { query: queries.map(() => []), key: keys.map(() => []) };
-
-  /** @param {{ query?: number | null, key?: number | null }} wanted */
-  function draw(wanted) {
-    /** @type {Element[]} */
-    const paths = [];
-    forEachCell(run, kind, layer, head, (cell) => {
-      if (!isDrawn(cell, { threshold, ...wanted })) return;
-      const { query, key, value, gold } = cell;
-      const middle = (left + width - right) / 2;
-      const d = `M${left} ${y(query)} C${middle} ${y(query)} ${middle} ${y(key)} ${width - right} ${y(key)}`;
-      const style = `stroke-width: ${1 + 6 * value}; stroke-opacity: ${0.06 + 0.94 * value}`;
-      const ends = { "data-query": query, "data-key": key };
-      paths.push(svg("path", { d, style, ...ends, "data-weight": value, "data-look": describeCell(cell) }));
-      if (gold) paths.push(svg("path", { d, class: `gold ${gold}`, ...ends, "data-gold": `${query} ${key}` }));
-    });
-    links.replaceChildren(...paths);
-  }
+  const draw = (/** @type {Wanted} */ wanted) =>
+    links.replaceChildren(...linePaths(kind, layer, head, place, { threshold, ...wanted }));
   draw({ query: row });
-  forEachCell(run, kind, layer, head, (cell) => {
-    if (!isDrawn(cell, { threshold })) return;
-    described.query[cell.query].push(describeCell(cell));
-    described.key[cell.key].push(describeCell(cell));
-  });
-  const least = isLong ? ROW_PITCH * size : 0;
-  const strongest = row === null ? [] : strongestKeys(kind, layer, head, row, threshold);
-  const seen = {
-    query: spacedLabels(queries.length, pitch, least, row === null ? [] : [row]),
-    key: spacedLabels(keys.length, pitch, least, strongest),
-  };
-  const { allowed } = run.attention[kind];
-  const isOpen = {
-    query: (/** @type {number} */ i) => allowed[i].includes(true),
-    key: (/** @type {number} */ i) => allowed.some((open) => open[i]),
-  };
-  for (const axis of /** @type {const} */ (["query", "key"]))
-    (axis === "query" ? queries : keys).forEach((token, i) => {
-      const read = described[axis][i].join(", ") || (isOpen[axis](i) ? token : `${token}: ${t("masked")}`);
-      const isSeen = seen[axis].has(i);
+  const described = describeTokens(kind, layer, head, threshold);
+  const seen = seenLabels(kind, layer, head, place, threshold, row);
+  for (const axis of AXES)
+    for (const [i, token] of place.tokens[axis].entries()) {
       const attributes = {
-        ...{ tabindex: isSeen ? 0 : null, class: isSeen ? null : "crowded" },
-        ...{ role: "img", "aria-label": read, [`data-${axis}`]: i },
+        ...(seen[axis].has(i) ? { tabindex: 0 } : { class: "crowded" }),
+        ...{ role: "img", "aria-label": described[axis](i, token), [`data-${axis}`]: i },
       };
-      const x = axis === "query" ? left - 14 : width - right + 14;
-      const place = { x, y: y(i), size };
-      const text =
-        axis === "query"
-          ? rowLabel(token, predicted[i], sides[0], { ...place, anchor: "end" }, isNarrow, attributes)
-          : label(token, sides[1], { ...place, anchor: "start" }, attributes);
+      const text = tokenLabel(axis, i, place, sides, attributes);
       onPointing(text, (isPointed) => {
         if (row !== null) draw(isPointed ? { [axis]: i } : { query: row });
         else isolate(picture, isPointed ? `[data-${axis}="${i}"]` : null);
       });
       picture.append(text);
-    });
+    }
   return picture;
+}
+
+/**
+ * Where everything stands: queries on the left, keys on the right.
+ * @param {Kind} kind @param {number} width @param {number} zoom
+ */
+function layoutOf(kind, width, zoom) {
+  const { run } = state;
+  const isLong = isLongDrawing(run, kind);
+  const name = isLong ? shortened : (/** @type {string} */ token) => token;
+  const tokens = { query: run.attention[kind].queries.map(name), key: run.attention[kind].keys.map(name) };
+  const isNarrow = width < NARROW * typeScale();
+  const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && name(token)));
+  const count = Math.max(tokens.query.length, tokens.key.length);
+  const size = (isLong ? LONG.size : SIZE) * typeScale();
+  const pitch = isLong
+    ? Math.max(LONG.least, Math.min(LONG.pitch * typeScale(), LONG.height / count)) * zoom
+    : PITCH * typeScale();
+  return {
+    ...{ isLong, isNarrow, tokens, predicted, size, pitch },
+    left: widest(labelTexts(tokens.query, predicted, isNarrow), size) + 24,
+    right: width - widest(tokens.key, size) - 24,
+    height: count * pitch + (isLong ? size : 0),
+    y: (/** @type {number} */ i) => (i + 0.5) * pitch + (isLong ? size / 2 : 0),
+  };
+}
+
+/**
+ * A line for each cell that is drawn, and one for its pair of the alignment.
+ * @param {Kind} kind @param {number} layer @param {number} head @param {LineLayout} place
+ * @param {Wanted & { threshold: number }} wanted
+ */
+function linePaths(kind, layer, head, { left, right, y }, wanted) {
+  /** @type {Element[]} */
+  const paths = [];
+  const middle = (left + right) / 2;
+  forEachCell(state.run, kind, layer, head, (cell) => {
+    if (!isDrawn(cell, wanted)) return;
+    const { query, key, value, gold } = cell;
+    const d = `M${left} ${y(query)} C${middle} ${y(query)} ${middle} ${y(key)} ${right} ${y(key)}`;
+    const style = `stroke-width: ${1 + 6 * value}; stroke-opacity: ${0.06 + 0.94 * value}`;
+    const ends = { "data-query": query, "data-key": key };
+    paths.push(svg("path", { d, style, ...ends, "data-weight": value, "data-look": describeCell(cell) }));
+    if (gold) paths.push(svg("path", { d, class: `gold ${gold}`, ...ends, "data-gold": `${query} ${key}` }));
+  });
+  return paths;
+}
+
+/**
+ * Each token's lines in words.
+ * @param {Kind} kind @param {number} layer @param {number} head @param {number} threshold
+ * @returns {Record<Axis, (i: number, token: string) => string>}
+ */
+function describeTokens(kind, layer, head, threshold) {
+  const { queries, keys, allowed } = state.run.attention[kind];
+  /** @type {Record<Axis, string[][]>} */
+  const cells = { query: queries.map(() => []), key: keys.map(() => []) };
+  forEachCell(state.run, kind, layer, head, (cell) => {
+    if (!isDrawn(cell, { threshold })) return;
+    for (const axis of AXES) cells[axis][cell[axis]].push(describeCell(cell));
+  });
+  const describe = (/** @type {string[]} */ drawn, /** @type {boolean} */ isOpen, /** @type {string} */ token) =>
+    drawn.join(", ") || (isOpen ? token : `${token}: ${t("masked")}`);
+  return {
+    query: (i, token) => describe(cells.query[i], allowed[i].includes(true), token),
+    key: (i, token) =>
+      describe(
+        cells.key[i],
+        allowed.some((open) => open[i]),
+        token,
+      ),
+  };
+}
+
+/**
+ * Which labels have room; those of the row that is drawn come first.
+ * @param {Kind} kind @param {number} layer @param {number} head @param {LineLayout} place @param {number} threshold
+ * @param {number | null} row
+ * @returns {Record<Axis, Set<number>>}
+ */
+function seenLabels(kind, layer, head, { tokens, pitch, size, isLong }, threshold, row) {
+  const least = isLong ? ROW_PITCH * size : 0;
+  const strongest = row === null ? [] : strongestKeys(kind, layer, head, row, threshold);
+  return {
+    query: spacedLabels(tokens.query.length, pitch, least, row === null ? [] : [row]),
+    key: spacedLabels(tokens.key.length, pitch, least, strongest),
+  };
+}
+
+/**
+ * @param {Axis} axis @param {number} i @param {LineLayout} place @param {[Side, Side]} sides
+ * @param {Parameters<typeof label>[3]} attributes
+ */
+function tokenLabel(axis, i, { tokens, predicted, left, right, y, size, isNarrow }, sides, attributes) {
+  const token = tokens[axis][i];
+  if (axis === "key") return label(token, sides[1], { x: right + 14, y: y(i), size, anchor: "start" }, attributes);
+  const place = /** @type {const} */ ({ x: left - 14, y: y(i), size, anchor: "end" });
+  return rowLabel(token, predicted[i], sides[0], place, isNarrow, attributes);
 }
 
 /**

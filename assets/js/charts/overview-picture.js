@@ -7,6 +7,7 @@ import { formatPercent, t } from "../core/i18n.js";
 import { argmax } from "../core/state.js";
 import { outputToken } from "../core/words.js";
 import { keepPainted, paintMap, sharpCanvas } from "./map-canvas.js";
+import { connections, streams } from "./overview-connections.js";
 import { overviewLayout, SHOWN_CANDIDATES } from "./overview-layout.js";
 import { openPlace, placeKey, placeName, targetOf } from "./overview-place.js";
 
@@ -15,6 +16,11 @@ import { openPlace, placeKey, placeName, targetOf } from "./overview-place.js";
 /** @import { Place } from "./overview-place.js" */
 /** A token that is followed through the picture. @typedef {{ side: Side, at: number }} Token */
 /** @typedef {ReturnType<typeof overviewPicture>} Picture */
+/**
+ * What is marked: the step, the token that is followed, the weights of their source tokens, and the highest of these.
+ * @typedef {{ step: number, token: Token | null, row: HeadsWeight[], top: HeadsWeight }} Shown
+ */
+/** @typedef {ReturnType<typeof rowOfAllHeads>[number]} HeadsWeight */
 
 const WORD_SIZE = 13;
 const MARK = 1.5; // px beyond a row that is marked
@@ -23,6 +29,9 @@ const MARK = 1.5; // px beyond a row that is marked
 const STACK_OF = { source: "encoder", target: "decoder" };
 const SIDES = /** @type {Side[]} */ (["source", "target"]);
 
+/** @param {Run} run @param {Side} side */
+const tokensOf = (run, side) => (side === "source" ? run.source : run.decoder_input);
+
 /**
  * @param {Run} run
  * @param {{ width: number, room: number, isWhole: boolean, isUnfolded: boolean, unfold: (stack: Stack) => void,
@@ -30,121 +39,94 @@ const SIDES = /** @type {Side[]} */ (["source", "target"]);
  *   to if `isWhole`; `follow` is called when a token is pointed at or has the focus
  */
 export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
-  const { encoder, decoder, cross } = run.attention;
-  const usual = typeScale();
-  const tokens = { source: run.source, target: run.decoder_input };
-  const isCausal = decoder.allowed.every((row, query) => row.every((open, key) => open <= (key <= query)));
-  const captions = {
-    encoder: t("overview.self"),
-    decoder: t(isCausal ? "overview.masked" : "overview.self"),
-    cross: t("overview.cross"),
-  };
-  const measured = (/** @type {string[]} */ words) => words.map((each) => textWidth(each, WORD_SIZE * usual));
-  const layout = overviewLayout({
-    layers: { encoder: encoder.layers, decoder: decoder.layers },
-    heads: { encoder: encoder.heads, decoder: decoder.heads, cross: cross.heads },
-    words: { source: measured(tokens.source), target: measured(tokens.target) },
-    caption: 0.93 * Math.max(...Object.values(captions).map((each) => textWidth(each, 12 * usual))), // of bold type
-    type: usual,
-    ...place,
-  });
-  const { type } = layout;
+  const { encoder, decoder } = run.attention;
+  const captions = captionsOf(run);
+  const layout = layoutOf(run, captions, place);
+  const { width, height } = layout;
   const picture = svg("svg", {
-    viewBox: `0 0 ${layout.width} ${layout.height}`,
-    width: layout.width,
-    height: layout.height,
+    viewBox: `0 0 ${width} ${height}`,
+    ...{ width, height },
     role: "group",
     "aria-label": t("overview.picture", { encoder: encoder.layers, decoder: decoder.layers, heads: encoder.heads }),
   });
-  const canvas = paintedMaps(layout, run);
-  const marks = { ...rowMarks(layout), lane: svg("path", { class: "lane" }), ring: svg("rect", { class: "ring" }) };
-  const chips = { source: tokenChips("source"), target: tokenChips("target") };
-  const paid = svg("path", { class: "paid" });
+  const marks = {
+    ...rowMarks(layout),
+    lane: svg("path", { class: "lane" }),
+    ring: svg("rect", { class: "ring" }),
+    paid: svg("path", { class: "paid" }),
+  };
+  const chips = {
+    source: tokenChips("source", run, layout, follow),
+    target: tokenChips("target", run, layout, follow),
+  };
+  chips.target.forEach((chip, at) => {
+    onPress(chip, () => goTo(at));
+  });
   const output = drawOutput(layout, run);
   picture.append(
     ...streams(layout),
     marks.lane,
     ...connections(layout, run),
-    ...SIDES.flatMap((side) => column(side)),
-    paid,
-    control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), type, layout.name),
+    ...SIDES.flatMap((side) => drawColumn(STACK_OF[side], run, layout, captions, chips[side], unfold)),
+    marks.paid,
+    control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), layout.type, layout.name),
     output.element,
     ...marks.elements,
     marks.ring,
   );
-  const element = h("div", { class: "overview" }, canvas, picture);
-
-  /** @param {Side} side */
-  function column(side) {
-    const stack = STACK_OF[side];
-    const { title, input, layers, fold } = layout[stack];
-    const name = t(run.model.positions ? "overview.input" : "overview.input_bare");
-    const heading = svg("text", { ...title, class: "stack-name", style: `font-size: ${14 * type}px` });
-    heading.append(t(`overview.${stack}`));
-    const folded = fold && foldButton(stack, fold, () => unfold(stack), type);
-    return [
-      heading,
-      svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips[side]),
-      control({ what: "positions", stack }, input, run, name, type, layout.name),
-      ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
-      ...(folded ? [folded] : []),
-    ];
-  }
-
-  /** @param {Side} side */
-  function tokenChips(side) {
-    const { boxes, isStrip } = layout[STACK_OF[side]].tokens;
-    return tokens[side].map((token, at) => {
-      const chip = tokenChip(token, at, side, boxes[at], isStrip, type);
-      const enter = () => follow({ side, at });
-      for (const each of ["pointerenter", "focus"]) chip.addEventListener(each, enter);
-      chip.addEventListener("pointerleave", () => follow(null));
-      chip.addEventListener("blur", () => follow(null));
-      if (side === "target") onPress(chip, () => goTo(at));
-      return chip;
-    });
-  }
-
   return {
-    element,
+    element: h("div", { class: "overview" }, paintedMaps(layout, run), picture),
     layout,
     /** Marks, candidates and words of a step; `token` is followed. */
     draw(/** @type {number} */ step, /** @type {Token | null} */ token) {
       const row = rowOfAllHeads(run, "cross", step);
-      const top = token?.side === "source" ? row[token.at] : strongest(row);
-      marks.draw(run, step, token);
-      paid.setAttribute("d", paidBars(layout, row));
-      chips.source.forEach((chip, at) => {
-        chip.classList.toggle("now", at === top.key && top.weight > 0);
-        chip.dataset.weight = String(row[at].mean);
-        chip.classList.toggle("followed", token?.side === "source" && token.at === at);
-      });
-      chips.target.forEach((chip, at) => {
-        chip.classList.toggle("future", at > step);
-        chip.classList.toggle("now", at === step);
-        chip.classList.toggle("followed", token?.side === "target" && token.at === at);
-        if (at === step) chip.setAttribute("aria-current", "step");
-        else chip.removeAttribute("aria-current");
-      });
-      const followed = token ?? { side: /** @type {Side} */ ("target"), at: step };
-      marks.lane.setAttribute("class", `lane ${followed.side}`);
-      marks.lane.setAttribute("d", lanePath(layout, followed, tokens[followed.side].length));
-      const box = headBox(layout, "cross", top.layer, top.head);
-      marks.ring.setAttribute("visibility", box && top.weight > 0 ? "visible" : "hidden");
-      if (box) setBox(marks.ring, grown(box, 2));
+      const shown = { step, token, row, top: token?.side === "source" ? row[token.at] : strongest(row) };
+      drawMarks(marks, layout, run, shown);
+      markChips(chips, shown);
       output.draw(step);
     },
     /** Go to where the visitor was, and mark it; null for nowhere. */
-    show(/** @type {Place | null} */ place) {
-      for (const each of picture.querySelectorAll("[aria-current=location]")) each.removeAttribute("aria-current");
-      const found = place && picture.querySelector(`[data-place="${placeKey(place)}"]`);
-      if (!(found instanceof SVGElement)) return;
-      found.setAttribute("aria-current", "location");
-      found.focus({ preventScroll: true });
-      found.scrollIntoView({ block: "center" });
-    },
+    show: (/** @type {Place | null} */ place) => showPlace(picture, place),
     travel: (/** @type {number} */ step) => travel(picture, layout, run, step),
   };
+}
+
+/** The name of each kind of sublayer. @param {Run} run @returns {Record<Kind, string>} */
+function captionsOf({ attention }) {
+  const isCausal = attention.decoder.allowed.every((row, query) => row.every((open, key) => open <= (key <= query)));
+  return {
+    encoder: t("overview.self"),
+    decoder: t(isCausal ? "overview.masked" : "overview.self"),
+    cross: t("overview.cross"),
+  };
+}
+
+/**
+ * @param {Run} run @param {Record<Kind, string>} captions
+ * @param {{ width: number, room: number, isWhole: boolean, isUnfolded: boolean }} place
+ */
+function layoutOf(run, captions, place) {
+  const { encoder, decoder, cross } = run.attention;
+  const type = typeScale();
+  const measured = (/** @type {string[]} */ words) => words.map((each) => textWidth(each, WORD_SIZE * type));
+  return overviewLayout({
+    layers: { encoder: encoder.layers, decoder: decoder.layers },
+    heads: { encoder: encoder.heads, decoder: decoder.heads, cross: cross.heads },
+    words: { source: measured(run.source), target: measured(run.decoder_input) },
+    caption: 0.93 * Math.max(...Object.values(captions).map((each) => textWidth(each, 12 * type))), // of bold type
+    type,
+    ...place,
+  });
+}
+
+/** @param {Element} picture @param {Place | null} place */
+function showPlace(picture, place) {
+  for (const each of picture.querySelectorAll("[aria-current=location]")) each.removeAttribute("aria-current");
+  const found = place && picture.querySelector(`[data-place="${placeKey(place)}"]`);
+  if (!(found instanceof SVGElement)) return;
+  found.setAttribute("aria-current", "location");
+  found.focus({ preventScroll: true });
+  found.scrollIntoView({ block: "center" });
 }
 
 // ---- what stays ----
@@ -212,6 +194,39 @@ function onPress(element, act) {
 }
 
 /**
+ * A stack from its tokens to its last layer.
+ * @param {Stack} stack @param {Run} run @param {Layout} layout @param {Record<Kind, string>} captions
+ * @param {SVGElement[]} chips @param {(stack: Stack) => void} unfold
+ */
+function drawColumn(stack, run, layout, captions, chips, unfold) {
+  const { type } = layout;
+  const { title, input, layers, fold } = layout[stack];
+  const name = t(run.model.positions ? "overview.input" : "overview.input_bare");
+  const heading = svg("text", { ...title, class: "stack-name", style: `font-size: ${14 * type}px` });
+  heading.append(t(`overview.${stack}`));
+  return [
+    heading,
+    svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips),
+    control({ what: "positions", stack }, input, run, name, type, layout.name),
+    ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
+    ...(fold ? [foldButton(stack, fold, () => unfold(stack), type)] : []),
+  ];
+}
+
+/**
+ * @param {Side} side @param {Run} run @param {Layout} layout @param {(token: Token | null) => void} follow
+ */
+function tokenChips(side, run, layout, follow) {
+  const { boxes, isStrip } = layout[STACK_OF[side]].tokens;
+  return tokensOf(run, side).map((token, at) => {
+    const chip = tokenChip(token, at, side, boxes[at], isStrip, layout.type);
+    for (const each of ["pointerenter", "focus"]) chip.addEventListener(each, () => follow({ side, at }));
+    for (const each of ["pointerleave", "blur"]) chip.addEventListener(each, () => follow(null));
+    return chip;
+  });
+}
+
+/**
  * @param {Stack} stack @param {Layer} layer @param {Run} run @param {Record<Kind, string>} captions
  * @param {{ type: number, name: number }} sizes `name`: px of a name
  */
@@ -265,7 +280,7 @@ function tokenChip(token, at, side, box, isStrip, type) {
 
 /**
  * How much a step attends to each source token: a bar under each, or in the cells of a strip.
- * @param {Layout} layout @param {ReturnType<typeof rowOfAllHeads>} row
+ * @param {Layout} layout @param {HeadsWeight[]} row
  */
 function paidBars({ encoder }, row) {
   const { boxes, isStrip } = encoder.tokens;
@@ -276,179 +291,74 @@ function paidBars({ encoder }, row) {
   return bars.join("");
 }
 
-/** @param {Layout} layout */
-const streams = ({ encoder, decoder }) =>
-  [encoder, decoder].map(({ stream: { x, width, top, bottom } }) =>
-    svg("rect", { x, y: top, width, height: bottom - top, class: "stream" }),
-  );
-
-/**
- * What joins the parts: residual paths, branches, the encoder's output, and the way to the word.
- * @param {Layout} layout @param {Run} run
- */
-function connections(layout, run) {
-  const { encoder, decoder, memory, busX, type } = layout;
-  const lines = [];
-  const arrow = (
-    /** @type {number} */ x,
-    /** @type {number} */ y,
-    /** @type {number} */ dx,
-    /** @type {number} */ dy,
-  ) => {
-    const size = 4 * type;
-    const side = (/** @type {number} */ by) => `${x - dx * size + dy * by} ${y - dy * size + dx * by}`;
-    return `M${side(size * 0.7)}L${x} ${y}L${side(-size * 0.7)}`;
-  };
-  for (const column of [encoder, decoder]) {
-    const { stream, tokens, input, layers } = column;
-    const isMirrored = column === decoder;
-    const near = isMirrored ? stream.x : stream.x + stream.width;
-    const middle = stream.x + stream.width / 2;
-    const down = tokens.box.x + tokens.box.width / 2;
-    const from = tokens.box.y + tokens.box.height + 2;
-    const flow = [`M${down} ${from}V${input.y - 1}`, arrow(down, input.y - 1, 0, 1)];
-    const sides = isMirrored ? -1 : 1;
-    for (const { attention, feedForward } of layers)
-      for (const { box, enters, leaves } of [...attention, feedForward]) {
-        const edge = (isMirrored ? box.x + box.width : box.x) - sides * 2;
-        flow.push(`M${near} ${enters}H${edge}`, arrow(edge, enters, sides, 0));
-        flow.push(
-          `M${edge} ${leaves}H${middle + sides * 5 * type}`,
-          arrow(middle + sides * 5 * type, leaves, -sides, 0),
-        );
-      }
-    lines.push(svg("path", { d: flow.join(""), class: "flow" }));
-    for (const { attention, feedForward } of layers)
-      for (const { enters, leaves } of [...attention, feedForward]) {
-        const normAt = run.model.norm_first ? { x: near + (isMirrored ? -6 : 4) * type, y: enters - 5 * type } : null;
-        lines.push(svg("circle", { cx: middle, cy: leaves, r: 5 * type, class: "add" }));
-        lines.push(
-          svg("path", {
-            d: `M${middle - 3 * type} ${leaves}h${6 * type}M${middle} ${leaves - 3 * type}v${6 * type}`,
-            class: "plus",
-          }),
-        );
-        const bar = normAt
-          ? { ...normAt, width: 2 * type, height: 10 * type }
-          : { x: middle - 6 * type, y: leaves + 6 * type, width: 12 * type, height: 2 * type };
-        lines.push(svg("rect", { ...bar, class: "norm" }));
-      }
-  }
-  const start = { x: layout.isWide ? memory.x + memory.width : busX, y: memory.y + memory.height / 2 };
-  const reads = decoder.layers.flatMap(({ attention }) => attention.filter(({ kind }) => kind === "cross"));
-  const ends = reads.map(({ heads }) => heads[0].y + heads[0].height / 2);
-  const bus = layout.isWide
-    ? [`M${start.x} ${start.y}H${busX}V${Math.min(start.y, ...ends)}M${busX} ${start.y}V${Math.max(start.y, ...ends)}`]
-    : [`M${busX} ${memory.y + memory.height}V${Math.max(...ends)}`];
-  reads.forEach(({ heads }, i) => {
-    bus.push(`M${busX} ${ends[i]}H${heads[0].x - 3}`, arrow(heads[0].x - 3, ends[i], 1, 0));
-  });
-  lines.push(svg("path", { d: bus.join(""), class: "bus" }));
-  lines.push(svg("path", { d: outputPath(layout, arrow).join(""), class: "flow" }));
-  return lines;
-}
-
-/**
- * From the decoder's last layer to the word, and back to the decoder's inputs.
- * @param {Layout} layout @param {(x: number, y: number, dx: number, dy: number) => string} arrow
- */
-function outputPath({ decoder, output, isWide, type, height }, arrow) {
-  const { word, candidates, linear } = output;
-  const middle = word.x + word.width / 2;
-  const { stream } = decoder;
-  const from = stream.x + stream.width / 2;
-  if (!isWide) {
-    const order = [linear, candidates, word];
-    const down = order.flatMap((box, i) => {
-      const above = i ? order[i - 1].y + order[i - 1].height : stream.bottom;
-      return [`M${middle} ${above + 1}V${box.y - 2}`, arrow(middle, box.y - 2, 0, 1)];
-    });
-    return [`M${from} ${stream.bottom}H${middle}`, ...down];
-  }
-  const foot = Math.min(height - 6, stream.bottom + 6 * type);
-  const tokens = decoder.tokens.box;
-  const back = Math.min(word.y + word.height / 2, tokens.y + tokens.height / 2);
-  return [
-    `M${from} ${stream.bottom}V${foot}H${middle}V${linear.y + linear.height + 2}`,
-    arrow(middle, linear.y + linear.height + 2, 0, -1),
-    `M${middle} ${linear.y - 1}V${candidates.y + candidates.height + 2}`,
-    arrow(middle, candidates.y + candidates.height + 2, 0, -1),
-    `M${middle} ${candidates.y - 1}V${word.y + word.height + 2}`,
-    arrow(middle, word.y + word.height + 2, 0, -1),
-    `M${word.x - 2} ${back}H${tokens.x + tokens.width + 4}`,
-    arrow(tokens.x + tokens.width + 4, back, -1, 0),
-  ];
-}
-
 /** Candidates, and the word that comes out. @param {Layout} layout @param {Run} run */
 function drawOutput({ output }, run) {
-  const { word, candidates: box, linear, row, type } = output;
-  const place = /** @type {Place} */ ({ what: "candidates" });
-  const group = control(place, box, run);
-  const size = `font-size: ${WORD_SIZE * type}px`;
-  const longest = Math.max(
-    ...run.steps.flatMap(({ candidates }) =>
-      candidates.slice(0, SHOWN_CANDIDATES).map(({ token }) => textWidth(token, WORD_SIZE * type)),
-    ),
-  );
-  const [left, right] = [Math.min(longest, box.width * 0.4) + 20 * type, 58 * type];
-  const room = box.width - left - right;
+  const { candidates: box, linear, type } = output;
+  const middle = { x: linear.x + linear.width / 2, y: linear.y + linear.height / 2 + 1 };
+  const logits = svg("text", { ...middle, class: "name middle", style: `font-size: ${12 * type}px` });
+  logits.append(t("overview.linear"));
+  const group = control({ what: "candidates" }, box, run);
+  const candidates = candidateRows(output, run);
+  const word = wordOut(output, run);
+  group.append(...candidates.elements);
+  const projection = svg("g", { class: "linear" }, svg("rect", { ...linear, rx: 5 * type }), logits);
+  return {
+    element: svg("g", {}, projection, group, word.element),
+    draw(/** @type {number} */ step) {
+      const shown = run.steps[step].candidates.slice(0, SHOWN_CANDIDATES);
+      candidates.draw(shown, outputToken(run.steps[step]));
+      const list = shown.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", ");
+      const where = t("overview.candidates_at", { step: step + 1, list });
+      group.setAttribute("aria-label", t("overview.opens", { place: where, tab: t("tab.translate") }));
+      word.draw(step);
+    },
+  };
+}
+
+/** A row for each candidate: the token, a bar and its probability. @param {Layout["output"]} output @param {Run} run */
+function candidateRows({ candidates: box, row, type }, run) {
+  const shown = run.steps.flatMap(({ candidates }) => candidates.slice(0, SHOWN_CANDIDATES));
+  const longest = Math.max(...shown.map(({ token }) => textWidth(token, WORD_SIZE * type)));
+  const left = Math.min(longest, box.width * 0.4) + 20 * type;
+  const room = box.width - left - 58 * type;
+  const sized = (/** @type {number} */ size) => `font-size: ${size * type}px`;
   const rows = Array.from({ length: SHOWN_CANDIDATES }, (_, i) => {
     const y = box.y + 4 * type + (i + 0.5) * row;
-    const name = svg("text", { x: box.x + 10 * type, y, class: "label", style: size });
+    const name = svg("text", { x: box.x + 10 * type, y, class: "label", style: sized(WORD_SIZE) });
     const bar = svg("rect", { x: box.x + left, y: y - 7 * type, height: 14 * type, rx: 3, class: "share" });
-    const share = svg("text", {
-      x: box.x + box.width - 8 * type,
-      y,
-      class: "name end",
-      style: `font-size: ${12 * type}px`,
-    });
-    const element = svg("g", { class: "candidate" }, name, bar, share);
-    return { element, name, bar, share };
+    const share = svg("text", { x: box.x + box.width - 8 * type, y, class: "name end", style: sized(12) });
+    return { element: svg("g", { class: "candidate" }, name, bar, share), name, bar, share };
   });
-  group.append(...rows.map(({ element }) => element));
-  const small = `font-size: ${12 * type}px`;
-  const middle = word.x + word.width / 2;
-  const says = svg("text", { x: middle, y: word.y + 14 * type, class: "name middle", style: small });
-  const out = svg("text", {
-    x: middle,
-    y: word.y + 38 * type,
-    class: "label target middle",
-    style: `font-size: ${20 * type}px`,
-  });
-  const next = svg("text", { x: middle, y: word.y + 62 * type, class: "name middle", style: small });
-  const logits = svg("text", {
-    x: linear.x + linear.width / 2,
-    y: linear.y + linear.height / 2 + 1,
-    class: "name middle",
-    style: small,
-  });
-  logits.append(t("overview.linear"));
-  const element = svg(
-    "g",
-    {},
-    svg("g", { class: "linear" }, svg("rect", { ...linear, rx: 5 * type }), logits),
-    group,
-    svg("g", { class: "word-out" }, svg("rect", { ...word, rx: 8 * type }), says, out, next),
-  );
   return {
-    element,
-    draw(/** @type {number} */ step) {
-      const { token, candidates } = run.steps[step];
-      const shown = candidates.slice(0, SHOWN_CANDIDATES);
+    elements: rows.map(({ element }) => element),
+    /** @param {Run["steps"][number]["candidates"]} candidates @param {string} chosen */
+    draw(candidates, chosen) {
       rows.forEach(({ element, name, bar, share }, i) => {
-        const each = shown[i];
+        const each = candidates[i];
         element.setAttribute("visibility", each ? "inherit" : "hidden");
         if (!each) return;
-        element.setAttribute("class", `candidate ${each.token === outputToken(run.steps[step]) ? "chosen" : ""}`);
+        element.setAttribute("class", `candidate ${each.token === chosen ? "chosen" : ""}`);
         element.setAttribute("data-probability", String(each.probability));
         name.textContent = each.token;
         bar.setAttribute("width", String(Math.max(2, room * each.probability)));
         share.textContent = formatPercent(each.probability);
       });
-      const list = shown.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", ");
-      const where = t("overview.candidates_at", { step: step + 1, list });
-      group.setAttribute("aria-label", t("overview.opens", { place: where, tab: t("tab.translate") }));
+    },
+  };
+}
+
+/** The word that a step outputs, and what becomes of it. @param {Layout["output"]} output @param {Run} run */
+function wordOut({ word, type }, run) {
+  const text = (/** @type {number} */ y, /** @type {number} */ size, name = "name") =>
+    svg("text", {
+      ...{ x: word.x + word.width / 2, y: word.y + y * type },
+      ...{ class: `${name} middle`, style: `font-size: ${size * type}px` },
+    });
+  const [says, out, next] = [text(14, 12), text(38, 20, "label target"), text(62, 12)];
+  return {
+    element: svg("g", { class: "word-out" }, svg("rect", { ...word, rx: 8 * type }), says, out, next),
+    draw(/** @type {number} */ step) {
+      const { token } = run.steps[step];
       const isForced = Boolean(findChange({ do: "force_word", step }, run.changes));
       says.textContent = t(isForced ? "overview.forced_out" : "overview.out", { step: step + 1 });
       out.textContent = token;
@@ -461,6 +371,37 @@ function drawOutput({ output }, run) {
 }
 
 // ---- what a step and a token change ----
+
+/**
+ * @param {ReturnType<typeof rowMarks> & Record<"lane" | "ring" | "paid", SVGElement>} marks @param {Layout} layout
+ * @param {Run} run @param {Shown} shown
+ */
+function drawMarks(marks, layout, run, { step, token, row, top }) {
+  marks.draw(run, step, token);
+  marks.paid.setAttribute("d", paidBars(layout, row));
+  const followed = token ?? { side: /** @type {Side} */ ("target"), at: step };
+  marks.lane.setAttribute("class", `lane ${followed.side}`);
+  marks.lane.setAttribute("d", lanePath(layout, followed, tokensOf(run, followed.side).length));
+  const box = headBox(layout, "cross", top.layer, top.head);
+  marks.ring.setAttribute("visibility", box && top.weight > 0 ? "visible" : "hidden");
+  if (box) setBox(marks.ring, grown(box, 2));
+}
+
+/** @param {Record<Side, SVGElement[]>} chips @param {Shown} shown */
+function markChips({ source, target }, { step, token, row, top }) {
+  source.forEach((chip, at) => {
+    chip.classList.toggle("now", at === top.key && top.weight > 0);
+    chip.dataset.weight = String(row[at].mean);
+    chip.classList.toggle("followed", token?.side === "source" && token.at === at);
+  });
+  target.forEach((chip, at) => {
+    chip.classList.toggle("future", at > step);
+    chip.classList.toggle("now", at === step);
+    chip.classList.toggle("followed", token?.side === "target" && token.at === at);
+    if (at === step) chip.setAttribute("aria-current", "step");
+    else chip.removeAttribute("aria-current");
+  });
+}
 
 /** @param {Layout} layout */
 const sublayersOf = ({ encoder, decoder }) =>
@@ -558,7 +499,7 @@ export function rowOfAllHeads(run, kind, query) {
   });
 }
 
-/** The key with the highest weight of all heads. @param {ReturnType<typeof rowOfAllHeads>} row */
+/** The key with the highest weight of all heads. @param {HeadsWeight[]} row */
 export const strongest = (row) => row[argmax(row.map(({ weight }) => weight))];
 
 // ---- a step that travels ----

@@ -319,6 +319,26 @@ function onSliderKey(replay, event) {
 
 /** @param {Replay} replay @param {AbortSignal} signal */
 function buildMap(replay, signal) {
+  const { controls, ...pickers } = mapPickers(replay);
+  const { map, ...large } = largeColumn(replay, signal);
+  const { thumbnails, ...grid } = gridColumn(replay);
+  const rows = h("select", {
+    id: "film-row",
+    onchange: () => choose(replay, { query: rows.value === "" ? null : Number(rows.value) }),
+  });
+  const say = h("p", { class: "say", id: "film-say" });
+  const meaning = h("p", { class: "hint meaning" });
+  const element = [
+    h("div", { class: "columns" }, map, h("div", {}, controls, thumbnails)),
+    h("p", { class: "pickers rows" }, h("label", { for: "film-row" }, t("film.row")), rows),
+    say,
+    meaning,
+  ];
+  return { element, ...pickers, ...large, ...grid, rows, say, meaning };
+}
+
+/** Which maps are seen. @param {Replay} replay */
+function mapPickers(replay) {
   const kind = segmented(
     t("attention.which"),
     KINDS.map((name) => [name, t(`kind.${name}`)]),
@@ -330,6 +350,16 @@ function buildMap(replay, signal) {
     (name) => change(replay, { words: /** @type {"free" | "forced"} */ (name), query: null }),
   );
   const layers = h("span", { class: "pickers" });
+  const controls = h("div", { class: "controls" }, kind.element, whose.element, layers);
+  return { controls, kind, whose, layers };
+}
+
+/** A file's name. @param {string} what */
+const fileName = (what) =>
+  `${training.name}-step-${training.snapshots[current()].step}-${view.kind}-layer-${view.layer + 1}-${what}`;
+
+/** The map of one head. @param {Replay} replay @param {AbortSignal} signal */
+function largeColumn(replay, signal) {
   const heading = h("h2");
   const large = h("div", { class: "large" });
   large.addEventListener("click", (event) => {
@@ -339,6 +369,13 @@ function buildMap(replay, signal) {
   const place = scrollBox(large);
   const tip = cellTips(large, signal);
   const zoom = zoomControl(() => draw(replay));
+  const buttons = pictureButtons(large, () => fileName(`head-${view.head + 1}`));
+  const map = h("div", { class: "map" }, heading, zoom.element, place, tip, buttons);
+  return { map, heading, large, place, tip, zoom };
+}
+
+/** The maps of all heads of a layer. @param {Replay} replay */
+function gridColumn(replay) {
   const gridHeading = h("h2");
   const grid = h("div", { class: "heads" });
   const openMost = () => {
@@ -346,49 +383,8 @@ function buildMap(replay, signal) {
     choose(replay, {});
   };
   const most = link("", openMost, { id: "film-most" });
-  const rows = h("select", {
-    id: "film-row",
-    onchange: () => choose(replay, { query: rows.value === "" ? null : Number(rows.value) }),
-  });
-  const say = h("p", { class: "say", id: "film-say" });
-  const meaning = h("p", { class: "hint meaning" });
-  const file = (/** @type {string} */ what) =>
-    `${training.name}-step-${training.snapshots[current()].step}-${view.kind}-layer-${view.layer + 1}-${what}`;
-  const saveLarge = pictureButtons(large, () => file(`head-${view.head + 1}`));
-  const saveGrid = pictureButtons(grid, () => file("heads"));
-  const element = [
-    h(
-      "div",
-      { class: "columns" },
-      h("div", { class: "map" }, heading, zoom.element, place, tip, saveLarge),
-      h(
-        "div",
-        {},
-        h("div", { class: "controls" }, kind.element, whose.element, layers),
-        h("div", { class: "kept" }, gridHeading, grid, most, saveGrid),
-      ),
-    ),
-    h("p", { class: "pickers rows" }, h("label", { for: "film-row" }, t("film.row")), rows),
-    say,
-    meaning,
-  ];
-  return {
-    element,
-    kind,
-    whose,
-    layers,
-    heading,
-    large,
-    place,
-    tip,
-    zoom,
-    gridHeading,
-    grid,
-    most,
-    rows,
-    say,
-    meaning,
-  };
+  const buttons = pictureButtons(grid, () => fileName("heads"));
+  return { thumbnails: h("div", { class: "kept" }, gridHeading, grid, most, buttons), gridHeading, grid, most };
 }
 
 // ---- drawing ----

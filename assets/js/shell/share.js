@@ -22,7 +22,7 @@ const tokens = new Map();
 export function shareButton(server, spaceHost, signal) {
   const address = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => address.select() });
   const status = h("p", { role: "status" });
-  const own = h("div", { id: "share-own" });
+  const own = ownModelChoices(server, status, () => copy(isPresenting()));
   const presenter = link(t("share.presenter"), () => copy(true), { id: "share-presenter" });
   const about = h("p", {}, presenter, " ", t("share.presenter_about"));
   const start = startButton("share-class");
@@ -40,7 +40,7 @@ export function shareButton(server, spaceHost, signal) {
       status.textContent = t("share.own", { name: modelName(checkpoint) });
       return;
     }
-    address.value = linkOf(presenting);
+    address.value = linkOf(presenting, spaceHost);
     try {
       await navigator.clipboard.writeText(address.value);
       const key = tokens.has(checkpoint) ? "share.copied_own" : "share.copied";
@@ -51,14 +51,28 @@ export function shareButton(server, spaceHost, signal) {
     }
   }
 
-  /** @param {boolean} presenting */
-  function linkOf(presenting) {
-    const url = new URL(pageAddress(presenting));
-    const token = tokens.get(state.run.checkpoint);
-    if (token) url.searchParams.set("checkpoint", tokenAddress(token));
-    return sharedAddress(url.href, window.parent === window ? null : spaceHost);
-  }
+  const share = button("pill", t("share"), () => copy(isPresenting()), { id: "share" });
+  const element = h("span", { class: "share" }, share, popover);
+  const hide = (/** @type {Event} */ { target }) => {
+    if (!element.contains(/** @type {Node} */ (target))) popover.hidden = true;
+  };
+  document.addEventListener("click", hide, { signal });
+  return element;
+}
 
+/** @param {boolean} presenting @param {string | null} spaceHost */
+function linkOf(presenting, spaceHost) {
+  const url = new URL(pageAddress(presenting));
+  const token = tokens.get(state.run.checkpoint);
+  if (token) url.searchParams.set("checkpoint", tokenAddress(token));
+  return sharedAddress(url.href, window.parent === window ? null : spaceHost);
+}
+
+/**
+ * A visitor's own model: shared by a link, or saved as a file.
+ * @param {Server} server @param {HTMLElement} status says what failed @param {() => void} copyLink once it is shared
+ */
+function ownModelChoices(server, status, copyLink) {
   async function shareModel() {
     const { checkpoint } = state.run;
     const answer = await server.share_model({ checkpoint }).catch(() => null);
@@ -67,9 +81,8 @@ export function shareButton(server, spaceHost, signal) {
       return;
     }
     tokens.set(checkpoint, answer.checkpoint);
-    copy(isPresenting());
+    copyLink();
   }
-
   function saveModel() {
     const model = ownModels().find(({ checkpoint }) => checkpoint === state.run.checkpoint);
     if (model)
@@ -77,16 +90,10 @@ export function shareButton(server, spaceHost, signal) {
         status.textContent = text;
       });
   }
-
-  own.append(
+  return h(
+    "div",
+    { id: "share-own" },
     h("p", {}, link(t("share.own_link"), shareModel, { id: "share-model" }), " ", t("share.own_link_about")),
     h("p", {}, link(t("share.own_file"), saveModel, { id: "share-file" }), " ", t("share.own_file_about")),
   );
-  const share = button("pill", t("share"), () => copy(isPresenting()), { id: "share" });
-  const element = h("span", { class: "share" }, share, popover);
-  const hide = (/** @type {Event} */ { target }) => {
-    if (!element.contains(/** @type {Node} */ (target))) popover.hidden = true;
-  };
-  document.addEventListener("click", hide, { signal });
-  return element;
 }

@@ -122,37 +122,31 @@ function largeMap(open, redraw, signal) {
   const complete = () => large.querySelectorAll("tbody tr").forEach(completeRow);
   addEventListener("beforeprint", complete, { signal });
 
-  /** @param {number} width @param {number} row */
-  function picture(width, row) {
-    const { kind, layer, head, drawing } = state;
-    const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
-    const options = { width, maxHeight, sides: SIDES[kind], zoom: zoom.value() };
-    if (drawing === "all") return modelView(kind, layer, head, open);
-    if (drawing === "table") return weightTable(kind, layer, head, options);
-    if (drawing === "lines") return lineDrawing(kind, layer, head, { ...options, ...lines.options(row) });
-    return heatmap(kind, layer, head, options);
+  /** Only the cells are drawn where the frame stays. @param {number} width @param {number} row */
+  function drawPicture(width, row) {
+    const { run, kind, layer, head, drawing, gold } = state;
+    const frame = [run, kind, drawing, gold, width, zoom.value()];
+    const shown = drawing === "lines" ? Object.values(lines.options(row)) : [];
+    if (!isNewHead(...frame, layer, head, ...shown)) return;
+    heading.replaceChildren(...headingOf(run, kind));
+    tip.hidden = true;
+    const isNew = isNewFrame(...frame);
+    const now = large.firstElementChild;
+    if (!isNew && now && drawing === "heatmap") repaint(now, layer, head);
+    else if (!isNew && now && drawing === "all") markHead(now, kind, layer, head);
+    else large.replaceChildren(picture(width, zoom.value(), lines.options(row), open));
   }
 
   return {
     element: h("div", { class: "map" }, heading, tools, place, key, ablated, tip, buttons),
     place,
-    /** Only its cells are drawn where its frame stays. `row` is put into words. */
+    /** `row` is put into words. */
     draw(/** @type {number} */ width, /** @type {boolean} */ hasGold, /** @type {number} */ row) {
-      const { run, kind, layer, head, drawing, gold } = state;
+      const { run, kind, layer, head, drawing } = state;
       key.hidden = !hasGold;
       ablated.hidden = drawing === "all" || !isAblated(kind, layer, head, run.changes);
       lines.draw(drawing === "lines", row);
-      const frame = [run, kind, drawing, gold, width, zoom.value()];
-      const shown = drawing === "lines" ? Object.values(lines.options(row)) : [];
-      if (isNewHead(...frame, layer, head, ...shown)) {
-        heading.replaceChildren(...headingOf(run, kind));
-        tip.hidden = true;
-        const isNew = isNewFrame(...frame);
-        const now = large.firstElementChild;
-        if (!isNew && now && drawing === "heatmap") repaint(now, layer, head);
-        else if (!isNew && now && drawing === "all") markHead(now, kind, layer, head);
-        else large.replaceChildren(picture(width, row));
-      }
+      drawPicture(width, row);
       const drawn = /** @type {Element} */ (large.firstElementChild);
       zoom.draw(drawing === "lines" && isLongDrawing(run, kind) ? { canGrow: true } : zoomRange(drawn));
       tools.hidden = zoom.element.hidden && lines.element.hidden;
@@ -160,19 +154,40 @@ function largeMap(open, redraw, signal) {
     },
     /** Scroll to the row that is put into words, and to the word that it attends to most. */
     reveal(/** @type {Element} */ drawn, /** @type {number} */ row) {
-      const { run, kind, layer, head, drawing } = state;
-      if (drawing === "all") return;
-      const strongest = strongestKey({ run, kind, layer, head }, row);
-      if (!isNewSight(drawn, row, strongest)) return;
-      if (drawing === "heatmap") revealCell(drawn, row, strongest);
-      else reveal(place, wordsOf(drawn, row, strongest));
+      const strongest = strongestKey(state, row);
+      if (state.drawing !== "all" && isNewSight(drawn, row, strongest)) revealRow(place, drawn, row, strongest);
     },
-    onPointedWord(/** @type {(word: Word | null) => void} */ listener) {
-      const look = (/** @type {Event} */ event) => listener(pointedWord(event));
-      for (const name of ["pointerover", "focusin"]) large.addEventListener(name, look);
-      for (const name of ["pointerleave", "focusout"]) large.addEventListener(name, () => listener(null));
-    },
+    onPointedWord: (/** @type {(word: Word | null) => void} */ listener) => listenForWords(large, listener),
   };
+}
+
+/**
+ * The chosen head's map, or all heads'.
+ * @param {number} width @param {number} zoom @param {{ threshold: number, row: number | null }} drawnLines
+ * @param {(place: { layer: number, head: number }) => void} open
+ */
+function picture(width, zoom, drawnLines, open) {
+  const { kind, layer, head, drawing } = state;
+  const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
+  const options = { width, maxHeight, sides: SIDES[kind], zoom };
+  if (drawing === "all") return modelView(kind, layer, head, open);
+  if (drawing === "table") return weightTable(kind, layer, head, options);
+  if (drawing === "lines") return lineDrawing(kind, layer, head, { ...options, ...drawnLines });
+  return heatmap(kind, layer, head, options);
+}
+
+/**
+ * @param {HTMLElement} place @param {Element} drawn in it @param {number} row @param {number} key its strongest
+ */
+function revealRow(place, drawn, row, key) {
+  if (state.drawing === "heatmap") revealCell(drawn, row, key);
+  else reveal(place, wordsOf(drawn, row, key));
+}
+
+/** @param {Element} large @param {(word: Word | null) => void} listener of the word that is pointed at */
+function listenForWords(large, listener) {
+  for (const name of ["pointerover", "focusin"]) large.addEventListener(name, (event) => listener(pointedWord(event)));
+  for (const name of ["pointerleave", "focusout"]) large.addEventListener(name, () => listener(null));
 }
 
 /** @param {Run} run @param {Kind} kind */
@@ -253,27 +268,14 @@ function headGrid(signal) {
   const about = h("p", { class: "hint" });
   const isNewRun = changeDetector();
   const isNewLayer = changeDetector();
-  /** @type {Map<number, Element[]>} */
-  const thumbnails = new Map(); // those that are built, by layer, of this run and kind
-  let isDrawingAhead = false;
+  const thumbnails = thumbnailStore();
 
-  function thumbnailsOf(/** @type {number} */ layer) {
-    const { run, kind } = state;
-    const known = thumbnails.get(layer);
-    const drawn = known ?? Array.from({ length: run.attention[kind].heads }, (_, head) => thumbnail(kind, layer, head));
-    thumbnails.set(layer, drawn);
-    return drawn;
-  }
   function draw(/** @type {number} */ chosen) {
     const { run, kind, layer, gold } = state;
     const isNew = isNewRun(run, kind, gold);
     if (isNew) {
       thumbnails.clear();
-      const buttons = thumbnailsOf(layer).map((picture, head) => {
-        const name = h("small", {}, t("head_n", { head: head + 1 }));
-        return button(null, [h("span", { class: "thumbnail" }, picture), name], () => update({ head }));
-      });
-      grid.replaceChildren(...buttons);
+      grid.replaceChildren(...thumbnails.of(layer).map(headButton));
       about.replaceChildren(...describeKind(run, kind));
     }
     if (isNewLayer(run, kind, layer, gold)) {
@@ -288,51 +290,79 @@ function headGrid(signal) {
   function showLayer(layer) {
     [...grid.querySelectorAll(".thumbnail")].forEach((place, head) => {
       const now = place.firstElementChild;
-      if (!now || !repaintThumbnail(now, layer, head)) place.replaceChildren(thumbnailsOf(layer)[head]);
+      if (!now || !repaintThumbnail(now, layer, head)) place.replaceChildren(thumbnails.of(layer)[head]);
     });
   }
+  return {
+    element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]),
+    draw,
+    drawAhead: () => thumbnails.drawAhead(grid, signal),
+    /** Show what every head attends to from a word, or to it; of none (null), the whole maps. */
+    point(/** @type {Word | null} */ word) {
+      for (const [head, each] of [...grid.children].entries()) pointInHead(each, head, word);
+    },
+  };
+}
+
+/** The thumbnails that are built of this run and kind, by layer. */
+function thumbnailStore() {
+  /** @type {Map<number, Element[]>} */
+  const built = new Map();
+  let isDrawingAhead = false;
+  const ofLayer = (/** @type {number} */ layer) => {
+    const { heads } = state.run.attention[state.kind];
+    const drawn = built.get(layer) ?? Array.from({ length: heads }, (_, head) => thumbnail(state.kind, layer, head));
+    built.set(layer, drawn);
+    return drawn;
+  };
   /**
-   * Show what every head attends to from a word, or to it; of none (null), the whole maps.
-   * @param {Word | null} word
+   * The other layers while the page has nothing else to do, one at a time.
+   * @param {Element} grid that shows them @param {AbortSignal} signal
    */
-  function point(word) {
-    [...grid.children].forEach((each, head) => {
-      const [map, name] = each.children;
-      each.querySelector(".strip")?.remove();
-      each.classList.toggle("pointed", word !== null);
-      if (!word) {
-        name.textContent = t("head_n", { head: head + 1 });
-        return;
-      }
-      const { words, open, of, count } = weightsOfWord(state.kind, word);
-      const weights = of(state.layer, head);
-      const at = argmax(weights);
-      const edge = (/** @type {number} */ i) => `${(100 * (word.index + i)) / count}%`;
-      map.setAttribute(
-        "style",
-        `--way: ${word.axis === "query" ? "to bottom" : "to right"}; --from: ${edge(0)}; --to: ${edge(1)}`,
-      );
-      name.textContent = open.includes(true)
-        ? t("attention.head_strongest", { head: head + 1, word: words[at], share: formatPercent(weights[at]) })
-        : `${head + 1}: ${t("masked")}`;
-      each.append(weightStrip(weights, open));
-    });
-  }
-  /** The other layers while the page has nothing else to do, one at a time. */
-  function drawAhead() {
+  const drawAhead = (grid, signal) => {
     if (isDrawingAhead || grid.querySelector("canvas.painted")) return;
     isDrawingAhead = true;
     const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
     whenIdle(() => {
       isDrawingAhead = false;
       const { layers } = state.run.attention[state.kind];
-      const next = Array.from({ length: layers }, (_, layer) => layer).find((layer) => !thumbnails.has(layer));
+      const next = Array.from({ length: layers }, (_, layer) => layer).find((layer) => !built.has(layer));
       if (next === undefined || signal.aborted) return;
-      thumbnailsOf(next);
-      drawAhead();
+      ofLayer(next);
+      drawAhead(grid, signal);
     });
+  };
+  return { of: ofLayer, clear: () => built.clear(), drawAhead };
+}
+
+/** @param {Element} picture @param {number} head */
+function headButton(picture, head) {
+  const name = h("small", {}, t("head_n", { head: head + 1 }));
+  return button(null, [h("span", { class: "thumbnail" }, picture), name], () => update({ head }));
+}
+
+/**
+ * What a head attends to from a word, or to it; of none (null), the whole map.
+ * @param {Element} element of the head @param {number} head @param {Word | null} word
+ */
+function pointInHead(element, head, word) {
+  const [map, name] = element.children;
+  element.querySelector(".strip")?.remove();
+  element.classList.toggle("pointed", word !== null);
+  if (!word) {
+    name.textContent = t("head_n", { head: head + 1 });
+    return;
   }
-  return { element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]), draw, drawAhead, point };
+  const { words, open, of, count } = weightsOfWord(state.kind, word);
+  const weights = of(state.layer, head);
+  const at = argmax(weights);
+  const edge = (/** @type {number} */ i) => `${(100 * (word.index + i)) / count}%`;
+  const way = word.axis === "query" ? "to bottom" : "to right";
+  map.setAttribute("style", `--way: ${way}; --from: ${edge(0)}; --to: ${edge(1)}`);
+  name.textContent = open.includes(true)
+    ? t("attention.head_strongest", { head: head + 1, word: words[at], share: formatPercent(weights[at]) })
+    : `${head + 1}: ${t("masked")}`;
+  element.append(weightStrip(weights, open));
 }
 
 /** What a kind of map shows, as far as it is true of this run. @param {Run} run @param {Kind} kind */

@@ -37,19 +37,41 @@ const share = (value) => (value === null ? "–" : formatPercent(value));
 /** @param {View} view */
 export function mount({ element, server, signal }) {
   const alignment = alignmentColumn();
-  const every = tableColumn(() => keepFocus(section, draw));
-  const section = h(
-    "section",
-    { class: "card below" },
-    h("div", { class: "columns even" }, alignment.element, every.element),
-  );
+  const every = tableColumn(redraw);
+  const columns = h("div", { class: "columns even" }, alignment.element, every.element);
+  const section = h("section", { class: "card below" }, columns);
+  const answer = headAnswer(server, redraw);
   const isNew = changeDetector();
+
+  function draw() {
+    const { run } = state;
+    alignment.draw(answer.heads(), run.model.pieces && !run.changes.length ? answer.progress() : null);
+    every.draw(answer.heads());
+    mark(section);
+  }
+  function redraw() {
+    keepFocus(section, draw);
+  }
+  function update() {
+    answer.forgetOthers();
+    if (isOpen(element)) answer.fetch();
+    if (isNew(state.run, state.kind)) redraw();
+    else mark(section);
+  }
+  element.replaceChildren(section);
+  drawInSight(element, update, signal);
+}
+
+/**
+ * What the server knows of this run's heads. Of a real model every head takes its time: it is asked for by a click, and
+ * comes as a stream.
+ * @param {View["server"]} server @param {() => void} redraw
+ */
+function headAnswer(server, redraw) {
   let asked = /** @type {Run | null} */ (null);
   let answer = /** @type {Heads | null} */ (null); // about this run
+  let stream = /** @type {HeadStream | null} */ (null); // that the answer comes from
 
-  let stream = /** @type {HeadStream | null} */ (null); // that the answer comes from, of a real model
-
-  /** Of a real model every head takes its time: it is asked for by a click. */
   function start() {
     stream?.stop();
     const { run } = state;
@@ -57,46 +79,37 @@ export function mount({ element, server, signal }) {
     const mine = streamHeads("ablations", run, (event) => {
       if (stream !== mine) return; // another run is shown by now
       if (event?.event === "ablated") answer?.ablations.push(...event.ablations);
-      keepFocus(section, draw);
+      redraw();
     });
     stream = mine;
-    keepFocus(section, draw);
+    redraw();
   }
-
-  function draw() {
-    const isReal = state.run.model.pieces;
-    const progress = stream ? headProgress(stream, start) : button("pill", t("heads.start"), start, { id: "ablate" });
-    alignment.draw(answer, isReal && !state.run.changes.length ? progress : null);
-    every.draw(answer);
-    mark(section);
-  }
-  async function fetchAnswer() {
-    const run = tokenRun(state.run);
-    if (asked === run) return;
-    asked = run;
-    if (run.model.pieces) {
-      answer = { held_out: null, ablations: [] };
-      return;
-    }
-    const { checkpoint, sentence } = run;
-    const found = await askOnce("heads", { checkpoint, sentence }, server.heads).catch(() => null);
-    if (tokenRun(state.run) !== run) return; // another is shown by now
-    answer = found;
-    if (!found) asked = null; // the next change asks again
-    keepFocus(section, draw);
-  }
-  function update() {
-    if (asked !== tokenRun(state.run)) {
-      answer = null; // another model has other heads
+  return {
+    heads: () => answer,
+    progress: () => (stream ? headProgress(stream, start) : button("pill", t("heads.start"), start, { id: "ablate" })),
+    /** Another model has other heads. */
+    forgetOthers() {
+      if (asked === tokenRun(state.run)) return;
+      answer = null;
       stream?.stop();
       stream = null;
-    }
-    if (isOpen(element)) fetchAnswer();
-    if (isNew(state.run, state.kind)) keepFocus(section, draw);
-    else mark(section);
-  }
-  element.replaceChildren(section);
-  drawInSight(element, update, signal);
+    },
+    async fetch() {
+      const run = tokenRun(state.run);
+      if (asked === run) return;
+      asked = run;
+      if (run.model.pieces) {
+        answer = { held_out: null, ablations: [] };
+        return;
+      }
+      const { checkpoint, sentence } = run;
+      const found = await askOnce("heads", { checkpoint, sentence }, server.heads).catch(() => null);
+      if (tokenRun(state.run) !== run) return; // another is shown by now
+      answer = found;
+      if (!found) asked = null; // the next change asks again
+      redraw();
+    },
+  };
 }
 
 /** Mark the head that the visitor has chosen. @param {Element} section */

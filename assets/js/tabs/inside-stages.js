@@ -26,19 +26,14 @@ export function stageList(signal) {
   const pending = new Set(STAGES);
   /** @type {Set<Stage>} */
   const near = new Set();
-  const sections = new Map(
-    STAGES.map((stage) => [stage, h("section", { class: "stage", id: `stage-${stage}`, tabindex: -1 })]),
-  );
-  const links = new Map(STAGES.map((stage) => [stage, button("pill", t(`inside.index.${stage}`), () => open(stage))]));
-  const index = h("nav", { class: "stage-index", "aria-label": t("inside.index") }, [...links.values()]);
-  const element = h("div", { class: "stages" }, [...sections.values()]);
-  const section = (/** @type {Stage} */ stage) => /** @type {HTMLElement} */ (sections.get(stage));
-  const stageOf = (/** @type {Element} */ target) => /** @type {Stage} */ (target.id.replace("stage-", ""));
+  const sections = stageSections();
+  const index = stageIndex(open);
+  const element = h("div", { class: "stages" }, Object.values(sections));
 
   function draw(/** @type {Stage} */ stage) {
     if (!view || !pending.delete(stage)) return;
-    section(stage).style.removeProperty("min-height");
-    setChildren(section(stage), stageContent(stage, { ...view, width: element.clientWidth }));
+    sections[stage].style.removeProperty("min-height");
+    setChildren(sections[stage], stageContent(stage, { ...view, width: element.clientWidth }));
   }
   const drawNear = () => {
     for (const stage of near) draw(stage);
@@ -46,61 +41,82 @@ export function stageList(signal) {
 
   /** Draw another view: at once what is on the screen, soon what is near it and what the others say in words. */
   function show(/** @type {SublayerView} */ next) {
-    const places = STAGES.map((stage) => section(stage).getBoundingClientRect());
+    const places = STAGES.map((stage) => sections[stage].getBoundingClientRect());
     view = next;
     for (const [i, stage] of STAGES.entries()) {
       const { top, bottom, height } = places[i];
       pending.add(stage);
       if (bottom > 0 && top < innerHeight) draw(stage);
-      else {
-        section(stage).style.minHeight = `${height || EXPECTED}px`;
-        for (const figure of section(stage).querySelectorAll(".stage-figure, .saves")) figure.remove();
-      }
+      else empty(sections[stage], height);
     }
     whenIdle(() => {
       drawNear();
-      if (view === next) for (const stage of pending) setChildren(section(stage), stageContent(stage, next, false));
+      if (view === next) for (const stage of pending) setChildren(sections[stage], stageContent(stage, next, false));
     });
   }
 
   function open(/** @type {Stage} */ stage) {
     const at = STAGES.indexOf(stage);
     for (const each of STAGES.slice(Math.max(0, at - 1), at + 2)) draw(each); // so that nothing moves afterwards
-    section(stage).scrollIntoView({ block: "start" });
-    section(stage).focus({ preventScroll: true });
+    sections[stage].scrollIntoView({ block: "start" });
+    sections[stage].focus({ preventScroll: true });
   }
 
-  /** @param {Stage} stage */
-  function mark(stage) {
-    for (const [each, link] of links) link.setAttribute("aria-current", String(each === stage));
-    const { offsetLeft, offsetWidth } = /** @type {HTMLElement} */ (links.get(stage));
-    index.scrollLeft = offsetLeft + offsetWidth / 2 - index.clientWidth / 2;
+  for (const stage of STAGES) {
+    empty(sections[stage], EXPECTED);
+    sections[stage].addEventListener("focusin", () => draw(stage));
   }
-
-  const drawer = new IntersectionObserver(
-    (entries) => {
-      for (const { target, isIntersecting } of entries) near[isIntersecting ? "add" : "delete"](stageOf(target));
-      drawNear();
-    },
-    { rootMargin: AHEAD },
-  );
-  const marker = new IntersectionObserver(
-    (entries) => {
-      const reached = entries.find((entry) => entry.isIntersecting);
-      if (reached) mark(stageOf(reached.target));
-    },
-    { rootMargin: READ },
-  );
-  for (const [stage, each] of sections) {
-    each.style.minHeight = `${EXPECTED}px`;
-    drawer.observe(each);
-    marker.observe(each);
-    each.addEventListener("focusin", () => draw(stage));
-  }
-  addEventListener("beforeprint", () => STAGES.forEach(draw), { signal });
-  signal.addEventListener("abort", () => {
-    drawer.disconnect();
-    marker.disconnect();
+  watchStages(Object.values(sections), AHEAD, signal, (changes) => {
+    for (const { stage, isWithin } of changes) near[isWithin ? "add" : "delete"](stage);
+    drawNear();
   });
-  return { index, element, show, open };
+  watchStages(Object.values(sections), READ, signal, (changes) => {
+    const reached = changes.find(({ isWithin }) => isWithin);
+    if (reached) index.mark(reached.stage);
+  });
+  addEventListener("beforeprint", () => STAGES.forEach(draw), { signal });
+  return { index: index.element, element, show, open };
+}
+
+const stageSections = () =>
+  /** @type {Record<Stage, HTMLElement>} */ (
+    Object.fromEntries(
+      STAGES.map((stage) => [stage, h("section", { class: "stage", id: `stage-${stage}`, tabindex: -1 })]),
+    )
+  );
+
+/** A space as high as the figure that was there. @param {HTMLElement} section @param {number} height */
+function empty(section, height) {
+  section.style.minHeight = `${height || EXPECTED}px`;
+  for (const figure of section.querySelectorAll(".stage-figure, .saves")) figure.remove();
+}
+
+/** @param {(stage: Stage) => void} open */
+function stageIndex(open) {
+  const links = new Map(STAGES.map((stage) => [stage, button("pill", t(`inside.index.${stage}`), () => open(stage))]));
+  const element = h("nav", { class: "stage-index", "aria-label": t("inside.index") }, [...links.values()]);
+  return {
+    element,
+    /** @param {Stage} stage that is read */
+    mark(stage) {
+      for (const [each, link] of links) link.setAttribute("aria-current", String(each === stage));
+      const { offsetLeft, offsetWidth } = /** @type {HTMLElement} */ (links.get(stage));
+      element.scrollLeft = offsetLeft + offsetWidth / 2 - element.clientWidth / 2;
+    },
+  };
+}
+
+/**
+ * @param {Element[]} sections @param {string} rootMargin of the screen @param {AbortSignal} signal
+ * @param {(changes: { stage: Stage, isWithin: boolean }[]) => void} onChange
+ */
+function watchStages(sections, rootMargin, signal, onChange) {
+  const stageOf = (/** @type {Element} */ { id }) => /** @type {Stage} */ (id.replace("stage-", ""));
+  const observer = new IntersectionObserver(
+    (entries) =>
+      onChange(entries.map(({ target, isIntersecting }) => ({ stage: stageOf(target), isWithin: isIntersecting }))),
+    { rootMargin },
+  );
+  for (const each of sections) observer.observe(each);
+  signal.addEventListener("abort", () => observer.disconnect());
 }

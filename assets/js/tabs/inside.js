@@ -31,9 +31,8 @@ export function mount({ element, server, signal }) {
   /** @type {Set<string>} */
   const opened = new Set();
   const arithmetic = arithmeticPanel();
-  const shapes = h("section", { class: "card below", id: "shapes" });
+  const shapes = shapeCard(server);
   const isNew = changeDetector();
-  const isNewRun = changeDetector();
   let drawn = new AbortController(); // ends what belongs to the stages that are drawn
 
   async function draw() {
@@ -41,7 +40,7 @@ export function mount({ element, server, signal }) {
     kind.set(state.kind);
     picker.draw(run.attention[state.kind]);
     if (!isOpen(element)) return;
-    if (!isNew(run, state.kind, layer, head, query)) return openWanted();
+    if (!isNew(run, state.kind, layer, head, query)) return openWanted(stages);
     drawn.abort();
     drawn = new AbortController();
     const mine = drawn.signal;
@@ -53,31 +52,20 @@ export function mount({ element, server, signal }) {
       return;
     }
     const { show: showArithmetic } = arithmetic;
-    const view = { run, data, kind: data.kind, layer, head, query, server, signal: mine, showArithmetic, opened };
-    replaceKeepingFocus(
-      queries,
-      data.queries.map((token, i) => queryButton(token, i, view)),
-    );
-    setChildren(
-      strongest,
-      strongestKeys(view, () => stages.open("scores")),
-    );
+    show({ run, data, kind: data.kind, layer, head, query, server, signal: mine, showArithmetic, opened });
+    openWanted(stages);
+    shapes.draw();
+  }
+  /** @param {SublayerView} view */
+  function show(view) {
+    const buttons = view.data.queries.map((token, i) => queryButton(token, i, view));
+    replaceKeepingFocus(queries, buttons);
+    const keys = strongestKeys(view, () => stages.open("scores"));
+    setChildren(strongest, keys);
     say.replaceChildren(...describeHead(view));
     arithmetic.invite();
     stages.show(view);
     scrollToPressed(queries);
-    openWanted();
-    if (isNewRun(run)) drawShapes(run);
-  }
-  function openWanted() {
-    if (wanted) stages.open(wanted);
-    wanted = null;
-  }
-  async function drawShapes(/** @type {Run} */ run) {
-    const answer = await askAboutRun("shapes", server).catch(() => null);
-    if (run !== state.run) return;
-    if (answer) shapes.replaceChildren(...shapeSection(answer.rows));
-    else isNewRun.forget();
   }
 
   const controls = h("div", { class: "controls" }, kind.element, picker.element);
@@ -86,9 +74,30 @@ export function mount({ element, server, signal }) {
   const title = h("h2", { class: "visually-hidden" }, t("tab.inside"));
   const way = h("section", { class: "card below" }, title, stages.index, stages.element);
   const columns = h("div", { class: "columns inside" }, way, arithmetic.element);
-  element.replaceChildren(say, h("section", { class: "card" }, controls, from, to), columns, shapes);
+  element.replaceChildren(say, h("section", { class: "card" }, controls, from, to), columns, shapes.element);
   drawInSight(element, draw, signal);
   signal.addEventListener("abort", () => drawn.abort());
+}
+
+/** Open the stage that a link leads to. @param {{ open: (stage: Stage) => void }} stages */
+function openWanted(stages) {
+  if (wanted) stages.open(wanted);
+  wanted = null;
+}
+
+/** The table of shapes, once a run. @param {View["server"]} server */
+function shapeCard(server) {
+  const element = h("section", { class: "card below", id: "shapes" });
+  const isNewRun = changeDetector();
+  async function draw() {
+    const { run } = state;
+    if (!isNewRun(run)) return;
+    const answer = await askAboutRun("shapes", server).catch(() => null);
+    if (run !== state.run) return;
+    if (answer) element.replaceChildren(...shapeSection(answer.rows));
+    else isNewRun.forget();
+  }
+  return { element, draw };
 }
 
 /** The arithmetic of a number that is clicked. */

@@ -91,57 +91,65 @@ function alignmentGrid(run, links, onChange) {
     for (const [row, each] of cells.entries())
       for (const [column, cell] of each.entries()) cell.ariaSelected = String(links[row].has(column));
   };
-  const head = h(
-    "tr",
-    {},
-    h("td"),
-    run.source.map((token) => h("th", { scope: "col" }, h("span", {}, word(token, "source")))),
-  );
-  const rows = run.output.map((token, row) =>
-    h("tr", { role: "row" }, h("th", { scope: "row" }, word(token, "target")), cells[row]),
-  );
-  const grid = h(
-    "table",
-    { class: "alignment-grid", role: "grid", "aria-multiselectable": "true", "aria-label": t("lesson.align.grid") },
-    h("thead", {}, head),
-    h("tbody", {}, rows),
-  );
-  const toggle = (/** @type {HTMLElement} */ { dataset }) => {
+  const grid = gridTable(run, cells);
+  listenToCells(grid, cells, ({ dataset }) => {
     const [row, column] = [Number(dataset.row), Number(dataset.column)];
     if (!links[row].delete(column)) links[row].add(column);
     draw();
     onChange();
+  });
+  draw();
+  return { element: scrollBox(grid), draw };
+}
+
+/** @param {Run} run @param {HTMLElement[][]} cells */
+function gridTable(run, cells) {
+  const sources = run.source.map((token) => h("th", { scope: "col" }, h("span", {}, word(token, "source"))));
+  const rows = run.output.map((token, row) =>
+    h("tr", { role: "row" }, h("th", { scope: "row" }, word(token, "target")), cells[row]),
+  );
+  return h(
+    "table",
+    { class: "alignment-grid", role: "grid", "aria-multiselectable": "true", "aria-label": t("lesson.align.grid") },
+    h("thead", {}, h("tr", {}, h("td"), sources)),
+    h("tbody", {}, rows),
+  );
+}
+
+/** @type {Record<string, [number, number]>} */
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/**
+ * The Tab key reaches one cell, arrow keys the others; Space, Enter and a click toggle one.
+ * @param {HTMLElement} grid @param {HTMLElement[][]} cells @param {(cell: HTMLElement) => void} toggle
+ */
+function listenToCells(grid, cells, toggle) {
+  let stop = cells[0][0]; // the cell that the Tab key reaches
+  stop.tabIndex = 0;
+  const moveTo = (/** @type {HTMLElement} */ cell) => {
+    stop.tabIndex = -1;
+    stop = cell;
+    stop.tabIndex = 0;
+    stop.focus();
   };
-  const cellOf = (/** @type {Event} */ event) =>
-    /** @type {HTMLTableCellElement | null} */ (/** @type {Element} */ (event.target).closest("td[data-row]"));
+  const cellOf = (/** @type {Event} */ { target }) =>
+    /** @type {HTMLElement | null} */ (/** @type {Element} */ (target).closest("td[data-row]"));
   grid.addEventListener("click", (event) => {
     const cell = cellOf(event);
     if (!cell) return;
     moveTo(cell);
     toggle(cell);
   });
-  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   grid.addEventListener("keydown", (event) => {
     const cell = cellOf(event);
-    if (!cell) return;
-    const step = steps[/** @type {keyof typeof steps} */ (event.key)];
+    const step = STEPS[event.key];
+    if (!cell || (!step && event.key !== " " && event.key !== "Enter")) return;
     const next = step && cells[Number(cell.dataset.row) + step[0]]?.[Number(cell.dataset.column) + step[1]];
-    if (!step && event.key !== " " && event.key !== "Enter") return;
     event.preventDefault();
     event.stopPropagation(); // these keys also change the step
     if (next) moveTo(next);
     else if (!step) toggle(cell);
   });
-  let stop = cells[0][0]; // the cell that the Tab key reaches
-  const moveTo = (/** @type {HTMLTableCellElement} */ cell) => {
-    stop.tabIndex = -1;
-    stop = cell;
-    stop.tabIndex = 0;
-    stop.focus();
-  };
-  stop.tabIndex = 0;
-  draw();
-  return { element: scrollBox(grid), draw };
 }
 
 /** Which reading finds more, and with which head. @param {({ reading: Reading } & HeadScores)[]} found */

@@ -13,6 +13,23 @@ import { KINDS, state, subscribe, update } from "../core/state.js";
 
 /** @import { Picture, Token } from "../charts/overview-picture.js" */
 /** @import { Stack, View } from "../core/types.d.ts" */
+/**
+ * @typedef {object} Overview
+ * @property {HTMLElement} say
+ * @property {HTMLElement} figure
+ * @property {HTMLElement} legend
+ * @property {Picture | null} picture
+ * @property {Token | null} followed
+ * @property {number} drawnStep -1 for none of this picture
+ * @property {boolean} isUnfolded
+ * @property {boolean} isSeen since its tab was opened
+ * @property {number} width px of the figure; 0 while its tab is closed
+ * @property {number} room px of the screen for it
+ * @property {ChangeDetector} isNewRun
+ * @property {ChangeDetector} isNewPicture
+ * @property {ChangeDetector} isNewStep
+ */
+/** @typedef {ReturnType<typeof changeDetector>} ChangeDetector */
 
 const FRAME = 140; // px of the screen that other things take, of what scrolls
 const BELOW = 30; // px under the figure while presenting
@@ -22,87 +39,102 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** @param {View} view */
 export function mount({ element, signal }) {
-  const say = h("p", { class: "say step-words", "aria-live": "polite" });
-  const figure = h("div", { class: "overview-figure" });
-  const legend = h("p", { class: "hint overview-legend" });
-  const card = h(
-    "section",
-    { class: "card" },
-    pictureFrame(figure, () => `overview-step-${state.step + 1}`),
-    legend,
-  );
-  const isNewRun = changeDetector();
-  const isNewPicture = changeDetector();
-  const isNewStep = changeDetector();
-  /** @type {Picture | null} */
-  let picture = null;
-  /** @type {Token | null} */
-  let followed = null;
-  let drawnStep = -1;
-  let isUnfolded = false;
-  let isSeen = false; // since its tab was opened
-  let width = 0; // of the figure; 0 while its tab is closed
-  let room = 0; // px of the screen for it
-
-  function draw() {
-    if (!width) return;
-    const { run, step, gold } = state;
-    const asked = takeAskedPlace();
-    if (asked && "layer" in asked) isUnfolded ||= isFolded(asked);
-    if (isNewRun(run, isPresenting())) {
-      followed = null;
-      say.style.minHeight = "";
-      say.replaceChildren(...describeStep());
-      measure();
-    }
-    if (isNewPicture(run, gold, width, room, isUnfolded)) {
-      const unfold = (/** @type {Stack} */ stack) => {
-        isUnfolded = true;
-        update({});
-        const opened = figure.querySelector(`[data-layer="${stack} 2"] [role=button]`);
-        /** @type {SVGElement | null} */ (opened)?.focus({ preventScroll: true });
-      };
-      const goTo = (/** @type {number} */ step) => update({ step });
-      const isWhole = isPresenting(); // nobody in the room can scroll
-      picture = overviewPicture(run, { width, room, isWhole, isUnfolded, unfold, follow, goTo });
-      figure.replaceChildren(picture.element);
-      const isNormFirst = run.model.norm_first;
-      legend.textContent = t(isNormFirst ? "overview.legend_norm_first" : "overview.legend");
-      drawnStep = -1;
-    }
-    if (!picture) return;
-    if (isNewStep(picture, step)) {
-      drawStep();
-      if (drawnStep >= 0 && !still.matches) picture.travel(step);
-      drawnStep = step;
-    }
-    if (asked || !isSeen) picture.show(asked);
-    isSeen = true;
-  }
-  function measure() {
-    const taken = isPresenting() ? figure.getBoundingClientRect().top + scrollY + BELOW : FRAME * typeScale();
-    room = Math.max(LEAST_ROOM, innerHeight - taken);
-  }
-  const drawStep = () => {
-    picture?.draw(state.step, followed);
-    say.replaceChildren(...(followed ? describeToken(followed) : describeStep()));
+  /** @type {Overview} */
+  const overview = {
+    say: h("p", { class: "say step-words", "aria-live": "polite" }),
+    figure: h("div", { class: "overview-figure" }),
+    legend: h("p", { class: "hint overview-legend" }),
+    picture: null,
+    followed: null,
+    drawnStep: -1,
+    isUnfolded: false,
+    isSeen: false,
+    width: 0,
+    room: 0,
+    isNewRun: changeDetector(),
+    isNewPicture: changeDetector(),
+    isNewStep: changeDetector(),
   };
-  /** @param {Token | null} token */
-  function follow(token) {
-    followed = token;
-    drawStep();
-    say.style.minHeight = `${say.offsetHeight}px`; // else the word would move away from the pointer
-  }
-  element.replaceChildren(say, card);
-  subscribe(element, draw);
+  const { say, figure, legend } = overview;
+  const frame = pictureFrame(figure, () => `overview-step-${state.step + 1}`);
+  element.replaceChildren(say, h("section", { class: "card" }, frame, legend));
+  subscribe(element, () => draw(overview));
   const resize = (/** @type {ResizeObserverEntry[]} */ entries) => {
-    width = Math.floor(entries[entries.length - 1].contentRect.width);
+    overview.width = Math.floor(entries[entries.length - 1].contentRect.width);
     say.style.minHeight = "";
-    measure();
-    if (!width) isSeen = false;
-    else if (state.run) draw();
+    measure(overview);
+    if (!overview.width) overview.isSeen = false;
+    else if (state.run) draw(overview);
   };
   onResize(figure, resize, signal);
+}
+
+/** @param {Overview} overview */
+function draw(overview) {
+  if (!overview.width) return;
+  const { run, step, gold } = state;
+  const asked = takeAskedPlace();
+  if (asked && "layer" in asked) overview.isUnfolded ||= isFolded(asked);
+  if (overview.isNewRun(run, isPresenting())) {
+    overview.followed = null;
+    overview.say.style.minHeight = "";
+    overview.say.replaceChildren(...describeStep());
+    measure(overview);
+  }
+  const { width, room, isUnfolded } = overview;
+  if (overview.isNewPicture(run, gold, width, room, isUnfolded)) drawPicture(overview);
+  const { picture } = overview;
+  if (!picture) return;
+  if (overview.isNewStep(picture, step)) {
+    drawStep(overview);
+    if (overview.drawnStep >= 0 && !still.matches) picture.travel(step);
+    overview.drawnStep = step;
+  }
+  if (asked || !overview.isSeen) picture.show(asked);
+  overview.isSeen = true;
+}
+
+/** @param {Overview} overview */
+function drawPicture(overview) {
+  const { figure, legend, width, room, isUnfolded } = overview;
+  overview.picture = overviewPicture(state.run, {
+    ...{ width, room, isUnfolded },
+    isWhole: isPresenting(), // nobody in the room can scroll
+    unfold: (stack) => unfold(overview, stack),
+    follow: (token) => follow(overview, token),
+    goTo: (step) => update({ step }),
+  });
+  figure.replaceChildren(overview.picture.element);
+  legend.textContent = t(state.run.model.norm_first ? "overview.legend_norm_first" : "overview.legend");
+  overview.drawnStep = -1;
+}
+
+/** @param {Overview} overview @param {Stack} stack whose first hidden layer gets the focus */
+function unfold(overview, stack) {
+  overview.isUnfolded = true;
+  update({});
+  const opened = overview.figure.querySelector(`[data-layer="${stack} 2"] [role=button]`);
+  /** @type {SVGElement | null} */ (opened)?.focus({ preventScroll: true });
+}
+
+/** @param {Overview} overview */
+function measure(overview) {
+  const above = overview.figure.getBoundingClientRect().top + scrollY;
+  const taken = isPresenting() ? above + BELOW : FRAME * typeScale();
+  overview.room = Math.max(LEAST_ROOM, innerHeight - taken);
+}
+
+/** @param {Overview} overview */
+function drawStep({ picture, followed, say }) {
+  picture?.draw(state.step, followed);
+  say.replaceChildren(...(followed ? describeToken(followed) : describeStep()));
+}
+
+/** @param {Overview} overview @param {Token | null} token */
+function follow(overview, token) {
+  overview.followed = token;
+  drawStep(overview);
+  overview.say.style.minHeight = `${overview.say.offsetHeight}px`; // else the word would move away from the pointer
 }
 
 /** The text alternative of a step. */

@@ -1,0 +1,131 @@
+// What joins the parts of the overview's picture.
+
+import { svg } from "../core/dom.js";
+
+/** @import { Run } from "../core/types.d.ts" */
+/** @import { Column, Layout } from "./overview-layout.js" */
+
+/** @param {Layout} layout */
+export const streams = ({ encoder, decoder }) =>
+  [encoder, decoder].map(({ stream: { x, width, top, bottom } }) =>
+    svg("rect", { x, y: top, width, height: bottom - top, class: "stream" }),
+  );
+
+/**
+ * What joins the parts: residual paths, branches, the encoder's output, and the way to the word.
+ * @param {Layout} layout @param {Run} run
+ */
+export function connections(layout, run) {
+  const { encoder, decoder, type } = layout;
+  const path = (/** @type {string[]} */ parts, /** @type {string} */ name) =>
+    svg("path", { d: parts.join(""), class: name });
+  return [
+    ...[encoder, decoder].flatMap((column) => [
+      path(branches(column, column === decoder, type), "flow"),
+      ...additions(column, column === decoder, run.model.norm_first, type),
+    ]),
+    path(memoryBus(layout), "bus"),
+    path(outputPath(layout), "flow"),
+  ];
+}
+
+/**
+ * The head of an arrow that goes the way (dx, dy).
+ * @param {number} x @param {number} y @param {number} dx @param {number} dy @param {number} type
+ */
+function arrow(x, y, dx, dy, type) {
+  const size = 4 * type;
+  const side = (/** @type {number} */ by) => `${x - dx * size + dy * by} ${y - dy * size + dx * by}`;
+  return `M${side(size * 0.7)}L${x} ${y}L${side(-size * 0.7)}`;
+}
+
+/**
+ * Where the stream of a stack has its middle, and the side on which its sublayers are.
+ * @param {Column} column @param {boolean} isMirrored
+ */
+const streamOf = ({ stream }, isMirrored) => ({
+  near: isMirrored ? stream.x : stream.x + stream.width,
+  middle: stream.x + stream.width / 2,
+});
+
+/** @param {Column} column */
+const sublayers = ({ layers }) => layers.flatMap(({ attention, feedForward }) => [...attention, feedForward]);
+
+/** From the tokens into the stream, and from it through each sublayer. @param {Column} column @param {boolean} isMirrored
+ * @param {number} type */
+function branches(column, isMirrored, type) {
+  const { box } = column.tokens;
+  const { near, middle } = streamOf(column, isMirrored);
+  const way = isMirrored ? -1 : 1;
+  const [down, end] = [box.x + box.width / 2, column.input.y - 1];
+  const intoStream = [`M${down} ${box.y + box.height + 2}V${end}`, arrow(down, end, 0, 1, type)];
+  const throughSublayers = sublayers(column).flatMap(({ box, enters, leaves }) => {
+    const edge = (isMirrored ? box.x + box.width : box.x) - way * 2;
+    const back = middle + way * 5 * type;
+    return [
+      `M${near} ${enters}H${edge}`,
+      arrow(edge, enters, way, 0, type),
+      `M${edge} ${leaves}H${back}`,
+      arrow(back, leaves, -way, 0, type),
+    ];
+  });
+  return [...intoStream, ...throughSublayers];
+}
+
+/** The sum and the norm of each sublayer. @param {Column} column @param {boolean} isMirrored @param {boolean} isNormFirst
+ * @param {number} type */
+function additions(column, isMirrored, isNormFirst, type) {
+  const { near, middle } = streamOf(column, isMirrored);
+  return sublayers(column).flatMap(({ enters, leaves }) => {
+    const plus = `M${middle - 3 * type} ${leaves}h${6 * type}M${middle} ${leaves - 3 * type}v${6 * type}`;
+    const norm = isNormFirst
+      ? { x: near + (isMirrored ? -6 : 4) * type, y: enters - 5 * type, width: 2 * type, height: 10 * type }
+      : { x: middle - 6 * type, y: leaves + 6 * type, width: 12 * type, height: 2 * type };
+    return [
+      svg("circle", { cx: middle, cy: leaves, r: 5 * type, class: "add" }),
+      svg("path", { d: plus, class: "plus" }),
+      svg("rect", { ...norm, class: "norm" }),
+    ];
+  });
+}
+
+/** From the encoder's output to each cross-attention. @param {Layout} layout */
+function memoryBus({ decoder, memory, busX, isWide, type }) {
+  const start = { x: isWide ? memory.x + memory.width : busX, y: memory.y + memory.height / 2 };
+  const reads = decoder.layers.flatMap(({ attention }) => attention.filter(({ kind }) => kind === "cross"));
+  const ends = reads.map(({ heads: [{ x, y, height }] }) => ({ x: x - 3, y: y + height / 2 }));
+  const rows = ends.map(({ y }) => y);
+  const trunk = isWide
+    ? `M${start.x} ${start.y}H${busX}V${Math.min(start.y, ...rows)}M${busX} ${start.y}V${Math.max(start.y, ...rows)}`
+    : `M${busX} ${memory.y + memory.height}V${Math.max(...rows)}`;
+  return [trunk, ...ends.flatMap(({ x, y }) => [`M${busX} ${y}H${x}`, arrow(x, y, 1, 0, type)])];
+}
+
+/** From the decoder's last layer to the word, and back to the decoder's inputs. @param {Layout} layout */
+function outputPath({ decoder, output, isWide, type, height }) {
+  const { word, candidates, linear } = output;
+  const middle = word.x + word.width / 2;
+  const { stream } = decoder;
+  const from = stream.x + stream.width / 2;
+  if (!isWide) {
+    const order = [linear, candidates, word];
+    const down = order.flatMap((box, i) => {
+      const above = i ? order[i - 1].y + order[i - 1].height : stream.bottom;
+      return [`M${middle} ${above + 1}V${box.y - 2}`, arrow(middle, box.y - 2, 0, 1, type)];
+    });
+    return [`M${from} ${stream.bottom}H${middle}`, ...down];
+  }
+  const foot = Math.min(height - 6, stream.bottom + 6 * type);
+  const tokens = decoder.tokens.box;
+  const back = Math.min(word.y + word.height / 2, tokens.y + tokens.height / 2);
+  return [
+    `M${from} ${stream.bottom}V${foot}H${middle}V${linear.y + linear.height + 2}`,
+    arrow(middle, linear.y + linear.height + 2, 0, -1, type),
+    `M${middle} ${linear.y - 1}V${candidates.y + candidates.height + 2}`,
+    arrow(middle, candidates.y + candidates.height + 2, 0, -1, type),
+    `M${middle} ${candidates.y - 1}V${word.y + word.height + 2}`,
+    arrow(middle, word.y + word.height + 2, 0, -1, type),
+    `M${word.x - 2} ${back}H${tokens.x + tokens.width + 4}`,
+    arrow(tokens.x + tokens.width + 4, back, -1, 0, type),
+  ];
+}
