@@ -168,17 +168,9 @@ async function fetchContent(name, view) {
  * @param {Parts} parts @param {Content} content
  */
 function drawQuestion(parts, content) {
-  const {
-    name,
-    stop: { hides },
-    run,
-    quiz,
-    texts,
-    asked,
-    answered,
-  } = content;
-  const { question, figure, stop } = parts;
+  const { name, run, quiz, texts } = content;
   const { choices, right, places } = quiz;
+  const { question } = parts;
   // Another step or head asks another question; a change of the run and its end do not.
   const key = JSON.stringify([run.checkpoint, run.sentence, name, choices.map(({ text }) => text), right]);
   const isAlone = choices.length < 2; // nothing to guess: the answer stands there, and the figure is seen
@@ -192,65 +184,74 @@ function drawQuestion(parts, content) {
   const buttons = choices.map(({ text }, i) =>
     button("choice", [h("small", {}, String(i + 1)), " ", text], () => choose(i)),
   );
-  const veil = h("div", { class: "veil" }, h("p", {}, t("lesson.predict")));
-  const show = h(
-    "p",
-    { class: "show" },
-    link(t("lesson.show"), () => choose(-1)),
-  );
-  const why = h("p", { class: "why", hidden: true });
-  const reveal = h("p", { class: "reveal", hidden: true });
-  const further = h("p", { class: "further", hidden: true }, lessonLink(name));
-  const asking = h(
-    "div",
-    { class: "asking" },
-    h("h3", {}, nodes(texts.question, places)),
-    h("div", { class: "choices" }, buttons),
-  );
-  /** @type {Child} */
-  let shown = null;
+  const asking = h("h3", {}, nodes(texts.question, places));
+  const guessing = h("div", { class: "asking" }, asking, h("div", { class: "choices" }, buttons));
+  const figure = stopFigure(parts, content);
+  const answer = answerText(content, () => choose(-1));
   const drawAnswer = () => {
     const known = guessesOf(key);
     const solved = isSolved(known);
-    const last = known.guesses.at(-1);
-    const drawing = solved ? answered : asked;
-    if (drawing !== shown) setChildren(figure, drawing);
-    for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
-    shown = drawing;
-    const isVeiled = Boolean(hides) && !solved;
-    figure.inert = isVeiled;
-    figure.classList.toggle("veiled", isVeiled);
-    hideAnswer(figure);
-    veil.remove();
-    if (isVeiled) figure.after(veil);
-    stop.classList.toggle("answered", solved);
+    figure.draw(solved);
     buttons.forEach((each, i) => {
       each.disabled = solved || known.guesses.includes(i);
       each.classList.toggle("right", solved && i === right);
       each.classList.toggle("wrong", i !== right && known.guesses.includes(i));
     });
-    show.hidden = solved;
-    const wrong = !solved && last !== undefined ? choices[last] : null;
-    why.hidden = !wrong?.why;
-    if (wrong?.why)
-      why.replaceChildren(
-        ...joinSentences([h("b", {}, t("lesson.wrong"))], nodes(wrong.why, { ...places, ...wrong.places })),
-      );
-    reveal.hidden = !solved;
-    further.hidden = !solved || !further.hasChildNodes();
-    if (!solved) return;
-    question.dataset.right = String(right);
-    const verdict = isAlone ? "lesson.alone" : last === right ? "lesson.right" : null;
-    const judged = verdict && [h("b", {}, t(verdict))];
-    reveal.replaceChildren(...joinSentences(judged, nodes(texts.reveal, places)));
+    answer.draw(known.guesses.at(-1), solved, isAlone);
+    if (solved) question.dataset.right = String(right);
   };
-  figure.parentElement?.querySelector(".veil")?.remove(); // of the stop before
-  setChildren(question, isAlone ? null : asking, h("div", { class: "telling" }, why, show, reveal, further));
+  setChildren(question, isAlone ? null : guessing, answer.element);
   delete question.dataset.right;
-  figure.classList.toggle("hides", Boolean(hides));
   drawAnswer();
   parts.choose = choose;
   offerToClass(name, content, () => choose(-1));
+}
+
+/** The figure of a stop, veiled while it would give the answer away. @param {Parts} parts @param {Content} content */
+function stopFigure({ figure, stop }, { stop: { hides }, asked, answered }) {
+  /** @type {Child} */
+  let shown = null;
+  figure.classList.toggle("hides", Boolean(hides));
+  return {
+    draw(/** @type {boolean} */ isSolved) {
+      const drawing = isSolved ? answered : asked;
+      if (drawing !== shown) setChildren(figure, drawing);
+      shown = drawing;
+      for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
+      const isVeiled = Boolean(hides) && !isSolved;
+      figure.inert = isVeiled;
+      figure.classList.toggle("veiled", isVeiled);
+      hideAnswer(figure);
+      figure.parentElement?.querySelector(".veil")?.remove();
+      if (isVeiled) figure.after(h("div", { class: "veil" }, h("p", {}, t("lesson.predict"))));
+      stop.classList.toggle("answered", isSolved);
+    },
+  };
+}
+
+/** Why a guess is wrong, and the answer once it is known. @param {Content} content @param {() => void} reveal */
+function answerText({ name, quiz: { choices, right, places }, texts }, reveal) {
+  const shower = link(t("lesson.show"), reveal);
+  const show = h("p", { class: "show" }, shower);
+  const why = h("p", { class: "why", hidden: true });
+  const answer = h("p", { class: "reveal", hidden: true });
+  const further = h("p", { class: "further", hidden: true }, lessonLink(name));
+  return {
+    element: h("div", { class: "telling" }, why, show, answer, further),
+    draw(/** @type {number | undefined} */ last, /** @type {boolean} */ isSolved, /** @type {boolean} */ isAlone) {
+      const wrong = !isSolved && last !== undefined ? choices[last] : null;
+      const reason = wrong?.why && nodes(wrong.why, { ...places, ...wrong.places });
+      show.hidden = isSolved;
+      why.hidden = !reason;
+      if (reason) why.replaceChildren(...joinSentences([h("b", {}, t("lesson.wrong"))], reason));
+      answer.hidden = !isSolved;
+      further.hidden = !isSolved || !further.hasChildNodes();
+      if (!isSolved) return;
+      const verdict = isAlone ? "lesson.alone" : last === right ? "lesson.right" : null;
+      const judged = verdict && [h("b", {}, t(verdict))];
+      answer.replaceChildren(...joinSentences(judged, nodes(texts.reveal, places)));
+    },
+  };
 }
 
 /** @param {StopName} name @param {Content} content @param {() => void} reveal shows the answer */

@@ -41,23 +41,15 @@ export function mount({ element, props, server, signal }) {
   for (const name of [readSession(DONE) ?? []].flat()) done.add(name);
   /** @type {Record<string, MistakeCode>} */
   const mistakes = Object.fromEntries(props.value.map((/** @type {MistakeCode} */ each) => [each.name, each]));
-  const items = NAMES.map((name, i) => exerciseItem(mistakes[name], i, () => open(name)));
-  const summary = h("summary", {});
-  const listed = items.map((item) => h("li", {}, item));
-  const list = h("details", { class: "card exercises" }, summary, h("ol", {}, listed));
-  const narrow = matchMedia("(width < 900px)"); // there the list is folded away
-  const title = h("h2", { tabindex: -1 });
-  const kind = h("small", { class: "kind" });
-  const back = button("pill", t("mistakes.back"), () => move(-1));
-  const next = button("pill primary", t("mistakes.next"), () => move(1));
-  const head = h("div", { class: "lesson-head" }, title, kind, h("span", { class: "space" }), back, next);
+  const list = exerciseList(mistakes, open, signal);
+  const head = exerciseHead(move);
   const places = exercisePlaces();
   let exercise = /** @type {Exercise | null} */ (null);
 
   function open(/** @type {string} */ name) {
-    if (narrow.matches) list.open = false;
+    list.foldAway();
     update({ exercise: name });
-    title.focus({ preventScroll: true });
+    head.title.focus({ preventScroll: true });
   }
   function move(/** @type {1 | -1} */ by) {
     const name = NAMES[NAMES.indexOf(state.exercise) + by];
@@ -70,35 +62,70 @@ export function mount({ element, props, server, signal }) {
   }
   function begin(/** @type {MistakeCode} */ mistake) {
     exercise?.end();
-    exercise = showExercise(mistake, places, server, markItems);
+    exercise = showExercise(mistake, places, server, list.mark);
     const i = NAMES.indexOf(mistake.name);
     const heading = t("mistakes.title", { n: i + 1, of: NAMES.length, title: t(`mistakes.${mistake.name}.title`) });
-    title.textContent = heading;
-    summary.textContent = heading;
-    kind.className = `kind ${mistake.kind}`;
-    kind.textContent = t(`mistakes.kind.${mistake.kind}`);
-    back.disabled = i === 0;
-    next.disabled = i === NAMES.length - 1;
-    markItems();
+    head.draw(mistake, heading);
+    list.summary.textContent = heading;
+    list.mark();
   }
-  function markItems() {
-    for (const item of items) {
-      item.setAttribute("aria-current", item.value === state.exercise ? "step" : "false");
-      /** @type {HTMLElement} */ (item.lastElementChild).hidden = !done.has(item.value);
-    }
-  }
-  const fold = () => {
-    list.open = !narrow.matches;
-  };
 
-  const article = h("article", { class: "card exercise" }, head, places.columns, places.reveal);
-  element.replaceChildren(h("div", { class: "mistakes" }, list, article));
-  fold();
-  narrow.addEventListener("change", fold, { signal });
+  const article = h("article", { class: "card exercise" }, head.element, places.columns, places.reveal);
+  element.replaceChildren(h("div", { class: "mistakes" }, list.element, article));
   signal.addEventListener("abort", () => exercise?.end());
   drawInSight(element, draw, signal);
   document.addEventListener("mistake:changed", () => exercise && draw(), { signal });
   onStopKeys(element, { move, choose: (i) => exercise?.choose(i) }, signal);
+}
+
+/**
+ * All exercises, folded away on a narrow page.
+ * @param {Record<string, MistakeCode>} mistakes @param {(name: string) => void} open @param {AbortSignal} signal
+ */
+function exerciseList(mistakes, open, signal) {
+  const items = NAMES.map((name, i) => exerciseItem(mistakes[name], i, () => open(name)));
+  const summary = h("summary", {});
+  const rows = items.map((item) => h("li", {}, item));
+  const element = h("details", { class: "card exercises" }, summary, h("ol", {}, rows));
+  const narrow = matchMedia("(width < 900px)");
+  const fold = () => {
+    element.open = !narrow.matches;
+  };
+  fold();
+  narrow.addEventListener("change", fold, { signal });
+  return {
+    element,
+    summary,
+    foldAway() {
+      if (narrow.matches) element.open = false;
+    },
+    /** The exercise that is open, and those that are done. */
+    mark() {
+      for (const item of items) {
+        item.setAttribute("aria-current", item.value === state.exercise ? "step" : "false");
+        /** @type {HTMLElement} */ (item.lastElementChild).hidden = !done.has(item.value);
+      }
+    },
+  };
+}
+
+/** @param {(by: 1 | -1) => void} move */
+function exerciseHead(move) {
+  const title = h("h2", { tabindex: -1 });
+  const kind = h("small", { class: "kind" });
+  const back = button("pill", t("mistakes.back"), () => move(-1));
+  const next = button("pill primary", t("mistakes.next"), () => move(1));
+  return {
+    element: h("div", { class: "lesson-head" }, title, kind, h("span", { class: "space" }), back, next),
+    title,
+    draw(/** @type {MistakeCode} */ mistake, /** @type {string} */ heading) {
+      title.textContent = heading;
+      kind.className = `kind ${mistake.kind}`;
+      kind.textContent = t(`mistakes.kind.${mistake.kind}`);
+      back.disabled = mistake.name === NAMES[0];
+      next.disabled = mistake.name === NAMES.at(-1);
+    },
+  };
 }
 
 /** @param {MistakeCode} mistake @param {number} i @param {() => void} open */
@@ -132,23 +159,8 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
   const training = kind === "training" ? trainingPanel(mistake, server, lifetime.signal) : null;
   const quiz = guessPanel(name, choose);
   let shown = /** @type {Symptom | null} */ (null);
-  let asked = ""; // the request that is answered or waited for
+  const fetchSymptom = symptomOf(name, server, lifetime.signal, show);
 
-  async function fetchSymptom() {
-    const { checkpoint, sentence } = state.run;
-    const request = { checkpoint, sentence, name: /** @type {MistakeRequest["name"]} */ (name) };
-    const key = JSON.stringify(request);
-    if (key === asked) return;
-    asked = key;
-    const answer = await server.mistake(request).catch(() => null);
-    if (lifetime.signal.aborted || key !== asked) return; // something else is wanted by now
-    if (!answer) asked = ""; // the next change asks again
-    if (answer && !("error" in answer)) show(answer, describeSymptom(name, answer));
-    else
-      show(null, [
-        h("p", { class: "message", role: "alert" }, answer ? formatMessage(answer.error) : t("mistakes.failed")),
-      ]);
-  }
   function draw() {
     if (!training) return fetchSymptom();
     training.draw();
@@ -189,6 +201,28 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
   question.replaceChildren(...quiz.content);
   show(null, []);
   return { name, draw, choose, end: () => lifetime.abort() };
+}
+
+/**
+ * Asks for the symptom of the sentence at the top, once.
+ * @param {string} name @param {Server} server @param {AbortSignal} signal
+ * @param {(found: Symptom | null, children: Child[]) => void} show
+ */
+function symptomOf(name, server, signal, show) {
+  let asked = ""; // the request that is answered or waited for
+  return async () => {
+    const { checkpoint, sentence } = state.run;
+    const request = { checkpoint, sentence, name: /** @type {MistakeRequest["name"]} */ (name) };
+    const key = JSON.stringify(request);
+    if (key === asked) return;
+    asked = key;
+    const answer = await server.mistake(request).catch(() => null);
+    if (signal.aborted || key !== asked) return; // something else is wanted by now
+    if (!answer) asked = ""; // the next change asks again
+    if (answer && !("error" in answer)) return show(answer, describeSymptom(name, answer));
+    const why = answer ? formatMessage(answer.error) : t("mistakes.failed");
+    show(null, [h("p", { class: "message", role: "alert" }, why)]);
+  };
 }
 
 /** @param {string} name @param {boolean} isSeen @param {() => void} reveal shows the answer */

@@ -83,41 +83,27 @@ export function teachSentence(sentence, pairs) {
  */
 export function pairEditor({ server, limits, changed, signal }) {
   restore();
-  const headings = SIDES.map((side) => columnHeading(word(t(`train.pairs.${side}`), side)));
-  const pairs = table({ class: "pairs", "data-field": "pairs" }, [h("td"), ...headings, h("td")], []);
-  const [body] = pairs.tBodies;
-  const pager = h("div", { class: "pager" });
-  const found = h("div", { class: "found", id: "train-found", "data-field": "rows", "aria-live": "polite" });
   const fill = link(t("train.pairs.fill"), async () => {
     const more = await french();
     replaceRows([...own.rows.filter(isFilled), ...more]); // with what has been typed meanwhile
   });
   const clear = link(t("train.pairs.clear"), () => replaceRows([emptyRow(), emptyRow()]));
-  const controls = h("div", { class: "controls" });
-  const about = h("p", { class: "hint" }, t("train.pairs.about"));
-  const lesson = h("p", { class: "lead", hidden: true });
-  const element = h("div", { class: "editor" }, controls, lesson, found, pairs, pager, about);
   const heading = headingTick((header) => own.file && check({ ...own.file, header }));
-  controls.append(...fileOpener(element, open), fill, clear, heading.element);
+  const editor = editorParts();
+  editor.controls.append(...fileOpener(editor.element, open), fill, clear, heading.element);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   signal.addEventListener("abort", () => clearTimeout(timer));
 
   function draw() {
-    body.replaceChildren(...shownRows().map(tableRow));
+    editor.body.replaceChildren(...shownRows().map(tableRow));
     drawFindings();
   }
   function drawFindings() {
-    const isTeaching = own.rows.some(isTaught);
-    lesson.hidden = !isTeaching;
-    lesson.replaceChildren(...(isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : []));
     clear.hidden = !own.rows.some(isFilled);
     heading.draw();
-    drawPager(pager, draw);
-    const wrong = new Set(own.bad.map(({ row }) => row - 1));
-    for (const row of body.rows) row.classList.toggle("wrong", wrong.has(Number(row.dataset.row)));
-    const findings = h("div", {}, describeFindings(agree));
-    if (findings.textContent !== found.textContent) found.replaceChildren(...findings.childNodes); // it is read aloud
+    drawPager(editor.pager, draw);
+    markFindings(editor, agree);
   }
   function agree() {
     own.agreed = true;
@@ -132,6 +118,9 @@ export function pairEditor({ server, limits, changed, signal }) {
   }
   function replaceRows(/** @type {string[][]} */ rows) {
     Object.assign(own, { rows: [...rows, emptyRow()], firstRow: 0, refused: [], fault: null });
+    replaced();
+  }
+  function replaced() {
     edited();
     draw();
   }
@@ -143,19 +132,37 @@ export function pairEditor({ server, limits, changed, signal }) {
   async function check(/** @type {PairFile | null} */ chosen = null) {
     clearTimeout(timer);
     if (!(await ask(server, chosen))) return;
-    if (chosen) draw();
-    else drawFindings();
+    (chosen ? draw : drawFindings)();
     changed();
   }
-  reactToTable(body, edited, draw);
-  const onReplaced = () => {
-    edited();
-    draw();
-  };
-  document.addEventListener("pairs:replaced", onReplaced, { signal });
+  reactToTable(editor.body, edited, draw);
+  document.addEventListener("pairs:replaced", replaced, { signal });
   draw();
   if (!own.file && own.rows.some(isFilled)) check(); // the mounting before may have ended before it could
-  return element;
+  return editor.element;
+}
+
+function editorParts() {
+  const headings = SIDES.map((side) => columnHeading(word(t(`train.pairs.${side}`), side)));
+  const pairs = table({ class: "pairs", "data-field": "pairs" }, [h("td"), ...headings, h("td")], []);
+  const controls = h("div", { class: "controls" });
+  const lesson = h("p", { class: "lead", hidden: true });
+  const found = h("div", { class: "found", id: "train-found", "data-field": "rows", "aria-live": "polite" });
+  const pager = h("div", { class: "pager" });
+  const about = h("p", { class: "hint" }, t("train.pairs.about"));
+  const element = h("div", { class: "editor" }, controls, lesson, found, pairs, pager, about);
+  return { element, controls, lesson, found, body: pairs.tBodies[0], pager };
+}
+
+/** What the server has found in the rows. @param {ReturnType<typeof editorParts>} editor @param {() => void} agree */
+function markFindings({ lesson, found, body }, agree) {
+  const isTeaching = own.rows.some(isTaught);
+  lesson.hidden = !isTeaching;
+  lesson.replaceChildren(...(isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : []));
+  const wrong = new Set(own.bad.map(({ row }) => row - 1));
+  for (const row of body.rows) row.classList.toggle("wrong", wrong.has(Number(row.dataset.row)));
+  const findings = h("div", {}, describeFindings(agree));
+  if (findings.textContent !== found.textContent) found.replaceChildren(...findings.childNodes); // it is read aloud
 }
 
 // ---- the table ----

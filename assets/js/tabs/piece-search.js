@@ -16,15 +16,7 @@ const MAX_LETTERS = 100; // as in transformer/web/schema.py
 
 /** @param {Server} server @param {(token: string, step: number) => void} force @param {AbortSignal} signal */
 export function pieceSearch(server, force, signal) {
-  const label = t("candidates.find");
-  const box = h("input", {
-    type: "search",
-    id: "find-piece",
-    placeholder: label,
-    "aria-label": label,
-    autocomplete: "off",
-  });
-  box.maxLength = MAX_LETTERS;
+  const box = searchBox();
   const status = h("p", { class: "hint", role: "status" });
   const place = scrollBox();
   const element = h("div", { class: "piece-search", hidden: true }, box, status, place);
@@ -50,24 +42,10 @@ export function pieceSearch(server, force, signal) {
       return;
     }
     const { count, found } = answer;
-    status.textContent = t(found.length < count ? "candidates.first" : "candidates.found", {
-      count,
-      shown: found.length,
-    });
-    place.replaceChildren(...(found.length ? [results(found)] : []));
+    const shown = found.length;
+    status.textContent = t(shown < count ? "candidates.first" : "candidates.found", { count, shown });
+    place.replaceChildren(...(found.length ? [resultTable(found, (token) => force(token, step))] : []));
   }
-  const results = (/** @type {FoundCandidate[]} */ found) =>
-    table(
-      { class: "found-pieces" },
-      ["token", "rank", "probability", "logit"].map((name) => t(`candidates.column.${name}`)),
-      found.map(({ token, rank, probability, logit }) => {
-        const name = word(token, "target");
-        const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
-        const chosen = logit === null ? name : button(null, name, () => force(token, step), attributes);
-        const text = logit === null ? "−∞" : fixed(logit, 2);
-        return h("tr", {}, cells([chosen, formatNumber(rank), formatPercent(probability), text]));
-      }),
-    );
   box.addEventListener("input", () => {
     clearTimeout(pause);
     pause = setTimeout(find, PAUSE_MS);
@@ -82,4 +60,23 @@ export function pieceSearch(server, force, signal) {
       if (run.words && isNew(run, now)) find();
     },
   };
+}
+
+function searchBox() {
+  const label = t("candidates.find");
+  const names = { id: "find-piece", placeholder: label, "aria-label": label };
+  return h("input", { type: "search", ...names, autocomplete: "off", maxlength: MAX_LETTERS });
+}
+
+/** @param {FoundCandidate[]} found @param {(token: string) => void} force */
+function resultTable(found, force) {
+  const rows = found.map(({ token, rank, probability, logit }) => {
+    const name = word(token, "target");
+    const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
+    const chosen = logit === null ? name : button(null, name, () => force(token), attributes);
+    const text = logit === null ? "−∞" : fixed(logit, 2);
+    return h("tr", {}, cells([chosen, formatNumber(rank), formatPercent(probability), text]));
+  });
+  const headings = ["token", "rank", "probability", "logit"].map((name) => t(`candidates.column.${name}`));
+  return table({ class: "found-pieces" }, headings, rows);
 }

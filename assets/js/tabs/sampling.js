@@ -62,21 +62,14 @@ export function sampling() {
         draw(sample, run); // by now another may be wanted
       else update({ step });
     };
-    const card = (
-      /** @type {number} */ i,
-      /** @type {string} */ token,
-      /** @type {number} */ share,
-      isBold = false,
-    ) => {
-      const name = h("small", {}, t("step_n", { step: i + 1 }));
-      const content = [name, word(token, "target"), h("small", {}, formatPercent(share))];
-      const opener = button(null, content, () => pick(i), { "aria-current": i === now ? "step" : "false" });
-      return h("li", { class: `${i === now ? "now" : ""} ${isBold ? "bold" : ""}` }, opener);
-    };
-    const isOther = (/** @type {DrawnStep} */ { token, candidates }) => token !== candidates[0].token;
-    greedy.replaceChildren(...run.steps.map((each, i) => card(i, each.token, each.probability)));
+    const card = (/** @type {string} */ token, /** @type {number} */ share, /** @type {number} */ i) =>
+      stepCard(token, share, i, i === now, () => pick(i));
+    greedy.replaceChildren(...run.steps.map(({ token, probability }, i) => card(token, probability, i)));
     drawing.textContent = t("decoding.drawn", { seed: String(sample.seed) });
-    drawn.replaceChildren(...steps.map((each, i) => card(i, each.token, each.drawn, isOther(each))));
+    drawn.replaceChildren(...steps.map((each, i) => card(each.token, each.drawn, i)));
+    steps.forEach((each, i) => {
+      drawn.children[i].classList.toggle("bold", isOther(each));
+    });
     heading.textContent = t("decoding.step", { step: now + 1 });
     bars.replaceChildren(...distributionRows(steps[now]));
     left.replaceChildren(...describeDistribution(steps[now]));
@@ -95,6 +88,17 @@ export function sampling() {
     draw,
     describe: describeSample,
   };
+}
+
+/** Whether a drawn word is not the likeliest. @param {DrawnStep} step */
+const isOther = ({ token, candidates }) => token !== candidates[0].token;
+
+/** @param {string} token @param {number} share @param {number} i @param {boolean} isNow @param {() => void} pick */
+function stepCard(token, share, i, isNow, pick) {
+  const name = h("small", {}, t("step_n", { step: i + 1 }));
+  const content = [name, word(token, "target"), h("small", {}, formatPercent(share))];
+  const opener = button(null, content, pick, { "aria-current": isNow ? "step" : "false" });
+  return h("li", { class: isNow ? "now" : "" }, opener);
 }
 
 /** @param {() => number} shown the seed of the sample that is there */
@@ -150,7 +154,7 @@ function tallyOf({ text, temperature, top_k, top_p, seed }, { checkpoint, senten
 
 /** What was drawn beside greedy, and where they part first. @param {Sample} sample */
 function describeSample({ text, steps, seed, complete }) {
-  const step = steps.findIndex(({ token, candidates }) => token !== candidates[0].token);
+  const step = steps.findIndex(isOther);
   const places = { seed: String(seed), drawn: sentenceWord(text), greedy: tokensAsText(baselineRun().output) };
   const end = complete ? "" : t("note.endless", { steps: steps.length });
   if (step < 0) return joinSentences(nodes("decoding.sampling.say_same", places), end);

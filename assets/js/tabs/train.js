@@ -113,24 +113,22 @@ export function mount({ element, props, server, signal }) {
   takeTaught();
   const live = liveCard(signal);
   const replay = trainingReplay(signal);
-  const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
-  const corpus = corpusPicker((name) => {
-    chosen.corpus = name;
+  const corpus = corpusPicker(() => {
     picture.bringToFront("data");
     changed();
   });
   const forms = formCard(defaults, sentences, limits, changed);
-  const touched = () => picture.bringToFront("data");
-  const data = dataCard({ server, limits, settings, changed, touched, signal });
+  const data = dataCard({ server, limits, settings, changed, touched: () => picture.bringToFront("data"), signal });
+  const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
   const picture = pictureColumn(data.element, replay.element, own);
   const bar = startBar(begin);
   const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
   const whole = h("div", { class: "train" }, picture.element, side);
+  element.replaceChildren(realNote(element), whole);
   const plan = planner(element, server, draw, signal);
   const isNewPhase = changeDetector();
 
   function draw() {
-    const messageOf = (/** @type {string} */ name) => problems().find(({ field }) => field === name)?.message;
     picture.arrange();
     corpus.set(chosen.corpus);
     forms.draw(messageOf);
@@ -145,46 +143,62 @@ export function mount({ element, props, server, signal }) {
     live.draw();
     replay.draw();
     bar.draw(planned.plan, problems());
-    if (isNewPhase(training.phase) && !isTraining()) {
-      planned.question = ""; // an estimate learns from the training that has ended
-      plan.askSoon();
-    }
+    if (isNewPhase(training.phase) && !isTraining()) plan.askAgain(); // an estimate learns from what has ended
   }
   function changed() {
     draw();
     plan.askSoon();
   }
   async function begin() {
-    await plan.ask(); // about what was changed a moment ago
-    if (isTraining() || isStale() || !planned.plan) return;
-    if (problems().length) return bar.showFirstProblem();
-    startTraining(question(), planned.plan.uniform ?? 0);
+    if (!(await startChosen(plan, bar))) return;
     picture.bringToFront("replay");
-    const isBeside = getComputedStyle(whole).display === "grid"; // else the columns stand below each other
-    scrollSmoothly(isBeside ? whole : live.element);
+    showTraining(whole, live.element);
   }
-
-  const ofReal = h("p", { class: "hint" }, t("train.real"));
-  subscribe(element, () => {
-    ofReal.hidden = !state.run.model.pieces;
-  });
-  element.replaceChildren(ofReal, whole);
-  onTrainingChange(drawTraining, signal);
-  addEventListener("beforeunload", warnOfLoss, { signal });
-  const onTaught = () => {
+  function learnTaught() {
     takeTaught();
     drawTraining();
     changed();
-  };
-  document.addEventListener("train:taught", onTaught, { signal });
+  }
+
+  onTrainingChange(drawTraining, signal);
+  addEventListener("beforeunload", warnOfLoss, { signal });
+  document.addEventListener("train:taught", learnTaught, { signal });
   draw();
   drawTraining();
 }
 
-/** @param {Element} element */
-function scrollSmoothly(element) {
+/** What training here has to do with a real model, while one is shown. @param {HTMLElement} element of the tab */
+function realNote(element) {
+  const note = h("p", { class: "hint" }, t("train.real"));
+  subscribe(element, () => {
+    note.hidden = !state.run.model.pieces;
+  });
+  return note;
+}
+
+/** What stands in the way of a field. @param {string} name */
+const messageOf = (name) => problems().find(({ field }) => field === name)?.message;
+
+/**
+ * Start what is chosen; returns whether it could be.
+ * @param {ReturnType<typeof planner>} plan @param {ReturnType<typeof startBar>} bar
+ */
+async function startChosen(plan, bar) {
+  await plan.ask(); // about what was changed a moment ago
+  if (isTraining() || isStale() || !planned.plan) return false;
+  if (problems().length) {
+    bar.showFirstProblem();
+    return false;
+  }
+  startTraining(question(), planned.plan.uniform ?? 0);
+  return true;
+}
+
+/** Scroll to a training that begins. @param {Element} whole the columns @param {Element} live */
+function showTraining(whole, live) {
+  const isBeside = getComputedStyle(whole).display === "grid"; // else the columns stand below each other
   const behavior = matchMedia("(prefers-reduced-motion)").matches ? "auto" : "smooth";
-  element.scrollIntoView({ block: "start", behavior });
+  (isBeside ? whole : live).scrollIntoView({ block: "start", behavior });
 }
 
 /** A training ends with the page. @param {Event} event */
@@ -249,13 +263,21 @@ function planner(element, server, draw, signal) {
     observer.disconnect();
     clearTimeout(timer);
   });
-  return { ask, askSoon: () => askIn(PAUSE_MS) };
+  const askSoon = () => askIn(PAUSE_MS);
+  const askAgain = () => {
+    planned.question = "";
+    askSoon();
+  };
+  return { ask, askSoon, askAgain };
 }
 
-/** @param {(name: string) => void} choose */
-function corpusPicker(choose) {
+/** @param {() => void} changed */
+function corpusPicker(changed) {
   const title = t("train.corpus");
-  const { element, set } = namedChoice(title, CORPORA, "train.corpus", choose);
+  const { element, set } = namedChoice(title, CORPORA, "train.corpus", (name) => {
+    chosen.corpus = name;
+    changed();
+  });
   const legend = h("legend", { class: "visually-hidden" }, title);
   const controls = h("div", { class: "controls" }, h("h2", {}, title), element);
   return { element: h("fieldset", { class: "card forms-head" }, legend, controls), set };
