@@ -19,6 +19,7 @@ from .phrases import (
     words_of_adverb,
 )
 from .verbs import (
+    Verbs,
     english_be,
     english_liking,
     english_modal,
@@ -77,6 +78,36 @@ WEIGHTS = {lex.GLADLY: 3, lex.OFTEN: 2, lex.ALWAYS: 2, lex.SOMETIMES: 2, lex.MOR
 HABITS = (lex.OFTEN, lex.ALWAYS, lex.SOMETIMES, lex.MORNING, lex.EVENING)  # without one, the present is this moment
 
 
+@dataclass
+class Parts:
+    """What a clause says, chosen, and the words of its adverbials in both languages, not yet in order."""
+
+    asked: Adverb | None  # the question word
+    is_question: bool
+    is_subordinate: bool
+    tense: str
+    verb: Verb
+    modal: Modal | None
+    verbs: Verbs
+    subject: Phrase
+    predicate: Adjective | None
+    objects: list[Phrase]
+    time: Adverb | None
+    nicht: list[GermanWord]
+    when: tuple[list[GermanWord], list[EnglishWord]]
+    gladly: list[GermanWord]
+    where: tuple[list[GermanWord], list[EnglishWord]]
+    very: tuple[list[GermanWord], list[EnglishWord]]
+
+    @property
+    def is_inverted(self) -> bool:
+        return self.is_question and self.asked is not lex.WHO
+
+    @property
+    def negator(self) -> GermanWord | None:
+        return next((each.kein for each in self.objects if each.kein), None) or next(iter(self.nicht), None)
+
+
 def choose_clause(
     chooser: Chooser, link: Adverb | None = None, first: Clause | None = None, is_question: bool = False
 ) -> Clause:
@@ -85,22 +116,20 @@ def choose_clause(
     Args:
         link: the conjunction between them, if the sentence has two clauses.
     """
-    subordinate = first is not None
+    parts = _choose_parts(chooser, bool(link) and first is None, first, is_question)
+    front = _choose_front(chooser, parts)
+    asked_de, asked_en = words_of_adverb(chooser, parts.asked if front == "question" else None)
+    de = _in_german_order(parts, front, asked_de)
+    en = _in_english_order(parts, front, asked_en)
+    return Clause(de, en, parts.verb.infinitive, [parts.subject, *parts.objects], parts.predicate)
+
+
+def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, is_question: bool) -> Parts:
     things: Things = first.things if first else {}
-    reason_follows = bool(link) and not subordinate
     asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), (5, 2, 1, 1, 2, 1, 1)) if is_question else None
     tense = chooser.one_of(_TENSES if asked is None else _TENSES_ASKED[asked])
-    verb: Verb = {"wish": lex.WISH_VERB, "copula": lex.COPULA, "location": lex.COPULA}.get(tense) or chooser.choose(
-        [
-            each
-            for each in lex.VERBS
-            if not (first and each.infinitive == first.verb)
-            and _suits(each, asked)
-            and (tense == "present" or not each.only_present)
-        ]
-    )
+    verb = _choose_verb(chooser, tense, asked, first)
     negation = None if is_question else _negation(chooser, verb)
-    times, time_probability = TIMES[tense], 0 if reason_follows or asked is lex.WHEN else 0.3 if is_question else 0.6
     predicate: Adjective | None = None
     if asked is lex.WHO:
         subject = choose_pronoun(chooser, (("wer", "who", ER),))
@@ -108,82 +137,131 @@ def choose_clause(
             predicate = chooser.choose(adjectives_for("self"))
     elif tense == "copula":
         subject, predicate = _described_subject(chooser, things, reason_follows, is_question)
-        if predicate.base not in lex.TEMPORARY:
-            time_probability = 0
     elif tense == "location":
         subject = _located_subject(chooser, things, is_question)
     else:
         subject = choose_subject(chooser, verb, things, is_question)
-        if verb.is_state and tense == "perfect":
-            times, time_probability = (lex.YESTERDAY,), 1
     modal: Modal | None = chooser.choose(_modals(verb, first)) if tense in ("modal", "wish") else None
-    verbs = german_verbs(chooser, tense, verb, subject.person, modal, predicate, subordinate)
+    verbs = german_verbs(chooser, tense, verb, subject.person, modal, predicate, first is not None)
+    times, probability = _times(tense, verb, asked, predicate, reason_follows, is_question)
     times = () if verb.only_present else tuple(each for each in times if _fits(each, verb, negation))
-    time = _maybe_one_of(chooser, times, time_probability) if times and time_probability else None
-    is_liked, is_inverted = time is lex.GLADLY, is_question and asked is not lex.WHO
+    time = _maybe_one_of(chooser, times, probability) if times else None
+    is_liked = time is lex.GLADLY
     objects = [] if asked is lex.WHAT else choose_objects(chooser, verb, subject, negation, things, is_liked)
     nicht = [chooser.word("nicht")] if negation is lex.NICHT else []
-    negator = next((each.kein for each in objects if each.kein), None) or next(iter(nicht), None)
     place = None if asked in (lex.WHERE, lex.WHERE_TO) else _place(chooser, verb, tense, subject)
-    when, when_en = words_of_adverb(chooser, None if is_liked else time)
+    when = words_of_adverb(chooser, None if is_liked else time)
     gladly = [chooser.word("gern")] if is_liked else []
-    where, where_en = words_of_adverb(chooser, place)
-    very, very_en = words_of_adverb(chooser, lex.VERY if predicate and not negation and chooser.maybe(0.2) else None)
-    if verb is lex.COPULA:
-        described = [*very_en, EnglishWord(predicate.english, verbs.end)] if predicate else []
-        verbs_en = [english_be(verbs, subject), *english_not(negator), *described]
-    elif modal:
-        verbs_en = english_modal(modal, verb, verbs, subject, negator, is_inverted)
-    elif tense == "perfect":
-        verbs_en = english_perfect(verb, verbs, subject, negator, time, is_inverted)
-    elif gladly:
-        verbs_en = english_liking(verb, verbs, subject, gladly, is_inverted)
-    else:
-        is_progressive = verb.has_progressive and time not in HABITS
-        tomorrow = when if time == lex.TOMORROW else []
-        verbs_en = english_present(verb, verbs, subject, negator, tomorrow, is_progressive, is_inverted)
+    where = words_of_adverb(chooser, place)
+    very = words_of_adverb(chooser, lex.VERY if predicate and not negation and chooser.maybe(0.2) else None)
+    return Parts(
+        asked=asked,
+        is_question=is_question,
+        is_subordinate=first is not None,
+        tense=tense,
+        verb=verb,
+        modal=modal,
+        verbs=verbs,
+        subject=subject,
+        predicate=predicate,
+        objects=objects,
+        time=time,
+        nicht=nicht,
+        when=when,
+        gladly=gladly,
+        where=where,
+        very=very,
+    )
 
-    front = "subject"
-    if is_inverted:
-        front = "question"
-    elif not subordinate and not is_question:
-        fronting_weights = {"subject": 1.0} | ({"time": 1.0} if time in FRONTABLE_TIMES else {})
-        if len(objects) == 1 and objects[0].can_be_fronted and objects[0].case_is_clear:
-            fronting_weights["object"] = 0.5
-        front = chooser.one_of(fronting_weights)
-    # In German, pronouns come first, definite phrases early, indefinite ones late.
-    pronouns = [word for each in objects if each.is_pronoun for word in each.de]
-    nouns = [each for each in objects if not each.is_pronoun and front != "object"]
+
+def _choose_verb(chooser: Chooser, tense: str, asked: Adverb | None, first: Clause | None) -> Verb:
+    if tense == "wish":
+        return lex.WISH_VERB
+    if tense in ("copula", "location"):
+        return lex.COPULA
+    known = first and first.verb
+    verbs = [each for each in lex.VERBS if each.infinitive != known and _suits(each, asked)]
+    return chooser.choose([each for each in verbs if tense == "present" or not each.only_present])
+
+
+def _times(
+    tense: str, verb: Verb, asked: Adverb | None, predicate: Adjective | None, reason_follows: bool, is_question: bool
+) -> tuple[Sequence[Adverb], float]:
+    """The adverbials of time that suit a clause, and how probable one is."""
+    if asked is not lex.WHO:
+        if predicate and predicate.base not in lex.TEMPORARY:
+            return (), 0
+        if verb.is_state and tense == "perfect":
+            return (lex.YESTERDAY,), 1
+    if reason_follows or asked is lex.WHEN:
+        return (), 0
+    return TIMES[tense], 0.3 if is_question else 0.6
+
+
+def _choose_front(chooser: Chooser, parts: Parts) -> str:
+    """What stands before the finite verb."""
+    if parts.is_inverted:
+        return "question"
+    if parts.is_subordinate or parts.is_question:
+        return "subject"
+    weights = {"subject": 1.0} | ({"time": 1.0} if parts.time in FRONTABLE_TIMES else {})
+    objects = parts.objects
+    if len(objects) == 1 and objects[0].can_be_fronted and objects[0].case_is_clear:
+        weights["object"] = 0.5
+    return chooser.one_of(weights)
+
+
+def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[GermanWord]:
+    """Pronouns come first, definite phrases early, indefinite ones late."""
+    subject, verbs = parts.subject, parts.verbs
+    pronouns = [word for each in parts.objects if each.is_pronoun for word in each.de]
+    nouns = [each for each in parts.objects if not each.is_pronoun and front != "object"]
     definite, indefinite = (
         [word for each in nouns if each.can_be_fronted is is_definite for word in each.de]
         for is_definite in (True, False)
     )
+    when = parts.when[0]
     inner_time = when if front != "time" else []
-    middle = [*definite, *inner_time] if time == lex.ALREADY else [*inner_time, *definite]
-    middle += gladly + nicht + where + indefinite + very
-    if front == "subject" and not subordinate:
-        de = [*subject.de, verbs.finite, *pronouns, *middle, *verbs.end]
-    else:
-        subject_is_definite = subject.is_pronoun or subject.can_be_fronted
-        subject_and_pronouns = [*subject.de, *pronouns] if subject_is_definite else [*pronouns, *subject.de]
-        if subordinate:  # verb last
-            de = [*subject_and_pronouns, *middle, *verbs.end, verbs.finite]
-        else:  # verb second, or first after no question word
-            asked_de, asked_en = words_of_adverb(chooser, asked if front == "question" else None)
-            fronted = {"time": when, "question": asked_de}.get(front) or (objects[0].de if front == "object" else [])
-            de = [*fronted, verbs.finite, *subject_and_pronouns, *middle, *verbs.end]
+    middle = [*definite, *inner_time] if parts.time == lex.ALREADY else [*inner_time, *definite]
+    middle += parts.gladly + parts.nicht + parts.where[0] + indefinite + parts.very[0]
+    if front == "subject" and not parts.is_subordinate:
+        return [*subject.de, verbs.finite, *pronouns, *middle, *verbs.end]
+    subject_is_definite = subject.is_pronoun or subject.can_be_fronted
+    subject_and_pronouns = [*subject.de, *pronouns] if subject_is_definite else [*pronouns, *subject.de]
+    if parts.is_subordinate:  # verb last
+        return [*subject_and_pronouns, *middle, *verbs.end, verbs.finite]
+    # verb second, or first after no question word
+    fronted = {"time": when, "question": asked}.get(front) or (parts.objects[0].de if front == "object" else [])
+    return [*fronted, verbs.finite, *subject_and_pronouns, *middle, *verbs.end]
 
-    front_en, last = (when_en, []) if front == "time" else ([], when_en)
+
+def _in_english_order(parts: Parts, front: str, asked: list[EnglishWord]) -> list[EnglishWord]:
+    verbs, when = _english_verbs(parts), parts.when[1]
+    fronted, last = (when, []) if front == "time" else ([], when)
+    helper: list[EnglishWord] = []
     if front == "question":
-        front_en, helper, verbs_en = asked_en, verbs_en[:1], verbs_en[1:]
-    else:
-        helper = []
-    if time in VERBS_BEFORE_ADVERB and last:
-        at = max(0, VERBS_BEFORE_ADVERB[time] - len(helper))
-        verbs_en[at:at], last = last, []
-    objects_en = [word for each in objects for word in each.en]
-    en = [*front_en, *helper, *subject.en, *verbs_en, *objects_en, *where_en, *last]
-    return Clause(de, en, verb.infinitive, [subject, *objects], predicate)
+        fronted, helper, verbs = asked, verbs[:1], verbs[1:]
+    if parts.time in VERBS_BEFORE_ADVERB and last:
+        at = max(0, VERBS_BEFORE_ADVERB[parts.time] - len(helper))
+        verbs[at:at], last = last, []
+    objects = [word for each in parts.objects for word in each.en]
+    return [*fronted, *helper, *parts.subject.en, *verbs, *objects, *parts.where[1], *last]
+
+
+def _english_verbs(parts: Parts) -> list[EnglishWord]:
+    verb, verbs, subject, time = parts.verb, parts.verbs, parts.subject, parts.time
+    if verb is lex.COPULA:
+        described = [*parts.very[1], EnglishWord(parts.predicate.english, verbs.end)] if parts.predicate else []
+        return [english_be(verbs, subject), *english_not(parts.negator), *described]
+    if parts.modal:
+        return english_modal(parts.modal, verb, verbs, subject, parts.negator, parts.is_inverted)
+    if parts.tense == "perfect":
+        return english_perfect(verb, verbs, subject, parts.negator, time, parts.is_inverted)
+    if parts.gladly:
+        return english_liking(verb, verbs, subject, parts.gladly, parts.is_inverted)
+    is_progressive = verb.has_progressive and time not in HABITS
+    tomorrow = parts.when[0] if time == lex.TOMORROW else []
+    return english_present(verb, verbs, subject, parts.negator, tomorrow, is_progressive, parts.is_inverted)
 
 
 _TENSES = {"present": 8, "perfect": 4, "modal": 4, "wish": 1, "copula": 2, "location": 1}
