@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE, SCRIPTS = ROOT / "transformer", ROOT / "assets" / "js"
 LEVELS = ("network", "data", "storage", "inference", "training", "analysis", "mistakes", "live", "web")
+PAGE = 60  # lines; of the JavaScript see .biome.json
 BELOW_ALL = {"files", "messages", "settings"}
 WEB = [
     "opus_models",
@@ -67,3 +68,10 @@ def test_imports_of_the_page_point_down() -> None:
         paths = re.findall(r'^(?:import|export)[^;"]*"(\.\.?/[^"]+)"', file.read_text("utf-8"), re.MULTILINE)
         folders = {(file.parent / path).resolve().relative_to(SCRIPTS).parts[0] for path in paths}
         assert folders <= {*JAVASCRIPT[: JAVASCRIPT.index(level) + 1]}, file
+
+
+def test_no_function_is_longer_than_a_page() -> None:
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < PAGE, f"{file.name}: {node.name}"

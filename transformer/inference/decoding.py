@@ -277,6 +277,20 @@ def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> flo
     return (length if penalty == "length" else (5 + length) / 6) ** alpha
 
 
+def _extensions(
+    tree: list[Hypothesis[int]], live: list[int | None], distributions: Tensor, count: int
+) -> list[tuple[float, int, int | None, float, int]]:
+    """The `count` most likely tokens after each live hypothesis, the most likely prefix first: its log-probability, the
+    row and the index of what it extends, the token's probability and the token."""
+    found = []
+    for row, (parent, distribution) in enumerate(zip(live, distributions, strict=True)):
+        before = 0.0 if parent is None else tree[parent].log_probability
+        for p, word in zip(*(each.tolist() for each in ranked(distribution, count)), strict=True):
+            if p:  # a probability that underflows to 0 has no logarithm
+                found.append((before + math.log(p), row, parent, p, word))
+    return sorted(found, key=lambda one: -one[0])  # stable, so that ties keep their order
+
+
 def beam_search(
     model: Transformer,
     src: Tensor,
@@ -319,13 +333,7 @@ def beam_search(
             sources = replace(encoded, memory=encoded.memory.expand(len(live), -1, -1))
             # With weights, because the fused kernel rounds differently from the pass of greedy decoding.
             logits = model.decode_step(src.new_tensor(unread)[:, None], sources, cache).logits[:, -1]
-            found = []
-            for row, (parent, distribution) in enumerate(zip(live, logits.softmax(dim=-1), strict=True)):
-                before = 0.0 if parent is None else tree[parent].log_probability
-                for p, word in zip(*(each.tolist() for each in ranked(distribution, width + 1)), strict=True):
-                    if p:  # a probability that underflows to 0 has no logarithm
-                        found.append((before + math.log(p), row, parent, p, word))
-            found.sort(key=lambda one: -one[0])  # stable, so that ties keep their order
+            found = _extensions(tree, live, logits.softmax(dim=-1), width + 1)
             places, rows, live, unread = width - len(finished), [], [], []
             for rank, (log, row, parent, p, word) in enumerate(found):
                 fate: Literal["kept", "finished", "dropped"] = "dropped"

@@ -53,36 +53,32 @@ class Plan:
     watch: str = ""
     job: Job | None = None
 
+    @contextmanager
+    def problem_of(self, field: str) -> Iterator[None]:
+        """Note a refusal of the code inside as this field's problem."""
+        try:
+            yield
+        except MessageError as error:
+            self.problems.append(Problem(field, error.message))
+
 
 def plan(question: dict[str, Any], limits: Limits) -> Plan:
     """Check an untrusted TrainingForm, and estimate all that its valid fields allow."""
-    parts = {name: part if isinstance(part := question.get(name), dict) else {} for name in ("model", "training")}
-    invalid, values = invalid_fields(question | parts), question
-    for name, form in (("model", NetworkForm), ("training", LearningForm)):
-        values = values | {field: parts[name].get(field) for field in form.model_fields}
+    values, invalid = _read(question)
+    found = Plan([Problem(field, message) for field, message in invalid.items()])
+    reference: str | None = None
 
     def valid(*fields: str) -> bool:
         return invalid.keys().isdisjoint(fields)
 
-    if valid("d_model", "n_heads") and values["d_model"] % values["n_heads"]:
-        invalid["n_heads"] = Message("plan.heads", {name: values[name] for name in ("d_model", "n_heads")})
-    found = Plan([Problem(field, message) for field, message in invalid.items()])
-
-    @contextmanager
-    def problem_of(field: str) -> Iterator[None]:
-        try:
-            yield
-        except MessageError as error:
-            found.problems.append(Problem(field, error.message))
-
     if valid("corpus", "tie_weights"):
-        with problem_of("pairs"):
+        with found.problem_of("pairs"):
             found.corpus = _corpus(values, limits)
     corpus = found.corpus
     if not corpus:
         return found
     if valid("watch"):
-        with problem_of("watch"):
+        with found.problem_of("watch"):
             watch = values["watch"] or corpus.examples[0].sentence
             reference = _reference(corpus, watch)
             found.watch = watch
@@ -92,50 +88,86 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
     if not valid(*NetworkForm.model_fields):
         return found
     config = _network(values, corpus)
-    found.parameters = count_parameters(config)
-    source_length, target_length = corpus.source_length, corpus.batch().target_length
-    with problem_of("d_model"):
-        _check(limits, "plan.parameters", found.parameters)
-    # A visitor could not upload a larger model again.
-    with problem_of("n_heads"):
-        if (heads := count_heads(config)) > MAX_HEADS:
-            raise MessageError("plan.many_heads", value=heads, most=MAX_HEADS)
-    with problem_of(""):
-        if (numbers := count_run_values(config, source_length, output_limit(target_length, config))) > MAX_RUN_VALUES:
-            raise MessageError("plan.numbers", value=numbers, most=MAX_RUN_VALUES)
+    _estimate_network(found, config, corpus, limits)
     if not found.parts or not valid("batch_size", "steps"):
         return found
-    rows = min(values["batch_size"], len(pairs))
-    found.bytes = training_bytes(config, rows, source_length, target_length)
-    step = step_seconds(config, rows, source_length, target_length)
-    found.seconds = step * values["steps"]
-    with problem_of("batch_size"):
+    _estimate_training(found, config, corpus, min(values["batch_size"], len(pairs)), values["steps"], limits)
+    if not found.problems:
+        found.job = _job(found, values, corpus, config, pairs, held_out, reference, limits)
+    return found
+
+
+def _read(question: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Message]]:
+    """The values of a form's fields, and why some are invalid."""
+    parts = {name: part if isinstance(part := question.get(name), dict) else {} for name in ("model", "training")}
+    invalid, values = invalid_fields(question | parts), question
+    for name, form in (("model", NetworkForm), ("training", LearningForm)):
+        values = values | {field: parts[name].get(field) for field in form.model_fields}
+    if invalid.keys().isdisjoint(("d_model", "n_heads")) and values["d_model"] % values["n_heads"]:
+        invalid["n_heads"] = Message("plan.heads", {name: values[name] for name in ("d_model", "n_heads")})
+    return values, invalid
+
+
+def _estimate_network(found: Plan, config: TransformerConfig, corpus: Corpus, limits: Limits) -> None:
+    found.parameters = count_parameters(config)
+    with found.problem_of("d_model"):
+        _check(limits, "plan.parameters", found.parameters)
+    # A visitor could not upload a larger model again.
+    with found.problem_of("n_heads"):
+        if (heads := count_heads(config)) > MAX_HEADS:
+            raise MessageError("plan.many_heads", value=heads, most=MAX_HEADS)
+    outputs = output_limit(corpus.batch().target_length, config)
+    with found.problem_of(""):
+        if (numbers := count_run_values(config, corpus.source_length, outputs)) > MAX_RUN_VALUES:
+            raise MessageError("plan.numbers", value=numbers, most=MAX_RUN_VALUES)
+
+
+def _estimate_training(
+    found: Plan, config: TransformerConfig, corpus: Corpus, rows: int, steps: int, limits: Limits
+) -> None:
+    """Of `steps` batches of `rows` pairs."""
+    sizes = (config, rows, corpus.source_length, corpus.batch().target_length)
+    found.bytes, step = training_bytes(*sizes), step_seconds(*sizes)
+    found.seconds = step * steps
+    with found.problem_of("batch_size"):
         _check(limits, "plan.memory", math.ceil(found.bytes / 2**20))
-    with problem_of("batch_size"):
+    with found.problem_of("batch_size"):
         if step > LONGEST_STEP:
             raise MessageError("plan.step", value=round(step, 1))
-    with problem_of("steps"):
+    with found.problem_of("steps"):
         _check(limits, "plan.seconds", math.ceil(found.seconds))
-    if not found.problems:
-        threads = 1 if found.parameters < THREADS_FROM else max(1, (os.cpu_count() or 1) // limits.concurrency)
-        found.job = Job(
-            name=values["name"].strip(),
-            corpus=values["corpus"],
-            pairs=pairs,
-            held_out=held_out,
-            source_words=corpus.src_vocab.tokens,
-            target_words=corpus.tgt_vocab.tokens,
-            source_length=source_length,
-            pad_source=corpus.pad_source,
-            watch=found.watch,
-            reference=reference,
-            model=vars(config),
-            training={name: values[name] for name in LearningForm.model_fields},
-            seconds=limits.seconds,
-            threads=threads,
-            estimate=found.seconds / threads,
-        )
-    return found
+
+
+def _job(
+    found: Plan,
+    values: dict[str, Any],
+    corpus: Corpus,
+    config: TransformerConfig,
+    pairs: tuple[Pair, ...],
+    held_out: tuple[Pair, ...],
+    reference: str | None,
+    limits: Limits,
+) -> Job:
+    assert found.parameters
+    assert found.seconds
+    threads = 1 if found.parameters < THREADS_FROM else max(1, (os.cpu_count() or 1) // limits.concurrency)
+    return Job(
+        name=values["name"].strip(),
+        corpus=values["corpus"],
+        pairs=pairs,
+        held_out=held_out,
+        source_words=corpus.src_vocab.tokens,
+        target_words=corpus.tgt_vocab.tokens,
+        source_length=corpus.source_length,
+        pad_source=corpus.pad_source,
+        watch=found.watch,
+        reference=reference,
+        model=vars(config),
+        training={name: values[name] for name in LearningForm.model_fields},
+        seconds=limits.seconds,
+        threads=threads,
+        estimate=found.seconds / threads,
+    )
 
 
 def _check(limits: Limits, key: str, value: int) -> None:

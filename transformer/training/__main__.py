@@ -79,27 +79,13 @@ def main(arguments: list[str]) -> None:
         parser.error("its card has a BLEU score: pip install -r tests/requirements.txt")
     if args.keep_every < 0:
         parser.error(f"--keep-every {args.keep_every} is below 0")
-
     try:
         device = device_of_process(args.device)
         file = args.pairs and PairFile.scan(args.pairs)
         corpus = file.corpus() if file else CORPORA[args.corpus]
-        config = TransformerConfig(
-            src_vocab_size=len(corpus.src_vocab),
-            tgt_vocab_size=len(corpus.tgt_vocab),
-            d_model=args.d_model,
-            n_heads=args.n_heads,
-            d_ff=args.d_ff,
-            num_encoder_layers=args.layers,
-            num_decoder_layers=args.layers,
-            dropout=args.dropout,
-        )
-        if args.learning_rate is None:  # a wider network needs a lower rate: at 512, 0.001 learns nothing
-            args.learning_rate = 0.064 / config.d_model
-        training = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
+        config, training = _configs(args, corpus)
     except ValueError as error:
         parser.error(str(error))
-
     try:
         args.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -120,19 +106,38 @@ def main(arguments: list[str]) -> None:
         facts = {"seed": str(training.seed)} | _train(state, data, corpus, training, after, args.keep_every)
     if processes.rank:
         return
-    checkpoint = Checkpoint(
-        model.eval(),
-        corpus.src_vocab,
-        corpus.tgt_vocab,
-        corpus.source_length,
-        output_limit(data.target_length, model.config),
-        corpus.pad_source,
+    lengths = corpus.source_length, output_limit(data.target_length, model.config)
+    checkpoint = Checkpoint(model.eval(), corpus.src_vocab, corpus.tgt_vocab, *lengths, corpus.pad_source)
+    print(_save(checkpoint, corpus, args.out, arguments, facts, begin))
+    state.remove()
+
+
+def _configs(args: argparse.Namespace, corpus: Corpus) -> tuple[TransformerConfig, TrainingConfig]:
+    """Raises ValueError for what cannot be."""
+    config = TransformerConfig(
+        src_vocab_size=len(corpus.src_vocab),
+        tgt_vocab_size=len(corpus.tgt_vocab),
+        d_model=args.d_model,
+        n_heads=args.n_heads,
+        d_ff=args.d_ff,
+        num_encoder_layers=args.layers,
+        num_decoder_layers=args.layers,
+        dropout=args.dropout,
     )
+    if args.learning_rate is None:  # a wider network needs a lower rate: at 512, 0.001 learns nothing
+        args.learning_rate = 0.064 / config.d_model
+    return config, TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
+
+
+def _save(
+    checkpoint: Checkpoint, corpus: Corpus, out: Path, arguments: list[str], facts: dict[str, str], begin: float
+) -> str:
+    """Score the checkpoint, save it with its card, and return the card; `begin` is when the command began."""
     scores = score_held_out(checkpoint, corpus.name) if corpus.held_out else {}
     if scores:
         facts["evaluation, free-running"] = speed(scores)
         facts["from the start of the command"] = f"{time.perf_counter() - begin:.1f} s"
-    tried = args.out / TRIED
+    tried = out / TRIED
     card = write_card(
         checkpoint,
         corpus,
@@ -141,9 +146,8 @@ def main(arguments: list[str]) -> None:
         scores=scores,
         tried=tried.read_text() if tried.exists() else "",
     )
-    save_checkpoint(checkpoint, args.out, card)
-    state.remove()
-    print(card)
+    save_checkpoint(checkpoint, out, card)
+    return card
 
 
 def _train(

@@ -11,6 +11,7 @@ from ..inference.translator import MAX_CHARACTERS, Translator
 from ..storage.checkpoint import Checkpoint
 from .evaluation import Scores, scores_table
 
+FROM_UNIFORM = "*From uniform*: the largest difference of any head of"  # the next line goes on
 SAMPLE = 200  # held-out sentences whose maps are measured
 
 
@@ -77,9 +78,10 @@ def write_card(
         scores: on the held-out sets, if there are any.
         tried: a table of other sizes and schedules, with its own heading.
     """
-    figures, config = map_figures(checkpoint, corpus), checkpoint.model.config
+    figures = map_figures(checkpoint, corpus)
     weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
-    depth = max(map(len, figures.entropy.values()))
+    # No training chooses these two.
+    config = {n: v for n, v in asdict(checkpoint.model.config).items() if n not in ("tie_output", "sinusoid")}
     lines = [
         f"# {corpus.name}",
         "",
@@ -91,45 +93,53 @@ def write_card(
         "| --- | --- |",
         *(f"| {name} | {value} |" for name, value in facts.items()),
         "",
-    ]
-    if scores:
-        lines += [
-            "On sentences that training never saw:",
-            "",
-            corpus.about_held_out,
-            "",
-            "AER is the alignment error rate of cross-attention under teacher forcing: each target word is aligned to",
-            "the source word with the highest weight; 0 is perfect. `make evaluate` prints this table.",
-            "",
-            scores_table(scores),
-            "",
-            f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats;",
-            "uniform attention over n words would be ln n.",
-        ]
-    else:
-        uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
-        which = "all its" if len(corpus.pairs) == corpus.size else f"its first {len(corpus.pairs)}"
-        lines += [
-            f"Its maps, over the free-running decoding of {which} sentences. Entropy in nats; uniform",
-            f"attention over all source words would be {uniform:.2f}.",
-        ]
-    lines[-1] += " *From uniform*: the largest difference of any head of"
-    lines += [
+        *(_about_scores(scores, corpus) if scores else _about_maps(corpus)),
         "the layer from uniform attention over the allowed keys.",
         "",
-        "| | " + " | ".join(f"layer {i}" for i in range(1, depth + 1)) + " |",
-        "| --- |" + " --- |" * depth,
+        *_map_table(figures),
     ]
-    for kind in KINDS:
-        lines.append(f"| {kind}: mean entropy | " + " | ".join(f"{v:.2f}" for v in figures.entropy[kind]) + " |")
-        lines.append(f"| {kind}: from uniform | " + " | ".join(f"{v:.2f}" for v in figures.from_uniform[kind]) + " |")
     if figures.telling is not None:
         words = ", ".join(f"{target} → {source}" for target, source in corpus.deciding_words.items())
         lines += ["", f"Largest weight of any cross-attention head on the deciding word ({words}), the smaller of the"]
         lines += [f"sentences: {figures.telling:.2f}."]
     if tried:
         lines += ["", tried.strip()]
-    # No training chooses these two.
-    chosen = {name: value for name, value in asdict(config).items() if name not in ("tie_output", "sinusoid")}
-    lines += ["", "Configuration: " + ", ".join(f"{name} {value}" for name, value in chosen.items()) + ".", ""]
+    lines += ["", "Configuration: " + ", ".join(f"{name} {value}" for name, value in config.items()) + ".", ""]
     return "\n".join(lines)
+
+
+def _about_scores(scores: dict[str, Scores], corpus: Corpus) -> list[str]:
+    return [
+        "On sentences that training never saw:",
+        "",
+        corpus.about_held_out,
+        "",
+        "AER is the alignment error rate of cross-attention under teacher forcing: each target word is aligned to",
+        "the source word with the highest weight; 0 is perfect. `make evaluate` prints this table.",
+        "",
+        scores_table(scores),
+        "",
+        f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats;",
+        f"uniform attention over n words would be ln n. {FROM_UNIFORM}",
+    ]
+
+
+def _about_maps(corpus: Corpus) -> list[str]:
+    """Of a corpus without held-out sentences."""
+    uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
+    which = "all its" if len(corpus.pairs) == corpus.size else f"its first {len(corpus.pairs)}"
+    return [
+        f"Its maps, over the free-running decoding of {which} sentences. Entropy in nats; uniform",
+        f"attention over all source words would be {uniform:.2f}. {FROM_UNIFORM}",
+    ]
+
+
+def _map_table(figures: MapFigures) -> list[str]:
+    depth = max(map(len, figures.entropy.values()))
+    measured = {"mean entropy": figures.entropy, "from uniform": figures.from_uniform}
+    rows = ((kind, name, values[kind]) for kind in KINDS for name, values in measured.items())
+    return [
+        "| | " + " | ".join(f"layer {i}" for i in range(1, depth + 1)) + " |",
+        "| --- |" + " --- |" * depth,
+        *(f"| {kind}: {name} | " + " | ".join(f"{v:.2f}" for v in layers) + " |" for kind, name, layers in rows),
+    ]
