@@ -110,6 +110,9 @@ test("the time left follows from the bytes since this page waits", async () => {
   streams[0].send({ event: "loading", fetched: 100, size: 1000 });
   await settled();
   assert.equal(secondsLeft(), null);
+  streams[0].send({ event: "loading", fetched: 105, size: 1000 });
+  await settled();
+  assert.equal(secondsLeft(), null);
   streams[0].send({ event: "loading", fetched: 400, size: 1000 });
   await settled();
   now += 3000;

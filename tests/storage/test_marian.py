@@ -169,6 +169,13 @@ def test_a_pickle_is_converted_once(folder: Path, tmp_path: Path, monkeypatch: p
     assert Translator.load(folder, device="cpu").translate(SENTENCES[0]).text == expected.text
 
 
+def test_a_folder_may_be_written_after_it_has_been_read(folder: Path) -> None:
+    ours = Translator.load(folder, device="cpu")
+    expected = ours.translate(SENTENCES[0])
+    (folder / "model.safetensors").write_bytes(b"")
+    assert ours.translate(SENTENCES[0]).text == expected.text
+
+
 class Bomb:
     def __init__(self, trace: Path) -> None:
         self.trace = trace

@@ -293,7 +293,7 @@ class Translator:
         folder = FOLDER / name if name in available_checkpoints() else Path(name)
         if isinstance(name, str) and not os.path.isdir(folder) and is_on_hub(name):
             fetched = fetch(name, progress, max_bytes)
-            return cls(load_marian(fetched.folder, pick_device(device), fetched.weights), name, device)
+            return cls(load_marian(fetched.folder, pick_device(device), fetched.weights, mapped=True), name, device)
         if not str(name) or not os.path.isdir(folder):
             raise CheckpointError(
                 f"{name}: no such checkpoint; there is {', '.join(available_checkpoints()) or 'none'}"

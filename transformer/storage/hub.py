@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from . import marian
 from .checkpoint import INVALID_CONTENT, CheckpointError, first_line
-from .pickled import own_cache
+from .pickled import converted, own_cache
 
 Progress = Callable[[int, int], None]  # bytes fetched so far, bytes in all; it may raise to cancel
 
@@ -50,7 +50,7 @@ class HubError(CheckpointError):
 
 @dataclass(frozen=True)
 class Fetched:
-    """A model in the cache: its folder, and its weights, which may be a pull request's or a pickle."""
+    """A model in the cache: its folder, and its weights as safetensors, which may be a pull request's."""
 
     folder: Path
     weights: Path
@@ -129,7 +129,7 @@ class _Repository:
                 self._download(wanted, size, progress)
                 file, at, _ = wanted[-1]
                 self._record_of(commit).write_text(json.dumps({"files": [each[:2] for each in wanted]}))
-                return Fetched(self._cached(marian.CONFIG, commit).parent, self._cached(file, at))
+                return _fetched(self._cached(marian.CONFIG, commit), self._cached(file, at))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -170,18 +170,18 @@ class _Repository:
         try:
             files = json.loads(self._record_of(commit).read_bytes())["files"]
             paths = [self._cached(file, at) for file, at in files]
-            return Fetched(paths[0].parent, paths[-1])
         except (OSError, ValueError, KeyError, TypeError):
             return None
+        return _fetched(paths[0], paths[-1])
 
     def _complete(self, commit: str) -> Fetched | None:
         """The model where another program has put all of it into the cache."""
         for weights in (marian.WEIGHTS, marian.PICKLE):
             try:
                 paths = [self._cached(file, commit) for file in (marian.CONFIG, *REQUIRED, weights)]
-                return Fetched(paths[0].parent, paths[-1])
             except FileNotFoundError:
                 continue
+            return _fetched(paths[0], paths[-1])
         return None
 
     def _cached(self, file: str, commit: str) -> Path:
@@ -298,6 +298,13 @@ class _Repository:
             _check_digest(file, Path(path), meta.etag)
             before += meta.size
             tell(before)
+
+
+def _fetched(config: Path, weights: Path) -> Fetched:
+    if weights.name == marian.PICKLE:
+        blob = weights.resolve().name  # the cache names large files by their digests
+        weights = converted(weights, digest=blob if re.fullmatch("[0-9a-f]{64}", blob) else "")
+    return Fetched(config.parent, weights)
 
 
 def _is_offline() -> bool:

@@ -68,11 +68,14 @@ def is_marian(folder: Path) -> bool:
     return "model_type" in read_json(folder / CONFIG)
 
 
-def load_marian(folder: Path, device: str | torch.device = "cpu", weights: Path | None = None) -> Checkpoint:
+def load_marian(
+    folder: Path, device: str | torch.device = "cpu", weights: Path | None = None, mapped: bool = False
+) -> Checkpoint:
     """Read a Marian model and trust nothing in it.
 
     Args:
         weights: another file than the folder's own, safetensors or a pickle, which is converted.
+        mapped: whether weights in float32 stay in that file, which nobody may change, instead of being copied.
 
     Returns:
         The checkpoint, its model on `device` in float32 and in evaluation mode. Its sources end on E; they may have as
@@ -105,7 +108,7 @@ def load_marian(folder: Path, device: str | torch.device = "cpu", weights: Path 
     if weights.name == PICKLE:
         weights = converted(weights)
     with reading(weights), safe_open(weights, framework="pt") as stored:
-        tensors = _Tensors(stored)
+        tensors = _Tensors(stored, mapped)
         model = _model(shape, tensors, copied, suppressed)
         tensors.check_all_read()
     return Checkpoint(model.to(device).eval(), source, target, **lengths, pad_source=pad_source)
@@ -271,10 +274,14 @@ def _output_limit(generation: Mapping[str, Any], positions: int) -> int:
 
 
 class _Tensors:
-    """The weights of an open safetensors file, each of which is read."""
+    """The weights of an open safetensors file, each of which is read.
 
-    def __init__(self, stored: Any) -> None:
-        self.stored = stored
+    Args:
+        mapped: whether those that are read may stay in the file.
+    """
+
+    def __init__(self, stored: Any, mapped: bool) -> None:
+        self.stored, self.mapped = stored, mapped
         self.names = frozenset(stored.keys())
         self.unread = set(self.names)
 
@@ -282,21 +289,24 @@ class _Tensors:
         return name in self.names
 
     def read(self, name: str, *shape: int, copied: Sequence[int] = ()) -> nn.Parameter:
-        """A copy in float32, in which these rows stand once more before all rows.
+        """In float32, with these rows once more before all rows: a copy, unless it may be as it is stored.
 
         Raises:
             ValueError: as `view`, or it holds a number that is not finite.
         """
-        stored = self.view(name, *shape)
-        tensor = torch.empty(len(copied) + shape[0], *shape[1:])
-        own = tensor[len(copied) :].copy_(stored)
+        tensor = stored = self.view(name, *shape)
+        if copied or not self.mapped or stored.dtype != torch.float32:
+            tensor = torch.empty(len(copied) + shape[0], *shape[1:])
+        own = tensor[len(copied) :]
+        if tensor is not stored:
+            own.copy_(stored)
         if not math.isfinite(own.sum()):  # the fastest pass that meets every number
             raise ValueError(f"{name} holds a number that is not finite")
         tensor[: len(copied)] = own[list(copied)]
         return nn.Parameter(tensor, requires_grad=False)
 
     def view(self, name: str, *shape: int) -> Tensor:
-        """As it is stored; it cannot outlive the file.
+        """As it is stored, in the file.
 
         Raises:
             ValueError: it is missing, or of another shape or type.

@@ -21,6 +21,8 @@ import { streamEvents } from "./stream.js";
 
 const LOST = { key: "error.no_answer", values: {}, english: "" };
 
+const TELLING = 0.01; // of all bytes tell the pace: the small files that come first take longer by the byte
+
 /** Those that have been loaded for this page. @type {Set<string>} */
 const ready = new Set();
 /** @type {Wait | null} */
@@ -34,7 +36,7 @@ export const awaitedModel = () => wait;
 export function secondsLeft(now = performance.now()) {
   if (!wait?.since) return null;
   const fetched = wait.fetched - wait.since.fetched;
-  return fetched > 0 ? ((now - wait.since.time) / 1000 / fetched) * (wait.size - wait.fetched) : null;
+  return fetched > TELLING * wait.size ? ((now - wait.since.time) / 1000 / fetched) * (wait.size - wait.fetched) : null;
 }
 
 /** @param {Wait | null} now */

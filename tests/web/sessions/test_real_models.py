@@ -274,9 +274,9 @@ async def test_loading_leaves_the_event_loop_and_other_threads_alone(hub: Hub, m
     threads = set()
     load = marian.load_marian
 
-    def watched(*args: Any) -> Any:
+    def watched(*args: Any, **kwargs: Any) -> Any:
         threads.add(threading.current_thread().name)
-        return load(*args)
+        return load(*args, **kwargs)
 
     monkeypatch.setattr(marian, "load_marian", watched)
     assert await outcome(RealModels(listed(NAME), MUCH)) is None

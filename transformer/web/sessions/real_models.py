@@ -227,17 +227,17 @@ class RealModels:
 
         source = model.listed.source
         if isinstance(source, Path):
-            folder = source
-            weights = folder / (marian.WEIGHTS if (folder / marian.WEIGHTS).is_file() else marian.PICKLE)
+            folder, weights = source, source / marian.WEIGHTS
+            if not weights.is_file():
+                weights = converted(folder / marian.PICKLE)
         else:
             fetched = hub.fetch(source, tell, min(self.max_bytes, hub.MAX_BYTES))
             folder, weights = fetched.folder, fetched.weights
-        if weights.name == marian.PICKLE:
-            weights = converted(weights)
         size = _bytes_in_memory(weights)
         with self._reading:
             self._make_room(model, loading, size)
-            checkpoint = marian.load_marian(folder, pick_device(), weights)
+            # Its owner may write into a folder at any time; nobody changes a file of the cache.
+            checkpoint = marian.load_marian(folder, pick_device(), weights, mapped=isinstance(source, str))
         checkpoint = replace(
             checkpoint,
             source_length=min(checkpoint.source_length, MAX_PIECES),
