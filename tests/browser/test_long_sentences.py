@@ -1,5 +1,6 @@
 """A sentence of 33 words: what the page says of it is in view, and only what is in view is drawn."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from transformer import Vocabulary
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
 
-from .catalogue import t
+from .catalogue import matching, t
 from .conftest import Visit, module
 
 WORDS = 33
+ON_PAPER = 12  # rows and columns of a map
 MAX_ELEMENTS = 2_000  # of Inside a head; a switch of 12,000 took a second
 SIZES = [(1280, 720), (390, 844)]
 
@@ -80,3 +82,11 @@ def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> 
     expect(folded.locator(".label")).to_have_count(8)
     folded.get_by_role("button", name=t("inside.show_more", count=WORDS - 8)).click()
     expect(folded.locator(".label")).to_have_count(WORDS)
+
+    # The worksheet draws what can be read on paper, and small maps as pictures.
+    with page.expect_download() as download:
+        page.locator("[data-file=handout]").dispatch_event("click")
+    sheet = Path(download.value.path()).read_text("utf-8")
+    assert t("worksheet.others", count=WORDS - ON_PAPER) in sheet
+    assert re.search(matching("worksheet.excerpt", rows=ON_PAPER, columns=ON_PAPER), sheet)
+    assert '<img class="painted" src="data:image/png' in sheet

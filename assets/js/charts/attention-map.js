@@ -5,7 +5,7 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { closest, columnHeading, rowHeading, table } from "../core/parts.js";
 import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../core/state.js";
 import { cellByKey, longLayout, longMap, markLongMap, paintedCell, readableZoom, repaintLongMap } from "./long-map.js";
-import { LEVELS, MAX_ELEMENTS, mixed, paintedThumbnail, strength } from "./map-canvas.js";
+import { LEVELS, MAX_ELEMENTS, mixed, paintedThumbnail, printedThumbnail, strength } from "./map-canvas.js";
 import {
   ARROW,
   cellReader,
@@ -561,14 +561,14 @@ function mapsDifference(kind, run, baseline) {
 /**
  * A map without words, small.
  * @param {Kind} kind @param {number} layer @param {number} head @param {DrawnRun} run
- * @param {boolean} isOnPaper a drawing
+ * @param {boolean} isOnPaper nothing scrolls or changes
  */
 export function thumbnail(kind, layer, head, run = state.run, isOnPaper = false) {
   const { queries, keys } = run.attention[kind];
   const isLarge = queries.length * keys.length > MAX_ELEMENTS; // nobody would see that its corners are round
-  if (isLarge && !isOnPaper) return paintedThumbnail(run, kind, layer, head);
+  if (isLarge) return (isOnPaper ? printedThumbnail : paintedThumbnail)(run, kind, layer, head);
   const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
-  const size = { width: 7.4, height: 7.4, rx: isLarge ? 0 : 1 };
+  const size = { width: 7.4, height: 7.4, rx: 1 };
   picture.append(...tiles(run, kind, layer, head, ({ query, key }) => tile({ x: key * 8, y: query * 8, ...size })));
   forEachCell(run, kind, layer, head, ({ query, key, gold }) => {
     if (gold) picture.append(svg("circle", { cx: key * 8 + 3.7, cy: query * 8 + 3.7, r: 1.6, class: `gold ${gold}` }));

@@ -280,6 +280,19 @@ export function paintedThumbnail(run, kind, layer, head) {
   return canvas;
 }
 
+/**
+ * The same as an image, in the colours of paper: as drawings, all heads of a long sentence would take tens of megabytes.
+ * @param {DrawnRun} run @param {Kind} kind @param {number} layer @param {number} head
+ */
+export function printedThumbnail(run, kind, layer, head) {
+  const { classList } = document.body;
+  const isDark = classList.contains("dark");
+  classList.remove("dark"); // until the end of this function: no frame is drawn meanwhile
+  const src = paintedThumbnail(run, kind, layer, head).toDataURL();
+  classList.toggle("dark", isDark);
+  return h("img", { class: "painted", src, alt: "" });
+}
+
 /** @type {WeakMap<Element, (layer: number, head: number) => void>} */
 const thumbnailPainters = new WeakMap();
 

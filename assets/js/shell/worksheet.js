@@ -1,6 +1,7 @@
 // The worksheet of a handout: two pages of questions about this run, with its own maps and room to write, and the
 // answers on a page of their own, all computed from the run.
 
+import { isLongDrawing } from "../charts/attention-lines.js";
 import { heatmap, markRow, thumbnail } from "../charts/attention-map.js";
 import { h, word } from "../core/dom.js";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
@@ -17,7 +18,10 @@ import { explainLikelihood } from "./describe-likelihood.js";
 
 const ON_FIRST_PAGE = 4; // questions
 const MAX_CELL = 44; // px, so that two maps and their questions go on a page
+const MAX_HEIGHT = 300; // px: what is higher shrinks, with its words
 const MAX_HEADS = 8; // small maps of a layer
+const MAX_WORDS = 12; // rows and columns of a map that can be read on paper
+const MAX_TOKENS = 24; // that are listed
 const CLEAR = 0.8; // a highest weight that leaves something to the other words
 
 /** The three pages. @param {Server} server @param {number} width of a page, px */
@@ -33,7 +37,7 @@ export async function worksheet(server, width) {
     softmax(place, scores),
     mask(place, width),
     heads(place),
-    product(),
+    ...(isLong() ? [] : [product()]), // nobody multiplies a hundred numbers by hand
     guess(),
   ];
   const source = word(run.sentence, "source");
@@ -85,12 +89,59 @@ const rowName = (query) => {
   return h("span", {}, word(decoder_input[query], "target"), " → ", word(output[query], "target"));
 };
 
+const isLong = () => isLongDrawing(state.run, "cross");
+
+/** As many numbers up to `count` as can be read, around one of them. @param {number} count */
+const around = (count, middle = 0) => {
+  const from = Math.max(0, Math.min(middle - MAX_WORDS / 2, count - MAX_WORDS));
+  return Array.from({ length: Math.min(count, MAX_WORDS) }, (_, i) => from + i);
+};
+
 /**
- * The map of a head, of the size that fits a page.
- * @param {Kind} kind @param {number} layer @param {number} head @param {number} width
+ * The rows and columns of cross-attention that are drawn: of a long sentence the rows around one, and the words that
+ * get most of their weight.
+ * @param {Place} place
  */
-function figureOf(kind, layer, head, width) {
-  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], maxCell: MAX_CELL, isOnPaper: true });
+function crossCells({ layer, head, query }) {
+  const { queries, keys } = state.run.attention.cross;
+  if (!isLong()) return { rows: [...queries.keys()], columns: [...keys.keys()] };
+  const rows = around(queries.length, query);
+  const weights = rows.map((row) => attentionRow("cross", layer, head, row));
+  const weightOf = (/** @type {number} */ key) => weights.reduce((sum, row) => sum + row[key], 0);
+  const byWeight = [...keys.keys()].sort((a, b) => weightOf(b) - weightOf(a));
+  return { rows, columns: byWeight.slice(0, MAX_WORDS).sort((a, b) => a - b) };
+}
+
+/**
+ * The map of a head, of the size that fits a page: its cells in these rows and columns.
+ * @param {Kind} kind @param {number} layer @param {number} head @param {number} width
+ * @param {{ rows: number[], columns: number[] }} part
+ */
+function figureOf(kind, layer, head, width, { rows, columns }) {
+  const { run } = state;
+  const { queries, keys, allowed } = run.attention[kind];
+  const options = { width, sides: SIDES[kind], maxCell: MAX_CELL, maxHeight: MAX_HEIGHT, isOnPaper: true };
+  if (!isLong()) return paperFigure(heatmap(kind, layer, head, options));
+  const maps = {
+    layers: 1,
+    heads: 1,
+    queries: rows.map((row) => queries[row]),
+    keys: columns.map((key) => keys[key]),
+    allowed: rows.map((row) => columns.map((key) => allowed[row][key])),
+    values: rows.flatMap((row) => columns.map((key) => attentionRow(kind, layer, head, row)[key])),
+  };
+  const drawn = {
+    ...run,
+    attention: { ...run.attention, [kind]: maps },
+    output: rows.map((row) => run.output[row]),
+    reference: null,
+  };
+  const places = { rows: rows.length, target: queries.length, columns: columns.length, source: keys.length };
+  return [paperFigure(heatmap(kind, 0, 0, { ...options, run: drawn })), h("p", {}, t("worksheet.excerpt", places))];
+}
+
+/** @param {Element} picture */
+function paperFigure(picture) {
   markRow(picture, null);
   return h("div", { class: "figure" }, picture);
 }
@@ -103,7 +154,10 @@ function shapes() {
     h(
       "p",
       {},
-      list.flatMap((token) => [word(token, side), " "]),
+      (list.length > MAX_TOKENS ? [...list.slice(0, MAX_TOKENS), "…"] : list).flatMap((token) => [
+        word(token, side),
+        " ",
+      ]),
     );
   return {
     question: t("worksheet.shapes", places),
@@ -114,16 +168,18 @@ function shapes() {
 }
 
 /** @param {Place} place @param {number} width @returns {Item} */
-function strongest({ layer, head }, width) {
+function strongest(place, width) {
   const { run } = state;
-  const found = run.output.map((_, query) => {
+  const { layer, head } = place;
+  const part = crossCells(place);
+  const found = part.rows.map((query) => {
     const weights = attentionRow("cross", layer, head, query);
     const key = argmax(weights);
     return [rowName(query), ": ", word(run.source[key], "source"), ` ${formatPercent(weights[key])}`];
   });
   return {
     question: t("worksheet.strongest", { layer: layer + 1, head: head + 1 }),
-    figure: figureOf("cross", layer, head, width),
+    figure: figureOf("cross", layer, head, width, part),
     lines: 1,
     answer: formatList(found),
   };
@@ -137,14 +193,18 @@ const rowSum = ({ query }) => ({
 });
 
 /** @param {Place} place @param {number[]} scores @returns {Item} */
-function softmax({ layer, head, query }, scores) {
+function softmax(place, scores) {
   const { source, attention } = state.run;
+  const { layer, head, query } = place;
   const allowed = attention.cross.allowed[query];
   const weights = attentionRow("cross", layer, head, query);
-  const open = [...source.keys()].filter((key) => allowed[key]);
+  const { columns } = crossCells(place);
+  const open = columns.filter((key) => allowed[key]);
+  const others = [...source.keys()].filter((key) => allowed[key] && !columns.includes(key));
+  const sum = others.reduce((total, key) => total + Math.exp(scores[key]), 0);
   const given = open.map((key) => scores[key].toFixed(2));
-  const row = (/** @type {string} */ name, /** @type {Child[]} */ values) =>
-    h("tr", {}, rowHeading(name), cells(values));
+  const row = (/** @type {string} */ name, /** @type {Child[]} */ values, /** @type {Child} */ rest = "") =>
+    h("tr", {}, rowHeading(name), cells(others.length ? [...values, rest] : values));
   const table = h(
     "table",
     { class: "given" },
@@ -152,11 +212,13 @@ function softmax({ layer, head, query }, scores) {
       row(
         t("worksheet.softmax.word"),
         open.map((key) => word(source[key], "source")),
+        t("worksheet.others", { count: others.length }),
       ),
       row(t("worksheet.softmax.score"), given),
       row(
         "exp",
         open.map(() => ""),
+        sum.toPrecision(3),
       ),
       row(
         t("worksheet.softmax.weight"),
@@ -177,9 +239,11 @@ function softmax({ layer, head, query }, scores) {
 function mask({ layer, head }, width) {
   const { layers, heads } = state.run.attention.decoder;
   const [ofLayer, ofHead] = [Math.min(layer, layers - 1), Math.min(head, heads - 1)];
+  const { length } = state.run.decoder_input;
+  const first = isLong() ? around(length) : [...Array(length).keys()];
   return {
     question: t("worksheet.mask", { layer: ofLayer + 1, head: ofHead + 1 }),
-    figure: figureOf("decoder", ofLayer, ofHead, width),
+    figure: figureOf("decoder", ofLayer, ofHead, width, { rows: first, columns: first }),
     lines: 2,
     answer: t("worksheet.mask.answer"),
   };

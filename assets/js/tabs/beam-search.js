@@ -16,6 +16,9 @@ import { experimentLink } from "./experiment-link.js";
 /** @import { Attributes } from "../core/dom.js" */
 /** @import { Strategy } from "./decoding.js" */
 
+const MAX_SPOKEN = 24; // words of a sentence within another one
+const LAST_SPOKEN = 4;
+
 /** @param {AbortSignal} signal @returns {Strategy} */
 export function beamSearch(signal) {
   const widths = numberedOptions(DECODING_SETTINGS.width.max);
@@ -79,7 +82,14 @@ export function beamSearch(signal) {
 }
 
 /** Tokens without the special ones, as a sentence. @param {string[]} tokens */
-export const tokensAsText = (tokens) => sentenceWord(tokens.filter((token) => !isSpecial(token)).join(" "));
+export const tokensAsText = (tokens) => spokenSentence(tokens.filter((token) => !isSpecial(token)).join(" "));
+
+/** A sentence within another one: a long one without its middle. @param {string} sentence */
+export function spokenSentence(sentence) {
+  const words = sentence.split(" ");
+  if (words.length <= MAX_SPOKEN) return sentenceWord(sentence);
+  return sentenceWord([...words.slice(0, MAX_SPOKEN / 2), "…", ...words.slice(-LAST_SPOKEN)].join(" "));
+}
 
 /** A sentence of the model; one that ends at once has no word. @param {string} sentence */
 export const sentenceWord = (sentence) => (sentence ? word(sentence, "target") : t("decoding.nothing"));
@@ -134,9 +144,9 @@ function describeSearch(search) {
   const { text, hypotheses, branches, best, greedy, width } = search;
   const { probability = 0, finished } = hypotheses.find(({ branch }) => branch === best) ?? {};
   const places = {
-    beam: sentenceWord(text),
+    beam: spokenSentence(text),
     share: formatPercent(probability),
-    greedy: sentenceWord(greedy.text),
+    greedy: spokenSentence(greedy.text),
     greedy_share: formatPercent(greedy.probability),
     width,
     count: hypotheses.length,

@@ -6,7 +6,7 @@ import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i1
 import { button } from "../core/parts.js";
 import { DECODING_SETTINGS, settingsOf } from "../core/schema.js";
 import { baselineRun, state, update } from "../core/state.js";
-import { sentenceWord, tokensAsText } from "./beam-search.js";
+import { sentenceWord, spokenSentence, tokensAsText } from "./beam-search.js";
 import { setting, settingSlider } from "./decoding-settings.js";
 import { setUnlessTyped } from "./train-settings.js";
 
@@ -155,7 +155,7 @@ function tallyOf({ text, temperature, top_k, top_p, seed }, { checkpoint, senten
 /** What was drawn beside greedy, and where they part first. @param {Sample} sample */
 function describeSample({ text, steps, seed, complete }) {
   const step = steps.findIndex(isOther);
-  const places = { seed: String(seed), drawn: sentenceWord(text), greedy: tokensAsText(baselineRun().output) };
+  const places = { seed: String(seed), drawn: spokenSentence(text), greedy: tokensAsText(baselineRun().output) };
   const end = complete ? "" : t("note.endless", { steps: steps.length });
   if (step < 0) return joinSentences(nodes("decoding.sampling.say_same", places), end);
   const { token, drawn, probability, candidates } = steps[step];
