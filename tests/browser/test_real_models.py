@@ -156,12 +156,13 @@ def test_words_and_pieces_on_every_view(server: Server, browser: Browser, size: 
         expect(source.first).to_contain_text("▁")
         pieces = [text.strip() for text in source.all_inner_texts()]
         groups = words_of([*pieces[:-1], "E"])
-        before = weights_of(page)
+        before, note = weights_of(page), page.locator(".under .note").inner_text()
         if not words.is_visible():
             page.locator("#unfold").click()
         words.click()
         expect(page.locator("#unit small")).to_have_text(t("unit.words.about"))
-        expect(page.locator("#top .legend")).not_to_contain_text(t("legend.P"))  # no source is padded here
+        expect(page.locator(".under .note")).to_have_text(note)  # it counts tokens
+        expect(page.locator(".legend").get_by_text(t("legend.P"))).to_be_hidden()  # no source is padded here
         expect(source).to_have_text(["Frau", "Müller", "wohnt", "in", "Wien", "!", "E"])
         for word, weight in weights_of(page).items():  # of S, which is one piece
             assert weight == pytest.approx(sum(before[i] for i, of in enumerate(groups.of) if of == word), abs=1e-5)

@@ -7,6 +7,7 @@ import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { plannedStops } from "../core/lesson-plan.js";
 import { button, changeDetector, link, onResize } from "../core/parts.js";
 import { argmax, attentionRow, state, subscribe, update } from "../core/state.js";
+import { tokenRun } from "../core/words.js";
 import { isReal, setShippedModels } from "../net/models.js";
 import { describeChange } from "./describe-change.js";
 import { exampleBar } from "./examples.js";
@@ -271,7 +272,7 @@ function describeRun(run) {
     if (example.watch) add("note.watch", { word: word(plainText(example.watch), "source") });
   }
   if (run.changes.length && attendsAhead(run)) add("note.ahead");
-  if (!run.complete) add("note.endless", { steps: run.steps.length });
+  if (!run.complete) add("note.endless", { steps: tokenRun(run).steps.length });
   if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
     const [without, dotted, plain] = ["mochte", "möchte", "mochte"].map((text) => h("i", {}, text));
     add("note.mochte", { without, dotted, plain });

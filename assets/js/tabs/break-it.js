@@ -10,7 +10,7 @@ export function mount({ element }) {
   const { choices = [] } = schema.parameters.part;
   const choice = namedChoice(t("tab.break"), choices, "break", (part) => update({ part }));
   const about = h("p", { class: "lead" });
-  element.replaceChildren(h("div", { class: "controls parts" }, choice.element, about));
+  element.replaceChildren(h("div", { class: "controls break-parts" }, choice.element, about));
   subscribe(element, () => {
     choice.set(state.part);
     about.textContent = t(`break.${state.part}.about`);
