@@ -15,7 +15,7 @@ from tests.benchmarks.bench import README as BENCHMARKS
 from tests.benchmarks.bench import put, read, written
 from transformer.live.limits import Limits
 from transformer.settings import variables
-from transformer.web.page import SCHEMA
+from transformer.web.page import schema_json
 from transformer.web.settings import Settings
 
 from .hub import Hub, served
@@ -99,7 +99,7 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
 
 def test_every_parameter_of_a_link_and_its_choices_are_described() -> None:
     links = (ROOT / "transformer/web/README.md").read_text().partition("## Links")[2].partition("## API")[0]
-    for name, parameter in json.loads(SCHEMA)["parameters"].items():
+    for name, parameter in json.loads(schema_json())["parameters"].items():
         if name != "exercise":  # whose choices the page lists
             assert {
                 each for each in (parameter.get("choices") or ()) if not re.search(rf"\b{each}\b", links)

@@ -13,7 +13,7 @@ import pytest
 from transformer import SentenceError, Translator, Vocabulary
 from transformer.messages import Message, Words, formatted
 from transformer.web.api import events
-from transformer.web.page import SCHEMA
+from transformer.web.page import schema_json
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets/locales"
@@ -40,7 +40,7 @@ OTHERS = LANGUAGES[1:]
 
 
 def test_the_page_offers_the_catalogues_that_there_are() -> None:
-    assert json.loads(SCHEMA)["languages"] == LANGUAGES
+    assert json.loads(schema_json())["languages"] == LANGUAGES
     assert {"en", "zh-Hans", "zh-Hant"} <= set(LANGUAGES)
 
 

@@ -1,6 +1,10 @@
 """Every environment variable under its name and its old names; a value that it cannot have is refused by name."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +13,7 @@ from transformer.live.limits import Limits, variable
 from transformer.settings import Variable, from_environment, variables
 from transformer.web.settings import Settings, settings
 
+ROOT = Path(__file__).resolve().parents[1]
 VARIABLES = [(cls, field, each) for cls in (Settings, Limits) for field, each in variables(cls).items()]
 OLD_NAMES = {
     "TRANSFORMER_AT_ONCE": "concurrency",
@@ -44,6 +49,15 @@ def test_a_variable_sets_its_field_alone(cls: type[Any], field: str, each: Varia
 
 def test_old_names_are_still_read() -> None:
     assert {old: field for _, field, each in VARIABLES for old in each.old_names} == OLD_NAMES
+
+
+@pytest.mark.slow
+def test_a_value_that_a_variable_cannot_have_is_one_line() -> None:
+    """So no module reads them on import, where the program cannot catch the error."""
+    environment = os.environ | {"TRANSFORMER_QUEUE_SIZE": "many"}
+    ended = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "TRANSFORMER_QUEUE_SIZE='many' is not a whole number from 1\n"
 
 
 def test_switches_and_log_formats() -> None:

@@ -39,7 +39,7 @@ from transformer.storage.checkpoint import Checkpoint
 from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
 from transformer.web.component import ASSETS
-from transformer.web.page import SCHEMA
+from transformer.web.page import schema_json
 
 from .ratio import MissingError, Ratio, ratio
 
@@ -58,7 +58,7 @@ Control = str | None  # of a click: what is clicked, the event, and the value th
 
 # As the page loads its modules (assets/js/core/load.js), and as it fills a tab (web/component.py).
 OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="style.css">
-<script type="application/json" id="schema">{SCHEMA.replace(f"gradio_api/file={ASSETS}", ".")}</script>
+<script type="application/json" id="schema">{schema_json().replace(f"gradio_api/file={ASSETS}", ".")}</script>
 <script>{(ASSETS / "js" / "core" / "load.js").read_text("utf-8")}</script>
 <body style="margin: 0"><div class="view" id="attention"></div>
 <script type="module">

@@ -17,7 +17,7 @@ from transformer.web import schema
 from transformer.web.api.endpoints import FUNCTIONS, Refusal
 from transformer.web.api.events import ShownRun
 from transformer.web.api.mistakes import MistakeCode
-from transformer.web.page import SCHEMA
+from transformer.web.page import schema_json
 from transformer.web.server.room_routes import OpenedRoom
 from transformer.web.server.routes import HeadsEvent, LoadingEvent
 from transformer.web.sessions.models import Model
@@ -98,4 +98,4 @@ def _plain(schema: Any, inside: str = "") -> Any:
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     (folder / "schema.json").write_text(json.dumps(json_schema(FUNCTIONS), indent=1))
-    (folder / "page.json").write_text(SCHEMA)
+    (folder / "page.json").write_text(schema_json())

@@ -108,16 +108,22 @@ TABS: dict[str, Callable[[], object]] = {
 }
 
 
-_SCHEMA = page_schema(
-    list(TABS),
-    list(BREAK_IT),
-    assets=f"gradio_api/file={ASSETS}",
-    plotly=f"gradio_api/file={PLOTLY_JS}",
-    rooms=settings().rooms,
-)
-SCHEMA = json.dumps(_SCHEMA).replace("<", r"\u003c")  # nothing in it may end its script
-HEAD = f"""{(ASSETS / "head.html").read_text("utf-8")}
-<script type="application/json" id="schema">{SCHEMA}</script>
+def schema_json() -> str:
+    """What the page's modules share with the server (schema.js), as JSON for a script."""
+    shared = page_schema(
+        list(TABS),
+        list(BREAK_IT),
+        assets=f"gradio_api/file={ASSETS}",
+        plotly=f"gradio_api/file={PLOTLY_JS}",
+        rooms=settings().rooms,
+    )
+    return json.dumps(shared).replace("<", r"\u003c")  # nothing in it may end its script
+
+
+def head() -> str:
+    """What stands in the head of the page."""
+    return f"""{(ASSETS / "head.html").read_text("utf-8")}
+<script type="application/json" id="schema">{schema_json()}</script>
 <script>{(ASSETS / "js" / "core" / "load.js").read_text("utf-8")}</script>
 """
 
@@ -133,7 +139,7 @@ def launch() -> dict[str, Any]:
     routes = [*mcp["routes"], *ROUTES, *room_routes, Route("/modules", modules, methods=["GET"])]
     return LAUNCH | {
         "app_kwargs": {
-            "middleware": [Middleware(FrontPage, head=HEAD), Middleware(Compression), *middleware(routes)],
+            "middleware": [Middleware(FrontPage, head=head()), Middleware(Compression), *middleware(routes)],
             "exception_handlers": EXCEPTION_HANDLERS,
             **mcp,
             "routes": routes,
