@@ -65,7 +65,7 @@ export function pieceSearch(server, force, signal) {
 function searchBox() {
   const label = t("candidates.find");
   const names = { id: "find-piece", placeholder: label, "aria-label": label };
-  return h("input", { type: "search", ...names, autocomplete: "off", maxlength: MAX_LETTERS });
+  return h("input", { type: "search", class: "text", ...names, autocomplete: "off", maxlength: MAX_LETTERS });
 }
 
 /** @param {FoundCandidate[]} found @param {(token: string) => void} force */
