@@ -108,12 +108,12 @@ def messages_gone(page: Page) -> None:
 
 
 def train(page: Page) -> None:
-    """Until the model is there, and its whole film."""
+    """Until the model is there, and its whole replay."""
     page.locator("#train button[value=toy]").click()
     set_number(page, "steps", 20)
     start(page)
     finished(page)
-    page.locator("#film .large rect").first.wait_for()
+    page.locator("#replay .large rect").first.wait_for()
 
 
 def reveal(page: Page) -> None:

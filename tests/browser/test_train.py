@@ -63,9 +63,9 @@ def output(page: Page) -> str:
 def replayed(page: Page, end: str, step: int) -> list[float]:
     """The weights of the large map at one end of the replay."""
     move = "(at, end) => { at.value = at[end]; at.dispatchEvent(new Event('input', { bubbles: true })); }"
-    page.locator("#film-step").evaluate(move, end)
-    expect(page.locator("#film-say")).to_contain_text(t("film.step", step=step).strip())
-    cells = page.locator("#film .large rect[data-weight]")
+    page.locator("#replay-step").evaluate(move, end)
+    expect(page.locator("#replay-say")).to_contain_text(t("replay.step", step=step).strip())
+    cells = page.locator("#replay .large rect[data-weight]")
     return cells.evaluate_all("cells => cells.map((cell) => Number(cell.dataset.weight))")
 
 
@@ -104,7 +104,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     first = page.locator("#train .train-picture > :first-child")
     expect(first).to_have_id("train-data")
     start(page)
-    expect(first).to_have_id("film")
+    expect(first).to_have_id("replay")
     expect(page.locator("#train-stop")).to_be_focused()
     expect(page.locator("#train-live .js-line").first).to_be_visible(timeout=TRAINED)
     finished(page)
@@ -184,7 +184,7 @@ def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed
     finished(page)
     name = t("train.name.default")
     expect(page.locator("#train-status")).to_contain_text(matching("train.ended.stop", name=name))
-    expect(page.locator("#film .large rect[data-weight]").first).to_be_visible()
+    expect(page.locator("#replay .large rect[data-weight]").first).to_be_visible()
     page.wait_for_function("name => new URLSearchParams(location.search).get('checkpoint') === `own:${name}`", arg=name)
     page.reload()
     expect(page.locator("#checkpoint option:checked")).to_contain_text(name)

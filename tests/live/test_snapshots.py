@@ -12,7 +12,7 @@ from transformer import Translator
 from transformer.data.vocabulary import SentenceError
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.translator import Translation
-from transformer.live import snapshots as film
+from transformer.live import snapshots as module
 from transformer.live.snapshots import MAX_SNAPSHOTS, Snapshot, SnapshotRecorder
 from transformer.storage.checkpoint import Checkpoint
 
@@ -118,7 +118,7 @@ def test_deferred_copies_stay_within_their_memory_limit(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = sum(values.nbytes for values in checkpoint.model.parameters())
-    monkeypatch.setattr(film, "MAX_COPY_BYTES", 3 * size - 1)
+    monkeypatch.setattr(module, "MAX_COPY_BYTES", 3 * size - 1)
     taken = recorder(checkpoint)
     for step in range(5):
         taken.defer(step)
@@ -164,7 +164,7 @@ def test_large_maps_have_few_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
         int(m.weights.size) for run in (first.free, first.forced) for kind in KINDS for m in run.attention.of(kind)
     )
     for most, frames in ((10 * weights, 10), (10 * weights - 1, 9), (2 * weights, 2), (weights, 2), (1, 2)):
-        monkeypatch.setattr(film, "MAX_WEIGHTS", most)
+        monkeypatch.setattr(module, "MAX_WEIGHTS", most)
         assert len(recorder(CHECKPOINT).due) == frames - 2
 
 

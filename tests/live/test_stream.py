@@ -19,7 +19,7 @@ from transformer.data import Batch, encode_pairs
 from transformer.data.vocabulary import END, START
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.device import ENVIRONMENT
-from transformer.live import snapshots as film
+from transformer.live import snapshots as module
 from transformer.live import stream as session
 from transformer.live.job import Job
 from transformer.live.snapshots import MAX_SNAPSHOTS
@@ -304,7 +304,7 @@ def test_without_a_reference_there_is_no_forced_run(file: Path) -> None:
 @pytest.mark.parametrize("held_out", [0, 0.4])
 def test_scores_are_those_of_the_model(held_out: float, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = job(held_out=held_out, dropout=0.0, steps=60, learning_rate=0.03)
-    monkeypatch.setattr(film, "MAX_SNAPSHOTS", 2)
+    monkeypatch.setattr(module, "MAX_SNAPSHOTS", 2)
     scores = one("trained", watched(asked, file))["scores"]
     model, (_, target, batch) = trained_alone(asked).model, data_of(asked)
     for name, pairs in (("training", asked.pairs), ("held_out", asked.held_out)):
@@ -355,15 +355,15 @@ def test_snapshots_take_only_their_share_of_the_time(file: Path, monkeypatch: py
             clock.now += 1
             yield progress
 
-    def slow_take(recorder: film.SnapshotRecorder, step: int) -> film.Snapshot:
+    def slow_take(recorder: module.SnapshotRecorder, step: int) -> module.Snapshot:
         clock.now += 5
         return taken(recorder, step)
 
-    clock, taken = Clock(), film.SnapshotRecorder.take
+    clock, taken = Clock(), module.SnapshotRecorder.take
     monkeypatch.setattr(session, "time", clock)
     monkeypatch.setattr(session, "train", steps)
     monkeypatch.setattr(session, "TRANSLATION_SECONDS", math.inf)  # snapshots only
-    monkeypatch.setattr(film.SnapshotRecorder, "take", slow_take)
+    monkeypatch.setattr(module.SnapshotRecorder, "take", slow_take)
     events = watched(replace(job(steps=200), seconds=1000), file)
     live_ones = [event["step"] for event in of("snapshot", events[: events.index(one("ended", events))])]
     assert 1 < len(live_ones) < MAX_SNAPSHOTS <= len(of("snapshot", events)) < 2 * MAX_SNAPSHOTS
@@ -423,7 +423,7 @@ def test_no_snapshot_is_taken_of_weights_that_are_not_finite(
                 model.src_embedding.weight.data.fill_(float("nan"))
             yield progress
 
-    monkeypatch.setattr(film, "MAX_SNAPSHOTS", frames)
+    monkeypatch.setattr(module, "MAX_SNAPSHOTS", frames)
     monkeypatch.setattr(session, "TRANSLATION_SECONDS", 0)
     monkeypatch.setattr(session, "train", overflowing)
     events = watched(job(held_out=0.4), file)

@@ -85,7 +85,7 @@ async function pngFile(picture) {
  * What an element looks like now, as one SVG: its pictures, its boxes and every word where it stands.
  * @param {Element} element
  */
-export function elementToSvg(element) {
+function elementToSvg(element) {
   dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight
   const place = element.closest(".scroll, .fluid"); // what sticks to its edges belongs to its beginning
   const scrolled = { left: place?.scrollLeft, top: place?.scrollTop };

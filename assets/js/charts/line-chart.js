@@ -3,7 +3,8 @@
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { onResize } from "../core/parts.js";
-import { drawPlot, onThemeChange, pageColours, themedLayout } from "./plotly.js";
+import { onThemeChange } from "../core/theme.js";
+import { drawPlot, pageColours, themedLayout } from "./plotly.js";
 
 /** @import { Point } from "../net/training-stream.js" */
 /** @import { Figure } from "./plotly.js" */

@@ -3,6 +3,7 @@
 
 import { h } from "../core/dom.js";
 import { goldLink, state } from "../core/state.js";
+import { isDark, onThemeChange } from "../core/theme.js";
 
 /** @import { AttentionMaps, DrawnRun, Kind } from "../core/types.d.ts" */
 
@@ -41,17 +42,16 @@ const palettes = new Map();
 
 /** The colours of the page's theme, read once from its style. */
 export function palette() {
-  const isDark = document.body.classList.contains("dark");
-  const known = palettes.get(isDark) ?? readPalette(isDark);
-  palettes.set(isDark, known);
+  const known = palettes.get(isDark()) ?? readPalette();
+  palettes.set(known.isDark, known);
   return known;
 }
 
 /** A level of a hue, as a style says it. @param {string} hue @param {number} level per cent */
 export const mixed = (hue, level) => `color-mix(in oklab, var(--${hue}) ${level}%, var(--surface))`;
 
-/** @param {boolean} isDark */
-function readPalette(isDark) {
+/** @returns {Palette} */
+function readPalette() {
   const probe = h("span", { hidden: true });
   document.body.append(probe);
   const resolved = (/** @type {string} */ colour) => {
@@ -64,7 +64,7 @@ function readPalette(isDark) {
   probe.remove();
   const levels = pixels.slice(0, 2 * LEVELS);
   const stripes = /** @type {[number, number]} */ ([...pixels.slice(2 * LEVELS)]);
-  return { isDark, levels, surface, ink, ground, line, stripes, hatch: hatchTile(ground, line) };
+  return { isDark: isDark(), levels, surface, ink, ground, line, stripes, hatch: hatchTile(ground, line) };
 }
 
 /** Colours as a canvas holds them. @param {string[]} colours */
@@ -95,7 +95,7 @@ function hatchTile(ground, line) {
 }
 
 /** @param {HTMLCanvasElement} canvas */
-export const contextOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+const contextOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 
 /**
  * One head's weights, row by row, and 1 where the mask is open.
@@ -325,8 +325,7 @@ export function paintStrip(strip, weights, open) {
 const painters = new WeakMap();
 /** @type {Set<WeakRef<HTMLCanvasElement>>} */
 const canvases = new Set();
-/** @type {MutationObserver | null} */
-let themes = null;
+let isWatchingTheme = false;
 
 /**
  * Paint a canvas now, and again whenever the theme changes. A later call replaces what paints it.
@@ -335,20 +334,12 @@ let themes = null;
 export function keepPainted(canvas, paint) {
   if (!painters.has(canvas)) canvases.add(new WeakRef(canvas));
   painters.set(canvas, paint);
-  if (!themes) {
-    wasDark = document.body.classList.contains("dark");
-    themes = new MutationObserver(repaintAll);
-    themes.observe(document.body, { attributeFilter: ["class"] });
-  }
+  if (!isWatchingTheme) onThemeChange(repaintAll);
+  isWatchingTheme = true;
   paint();
 }
 
-let wasDark = false;
-
 function repaintAll() {
-  const isDark = document.body.classList.contains("dark");
-  if (isDark === wasDark) return; // another class
-  wasDark = isDark;
   for (const each of canvases) {
     const canvas = each.deref();
     if (canvas) painters.get(canvas)?.();

@@ -42,16 +42,6 @@ export const markPlot = async (element, shapes) => (await loadPlotly()).relayout
 /** Plotly minds the window's size alone, and not at all while its tab is hidden. @param {Plot} element */
 export const resizePlot = async (element) => (await loadPlotly()).Plots.resize(element);
 
-/**
- * Call `draw` when the page has other colours: Plotly knows nothing of its style sheet.
- * @param {() => void} draw @param {AbortSignal} signal
- */
-export function onThemeChange(draw, signal) {
-  const observer = new MutationObserver(draw);
-  observer.observe(document.body, { attributeFilter: ["class"] });
-  signal.addEventListener("abort", () => observer.disconnect());
-}
-
 /** The page's present colours, by the names of their variables. @returns {Record<string, string>} */
 export function pageColours() {
   const style = getComputedStyle(document.body);

@@ -3,7 +3,7 @@
 
 import { chip, h, icon, isSpecial, numberedOptions, scrollBox, segmented, word } from "../core/dom.js";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
-import { button, closest, link, onResize, option } from "../core/parts.js";
+import { button, changeDetector, closest, link, onResize, option } from "../core/parts.js";
 import { argmax, attentionRow, KINDS, SIDES } from "../core/state.js";
 import { isTraining, measurementAt, training } from "../net/training-stream.js";
 import {
@@ -110,7 +110,7 @@ export function translationChips({ output, probabilities }) {
     " ",
   ]);
   if (shown === output) return chips;
-  return [...chips, h("span", { class: "and-more" }, t("film.words_more", { rest: output.length - most }))];
+  return [...chips, h("span", { class: "and-more" }, t("replay.words_more", { rest: output.length - most }))];
 }
 
 /** Open on the head with the row that has changed most. */
@@ -129,7 +129,7 @@ function openMostChangedHead() {
  *   player: ReturnType<typeof buildPlayer>, map: ReturnType<typeof buildMap>,
  *   frame: { waiting: HTMLElement, body: HTMLElement, limits: HTMLElement },
  *   timer: ReturnType<typeof setInterval> | undefined,
- *   drawn: Record<string, unknown[]>,
+ *   isNew: Record<string, ReturnType<typeof changeDetector>>,
  *   layerChoice: ReturnType<typeof segmented> | null,
  *   mapHeight: number,
  * }} Replay
@@ -137,16 +137,22 @@ function openMostChangedHead() {
 
 /** The replay as an element, and `draw` to call after every change of the training. @param {AbortSignal} signal */
 export function trainingReplay(signal) {
-  const replay = /** @type {Replay} */ ({ timer: undefined, drawn: {}, layerChoice: null, mapHeight: 0 });
+  const replay = /** @type {Replay} */ ({ timer: undefined, isNew: {}, layerChoice: null, mapHeight: 0 });
   replay.player = buildPlayer(replay, signal);
   replay.map = buildMap(replay, signal);
   const { player, map } = replay;
-  const waiting = h("p", { class: "hint film-waiting" }, t("film.waiting"));
+  const waiting = h("p", { class: "hint replay-waiting" }, t("replay.waiting"));
   const limits = h("p", { class: "hint", hidden: true }, t("limits.toy"));
-  const body = h("div", { class: "film-body" }, player.bar, player.output, map.element, limits);
+  const body = h("div", { class: "replay-body" }, player.bar, player.output, map.element, limits);
   replay.frame = { waiting, body, limits };
-  const head = h("div", { class: "film-head" }, h("h2", {}, t("film.title")), h("span", { class: "space" }), player.at);
-  const element = h("section", { class: "card", id: "film" }, head, waiting, body);
+  const head = h(
+    "div",
+    { class: "replay-head" },
+    h("h2", {}, t("replay.title")),
+    h("span", { class: "space" }),
+    player.at,
+  );
+  const element = h("section", { class: "card", id: "replay" }, head, waiting, body);
   element.addEventListener("keydown", (event) => {
     // Space on a button presses that button, and nothing else.
     if (event.key === " " && closest(event, "button")) event.stopPropagation();
@@ -207,19 +213,24 @@ const playOrPause = (replay) => (replay.timer ? pause(replay) : play(replay));
 /** @param {Replay} replay @param {AbortSignal} signal */
 function buildPlayer(replay, signal) {
   const range = { type: "range", min: 0, max: SLIDER_MAX, step: "any" };
-  const slider = h("input", { ...range, id: "film-step", "aria-label": t("film.slider"), title: t("film.spacing") });
-  const steps = h("div", { class: "film-steps", "aria-hidden": "true" });
+  const slider = h("input", {
+    ...range,
+    id: "replay-step",
+    "aria-label": t("replay.slider"),
+    title: t("replay.spacing"),
+  });
+  const steps = h("div", { class: "replay-steps", "aria-hidden": "true" });
   const losses = sparkline({ height: 40, inset: THUMB, colour: "accent", signal });
   const weights = sparkline({ height: 24, inset: THUMB, colour: "target", signal });
-  const story = h("p", { class: "film-story" });
-  const playButton = button("round", null, () => playOrPause(replay), { id: "film-play" });
-  const follow = link(t("film.follow"), () => goTo(replay, newest()), { id: "film-follow" });
+  const story = h("p", { class: "replay-story" });
+  const playButton = button("round", null, () => playOrPause(replay), { id: "replay-play" });
+  const follow = link(t("replay.follow"), () => goTo(replay, newest()), { id: "replay-follow" });
   slider.addEventListener("input", () => pauseAt(replay, nearestSnapshot(slider.valueAsNumber)));
   slider.addEventListener("keydown", (event) => onSliderKey(replay, event));
-  const slide = h("div", { class: "film-slide" }, losses.element, slider, steps, weights.element, story, follow);
-  const bar = h("div", { class: "film-bar" }, playButton, slide);
-  const at = h("span", { class: "film-at" });
-  const output = h("p", { class: "film-output" });
+  const slide = h("div", { class: "replay-slide" }, losses.element, slider, steps, weights.element, story, follow);
+  const bar = h("div", { class: "replay-bar" }, playButton, slide);
+  const at = h("span", { class: "replay-at" });
+  const output = h("p", { class: "replay-output" });
   return { slider, steps, losses, weights, story, playButton, follow, bar, at, output };
 }
 
@@ -323,14 +334,14 @@ function buildMap(replay, signal) {
   const { map, ...large } = largeColumn(replay, signal);
   const { thumbnails, ...grid } = gridColumn(replay);
   const rows = h("select", {
-    id: "film-row",
+    id: "replay-row",
     onchange: () => choose(replay, { query: rows.value === "" ? null : Number(rows.value) }),
   });
-  const say = h("p", { class: "say", id: "film-say" });
+  const say = h("p", { class: "say", id: "replay-say" });
   const meaning = h("p", { class: "hint meaning" });
   const element = [
     h("div", { class: "columns" }, map, h("div", {}, controls, thumbnails)),
-    h("p", { class: "pickers rows" }, h("label", { for: "film-row" }, t("film.row")), rows),
+    h("p", { class: "pickers rows" }, h("label", { for: "replay-row" }, t("replay.row")), rows),
     say,
     meaning,
   ];
@@ -345,8 +356,8 @@ function mapPickers(replay) {
     (name) => choose(replay, { kind: /** @type {Kind} */ (name), query: null }),
   );
   const whose = segmented(
-    t("film.words"),
-    ["free", "forced"].map((name) => [name, t(`film.words.${name}`)]),
+    t("replay.words"),
+    ["free", "forced"].map((name) => [name, t(`replay.words.${name}`)]),
     (name) => change(replay, { words: /** @type {"free" | "forced"} */ (name), query: null }),
   );
   const layers = h("span", { class: "pickers" });
@@ -382,7 +393,7 @@ function gridColumn(replay) {
     openMostChangedHead();
     choose(replay, {});
   };
-  const most = link("", openMost, { id: "film-most" });
+  const most = link("", openMost, { id: "replay-most" });
   const buttons = pictureButtons(grid, () => fileName("heads"));
   return { thumbnails: h("div", { class: "kept" }, gridHeading, grid, most, buttons), gridHeading, grid, most };
 }
@@ -393,10 +404,9 @@ function gridColumn(replay) {
  * Run `again` only where something that a part depends on has changed.
  * @param {Replay} replay @param {string} part @param {unknown[]} depends @param {() => void} again
  */
-function redraw({ drawn }, part, depends, again) {
-  if (drawn[part]?.every((value, i) => value === depends[i])) return;
-  drawn[part] = depends;
-  again();
+function redraw({ isNew }, part, depends, again) {
+  isNew[part] ??= changeDetector();
+  if (isNew[part](...depends)) again();
 }
 
 /** @param {Replay} replay */
@@ -436,7 +446,7 @@ function drawPlayer(replay, snapshot, point) {
   slider.value = String(place * SLIDER_MAX);
   redraw(replay, "steps", [training.snapshots[0], training.snapshots.length], () => drawStepLabels(steps));
   at.replaceChildren(
-    ...nodes(point ? "film.at" : "film.at_step", {
+    ...nodes(point ? "replay.at" : "replay.at_step", {
       step: formatNumber(snapshot.step),
       steps: formatNumber(training.steps),
       loss: point?.[1].toFixed(3),
@@ -455,7 +465,7 @@ function drawPlayer(replay, snapshot, point) {
   });
   redraw(replay, "play", [Boolean(replay.timer)], () => {
     playButton.replaceChildren(icon(replay.timer ? "pause" : "play"));
-    playButton.setAttribute("aria-label", t(replay.timer ? "film.pause" : "film.play"));
+    playButton.setAttribute("aria-label", t(replay.timer ? "replay.pause" : "replay.play"));
   });
 }
 
@@ -491,8 +501,8 @@ function drawChoices(replay, snapshot) {
   replay.layerChoice?.set(view.layer);
   whose.element.hidden = !snapshot.forced;
   whose.set(words());
-  meaning.textContent = view.kind === "encoder" ? t("film.about.encoder") : t(`film.about.${words()}`);
-  most.textContent = t(rowsAreComparable() ? "film.most" : "film.hardest");
+  meaning.textContent = view.kind === "encoder" ? t("replay.about.encoder") : t(`replay.about.${words()}`);
+  most.textContent = t(rowsAreComparable() ? "replay.most" : "replay.hardest");
 }
 
 /**
@@ -523,9 +533,9 @@ function drawGrid(replay, run) {
 function drawRows(replay, run) {
   const { rows } = replay.map;
   redraw(replay, "rows", [run, view.kind], () => {
-    const usual = t(rowsAreComparable() ? "film.row_most" : "film.row_hardest");
+    const usual = t(rowsAreComparable() ? "replay.row_most" : "replay.row_hardest");
     const options = run.attention[view.kind].queries.map((token, i) => {
-      const text = view.kind === "encoder" ? token : t("film.row_of", { token, output: run.output[i] });
+      const text = view.kind === "encoder" ? token : t("replay.row_of", { token, output: run.output[i] });
       return option()([i, text]);
     });
     rows.replaceChildren(option()(["", usual]), ...options);
@@ -547,7 +557,7 @@ function drawStory({ player: { weights, story } }, snapshot, query) {
   weights.draw({ points, marked: [], steps: 1, top: 1, step, value });
   const token = runOf(snapshot).attention[view.kind].queries[query];
   story.replaceChildren(
-    ...nodes("film.story", {
+    ...nodes("replay.story", {
       row: word(token, SIDES[view.kind][0]),
       first: formatPercent(points[0][1]),
       last: formatPercent(points[points.length - 1][1]),
@@ -566,7 +576,7 @@ function drawMap(replay, snapshot, query) {
   const output = kind === "encoder" ? null : run.output[query];
   say.replaceChildren(
     ...joinSentences(
-      nodes("film.step", { step: snapshot.step }),
+      nodes("replay.step", { step: snapshot.step }),
       describeRow(kind, layer, head, query, output, run),
       changeSinceFirst(query, run),
     ),
@@ -612,7 +622,7 @@ function changeSinceFirst(query, run) {
   const weights = rowOf(query, run);
   if (weights.filter((share) => share > 0).length < 2) return [];
   const key = argmax(weights);
-  return nodes("film.since", {
+  return nodes("replay.since", {
     step: formatNumber(training.snapshots[0].step),
     share: formatPercent(weights[key]),
     before: formatPercent(rowOf(query, firstRun())[key]),

@@ -40,7 +40,7 @@ export function askOnce(name, question, ask) {
 }
 
 /** What every question about a run begins with. @param {Run} run */
-export const runQuestion = (run = state.run) => ({
+const runQuestion = (run = state.run) => ({
   checkpoint: run.checkpoint,
   sentence: run.sentence,
   changes: run.changes,

@@ -14,6 +14,7 @@ import { cells, rowHeading, table } from "../core/parts.js";
 import { assetAddress } from "../core/schema.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, attentionRow, KINDS, SIDES, state } from "../core/state.js";
+import { isDark } from "../core/theme.js";
 import { outputToken, tokenIndex, tokenRun } from "../core/words.js";
 import { describeChange } from "./describe-change.js";
 import { checksTable } from "./self-checks.js";
@@ -68,7 +69,7 @@ const twoFrames = () => new Promise((done) => requestAnimationFrame(() => reques
 
 /** A copy without the page's buttons and scripts, in the colours of paper. @param {HTMLElement} sheet */
 function staticCopy(sheet) {
-  const isDark = document.body.classList.contains("dark");
+  const wasDark = isDark();
   document.body.classList.remove("dark"); // until the end of this function: no frame is drawn meanwhile
   const copy = /** @type {HTMLElement} */ (sheet.cloneNode(true));
   const [pictures, copies] = [sheet, copy].map((root) =>
@@ -76,7 +77,7 @@ function staticCopy(sheet) {
   );
   for (const [i, picture] of pictures.entries()) copies[i].replaceWith(painted(picture));
   const hatch = painted(/** @type {SVGElement} */ (document.querySelector("#hatch")));
-  document.body.classList.toggle("dark", isDark);
+  document.body.classList.toggle("dark", wasDark);
   for (const each of copy.querySelectorAll(".saves")) each.remove();
   for (const each of copy.querySelectorAll("button")) each.replaceWith(...each.childNodes);
   for (const each of copy.querySelectorAll("[tabindex]")) each.removeAttribute("tabindex");

@@ -10,6 +10,7 @@ import { h, typeScale, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { changeDetector, onResize } from "../core/parts.js";
 import { KINDS, state, subscribe, update } from "../core/state.js";
+import { isStill } from "../core/theme.js";
 
 /** @import { Picture, Token } from "../charts/overview-picture.js" */
 /** @import { Stack, View } from "../core/types.d.ts" */
@@ -34,8 +35,6 @@ import { KINDS, state, subscribe, update } from "../core/state.js";
 const FRAME = 140; // px of the screen that other things take, of what scrolls
 const BELOW = 30; // px under the figure while presenting
 const LEAST_ROOM = 420; // px
-
-const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** @param {View} view */
 export function mount({ element, signal }) {
@@ -87,7 +86,7 @@ function draw(overview) {
   if (!picture) return;
   if (overview.isNewStep(picture, step)) {
     drawStep(overview);
-    if (overview.drawnStep >= 0 && !still.matches) picture.travel(step);
+    if (overview.drawnStep >= 0 && !isStill()) picture.travel(step);
     overview.drawnStep = step;
   }
   if (asked || !overview.isSeen) picture.show(asked);

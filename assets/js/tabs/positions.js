@@ -1,13 +1,14 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
 import { pictureButtons } from "../charts/export.js";
-import { drawPlot, markPlot, onThemeChange, pageColours, resizePlot, themedFigure } from "../charts/plotly.js";
+import { drawPlot, markPlot, pageColours, resizePlot, themedFigure } from "../charts/plotly.js";
 import { findChange } from "../core/changes.js";
 import { h, segmented } from "../core/dom.js";
 import { formatNumber, joinSentences, t } from "../core/i18n.js";
 import { onResize, option } from "../core/parts.js";
 import { askAboutRun, askOnce } from "../core/server-cache.js";
 import { decodeFloats, state, subscribe, update } from "../core/state.js";
+import { onThemeChange } from "../core/theme.js";
 
 /** @import { Encoding } from "#schema" */
 /** @import { Plot } from "../charts/plotly.js" */

@@ -7,6 +7,7 @@ import { t } from "../core/i18n.js";
 import { changeDetector, isOpen } from "../core/parts.js";
 import { schema } from "../core/schema.js";
 import { state, subscribe } from "../core/state.js";
+import { isStill } from "../core/theme.js";
 import { checkpointFromAddress, models } from "../net/models.js";
 import { readSession, saveOnLeave } from "../net/session.js";
 import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../net/training-stream.js";
@@ -197,7 +198,7 @@ async function startChosen(plan, bar) {
 /** Scroll to a training that begins. @param {Element} whole the columns @param {Element} live */
 function showTraining(whole, live) {
   const isBeside = getComputedStyle(whole).display === "grid"; // else the columns stand below each other
-  const behavior = matchMedia("(prefers-reduced-motion)").matches ? "auto" : "smooth";
+  const behavior = isStill() ? "auto" : "smooth";
   (isBeside ? whole : live).scrollIntoView({ block: "start", behavior });
 }
 
