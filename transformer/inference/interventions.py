@@ -3,24 +3,31 @@
 B batch, H heads, Q queries, K keys, T positions, D model width, d one head's width.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import asdict, field, fields
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
+from annotated_types import Ge, Le, Len, Lt
+from pydantic import AfterValidator, ConfigDict, Discriminator, Strict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from ..network.config import TransformerConfig, validate_field_types
+from ..network.config import TransformerConfig
 from ..network.probe import Probe
 from .attention_maps import KINDS, SUBLAYERS, Kind
 
 Stack = Literal["encoder", "decoder"]
 MAX_CHANGES = 500  # at once; the toy has 144 heads
 MAX_WORD = 40  # characters
+Index = Annotated[int, Strict(), Ge(0), Lt(2**63)]
+Heads = Annotated[tuple[Index, ...], Len(1), AfterValidator(lambda heads: tuple(sorted(set(heads))))]
+Word = Annotated[str, Strict(), Len(1, MAX_WORD)]
 AS_IT_IS = {"counted": False}  # an integer that a link writes unchanged; others count from 0 here and from 1 in a link
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Change:
     """One change. All positions count from 0.
 
@@ -38,15 +45,6 @@ class Change:
     do: str = field(kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = False
     at: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        validate_field_types(self)
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.type is int and not 0 <= value < 2**63:
-                raise ValueError(f"{each.name} ({value}) is not at least 0 and below 2^63")
-            if each.type is str and (not isinstance(value, str) or not 0 < len(value) <= MAX_WORD):
-                raise ValueError(f"{each.name} is not a word of at most {MAX_WORD} characters")
 
     @property
     def place(self) -> tuple[Any, ...]:
@@ -73,7 +71,7 @@ class HeadChange(Change):
     """A change to heads of one layer."""
 
     kind: Kind
-    layer: int
+    layer: Index
 
     def check(self, config: TransformerConfig) -> None:
         _within("layers of this kind", self.layer, config.layers(SUBLAYERS[self.kind].stack))
@@ -87,7 +85,7 @@ class AblateHead(HeadChange):
     """Ablate a head: its output becomes zero before W_O (§3.2.2). Its attention weights stay."""
 
     do: Literal["ablate"] = field(default="ablate", kw_only=True, repr=False)
-    head: int
+    head: Index
 
     def check(self, config: TransformerConfig) -> None:
         super().check(config)
@@ -103,15 +101,7 @@ class Isolate(HeadChange):
 
     do: Literal["isolate"] = field(default="isolate", kw_only=True, repr=False)
     at: ClassVar[tuple[str, ...]] = ("kind", "layer")
-    heads: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        heads = self.heads
-        whole = isinstance(heads, tuple | list) and all(type(head) is int and 0 <= head < 2**63 for head in heads)
-        if not whole or not heads:
-            raise ValueError("heads is not a list of whole numbers from 0 on, with one at least")
-        object.__setattr__(self, "heads", tuple(sorted(set(heads))))
+    heads: Heads
 
     def check(self, config: TransformerConfig) -> None:
         super().check(config)
@@ -147,9 +137,9 @@ class EditMask(Change):
     of_sentence: ClassVar[bool] = True
     at: ClassVar[tuple[str, ...]] = ("kind", "query", "key")
     kind: Kind
-    query: int
-    key: int
-    allowed: bool
+    query: Index
+    key: Index
+    allowed: Annotated[bool, Strict()]
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         return _every_layer(config, self.kind, "mask")
@@ -170,7 +160,7 @@ class Positions(Change):
     at: ClassVar[tuple[str, ...]] = ("stack",)
     stack: Stack
     how: Literal["removed", "shuffled"]
-    seed: int = field(default=0, metadata=AS_IT_IS)
+    seed: Index = field(default=0, metadata=AS_IT_IS)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         yield f"{self.stack}.positions"
@@ -192,13 +182,7 @@ class Temperature(Change):
     do: Literal["temperature"] = field(default="temperature", kw_only=True, repr=False)
     at: ClassVar[tuple[str, ...]] = ("kind",)
     kind: Literal["all", "encoder", "decoder", "cross"] = "all"
-    temperature: float = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.01 <= self.temperature <= 100:
-            raise ValueError(f"temperature ({self.temperature}) is not from 0.01 to 100")
-        object.__setattr__(self, "temperature", float(self.temperature))
+    temperature: Annotated[float, Strict(), Ge(0.01), Le(100)] = field(kw_only=True)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         for kind in KINDS if self.kind == "all" else (self.kind,):
@@ -214,8 +198,8 @@ class DropResidual(Change):
 
     do: Literal["drop_residual"] = field(default="drop_residual", kw_only=True, repr=False)
     stack: Stack
-    layer: int
-    sublayer: int = field(metadata=AS_IT_IS)
+    layer: Index
+    sublayer: Index = field(metadata=AS_IT_IS)
 
     def check(self, config: TransformerConfig) -> None:
         _within("layers of this stack", self.layer, config.layers(self.stack))
@@ -235,8 +219,8 @@ class SwapWord(Change):
     do: Literal["swap_word"] = field(default="swap_word", kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = True
     at: ClassVar[tuple[str, ...]] = ("position",)
-    position: int
-    word: str
+    position: Index
+    word: Word
 
 
 @dataclass(frozen=True)
@@ -246,18 +230,19 @@ class ForceWord(Change):
     do: Literal["force_word"] = field(default="force_word", kw_only=True, repr=False)
     of_sentence: ClassVar[bool] = True
     at: ClassVar[tuple[str, ...]] = ("step",)
-    step: int
-    word: str
+    step: Index
+    word: Word
 
 
 # All interventions. If two change the same tensor, they apply in this order.
 AnyChange = AblateHead | Isolate | RemoveMask | EditMask | Positions | Temperature | DropResidual | SwapWord | ForceWord
 CHANGES: dict[str, type[Change]] = {change.do: change for change in get_args(AnyChange)}
 _ORDER = list(CHANGES)
+_CHANGES = TypeAdapter(tuple[Annotated[AnyChange, Discriminator("do")], ...])
 OLD_NAMES = {"silence": "ablate"}  # of a change, in old links and programs
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Interventions:
     """A set of changes: two sets with the same changes are equal, in any order.
 
@@ -287,7 +272,12 @@ class Interventions:
         """
         if not isinstance(data, list):
             raise ValueError("Changes are a list.")
-        return cls(tuple(_change(item) for item in data[: MAX_CHANGES + 1]))
+        try:
+            return cls(_CHANGES.validate_python(tuple(map(_renamed, data[: MAX_CHANGES + 1]))))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"][1:]))
+            raise ValueError(f"{place[:100] or 'A change'}: {first['msg']}.") from None
 
     def to_json(self) -> list[dict[str, Any]]:
         """One object per change: `{"do": "ablate", "kind": "cross", "layer": 0, "head": 3}`."""
@@ -327,18 +317,6 @@ def _within(what: str, value: int, count: int, first: int = 0) -> None:
         raise ValueError(f"The {what} are {first} to {first + count - 1}.")
 
 
-def _change(item: Any) -> Change:
+def _renamed(item: Any) -> Any:
     name = item.get("do") if isinstance(item, dict) else None
-    if isinstance(name, str) and name in OLD_NAMES:
-        item = item | {"do": (name := OLD_NAMES[name])}
-    if not isinstance(name, str) or name not in CHANGES:
-        raise ValueError(f"A change is an object whose “do” is one of {', '.join(CHANGES)}.")
-    if any(isinstance(value, dict) or (isinstance(value, list) and key != "heads") for key, value in item.items()):
-        raise ValueError(f"{name}: each field is one value.")
-    try:
-        return CHANGES[name](**item)
-    except TypeError:  # a field is missing, or unknown
-        known = [each.name for each in fields(CHANGES[name]) if each.name != "do"]
-        raise ValueError(f"{name} takes {', '.join(known)}.") from None
-    except ValueError as error:
-        raise ValueError(f"{name}: {str(error)[:200]}.") from None
+    return item | {"do": OLD_NAMES[name]} if isinstance(name, str) and name in OLD_NAMES else item

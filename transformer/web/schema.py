@@ -15,7 +15,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ..analysis.sublayer import PARTS as MATRICES
 from ..inference.attention_maps import KINDS, Kind
-from ..inference.interventions import CHANGES, NOTHING, OLD_NAMES, AnyChange, Change, Interventions, Stack
+from ..inference.interventions import CHANGES, NOTHING, OLD_NAMES, AnyChange, Change, Index, Interventions, Stack
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..live.form import TrainingForm
 from ..messages import CATALOGUE
@@ -435,11 +435,12 @@ def change_form(change: type[Change]) -> ChangeForm:
     """Read off the fields of an intervention."""
 
     def field_of(each: DataclassField[Any]) -> ChangeField:
-        if get_origin(each.type) is Literal:
-            return {"kind": "choice", "choices": list(get_args(each.type))}
-        if each.type is int:
+        kind: Any = get_args(each.type)[0] if get_origin(each.type) is Annotated else each.type
+        if get_origin(kind) is Literal:
+            return {"kind": "choice", "choices": list(get_args(kind))}
+        if kind is int:
             return {"kind": "position" if each.metadata.get("counted", True) else "number"}
-        return {"kind": FIELD_KINDS[each.type]}
+        return {"kind": FIELD_KINDS[kind]}
 
     return {
         "fields": {each.name: field_of(each) for each in fields(change) if each.name != "do"},
@@ -448,7 +449,7 @@ def change_form(change: type[Change]) -> ChangeForm:
 
 
 FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
-    tuple[int, ...]: "positions",
+    tuple[Index, ...]: "positions",
     float: "number",
     bool: "switch",
     str: "word",
