@@ -394,7 +394,9 @@ def test_only_a_padded_checkpoint_pads_its_source(babbler: Translator) -> None:
         assert one.allowed.all()
 
 
-@pytest.mark.parametrize("name", ["nonesuch", "", "toy/config.json", "\0", pytest.param("n" * 300, id="too long")])
+@pytest.mark.parametrize(
+    "name", ["nonesuch", "", "toy/config.json", "\0", "a\nb", pytest.param("n" * 300, id="too long")]
+)
 def test_a_missing_checkpoint_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(CheckpointError) as error:
         Translator.load(name, device="cpu")

@@ -295,9 +295,8 @@ class Translator:
             fetched = fetch(name, progress, max_bytes)
             return cls(load_marian(fetched.folder, pick_device(device), fetched.weights, mapped=True), name, device)
         if not str(name) or not os.path.isdir(folder):
-            raise CheckpointError(
-                f"{name}: no such checkpoint; there is {', '.join(available_checkpoints()) or 'none'}"
-            )
+            there = ", ".join(available_checkpoints()) or "none"
+            raise CheckpointError(f"{' '.join(str(name).split())}: no such checkpoint; there is {there}")
         load = load_marian if is_marian(folder) else load_checkpoint
         return cls(load(folder, pick_device(device)), folder.name, device)
 
