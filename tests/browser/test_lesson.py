@@ -318,6 +318,7 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
         page.keyboard.press("r")
         after = seen[name] = stop(page, n)
         assert not after["veiled"], name
+        expect(page.locator("#lesson .reveal")).to_be_in_viewport(ratio=0.9)
         assert max(before["sideways"], after["sideways"]) <= 0, f"{name} is {after['sideways']} px too wide"
         page.keyboard.press("n")
     assert stop(page, 14)["reveal"]  # there is no stop after the last

@@ -180,6 +180,8 @@ function drawQuestion(parts, content) {
     if (isSolved() || i >= choices.length || guesses.includes(i)) return;
     keepGuesses(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
     drawAnswer();
+    const look = () => answer.element.scrollIntoView({ block: "nearest" });
+    requestAnimationFrame(() => requestAnimationFrame(look)); // by then the figure fits a room's screen
   };
   const buttons = choices.map(({ text }, i) =>
     button("choice", [h("small", {}, String(i + 1)), " ", text], () => choose(i)),
