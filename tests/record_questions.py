@@ -58,19 +58,6 @@ SEEN = {  # what a link restores -> where the page shows it
 CHANGED = ("checks", "inside cross", "stack", "input encoder", "input decoder", "csv", "shapes")  # of changed runs
 TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
 
-RENAMED = {  # in paths of the record, made of commit 252f936
-    ".mixed.": ".head_output.",
-    '"silence"': '"ablate"',
-    '"unbroken":': '"baseline":',
-    '"slip":': '"mistake":',
-    '"plan.whole"': '"plan.integer"',
-}
-CORRECTED = (  # questions whose numbers were wrong: their texts alone are compared
-    "rank_collapse",  # the exercise now shows the cause that it names
-    "classroom",  # the grammar was mended and its model trained again: the record holds the former model's answers
-    "Heute habe ich",  # the classroom's, where a question's name is cut short
-)
-
 KINDS: tuple[Any, ...] = ("encoder", "decoder", "cross")
 BEER, COLA, FLAGSHIP = "Ich möchte ein Bier", "ich mochte ein cola", "Heute habe ich ein kaltes Bier getrunken"
 PLAIN = [("toy", each) for each in (BEER, COLA, "  ein BIER, möchte ich!  ", "Cola Bier ein ich mochte")] + [
