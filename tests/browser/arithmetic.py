@@ -12,6 +12,11 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
+def signed(value: float) -> str:
+    """The same number as the page shows it."""
+    return f"{value:.2f}".replace("-", "−")
+
+
 def near(value: float, shown: str, room: float = 1e-9) -> bool:
     """Whether a value rounds to the digits that are shown."""
     return abs(value - number(shown)) <= 0.5 * 10 ** -len(shown.partition(".")[2]) + room

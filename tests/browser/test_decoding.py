@@ -12,6 +12,7 @@ from transformer import Translation
 from transformer.inference.translator import Sampling
 from transformer.web.api.decoding import beam, forced, sampled
 
+from .arithmetic import signed
 from .catalogue import matching, percent, t
 from .conftest import Visit, move
 from .test_inside import translator
@@ -74,10 +75,6 @@ def close(values: Any) -> Any:
 
 def texts(locator: Locator) -> list[str]:
     return [each.strip() for each in locator.all_text_contents()]
-
-
-def signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 # ---- beam search

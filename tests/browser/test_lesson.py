@@ -14,7 +14,7 @@ from transformer.inference.translator import positional_encoding
 from transformer.network.shapes import shapes
 from transformer.web.api.decoding import diverging
 
-from .arithmetic import expect_right
+from .arithmetic import expect_right, signed
 from .catalogue import percent, t
 from .conftest import Visit, place
 from .test_inside import LAST_BITS, rows_of, run, translator
@@ -99,10 +99,6 @@ def named(tokens: tuple[str, ...], i: int) -> str:
 
 def length(vector: np.ndarray) -> float:
     return float(np.linalg.norm(vector.astype(float)))
-
-
-def signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 class Answers:

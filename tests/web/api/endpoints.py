@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -87,3 +88,13 @@ def called(action: Callable[..., Any], **values: Any) -> Answer:
         return action(**values)
     with ThreadPoolExecutor(1) as thread:  # in this one Playwright may have a loop of its own
         return thread.submit(lambda: asyncio.run(action(**values))).result()
+
+
+def as_sent(answer: Any) -> Any:
+    """As the page gets it."""
+    return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
+
+
+def asked(function: Function, checkpoint: str, **more: Any) -> Answer:
+    """An answer about a sentence that the checkpoint knows, as the page gets it."""
+    return as_sent(function({"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], **more}))

@@ -7,7 +7,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,13 +28,8 @@ from transformer.web.sessions import models
 from transformer.web.sessions.model_store import model_store
 from transformer.web.sessions.models import translator
 
-from .endpoints import SENTENCES, Answer, Function
+from .endpoints import SENTENCES, asked
 from .test_endpoints import refused
-
-
-def asked(function: Function, checkpoint: str, **more: Any) -> Answer:
-    """An answer as it reaches the page."""
-    return json.loads(json.dumps(function({"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], **more})))
 
 
 @pytest.fixture(scope="module", params=SENTENCES)

@@ -1,6 +1,5 @@
 """Whatever is sent, every server function, event and action answers it or refuses it in one way."""
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +31,7 @@ from .endpoints import (
     SERVER_FUNCTIONS,
     Answer,
     Function,
+    as_sent,
     called,
 )
 
@@ -46,11 +46,6 @@ HOSTILE: list[Any] = [  # of every type, at and beyond every bound
     *([], {}, [0], ["a", ["b"]], {"do": "ablate"}, {"step": True, "word": "a"}, {"step": -1, "word": "a"}),
     *([{"do": "ablate"}], [{"do": "nothing"}], [{}], ["ablate"], [CHANGED["changes"][0]] * 501),
 ]
-
-
-def as_sent(answer: Any) -> Any:
-    """As the page gets it."""
-    return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
 
 
 def refused(answer: Any, key: str | None = None) -> bool:

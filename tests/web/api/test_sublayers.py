@@ -1,9 +1,7 @@
 """The numbers inside the network are sent as the run computed them."""
 
 import base64
-import json
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +12,7 @@ from transformer.web.api.runs import run
 from transformer.web.api.sublayers import inside, parameters, shapes, stack
 from transformer.web.sessions.models import translator
 
-from .endpoints import SENTENCES, Answer, Function
-
-
-def asked(function: Function, checkpoint: str, **more: Any) -> Answer:
-    """An answer as it reaches the page."""
-    return json.loads(json.dumps(function({"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], **more})))
+from .endpoints import SENTENCES, Answer, asked
 
 
 def array(sent: Answer) -> np.ndarray:

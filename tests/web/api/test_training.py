@@ -1,7 +1,6 @@
 """The Train tab's questions before a training are answered with JSON, whatever is sent."""
 
 import base64
-import json
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +16,7 @@ from transformer.web.api import training as train
 
 from ...live.test_plan import question, questions
 from ...models import json_values
+from .endpoints import as_sent
 
 
 @pytest.fixture(autouse=True)
@@ -26,10 +26,6 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     shop = SimpleNamespace(limits=Limits(), pace=Pace(busy=lambda: 1.0), prepare=lambda: asked.append("process"))
     monkeypatch.setattr(train, "training_queue", lambda: shop)
     return asked
-
-
-def as_sent(answer: dict[str, Any]) -> dict[str, Any]:
-    return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
 
 
 def packed(content: str | bytes) -> str:
