@@ -15,7 +15,7 @@ from tests.benchmarks.table import HEADING, as_line
 
 @pytest.mark.parametrize("file", [RESULTS, RESULTS.with_name("load.json")], ids=lambda file: file.name)
 def test_what_was_measured_is_json_that_anybody_can_read(file: Path) -> None:
-    assert json.loads(file.read_text(), parse_constant=pytest.fail)  # NaN is none
+    assert json.loads(file.read_text(), parse_constant=pytest.fail)  # NaN is not JSON
 
 
 def test_every_measured_row_has_its_quartiles_around_its_median() -> None:

@@ -53,7 +53,7 @@ def test_no_key_is_said_twice_and_no_text_is_empty(language: str) -> None:
     for key, text in pairs:
         for count in (1, 2):
             filled = formatted(text, dict.fromkeys(places(text), count))
-            assert not re.search("[{}#]", filled), key  # a placeholder or a plural that is none
+            assert not re.search("[{}#]", filled), key  # a malformed placeholder or plural
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

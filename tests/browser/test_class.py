@@ -60,7 +60,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(phone.locator("#lesson .question")).to_be_hidden()
         choices.nth(0).click()
         expect(lead.locator("#room-answered")).to_contain_text("1")
-        choices.nth(1).click()  # a change is no second vote
+        choices.nth(1).click()  # a change does not count twice
         expect(choices.nth(1)).to_have_attribute("aria-pressed", "true")
         laptop.keyboard.press("1")
         expect(laptop.locator(".room-choice").nth(0)).to_have_attribute("aria-pressed", "true")

@@ -32,7 +32,7 @@ test("links count from 1, as the page does", () => {
   assert.equal(formatChanges(CHANGES.slice(0, 4)), text);
 });
 
-test("what is not of their form is none", () => {
+test("text of another form is not a change", () => {
   const hostile = [
     "ablate.cross.1",
     "ablate.cross.1.0",

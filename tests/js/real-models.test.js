@@ -89,7 +89,7 @@ test("another choice ends the wait; the same choice again goes on with it", asyn
   assert.deepEqual(heard, ["c: real.offline", "b again"]);
 });
 
-test("a stream that breaks off is an error, one that is cancelled is none", async () => {
+test("a stream that breaks off is an error, one that is cancelled is not", async () => {
   choose("d");
   await settled();
   streams[0].end();

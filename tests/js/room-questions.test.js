@@ -38,7 +38,7 @@ test("the order of the next words does not tell which is likely, and the right o
 test("the source word with the most weight is that of the head, or of the mean where that is shown", () => {
   const place = /** @type {any} */ ({ step: 0, layer: 0, head: 0, tab: "attention", averaged: true });
   const ofHead = sourceWordQuestion(run, place);
-  assert.deepEqual(ofHead?.choices, ["ich (1)", "ich (2)"]); // the masked one is no choice
+  assert.deepEqual(ofHead?.choices, ["ich (1)", "ich (2)"]); // the masked one cannot be chosen
   assert.equal(ofHead?.right, 1);
   const ofMean = sourceWordQuestion(run, { ...place, step: 1, tab: "translate" });
   assert.deepEqual([ofMean?.choices.length, ofMean?.right], [3, 2]);

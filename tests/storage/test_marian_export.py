@@ -127,7 +127,7 @@ def test_pieces_that_a_folder_cannot_hold_are_refused(marian: Path, tmp_path: Pa
     changed = Translator.load(marian, device="cpu").checkpoint
     with torch.no_grad():
         changed.model.src_embedding.weight[1] += 1
-    with pytest.raises(ValueError, match="S is no copy"):
+    with pytest.raises(ValueError, match="S is not a copy"):
         save_marian(changed, tmp_path)
 
 

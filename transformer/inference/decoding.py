@@ -271,7 +271,7 @@ Penalty = Literal["paper", "length"]
 def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> float:
     """The divisor of a log-probability, so that longer sentences can compete: Wu et al. 2016, equation 14.
 
-    The paper's alpha is 0.6 (§6.1); 0 is no penalty. With "length" the divisor is length ** alpha, as in
+    The paper's alpha is 0.6 (§6.1); 0 turns the penalty off. With "length" the divisor is length ** alpha, as in
     `transformers`, which calls alpha `length_penalty`, 1 by default.
     """
     return (length if penalty == "length" else (5 + length) / 6) ** alpha

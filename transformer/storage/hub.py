@@ -73,7 +73,7 @@ def fetch(name: str, progress: Progress | None = None, max_bytes: int = MAX_BYTE
     Raises:
         HubError: there is no such model, it is too large or not what the Hub says it is, or the connection broke; the
             message is one line.
-        CheckpointError: the name is none, or huggingface_hub is not installed.
+        CheckpointError: it is not the name of a model, or huggingface_hub is not installed.
     """
     found = _NAME.fullmatch(name)
     if found is None:

@@ -107,7 +107,7 @@ def _ids_of_pieces(model: Transformer, target: PieceVocabulary) -> Ids:
     """Marian's own ids of its special tokens: loading has copied the rows of two of them for P and S.
 
     Raises:
-        ValueError: a row is no copy any more.
+        ValueError: a row is no longer a copy.
     """
 
     def equal(embedding: nn.Embedding, row: int) -> list[int]:
@@ -117,7 +117,7 @@ def _ids_of_pieces(model: Transformer, target: PieceVocabulary) -> Ids:
     paddings = [i for i in equal(model.src_embedding, 0) if i in equal(model.tgt_embedding, 0)]
     starts = equal(model.tgt_embedding, target.ids[START])
     if not paddings or not starts:
-        raise ValueError(f"{START if paddings else PAD} is no copy of a piece, and Marian has pieces only")
+        raise ValueError(f"{START if paddings else PAD} is not a copy of a piece, and Marian has pieces only")
     start = paddings[0] if paddings[0] in starts else starts[0]
     return {"pad_token_id": paddings[0], "decoder_start_token_id": start, "eos_token_id": target.ids[END] - FIRST}
 

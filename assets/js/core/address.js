@@ -86,7 +86,7 @@ let presenting = new URLSearchParams(globalThis.location?.search).get("present")
 export const isPresenting = () => presenting;
 
 /**
- * Set parameters of the address bar that are none of the place; null to take one out.
+ * Set parameters of the address bar that do not belong to the place; null removes one.
  * @param {Record<string, string | null>} parameters
  */
 export function setPageParameters(parameters) {
@@ -203,7 +203,7 @@ const entryOf = ({ tab, stop, part, exercise }) =>
   [tab, tab === "lesson" && stop, tab === "break" && part, tab === "break" && part === "mistakes" && exercise].join();
 
 /**
- * Go where an address asks, which is no new entry of the history; returns the names of what this run does not have.
+ * Go where an address leads, without a new entry of the history; returns the names of what this run does not have.
  * @param {Place} place @param {boolean} whole whether what the address leaves out goes back to what it is at first
  */
 export function restorePlace(place, whole = false) {

@@ -227,7 +227,7 @@ export function argmax(values) {
 const MAX_ALIGNED_ERROR = 0.2; // a head with a lower error rate aligns,
 const MIN_ALIGNED_WORDS = 5; // over this many words at least: of many heads, one always aligns a few by chance
 
-/** Whether a run has gold links for enough words that aligning them is no accident. @param {DrawnRun} run */
+/** Whether a run has gold links for enough words that aligning them is more than luck. @param {DrawnRun} run */
 export const hasEnoughGold = (run) =>
   (run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0) >= MIN_ALIGNED_WORDS;
 

@@ -26,7 +26,7 @@ export const outputToken = ({ token, pieces }) => pieces?.[0].token ?? token;
 const wordsOf = ({ words }, side) => (side === "source" ? words?.source : words?.decoder_input);
 
 /**
- * The pieces of a word of a map's axis; where tokens are no pieces, the token alone.
+ * The pieces of a word of a map's axis; where tokens are words, the token alone.
  * @param {Run} run by words or by tokens @param {Side} side @param {number} word
  */
 export function piecesOf(run, side, word) {

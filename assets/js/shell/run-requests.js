@@ -211,7 +211,7 @@ export class RunRequests {
     showBusy(false);
     const { error, sentence } = this.latestAnswer();
     if (sentence !== null) this.box.value = sentence;
-    complain(error, session.sentence); // an answer that equals the last one is no news to `watch`
+    complain(error, session.sentence); // `watch` does not hear of an answer that equals the last one
     this.arrive?.();
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const isInBox = document.activeElement === this.box;

@@ -176,7 +176,7 @@ def test_json_is_refused_by_its_depth_and_its_values() -> None:
     assert too_much(b'{"a":' * (MAX_DEPTH + 1))
     assert not too_much(json.dumps(list(range(100))).encode())
     assert too_much(json.dumps(list(range(101))).encode())
-    assert not too_much(json.dumps({"sentence": '[{,"\\' * 1000}).encode())  # signs in a string are none
+    assert not too_much(json.dumps({"sentence": '[{,"\\' * 1000}).encode())  # within a string they do not count
     assert not too_much(json.dumps({"sentence": "\n\\a" * 10_000}).encode())
     assert not too_much(json.dumps([{"a": "b"}] * 50, indent=9, separators=(" , ", " : ")).encode())
     assert too_much(b'""' * 10_000)  # not JSON

@@ -42,7 +42,7 @@ def key(error: pytest.ExceptionInfo[RoomError]) -> str:
 
 
 async def event(stream: AsyncGenerator[Any]) -> Any:
-    """The next one that is no heartbeat."""
+    """The next one that is not a heartbeat."""
     async for each in stream:
         if each != "\n":
             return each

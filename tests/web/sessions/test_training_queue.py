@@ -118,7 +118,7 @@ async def test_the_lines_of_the_process_are_passed_on_and_its_model_is_kept(
 async def test_every_failure_is_an_error_and_leaves_nothing(
     store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that dies, one that says why, a file that is no model, one that is gone, and a full store."""
+    """A process that dies, one that says why, a file that is not a model, one that is gone, and a full store."""
 
     def dies(worker: FakeWorker) -> None:
         worker.write({"event": "progress"}, None)

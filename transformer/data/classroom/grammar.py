@@ -83,7 +83,7 @@ def _sentence(chooser: Chooser) -> Sentence:
     greeting_en: list[EnglishWord] = []
     if not link:
         greets = kind != "idiom" or chooser.maybe(0.5)  # some phrases are greetings themselves
-        # "Guten Abend" is no greeting in "Ich schreibe am Abend meinen guten Brief".
+        # "Guten Abend" does not greet in "Ich schreibe am Abend meinen guten Brief".
         possible = [each for each in GREETINGS if chooser.may_begin(each.german.split())]
         share = 0.08 / len(GREETINGS)
         chosen = chooser.choose((None, *possible), (0.92, *[share] * len(possible))) if greets else None

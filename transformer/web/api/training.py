@@ -39,7 +39,7 @@ class PairsRefusal(Refusal):
 
 @server_function
 def pairs(request: PairsRequest) -> Table | PairsRefusal:
-    """Sentence pairs of a visitor, checked, and the rows that are none."""
+    """A visitor's sentence pairs, checked, and the rows that cannot be used."""
     try:
         if isinstance(request, FileRequest):
             return read_table(base64.b64decode(request.file, validate=True), request.header)

@@ -278,7 +278,7 @@ class RealModels:
 def _bytes_in_memory(weights: Path) -> int:
     """Of a safetensors file, in float32."""
     with safe_open(weights, framework="pt") as stored:
-        shapes = (stored.get_slice(name).get_shape() for name in stored.keys())  # noqa: SIM118  # it is no dict
+        shapes = (stored.get_slice(name).get_shape() for name in stored.keys())  # noqa: SIM118  # it is not a dict
         return FLOAT_BYTES * sum(map(math.prod, shapes))
 
 
@@ -287,6 +287,6 @@ def real_models() -> RealModels:
     """This server's.
 
     Raises:
-        ValueError: $TRANSFORMER_MODELS lists what is no model.
+        ValueError: an entry of $TRANSFORMER_MODELS is not a model.
     """
     return RealModels(listed(settings().models), settings().loaded_megabytes * 2**20)

@@ -85,7 +85,7 @@ class RoomEvent(TypedDict):
 
 
 class RoomEnded(TypedDict):
-    """The room is no more."""
+    """The room has ended."""
 
     event: Literal["ended"]
 
