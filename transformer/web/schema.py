@@ -362,6 +362,7 @@ class PageSchema(TypedDict):
     old_interventions: dict[str, str]  # what old links call some of them
     parameters: dict[str, Parameter]  # of the address, in their order there
     max_sentence: int  # characters
+    max_piece: int  # characters that a piece is searched by
     assets: str  # the address of that folder
     plotly: str  # that of its JavaScript
     rooms: bool  # whether a class can be opened
@@ -474,6 +475,7 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: 
         "old_interventions": OLD_NAMES,
         "parameters": parameters(tabs, parts),
         "max_sentence": MAX_CHARACTERS,
+        "max_piece": MAX_PIECE,
         "assets": assets,
         "plotly": plotly,
         "rooms": rooms,

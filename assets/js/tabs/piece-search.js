@@ -4,6 +4,7 @@ import { h, scrollBox, word } from "../core/dom.js";
 import { formatNumber, formatPercent, t } from "../core/i18n.js";
 import { fixed } from "../core/numbers.js";
 import { button, cells, changeDetector, table } from "../core/parts.js";
+import { schema } from "../core/schema.js";
 import { askAboutRun } from "../core/server-cache.js";
 import { state } from "../core/state.js";
 import { tokenRun } from "../core/words.js";
@@ -12,7 +13,6 @@ import { tokenRun } from "../core/words.js";
 /** @import { Server } from "../core/types.d.ts" */
 
 const PAUSE_MS = 200; // in typing, before the server is asked
-const MAX_LETTERS = 100; // as in transformer/web/schema.py
 
 /** @param {Server} server @param {(token: string, step: number) => void} force @param {AbortSignal} signal */
 export function pieceSearch(server, force, signal) {
@@ -65,7 +65,7 @@ export function pieceSearch(server, force, signal) {
 function searchBox() {
   const label = t("candidates.find");
   const names = { id: "find-piece", placeholder: label, "aria-label": label };
-  return h("input", { type: "search", class: "text", ...names, autocomplete: "off", maxlength: MAX_LETTERS });
+  return h("input", { type: "search", class: "text", ...names, autocomplete: "off", maxlength: schema.max_piece });
 }
 
 /** @param {FoundCandidate[]} found @param {(token: string) => void} force */
