@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDrawn } from "../../assets/js/charts/attention-lines.js";
 import { nextZoom } from "../../assets/js/charts/long-map.js";
-import { scrolledTo, shortened, spacedLabels } from "../../assets/js/charts/map-parts.js";
+import { scrolledTo, shortened, spacedLabels, uncovered } from "../../assets/js/charts/map-parts.js";
 
 test("labels keep their distance; the wanted ones come first", () => {
   assert.deepEqual([...spacedLabels(4, 20, 15)], [0, 1, 2, 3]);
@@ -59,4 +59,10 @@ test("zooming stays within its steps; a long word is cut by letters, not by halv
   assert.equal(nextZoom(8, 1), 8);
   assert.equal(shortened("möchte"), "möchte");
   assert.equal([...shortened("𝔊".repeat(20))].length, 12);
+});
+
+test("a label at an edge covers none beside it", () => {
+  const middle = (/** @type {number} */ i) => Math.max(9, Math.min(i * 5 + 2.5, 91));
+  assert.deepEqual([...uncovered([0, 3, 6, 16, 19], [0, 19], middle, 12)], [0, 6, 19]);
+  assert.deepEqual([...uncovered([0, 3, 6], [3, 0], middle, 12)], [3, 6]);
 });

@@ -17,6 +17,7 @@ import {
   scrolledTo,
   shortened,
   spacedLabels,
+  uncovered,
   VALUES_FROM,
   widest,
 } from "./map-parts.js";
@@ -126,6 +127,10 @@ const turnedFit = (columns, size, room) =>
 const overhang = (columns, size, cell) =>
   Math.max(0, ...columns.map((token, i) => reach(token, size) - (columns.length - i - 0.5) * cell));
 
+/** Where a row's label stands, px: none is cut. @param {LongLayout} layout @param {number} i */
+const rowMiddle = ({ down, body, size }, i) =>
+  Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size));
+
 /**
  * A head's map whose words stick to the edges of the place that it scrolls in.
  * @param {Shown} shown @param {Options} options
@@ -136,8 +141,7 @@ export function longMap(shown, options, built) {
   const { left, top, body, reads, predicted, columns, cell, down, size, count, isNarrow, isTurned } = layout;
   const { element, paint } = built?.(layout) ?? paintedCells(shown, layout);
   const rowLabels = reads.map((read, i) => {
-    const y = Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)); // none is cut
-    const place = { x: left - 10, y, anchor: /** @type {const} */ ("end"), size };
+    const place = { x: left - 10, y: rowMiddle(layout, i), anchor: /** @type {const} */ ("end"), size };
     return rowLabel(read, predicted[i], options.sides[0], place, isNarrow, { "data-query": i });
   });
   const columnLabels = columns.map((token, i) => {
@@ -240,7 +244,9 @@ export function markLongMap(picture, query) {
   frame.style.height = `${down + 4}px`;
   const lines = isNarrow && predicted[0] ? 2 : 1;
   const isAt = (/** @type {number | null} */ at) => (at === null ? [] : [at]);
-  const seenRows = spacedLabels(rows.length, down, lines * ROW_PITCH * size, isAt(query));
+  const spaced = spacedLabels(rows.length, down, lines * ROW_PITCH * size, isAt(query));
+  const edges = [...isAt(query), 0, rows.length - 1];
+  const seenRows = uncovered(spaced, edges, (i) => rowMiddle(layout, i), size);
   const flat = isTurned ? COLUMN_PITCH * size : 0;
   const seenColumns = spacedLabels(columns.length, cell, flat, isAt(key));
   rows.forEach((each, i) => {

@@ -164,6 +164,18 @@ export function spacedLabels(count, pitch, least, first = []) {
 }
 
 /**
+ * Without labels that one of `first` covers: at the edges of a map, labels stand closer than their rows.
+ * @param {Iterable<number>} seen @param {number[]} first the most important one first
+ * @param {(i: number) => number} middle of a label, px @param {number} size px
+ */
+export function uncovered(seen, first, middle, size) {
+  const covers = (/** @type {number} */ one, /** @type {number} */ i) => Math.abs(middle(one) - middle(i)) < size;
+  const kept = new Set(seen);
+  for (const one of first) if (kept.has(one)) for (const i of kept) if (i !== one && covers(one, i)) kept.delete(i);
+  return kept;
+}
+
+/**
  * Where a place that shows `size` px from `now` on scrolls, so that the px from `start` to `end` are in sight: nowhere
  * if they are, else to their middle. The first `inset` px are covered by labels.
  * @param {{ now: number, size: number, inset: number }} place @param {number} start @param {number} end
