@@ -2,7 +2,9 @@
 
 import "./page.js";
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { LESSON_STOPS } from "../../assets/js/core/lesson-plan.js";
 import {
   csvCell,
   nextWordQuestion,
@@ -69,4 +71,13 @@ test("votes are shares of those who answered", () => {
       [0, 0],
     ],
   );
+});
+
+test("every stop of the lesson has speaker notes in every language", () => {
+  for (const language of ["en", "zh-Hans", "zh-Hant"]) {
+    const texts = JSON.parse(readFileSync(new URL(`../../assets/locales/${language}.json`, import.meta.url), "utf-8"));
+    for (const stop of LESSON_STOPS)
+      for (const part of ["say", "ask", "wrong"])
+        assert.ok(texts[`notes.${stop}.${part}`], `${language} ${stop} ${part}`);
+  }
 });

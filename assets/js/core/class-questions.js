@@ -8,15 +8,22 @@ import { state } from "./state.js";
  *   reveal: () => void }} OfferedQuestion
  */
 
-/** @type {Partial<Record<"stop" | "mistake", OfferedQuestion>>} */
+/** Null for a view without a question; absent as long as it is not drawn. @type {Partial<Record<"stop" | "mistake", OfferedQuestion | null>>} */
 const offered = {};
+
+/** The open stop is another, and its question is not drawn yet. */
+export function awaitStopQuestion() {
+  delete offered.stop;
+}
+
+export const isQuestionComing = () => state.tab === "lesson" && offered.stop === undefined;
 
 /**
  * A view has drawn its question; null while it has none.
  * @param {"stop" | "mistake"} kind @param {OfferedQuestion | null} question
  */
 export function offerQuestion(kind, question) {
-  offered[kind] = question ?? undefined;
+  offered[kind] = question;
   document.dispatchEvent(new Event("question:drawn"));
 }
 

@@ -93,11 +93,11 @@ export const joinRoom = (code) => enter({ ...nothing(), role: "student", phase: 
 /** Lead a room that is there, as its teacher or another who has the secret. @param {string} code @param {string} secret */
 export function leadRoom(code, secret) {
   const kept = keptRoom();
-  const known = kept?.code === code && kept.secret === secret ? kept : { code, secret, address: null, qr: null };
-  enter({ ...nothing(), ...known, role: "teacher", phase: "joining", earlier: kept?.earlier ?? [] });
+  const known = kept?.code === code && kept.secret === secret ? kept : { code, secret };
+  enter({ ...nothing(), ...known, role: "teacher", phase: "joining" });
 }
 
-/** The room that this browser leads. @returns {(OpenedRoom & { earlier: ShownQuestion[] }) | null} */
+/** The room that this browser leads. @returns {Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null} */
 export function keptRoom() {
   try {
     return JSON.parse(readPreference(CLASS_KEY) ?? "null");
@@ -107,9 +107,8 @@ export function keptRoom() {
 }
 
 function keepRoom() {
-  const { code, secret, address, qr, phase } = room;
-  const earlier = phase === "ended" ? revealedQuestions() : room.earlier;
-  writePreference(CLASS_KEY, JSON.stringify(code ? { code, secret, address, qr, earlier } : null));
+  const { code, secret, address, qr, earlier, shown } = room;
+  writePreference(CLASS_KEY, JSON.stringify(code ? { code, secret, address, qr, earlier, shown } : null));
 }
 
 /** Neither lead nor follow any more. */
@@ -183,7 +182,6 @@ function refuse(refusal) {
   const wasIn = room.shown !== null || room.role === "teacher" || readSession(JOINED_KEY) === room.code;
   room.phase = "ended";
   room.message = refusal.key === "room.unknown" && wasIn ? LOST : refusal;
-  if (room.role === "teacher") keepRoom();
 }
 
 /**
@@ -211,14 +209,18 @@ async function receiveStream(signal, heard) {
   }
 }
 
+/** How far the questions are. @param {RoomEvent | null} shown */
+const stage = (shown) => `${shown?.question?.id} ${shown?.question?.state} ${shown?.question?.round}`;
+
 /** @param {RoomEvent | RoomEnded} event */
 function receive(event) {
   if (event.event === "ended") {
     Object.assign(room, { phase: "ended", message: null });
-    if (room.role === "teacher") keepRoom();
   } else {
+    const isNews = stage(event) !== stage(room.shown);
     Object.assign(room, { phase: "connected", shown: event, heard: performance.now(), message: null });
     if (room.role === "student") writeSession(JOINED_KEY, room.code);
+    else if (isNews) keepRoom(); // a server that restarts makes the page reload
   }
   changed();
 }

@@ -2,7 +2,7 @@
 // choices. Where there is no class, nothing.
 
 import { setPageParameters } from "../core/address.js";
-import { openQuestion } from "../core/class-questions.js";
+import { isQuestionComing, openQuestion } from "../core/class-questions.js";
 import { h, replaceKeepingFocus, segmented } from "../core/dom.js";
 import { formatMessage, formatNumber, t } from "../core/i18n.js";
 import { button, closest, link, onResize } from "../core/parts.js";
@@ -302,6 +302,7 @@ function teacherKey(key) {
   const pending = pendingQuestion();
   if (["PageDown", "n"].includes(key)) {
     if (pending) return act(pending.state === "open" ? lead({ do: "close" }) : reveal(pending));
+    if (isQuestionComing()) return true; // else a quick second press would skip it
     const question = viewQuestion();
     const wasAsked = revealedQuestions().some(({ about }) => about === question?.about);
     return question && !wasAsked ? act(askClass(question)) : false;

@@ -4,7 +4,7 @@
 import { pictureFrame } from "../charts/export.js";
 import { hereButton } from "../charts/overview-mini.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
-import { offerQuestion } from "../core/class-questions.js";
+import { awaitStopQuestion, offerQuestion } from "../core/class-questions.js";
 import { h, setChildren } from "../core/dom.js";
 import { joinSentences, nodes, t } from "../core/i18n.js";
 import { LESSON_STOPS } from "../core/lesson-plan.js";
@@ -99,6 +99,7 @@ async function draw(parts, element, server) {
   const drawn = new AbortController();
   parts.drawn = drawn;
   parts.choose = () => {}; // until its question is there, a key answers nothing
+  awaitStopQuestion();
   const order = lessonStops();
   const at = order.indexOf(state.stop);
   back.disabled = at === 0;
@@ -118,6 +119,7 @@ async function draw(parts, element, server) {
     drawQuestion(parts, content);
   } else {
     isNew.forget();
+    offerQuestion("stop", null);
     figure.replaceChildren(h("p", { class: "hint" }, t("positions.failed")));
     for (const each of [text, question]) each.replaceChildren(); // of the stop before
   }

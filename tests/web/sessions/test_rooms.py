@@ -193,6 +193,7 @@ async def test_guesses_are_slowed_but_not_a_student_who_has_been_in(
     await rooms.find(room.code, STRANGER)
     assert slept[3:] == [4]  # a right guess says no more than a wrong one
     await rooms.find(room.code, STRANGER, "ann")
+    await rooms.find(room.code, STRANGER, secret=room.secret)
     await rooms.find(room.code, SCHOOL)
     assert len(slept) == 4
     await left(streams)

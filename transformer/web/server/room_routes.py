@@ -63,10 +63,11 @@ async def room_events(request: Request) -> Response:
     if not guest:
         return Refusal(UNREADABLE)
     student = guest.student if isinstance(guest, schema.StudentRequest) else None
+    secret = guest.secret if isinstance(guest, schema.TeacherRequest) else ""
     try:
-        room = await _room(request, student or "")
-        if isinstance(guest, schema.TeacherRequest):
-            rooms().check_teacher(room, guest.secret)
+        room = await _room(request, student or "", secret)
+        if student is None:
+            rooms().check_teacher(room, secret)
     except RoomError as error:
         return Refusal(error.message, 404)
     return await event_stream(rooms().stream(room, student))
@@ -89,7 +90,7 @@ async def lead(request: Request) -> Response:
     if not given:
         return Refusal(UNREADABLE)
     try:
-        room = await _room(request)
+        room = await _room(request, secret=given.secret)
         rooms().check_teacher(room, given.secret)
         _lead(room, given)
     except RoomError as error:
@@ -113,8 +114,8 @@ def _lead(room: Room, given: schema.AnyLeadRequest) -> None:
             rooms().end(room)
 
 
-async def _room(request: Request, student: str = "") -> Room:
-    return await rooms().find(request.path_params["code"], client_of(request.scope), student)
+async def _room(request: Request, student: str = "", secret: str = "") -> Room:
+    return await rooms().find(request.path_params["code"], client_of(request.scope), student, secret)
 
 
 def _way(request: Request, room: Room) -> tuple[str | None, str | None]:
