@@ -24,6 +24,7 @@ const nothing = () => ({
   phase: "none",
   code: "",
   secret: "",
+  isJoined: false, // another page has opened the room that this one leads
   address: /** @type {string | null} */ (null),
   qr: /** @type {string | null} */ (null),
   shown: /** @type {RoomEvent | null} */ (null),
@@ -93,7 +94,7 @@ export const joinRoom = (code) => enter({ ...nothing(), role: "student", phase: 
 /** Lead a room that is there, as its teacher or another who has the secret. @param {string} code @param {string} secret */
 export function leadRoom(code, secret) {
   const kept = keptRoom();
-  const known = kept?.code === code && kept.secret === secret ? kept : { code, secret };
+  const known = kept?.code === code && kept.secret === secret ? kept : { code, secret, isJoined: true };
   enter({ ...nothing(), ...known, role: "teacher", phase: "joining" });
 }
 

@@ -260,7 +260,7 @@ function teacherQuestion(question) {
   );
   const isInView = isOfView(question) && !isNotesPage();
   return h("div", { class: "room-question" }, [
-    isInView && !isRevealed ? null : h("h3", {}, text),
+    isInView && !isRevealed ? null : h("h2", {}, text),
     seesVotes ? tally(question) : isInView ? null : offered,
     line,
   ]);
@@ -364,7 +364,7 @@ function studentQuestion(question) {
           h("div", { class: "room-choices" }, choices.map(choice)),
           h("p", { class: "hint", role: "status" }, hint, " ", clock()),
         ];
-  return h("div", { class: "room-question" }, h("h3", {}, text), body);
+  return h("div", { class: "room-question" }, h("h2", {}, text), body);
 }
 
 // ---- both

@@ -41,7 +41,7 @@ export function setFollowing(wanted) {
 export function followRoom(element, server, signal) {
   subscribe(element, () => {
     if (room.role === "teacher") sendSoon(server);
-    else if (room.role) setTimeout(goToTeacher); // who came before the page's first run goes there now
+    if (room.role) setTimeout(goToTeacher); // who came before the page's first run goes there now
   });
   document.addEventListener("room:changed", () => onRoom(server), { signal });
   document.addEventListener("mistake:changed", () => room.role === "teacher" && sendSoon(server), { signal });
@@ -70,7 +70,7 @@ function goToTeacher() {
   follow.reached = place;
   if (role === "teacher") {
     if (follow.sent.includes(place)) return; // its own
-    if (!follow.sent.length && !isNotesPage()) return; // a reload stays where it was
+    if (!follow.sent.length && !room.isJoined && !isNotesPage()) return; // a reload stays where it was
   }
   follow.movedAt = performance.now();
   document.dispatchEvent(new CustomEvent("place:wanted", { detail: place }));

@@ -13,5 +13,5 @@ export function speakerNotes() {
     h("dt", {}, t(`notes.${part}`)),
     h("dd", {}, t(`notes.${name}.${part}`)),
   ]);
-  return h("section", { class: "speaker-notes" }, h("h3", {}, t(`lesson.${name}`)), h("dl", {}, notes));
+  return h("section", { class: "speaker-notes" }, h("h2", {}, t(`lesson.${name}`)), h("dl", {}, notes));
 }
