@@ -107,7 +107,9 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     expect(first).to_have_id("replay")
     expect(page.locator("#train-stop")).to_be_focused()
     expect(page.locator("#train-live .js-line").first).to_be_visible(timeout=TRAINED)
-    finished(page)
+    # An estimate learns from the training that has ended.
+    with page.expect_response(lambda answer: '"fn_name":"plan"' in (answer.request.post_data or ""), timeout=TRAINED):
+        finished(page)
     expect(page.locator("#train-start")).to_be_focused()
     right = t("train.scores.training", right=10, count=10, exact="100%", accuracy="100%")
     expect(page.locator("#train-scores")).to_contain_text(right)
