@@ -17,6 +17,8 @@ import { argmax, attentionRow, SIDES } from "../core/state.js";
 
 const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const PART_FOR_WHOLE = "one_head";
+const CHART = 240; // px
+const LOW_CHART = 150; // px: in front of a class what is told stands below it, in view
 const MAX_SHARE = 0.4; // of the screen's height that a map takes in front of a class
 const COUNTS = [
   "words_after_end",
@@ -140,7 +142,7 @@ function describeHead(run, kind, head) {
 
 /** The losses of both sides while they are trained. @param {AbortSignal} signal */
 export function lossCurves(signal) {
-  const chart = lineChart(240, signal);
+  const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
   const element = h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element);
   /** @param {MistakeTraining} training @param {Record<Which, string>} names of the sides */
   const draw = (training, names) => {
