@@ -33,6 +33,7 @@ from .proxy import Proxy
 
 JSON = {"Content-Type": "application/json"}
 BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
+LETTERS = "AC"  # of the replicas' classes
 SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, and no log may contain
 
 VISITORS, CLICKS = 20, 2  # of each, beside two translations
@@ -43,10 +44,13 @@ APART = {"POST /mistake", "POST /load", "POST /heads", "function candidates"}
 class Replicas:
     def __init__(self, folder: Path) -> None:
         self.logs = [folder / "0.log", folder / "1.log"]
-        self.servers = [Server(log=log, TRANSFORMER_LOG="json", TRANSFORMER_MCP="1") for log in self.logs]
+        self.servers = [
+            Server(log=log, TRANSFORMER_LOG="json", TRANSFORMER_MCP="1", TRANSFORMER_REPLICA=letter)
+            for log, letter in zip(self.logs, LETTERS, strict=True)
+        ]
         for server in self.servers:
             server.wait()
-        self.proxy = Proxy([server.url for server in self.servers])
+        self.proxy = Proxy([server.url for server in self.servers], LETTERS)
 
     def log(self) -> str:
         """Of the first."""
@@ -110,6 +114,24 @@ def test_any_replica_answers_any_click_alike(replicas: Replicas, visit: Visit) -
     for action, values in calls:
         one, two = (post(each.url, f"gradio_api/run/{action}", {"data": values}).json() for each in replicas.servers)
         assert one["data"] == two["data"]
+
+
+def test_a_class_is_found_on_the_replica_that_opened_it(replicas: Replicas, visit: Visit) -> None:
+    """On both, by students of whom every request may come to either."""
+    url, begun, opened = replicas.proxy.url, len(replicas.proxy.seen), list[str]()
+    for server, letter in zip(replicas.servers, LETTERS, strict=True):
+        room = post(server.url, "rooms", {}).json()
+        assert room["code"][0] == letter
+        opened.append(room["code"])
+        asked = {"secret": room["secret"], "do": "ask", "about": "{}", "choices": ["yes", "no"]}
+        assert post(url, f"rooms/{room['code']}/lead", asked).status_code == 200
+        visit.page.goto(f"{url}?room={room['code'].lower()}")
+        visit.page.locator(".room-choice").first.click()
+        expect(visit.page.locator(".room-choice").first).to_have_attribute("aria-pressed", "true")
+        assert post(url, f"rooms/{room['code']}/lead", asked | {"do": "reveal", "right": 0}).status_code == 200
+        expect(visit.page.locator("#room-tally .round-1").first).to_have_attribute("data-votes", "1")
+    rooms = {(path[7:11].upper(), number) for _, path, number in replicas.proxy.seen[begun:] if path[:7] == "/rooms/"}
+    assert rooms == {(code, number) for number, code in enumerate(opened)}
 
 
 def test_an_own_model_stays_on_its_replica(replicas: Replicas, tmp_path: Path) -> None:
