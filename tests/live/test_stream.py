@@ -241,7 +241,7 @@ def test_the_file_is_complete_at_its_event(file: Path) -> None:
 def test_every_snapshot_is_of_the_weights_of_its_step(
     changes: dict[str, Any], share: float, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "SNAPSHOT_SECONDS", 1e9)  # a slow machine would take more of them
+    monkeypatch.setattr(session, "TRANSLATION_SECONDS", 1e9)  # on a slow machine one would take the place of a snapshot
     asked = job(**changes)
     frames = {event["step"]: event for event in of("snapshot", watched(asked, file))}
     assert len(frames) == min(MAX_SNAPSHOTS, asked.training["steps"] + 1)
