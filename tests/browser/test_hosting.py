@@ -116,20 +116,22 @@ def test_any_replica_answers_any_click_alike(replicas: Replicas, visit: Visit) -
         assert one["data"] == two["data"]
 
 
-def test_a_class_is_found_on_the_replica_that_opened_it(replicas: Replicas, visit: Visit) -> None:
+def test_a_class_is_found_on_the_replica_that_opened_it(replicas: Replicas, browser: Browser) -> None:
     """On both, by students of whom every request may come to either."""
     url, begun, opened = replicas.proxy.url, len(replicas.proxy.seen), list[str]()
-    for server, letter in zip(replicas.servers, LETTERS, strict=True):
-        room = post(server.url, "rooms", {}).json()
-        assert room["code"][0] == letter
-        opened.append(room["code"])
-        asked = {"secret": room["secret"], "do": "ask", "about": "{}", "choices": ["yes", "no"]}
-        assert post(url, f"rooms/{room['code']}/lead", asked).status_code == 200
-        visit.page.goto(f"{url}?room={room['code'].lower()}")
-        visit.page.locator(".room-choice").first.click()
-        expect(visit.page.locator(".room-choice").first).to_have_attribute("aria-pressed", "true")
-        assert post(url, f"rooms/{room['code']}/lead", asked | {"do": "reveal", "right": 0}).status_code == 200
-        expect(visit.page.locator("#room-tally .round-1").first).to_have_attribute("data-votes", "1")
+    with visiting(browser, url) as student:
+        page = student.page
+        for server, letter in zip(replicas.servers, LETTERS, strict=True):
+            room = post(server.url, "rooms", {}).json()
+            assert room["code"][0] == letter
+            opened.append(room["code"])
+            asked = {"secret": room["secret"], "do": "ask", "about": "{}", "choices": ["yes", "no"]}
+            assert post(url, f"rooms/{room['code']}/lead", asked).status_code == 200
+            page.goto(f"{url}?room={room['code'].lower()}")
+            page.locator(".room-choice").first.click()
+            expect(page.locator(".room-choice").first).to_have_attribute("aria-pressed", "true")
+            assert post(url, f"rooms/{room['code']}/lead", asked | {"do": "reveal", "right": 0}).status_code == 200
+            expect(page.locator("#room-tally .round-1").first).to_have_attribute("data-votes", "1")
     rooms = {(path[7:11].upper(), number) for _, path, number in replicas.proxy.seen[begun:] if path[:7] == "/rooms/"}
     assert rooms == {(code, number) for number, code in enumerate(opened)}
 
