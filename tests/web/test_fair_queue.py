@@ -84,6 +84,21 @@ async def test_the_address_that_had_less_time_is_next(monkeypatch: pytest.Monkey
 
 
 @async_test
+async def test_the_session_of_an_address_that_had_less_time_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    queue = FairQueue(1, 100, by_time=True)
+    tickets = joined(queue, "a1", "a1", "a2", "a2", "a2", "a2", "a", "a")
+    order = []
+    while queue.working:
+        (ticket,) = queue._working
+        order.append(tickets[ticket])
+        now += {"a1": 0.2, "a2": 0.05, "a": 0.01}[order[-1]]
+        queue.leave(ticket)
+    assert order == ["a1", "a2", "a", "a", "a2", "a2", "a2", "a1"]
+
+
+@async_test
 async def test_a_full_queue_drops_the_last_of_the_largest_holder() -> None:
     queue = FairQueue(1, 6)
     tickets = joined(queue, "w", "a1", "a1", "a1", "a2", "b1", "b1")

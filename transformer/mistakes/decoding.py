@@ -27,7 +27,10 @@ from .mistake import Side, Symptom, decoding_mistake
 
 MAX_PADDING = 11  # positions that a batch of similar lengths fills up
 MAX_AFTER_END = 40  # tokens
-MAX_RUNS = 30  # of a sentence, until one has other words
+MAX_RUNS, RUNS_AT_ONCE = (
+    30,
+    10,
+)  # of a sentence, until one has other words; in a batch, whose rows draw their own dropout
 
 
 @contextmanager
@@ -160,9 +163,11 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
         distributions: list[Tensor] = []
         while len(texts) < most and texts[-1:] == texts[:1]:
             torch.manual_seed(len(texts))
-            output_ids, rows = _tutorial_loop(model, translator, src)
-            texts.append(checkpoint.tgt_vocab.decode(output_ids))
-            distributions.append(rows)
+            for output_ids, rows in _tutorial_loop(model, translator, src.expand(min(most, RUNS_AT_ONCE), -1)):
+                texts.append(checkpoint.tgt_vocab.decode(output_ids))
+                distributions.append(rows)
+                if texts[-1] != texts[0]:
+                    break
         first, last = distributions[0], distributions[-1]
         common = min(len(first), len(last))
         difference = float((first[:common] - last[:common]).abs().max())
@@ -175,15 +180,17 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
         return Symptom(runs(model.eval(), 2), wrong, sentence)
 
 
-def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> tuple[list[int], Tensor]:
+def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> Iterator[tuple[list[int], Tensor]]:
     """Greedy as tutorials write it: in whatever mode the model is, everything read again at each step. The output's
-    ids, and the distributions (T, V)."""
+    ids, and the distributions (T, V), of each row of `src`."""
     start, end = (translator.checkpoint.tgt_vocab.ids[token] for token in (START, END))
-    read, rows = [start], []
-    while len(read) <= translator.checkpoint.output_limit and read[1:][-1:] != [end]:
-        rows.append(model(src, src.new_tensor([read]), need_weights=False).logits[0, -1].softmax(dim=-1))
-        read.append(int(rows[-1].argmax()))
-    return read[1:], torch.stack(rows)
+    read, rows = src.new_full((len(src), 1), start), []
+    while read.size(1) <= translator.checkpoint.output_limit and not (read[:, 1:] == end).any(dim=1).all():
+        rows.append(model(src, read, need_weights=False).logits[:, -1].softmax(dim=-1))
+        read = torch.cat([read, rows[-1].argmax(dim=-1, keepdim=True)], dim=1)
+    for output_ids, distributions in zip(read[:, 1:].tolist(), torch.stack(rows, dim=1), strict=True):
+        length = output_ids.index(end) + 1 if end in output_ids else len(output_ids)
+        yield output_ids[:length], distributions[:length]
 
 
 @decoding_mistake(

@@ -2,7 +2,8 @@
 
 Requests, trainings and uploads wait in queues of this one kind. A client that asks for much waits behind itself: a full
 queue drops what came last from the address that has most waiting, so that another address always finds room. Requests
-differ in length: in their queues an address comes after those that have had less time than it lately.
+differ in length: in their queues an address comes after those that have had less time than it lately, and so does a
+session of an address.
 """
 
 import asyncio
@@ -23,8 +24,8 @@ from ..network.model import Transformer
 from .settings import settings
 
 SLICE_SECONDS = 0.03  # of work, after which others have their turn
-LEVEL_SECONDS = 0.03  # addresses whose times differ by less take turns
-HALF_LIFE_SECONDS = 2.0  # of the time that an address has had
+LEVEL_SECONDS = 0.03  # addresses, or sessions of one, whose times differ by less take turns
+HALF_LIFE_SECONDS = 2.0  # of the time that one of them has had
 MAX_STARTED = 4  # tasks of one address that may pause between two slices: each keeps what it has computed
 MAX_ALL_STARTED = 16  # of all addresses: each has one of the 40 threads that requests of both queues share
 MAX_NAME = 64  # characters of a name that is not an IP address
@@ -87,14 +88,15 @@ class FairQueue:
     Args:
         size: clients that may wait.
         per_address: tasks of one address at a time; the others of that address wait even where places are free.
-        by_time: addresses that have had less time in the last seconds come first. `place` does not foresee that.
+        by_time: who has had less time in the last seconds comes first, of addresses, and then of the sessions of one.
+            `place` does not foresee that.
     """
 
     def __init__(self, concurrency: int, size: int, per_address: int | None = None, by_time: bool = False) -> None:
         self._concurrency, self._size = concurrency, size
         self._per_address = per_address or concurrency
         self._by_time = by_time
-        self._seconds_had: dict[str, tuple[float, float]] = {}  # by address, and when they were counted
+        self._seconds_had: dict[str | Client, tuple[float, float]] = {}  # of addresses and sessions; when counted
         self._waiting: dict[str, Sessions] = {}  # by address, the next one first
         self._working: list[Ticket] = []
         self.waiting = 0
@@ -199,14 +201,15 @@ class FairQueue:
         return Counter(ticket.client.address for ticket in self._working)
 
     def _count_time(self, ended: Ticket) -> None:
-        now, address = time.monotonic(), ended.client.address
-        self._seconds_had[address] = (self._had(address, now) + now - ended.began, now)
-        for name in [name for name in self._seconds_had if self._had(name, now) < LEVEL_SECONDS / 2]:
-            del self._seconds_had[name]
+        now = time.monotonic()
+        for each in (ended.client.address, ended.client):
+            self._seconds_had[each] = (self._had(each, now) + now - ended.began, now)
+        for each in [each for each in self._seconds_had if self._had(each, now) < LEVEL_SECONDS / 2]:
+            del self._seconds_had[each]
 
-    def _had(self, address: str, now: float) -> float:
-        """The seconds of its turns, of which older ones count less."""
-        seconds, counted = self._seconds_had.get(address, (0.0, now))
+    def _had(self, one: str | Client, now: float) -> float:
+        """The seconds of the turns of an address or a session, of which older ones count less."""
+        seconds, counted = self._seconds_had.get(one, (0.0, now))
         return seconds * 0.5 ** ((now - counted) / HALF_LIFE_SECONDS)
 
     def _fill(self) -> None:
@@ -222,7 +225,7 @@ class FairQueue:
             if address is None:
                 return
             some = started[address] if many or len(started[address]) >= MAX_STARTED else self._firsts(address)
-            ticket = some[0]
+            ticket = min(some, key=lambda each: self._had(each.client, now) // LEVEL_SECONDS)
             self._remove(ticket)
             self._to_the_end(ticket.client)
             self._working.append(ticket)
