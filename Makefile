@@ -19,11 +19,14 @@
 #   make modified   the wait for a run with interventions, and the cost of ablating every head (1 minute)
 #   make load       a class of thirty for 5 minutes, then three hundred visitors at once (13 minutes)
 #   make crowd      thirty visitors of one real model, beside those of the toy (2 minutes)
-#   make attack     what one hostile visitor does to the others, 16 attacks (30 minutes)
+#   make attack     what one hostile visitor does to the others, 18 attacks (33 minutes)
 
 PYTHON ?= python3
 BIN := .venv/bin
 NODE := $(BIN)/node .venv/js/node_modules
+
+# A test run starts Python thirty times, which need not compile the same files each time.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo check lint unit library page test everything format toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
 
@@ -45,7 +48,7 @@ lint: .venv/js/schema.d.ts
 	$(BIN)/mypy
 
 # Two processes, of which one needs no Gradio: they import and collect less than workers that share all tests.
-LIBRARY := $(addprefix tests/,network data storage inference training analysis mistakes live)
+LIBRARY := $(addprefix tests/,network data storage inference training analysis)
 
 unit: library page
 

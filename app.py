@@ -1,5 +1,6 @@
 """Attention, bitte: the original Transformer, live. `python app.py` serves the page."""
 
+import gc
 import os
 import sys
 
@@ -11,7 +12,10 @@ if os.environ.get("GRADIO_SERVER_PORT", "7860") not in map(str, range(1, 2**16))
 if os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true"):
     import spaces  # noqa: F401  # a Space on ZeroGPU: before torch, which it changes
 
+import transformer.web  # before gradio, which then starts a second sooner
+
 try:
+    gc.disable()  # while all is imported: there is no garbage, and the search for it takes most of a second
     import gradio  # noqa: F401
     import plotly  # noqa: F401
 except ImportError as error:
@@ -23,6 +27,9 @@ from transformer.web.server.process import serve
 
 if on_zero_gpu():
     import transformer.web.server.zero_gpu  # noqa: F401  # its function on the GPU must be there before the start
+
+gc.freeze()
+gc.enable()
 
 
 def main() -> None:

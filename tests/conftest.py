@@ -10,6 +10,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, here and in the
 import torch
 from hypothesis import settings
 
+import transformer.web  # noqa: F401  # before gradio, which then starts a second sooner
 from transformer import Translator
 from transformer.data import TOY, Batch
 
@@ -36,8 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     )
 
 
+def pytest_sessionstart() -> None:
+    gc.disable()  # while modules are imported: there is no garbage yet
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()  # what is imported stays: to look through it again takes a quarter of a second each time
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ LEVELS = ("network", "data", "storage", "inference", "training", "analysis", "mi
 PAGE = 60  # lines; of the JavaScript see .biome.json
 BELOW_ALL = {"files", "messages", "settings"}
 WEB = [
+    "without_stubs",
     "opus_models",
     "settings",
     "access_log",

@@ -13,6 +13,12 @@ from .test_documents import ROOT, code, hub_for
 pytestmark = pytest.mark.slow
 
 WITHOUT_PAGE = "import sys\nsys.modules |= {'gradio': None, 'plotly': None}\n"
+EVERY_MODULE = """
+import importlib, pkgutil, transformer
+for each in pkgutil.walk_packages(transformer.__path__, "transformer."):
+    if not each.name.startswith("transformer.web") and not each.name.endswith("__main__"):
+        importlib.import_module(each.name)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +37,13 @@ def run(program: str, site: Path, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("document", ["README.md", "transformer/README.md"])
-def test_the_examples_run_in_another_folder(
-    installed: Path, tmp_path: Path, document: str, marian: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_readmes_example_runs_and_every_module_is_there_in_another_folder(
+    installed: Path, tmp_path: Path, marian: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where = f"\nimport transformer\nassert transformer.__file__.startswith({str(installed)!r})\n"
-    with hub_for(code(ROOT / document), marian, tmp_path / "home", monkeypatch):
-        run("\n".join([WITHOUT_PAGE, *code(ROOT / document), where]), installed, tmp_path)
+    blocks = code(ROOT / "README.md")
+    where = f"assert transformer.__file__.startswith({str(installed)!r})"
+    with hub_for(blocks, marian, tmp_path / "home", monkeypatch):
+        run("\n".join([WITHOUT_PAGE, *blocks, EVERY_MODULE, where]), installed, tmp_path)
 
 
 def test_the_page_is_built_in_another_folder(installed: Path, tmp_path: Path) -> None:

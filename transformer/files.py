@@ -1,4 +1,4 @@
-"""Where the files are that belong to the package."""
+"""Locations of the package's files."""
 
 from pathlib import Path
 

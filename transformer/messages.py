@@ -87,7 +87,7 @@ class Message:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
-        """Wherever a message stands in an answer, pydantic writes it as `for_page` does."""
+        """Pydantic serialises a message in an answer as `for_page` does."""
         from pydantic_core import core_schema  # here, because only the page needs it
 
         page = core_schema.plain_serializer_function_ser_schema(

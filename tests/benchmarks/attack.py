@@ -214,6 +214,21 @@ async def idle_connections(target: Target) -> None:
     await asyncio.gather(*(target.raw("") for _ in range(300)))
 
 
+async def front_pages(target: Target) -> None:
+    """Which Gradio writes for each visitor."""
+
+    async def one() -> None:
+        while True:
+            await target.ask("GET", "")
+
+    await asyncio.gather(one(), one())
+
+
+async def tiny_chunks(target: Target) -> None:
+    head = "POST /train HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    await asyncio.gather(*(target.raw(head, b"1\r\n \r\n" * 200_000) for _ in range(20)))
+
+
 async def files_as_values(target: Target) -> None:
     file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
     await repeat(lambda: target.call("translate", file, "toy"))
@@ -290,6 +305,8 @@ ROWS = (
     Row("11", trickling_uploads, uploads),
     Row("12", reload_streams, refused=True),
     Row("13", idle_connections, server=FewDescriptors),
+    Row("14", front_pages),
+    Row("15", tiny_chunks),
     Row("small", files_as_values),
 )
 
@@ -438,7 +455,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     print("| row | attack | its answers | translation, ms | health, ms | memory, MB | other work | holds |")
     print("| --- " * 8 + "|", flush=True)
-    drawn()  # before the attacks
+    drawn()  # both before the attacks
+    big_file()
     rows = [row for row in ROWS if row.number in given.rows or not given.rows]
     held = [measured(row, given.app.resolve(), given.seconds, given.rest, given.visitors) for row in rows]
     sys.exit(not all(held))

@@ -22,6 +22,7 @@ from .chromium import find
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30_000  # ms: what comes comes soon, but a machine may be busy with other tests
+TRAINED = 300_000  # ms: a training leaves the processor to the other tests, and waits as long as they take it
 expect.set_options(timeout=PATIENCE)
 LAPTOP: Any = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
 QUIET = (
@@ -32,8 +33,8 @@ OPENED = "?kind=cross"  # names no tab, so that the page opens on Translate, as 
 ONE_PROCESS = "--renderer-process-limit=1"  # of all pages, which then share what is compiled
 
 
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE / 1000
+def until(true: Callable[[], bool], patience: int = PATIENCE) -> None:
+    end = time.monotonic() + patience / 1000
     while not true():
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -8,12 +8,14 @@ from playwright.sync_api import Browser, Page, expect
 from .catalogue import t
 from .conftest import OPENED, Visit, place, visiting
 from .test_accessible import AXE, RULES
+from .test_mistakes import LIVE
 
 LESSON = "?tab=lesson&stop=1&present=yes"
 PROJECTOR = {"viewport": {"width": 1920, "height": 1080}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
 
 WITH_CONTRAST = RULES | {"rules": {"color-contrast": {"enabled": True}}}
+CONTRAST = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
 # What breaks axe's rules in the panel of the class and an open dialog.
 CLASS_SAYS = """async (rules) => {
     const parts = [...document.querySelectorAll(".class-panel, dialog[open]")];
@@ -45,6 +47,10 @@ def wait_for_stop(page: Page, stop: int) -> None:
     page.wait_for_function(is_there, arg=stop)
 
 
+def follow_to(page: Page, link: str) -> None:
+    page.evaluate("(link) => document.dispatchEvent(new CustomEvent('place:wanted', { detail: link }))", link)
+
+
 def votes(page: Page, round_number: int = 1) -> list[int]:
     bars = page.locator(f"#room-tally .round-{round_number}")
     expect(bars.first).to_be_visible()
@@ -52,11 +58,11 @@ def votes(page: Page, round_number: int = 1) -> list[int]:
 
 
 def faults(page: Page) -> list[str]:
-    """Light and dark."""
+    """In the light; in the dark only contrast can differ."""
     page.evaluate(f"window.axe ?? (() => {{ {AXE} }})(); 0")
     found: list[str] = []
-    for _ in range(2):
-        found += page.evaluate(CLASS_SAYS, WITH_CONTRAST)
+    for rules in (WITH_CONTRAST, CONTRAST):
+        found += page.evaluate(CLASS_SAYS, rules)
         page.evaluate("document.body.classList.toggle('dark')")
     return found
 
@@ -152,39 +158,49 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         laptop.locator("#room-follow").click()
         wait_for_stop(laptop, 1)
         laptop.locator("[data-tab-id=attention]").click()  # exploring moves nobody else
+        lead.locator("#room-address").click()
         with visiting(browser, url) as late:
             join(late, code, 1)
+            expect(lead.locator("#room-students")).to_contain_text("4")
+        expect(lead.locator("dialog[open] .room-letters")).to_be_visible()  # the panel was drawn again beside it
+        lead.keyboard.press("Escape")
         assert place(lead)["tab"] == "lesson"
+
+        # A mistake: its question can be put while its run goes on, which is one for the whole room.
+        follow_to(lead, f"?tab=break&part=mistakes&exercise={LIVE}")
+        lead.locator(".exercise .go").click()
+        lead.keyboard.press("PageDown")
+        for page in (phone, other):
+            expect(page.locator(".room-choice")).to_have_count(4)
+            expect(page.locator(".exercise .going")).to_be_visible()
+        lead.locator(".exercise .going .pill").click()
 
         lead.evaluate("document.querySelector('#room-end').click()")
         for page in (phone, other, laptop, lead):
             expect(page.locator("#room-over")).to_be_visible()
 
 
-def test_a_wrong_code_answers_in_a_sentence_and_the_qr_code_leads_to_the_room(browser: Browser, url: str) -> None:
-    with visiting(browser, url) as visit:
-        page = visit.open(f"{OPENED}&room=AAAA")
-        expect(page.locator("#room-over")).to_contain_text("AAAA")
+def test_a_wrong_code_answers_in_a_sentence_and_the_qr_code_leads_to_the_room(visit: Visit, url: str) -> None:
+    page = visit.open(f"{OPENED}&room=AAAA")
+    expect(page.locator("#room-over")).to_contain_text("AAAA")
     host = {"Host": "192.0.2.7:7860"}
     opened = httpx.post(f"{url}rooms", headers=host, trust_env=False).json()
     assert opened["address"] == f"http://192.0.2.7:7860/?room={opened['code']}"
-    with visiting(browser, url) as visit:
-        page = visit.open()
-        page.set_content(f"<img id=qr src='{opened['qr']}' style='width: 330px; image-rendering: pixelated'>")
-        drawn = page.evaluate(
-            """async () => {
-              const image = document.querySelector("#qr");
-              await image.decode();
-              const canvas = document.createElement("canvas");
-              const size = canvas.width = canvas.height = 4 * image.naturalWidth;
-              const context = canvas.getContext("2d");
-              context.fillStyle = "white";
-              context.fillRect(0, 0, size, size);
-              context.drawImage(image, 0, 0, size, size);
-              const { data } = context.getImageData(0, 0, size, size);
-              return [image.naturalWidth, [...data].filter((_, i) => i % 4 === 0)];
-            }"""
-        )
+    page.set_content(f"<img id=qr src='{opened['qr']}' style='width: 330px; image-rendering: pixelated'>")
+    drawn = page.evaluate(
+        """async () => {
+          const image = document.querySelector("#qr");
+          await image.decode();
+          const canvas = document.createElement("canvas");
+          const size = canvas.width = canvas.height = 4 * image.naturalWidth;
+          const context = canvas.getContext("2d");
+          context.fillStyle = "white";
+          context.fillRect(0, 0, size, size);
+          context.drawImage(image, 0, 0, size, size);
+          const { data } = context.getImageData(0, 0, size, size);
+          return [image.naturalWidth, [...data].filter((_, i) => i % 4 === 0)];
+        }"""
+    )
     width, pixels = drawn
     grid = np.array(pixels).reshape(4 * width, 4 * width)[2::4, 2::4] < 128
     wanted = np.array([list(row) for row in segno.make(opened["address"], error="m").matrix]) > 0

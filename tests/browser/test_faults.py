@@ -26,13 +26,12 @@ from transformer.storage.portable import save_portable
 
 from ..models import packed
 from ..visitors import Page, Question, Visitor, train
-from .conftest import ROOT, Server, until, upload
+from .conftest import ROOT, TRAINED, Server, until, upload
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
 
 COLA = "ich mochte ein cola"
 IDLE = {"running": 0, "waiting": 0}
-TRAINED = 180  # s, on a busy machine
 
 
 class Space(Server):
@@ -138,7 +137,7 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
 def events(server: Space, session: str, steps: int) -> Generator[dict[str, Any]]:
     """Of a training, until it ends or the generator is closed."""
     body = train(session, steps, "toy").body
-    with httpx.stream("POST", f"{server.url}train", json=body, timeout=TRAINED, trust_env=False) as answer:
+    with httpx.stream("POST", f"{server.url}train", json=body, timeout=TRAINED / 1000, trust_env=False) as answer:
         for line in answer.iter_lines():
             yield json.loads(line)
 
@@ -166,23 +165,20 @@ def test_a_worker_that_is_killed_is_reported_and_the_queue_goes_on(server: Space
         "started",
         "trained",
     ]
-    until(lambda: server.training() == IDLE)
+    until(lambda: server.training() == IDLE, TRAINED)
     assert len(server.models()) == 1  # the one that was killed leaves nothing
     key = found[kinds.index("trained")]["model"]["checkpoint"]
     assert server.call("translate", COLA, key).status_code == 200
 
 
 def test_a_client_that_vanishes_during_a_training_leaves_nothing(server: Space) -> None:
-    def vanish(session: str) -> None:
-        stream = events(server, session, 500)
-        until_progress(stream)
-        stream.close()
-        until(lambda: server.training() == IDLE and not server.workers())
-
-    vanish("first")  # what is made once, for all
-    files = len(server.models())
-    threads, opened = server.holds()
-    vanish("second")
+    """After the trainings above, with which all is there that is made once."""
+    until(lambda: not server.workers(), TRAINED)
+    files, (threads, opened) = len(server.models()), server.holds()
+    stream = events(server, "three", 500)
+    until_progress(stream)
+    stream.close()
+    until(lambda: server.training() == IDLE and not server.workers(), TRAINED)
     until(lambda: server.holds()[0] <= threads + 1 and server.holds()[1] <= opened + 1)
     assert len(server.models()) == files
 

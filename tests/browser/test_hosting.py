@@ -97,7 +97,7 @@ def test_any_replica_answers_any_click_alike(replicas: Replicas, visit: Visit) -
     for sentence, output in ((COLA, "i want a coke . E"), (BEER, "i want a beer . E")) * 2:
         visit.ask(sentence)
         expect(visit.page.locator("#translation")).to_have_text(output)
-    for tab in ("inside", "positions", "break", "attention"):
+    for tab in ("inside", "break", "attention"):
         visit.tab(tab)
         visit.settle()
     posts = [(path, number) for method, path, number in replicas.proxy.seen[begun:] if method == "POST"]
@@ -403,9 +403,9 @@ def test_a_page_finds_its_server_again_after_a_restart(replicas: Replicas, visit
             each.settle()
         page = other.page
         server.kill()
-        page.locator("[role=tab][data-tab-id=positions]").click()
+        page.locator("[role=tab][data-tab-id=inside]").click()
         expect(page.get_by_text(t("positions.failed")).first).to_be_visible()
-        page.wait_for_function("location.search.includes('tab=positions')")
+        page.wait_for_function("location.search.includes('tab=inside')")
         for each in (visit, other):
             each.page.locator("#sentence input").fill(COLA)
             each.page.locator("#translate").click()
@@ -413,10 +413,10 @@ def test_a_page_finds_its_server_again_after_a_restart(replicas: Replicas, visit
             each.page.wait_for_function("location.search.includes('cola')")  # so that it is asked for once more
         server.start()
         server.wait()
-        for each, tab in ((visit, "attention"), (other, "positions")):
+        for each, tab in ((visit, "attention"), (other, "inside")):
             expect(each.page.locator("#translation button").nth(3)).to_have_text("coke")  # without a reload by hand
             for part in (f"tab={tab}", "kind=decoder", "layer=4", "head=7", "step=6", "cola"):
                 each.page.wait_for_function("part => location.search.includes(part)", arg=part)
             each.ask(BEER)
             assert translation(each.page) == "i want a beer . E"
-        page.locator("#positions .js-plotly-plot").first.wait_for(timeout=60_000)
+        page.locator("#inside .cell").first.wait_for()

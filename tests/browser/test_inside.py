@@ -322,5 +322,9 @@ def test_the_table_of_shapes_is_the_servers_and_leads_to_each_stage(wide: Visit)
         wide.tab("inside")
         page.locator(f"#inside [data-stage={stage}]").get_by_role("button").click()
         expect(page.locator(f"[role=tab][data-tab-id={there['tab']}]")).to_have_attribute("aria-selected", "true")
-        assert place(page) == place(page) | there
+        wide.page.wait_for_function(
+            f"there => {module('core/state.js')}.then(({{ state }}) =>"
+            " Object.entries(there).every(([name, value]) => state[name] === value))",
+            arg=there,
+        )
     expect(page.locator("#stage-ffn h3")).to_be_in_viewport()

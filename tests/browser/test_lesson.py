@@ -302,6 +302,7 @@ def test_every_answer_is_the_models(visit: Visit, checkpoint: str, sentence: str
 
 
 def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
+    """Every wrong choice says why, and nothing but the reveal tells the answer."""
     visit.page.set_viewport_size({"width": 390, "height": 844})
     page = enter(visit, "classroom", FLAGSHIP)
     seen = {}
@@ -311,8 +312,17 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
         assert len(set(before["choices"])) == len(before["choices"]) > 1, name
         assert before["veiled"] == (name in HIDE), name
         assert before["reveal"] is before["right"] is None
-        page.keyboard.press("r")
-        after = seen[name] = stop(page, n)
+        underlines = page.locator(".tokens .chip.source").evaluate_all(
+            "(chips) => chips.map((chip) => getComputedStyle(chip).getPropertyValue('--share').trim())"
+        )
+        assert (set(underlines) == {"0"}) == before["veiled"], f"{name}: {underlines}"
+        for i, choice in enumerate(before["choices"]):
+            page.keyboard.press(str(i + 1))
+            after = seen[name] = stop(page, n)
+            if after["reveal"] is not None:
+                break
+            assert after["why"] is not None, f"{name}: {choice}"
+        assert len(after["wrong"]) == int(after["right"])
         assert not after["veiled"], name
         expect(page.locator("#lesson .reveal")).to_be_in_viewport(ratio=0.9)
         assert max(before["sideways"], after["sideways"]) <= 0, f"{name} is {after['sideways']} px too wide"
@@ -419,27 +429,6 @@ def test_a_guess_is_judged_and_kept(visit: Visit) -> None:
         page.locator("#lesson .choice").nth(seen[-1]["choices"].index(answers.logits()[0])).click()
         assert stop(page, 13)["reveal"].startswith(t("lesson.right"))
     assert seen[0]["choices"] != seen[1]["choices"]
-
-
-def test_every_wrong_choice_says_why_and_nothing_else_tells_the_answer(visit: Visit) -> None:
-    page = enter(visit, "classroom", FLAGSHIP)
-    for n, name in enumerate(STOPS, 1):
-        before = stop(page, n)
-        underlines = page.locator(".tokens .chip.source").evaluate_all(
-            "(chips) => chips.map((chip) => getComputedStyle(chip).getPropertyValue('--share').trim())"
-        )
-        assert (set(underlines) == {"0"}) == before["veiled"], f"{name}: {underlines}"
-        reasons = set[str]()
-        for i in range(len(before["choices"])):
-            page.keyboard.press(str(i + 1))
-            seen = stop(page, n)
-            if seen["why"] is None:
-                assert seen["reveal"] is not None, f"{name}: {before['choices'][i]}"
-            else:
-                reasons.add(seen["why"])
-                assert seen["reveal"] is None, name
-        assert reasons or stop(page, n)["right"] == "0", name
-        page.keyboard.press("n")
 
 
 def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:

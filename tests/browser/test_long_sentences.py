@@ -90,3 +90,13 @@ def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> 
     assert t("worksheet.others", count=WORDS - ON_PAPER) in sheet
     assert re.search(matching("worksheet.excerpt", rows=ON_PAPER, columns=ON_PAPER), sheet)
     assert '<img class="painted" src="data:image/png' in sheet
+
+    # The lesson draws what a room can read: a few rows of numbers, and small maps without words.
+    show(page, tab="lesson", stop=1)
+    labels = page.locator("#lesson .strips .label")
+    expect(labels).to_have_count(8)
+    page.locator("#lesson").get_by_role("button", name=t("inside.show_more", count=WORDS - 8)).click()
+    expect(labels).to_have_count(WORDS)
+    show(page, tab="lesson", stop=6)
+    expect(page.locator("#lesson .heads [role=img] canvas").first).to_be_visible()
+    expect(page.locator("#lesson .heads .label")).to_have_count(0)

@@ -13,9 +13,8 @@ from transformer.mistakes import MISTAKES
 from transformer.web.api.mistakes import mistake
 
 from .catalogue import LOCALES, matching, percent, t
-from .conftest import Visit, module
+from .conftest import TRAINED, Visit, module
 
-TRAINED = 150_000  # ms
 COUNTS = {
     "words_after_end",
     "steps",
@@ -136,7 +135,7 @@ def test_an_exercise_from_its_symptom_to_its_lines(exercises: Page, name: str) -
     found = see(page, name)
     if trained:
         expect_curves(page, found, wrong="mistakes.this", right="mistakes.other")  # not which of them is right
-    picture = exercise.locator(".symptom svg.heatmap")
+    picture = exercise.locator(".symptom .heatmap")
     if found["wrong"]["attention"]:
         for head in range(2) if name == SLIDES else [found["head"]]:
             shown = picture.nth(head) if name == SLIDES else picture
@@ -220,9 +219,9 @@ def test_a_training_can_be_stopped_and_is_there_as_it_was_recorded(exercises: Pa
     live = page.locator(EXERCISE + ".live")
     live.get_by_role("button", name=t("mistakes.live.start")).click()
     expect(live.locator("progress")).to_be_visible()
-    expect(live.locator(".left")).not_to_be_empty()
+    expect(live.locator(".left")).not_to_be_empty(timeout=TRAINED)
     live.get_by_role("button", name=t("mistakes.live.stop")).click()
-    expect(live.get_by_role("status")).to_have_text(t("mistakes.live.stopped"))
+    expect(live.get_by_role("status")).to_have_text(t("mistakes.live.stopped"), timeout=TRAINED)
     live.get_by_role("button", name=t("mistakes.live.recorded")).click()
     expect(live.get_by_role("status")).to_have_text(t("mistakes.live.is_recorded"))
     found = recordings()[name]["symptom"]

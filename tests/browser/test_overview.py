@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from .catalogue import t
-from .conftest import Visit, module, place, until
+from .conftest import Visit, module, move, place, until
 
 KINDS = ("encoder", "decoder", "cross")
+OPENING = {"tab": "overview", "kind": "cross", "layer": 1, "head": 5, "step": 3, "stack": "encoder"}
 STATE = f"{module('core/state.js')}.then(({{ state }}) => state.run)"
 
 # A run of other sizes, whose weights are those of the one that is shown, again and again.
@@ -50,9 +51,13 @@ def name_of(key: str, tab: str, **values: int) -> str:
 
 
 @pytest.fixture
-def overview(visit: Visit) -> Page:
+def overview(shared: Visit) -> Page:
     """As a bare address opens it."""
-    page = visit.open("")
+    page = shared.page
+    if page.url == "about:blank":
+        shared.open("")
+    else:
+        move(page, OPENING)
     page.locator("#overview .part").first.wait_for()
     return page
 
@@ -96,7 +101,7 @@ def test_a_bare_address_opens_on_the_picture_whose_every_part_says_what_it_opens
         until(partial(lambda wanted: place(page) == place(page) | wanted, expected))
 
 
-def test_what_is_drawn_is_the_run_and_follows_step_and_word(visit: Visit, overview: Page) -> None:
+def test_what_is_drawn_is_the_run_and_follows_step_and_word(overview: Page) -> None:
     page = overview
     run = run_of(page)
     canvas = page.locator("#overview canvas")
@@ -156,7 +161,7 @@ def test_what_is_drawn_is_the_run_and_follows_step_and_word(visit: Visit, overvi
     assert all(f">{token}<" in saved for token in run["source"])
 
 
-def test_one_is_always_told_where_one_is(visit: Visit, overview: Page) -> None:
+def test_one_is_always_told_where_one_is(shared: Visit, overview: Page) -> None:
     page = overview
     page.set_viewport_size({"width": 1280, "height": 720})
     lit = {
@@ -168,7 +173,7 @@ def test_one_is_always_told_where_one_is(visit: Visit, overview: Page) -> None:
         "break": t("overview.whole"),
     }
     for tab, where in lit.items():
-        visit.tab(tab)
+        shared.tab(tab)
         here = page.locator(".here:visible")
         expect(here).to_have_count(1)
         expect(here).to_have_attribute("aria-label", t("overview.here", place=where))
@@ -178,14 +183,13 @@ def test_one_is_always_told_where_one_is(visit: Visit, overview: Page) -> None:
             marked = page.locator("#overview [aria-current=location]")
             expect(marked).to_be_focused()
             expect(marked).to_be_in_viewport()
-    visit.tab("lesson")
+    here = page.locator("#lesson .here")
     for stop in range(14):
-        page.evaluate(f"{module('core/state.js')}.then(({{ update }}) => update({{ tab: 'lesson', stop: {stop} }}))")
-        here = page.locator("#lesson .here")
+        move(page, {"tab": "lesson", "stop": stop})
         expect(here).to_be_in_viewport()
         expect(here).not_to_have_attribute("aria-label", t("overview.here", place=t("overview.whole")))
-        here.click()
-        assert place(page)["tab"] == "overview"
+    here.click()
+    assert place(page)["tab"] == "overview"
 
 
 @pytest.mark.parametrize(("layers", "heads", "tokens"), [(2, 1, 4), (12, 16, 128)])

@@ -1,4 +1,4 @@
-"""Models of other shapes than the shipped ones: every tab and every stop says what is true of them."""
+"""A model of another shape than the shipped ones: every tab and every stop says what is true of it."""
 
 import re
 from dataclasses import replace
@@ -24,50 +24,25 @@ PAIRS = [
     ["Ella bebe leche.", "She drinks milk."],
     ["Yo como pan.", "I eat bread."],
 ]
-SHAPES: dict[str, dict[str, Any]] = {
-    "bare": {"d_model": 33, "n_heads": 1, "layers": 1, "d_ff": 64, "positional_encoding": False},
-    "tied": {"d_model": 32, "tie_weights": True, "norm_first": True},
-}
-NOT_IN_THE_FORM: dict[str, dict[str, Any]] = {"bare": {}, "tied": {"activation": "gelu"}}  # as a file may have it
-FALSE = re.compile(r"German|\b1 (?:heads|layers|pairs|times)\b|undefined|NaN|\{\w+[,}]")  # of any of these models
+NAME = "other"
+SHAPE: dict[str, Any] = {"d_model": 33, "n_heads": 1, "layers": 1, "d_ff": 64, "positional_encoding": False}
+SHAPE |= {"tie_weights": True, "norm_first": True}
+NOT_IN_THE_FORM: dict[str, Any] = {"activation": "gelu"}  # as a file may have it
+FALSE = re.compile(r"German|\b1 (?:heads|layers|pairs|times)\b|undefined|NaN|\{\w+[,}]")  # of this model
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A trained model of each shape, as a visitor would bring it."""
-    folder = tmp_path_factory.mktemp("models")
-    made = {}
-    for name, shape in SHAPES.items():
-        settings = DEFAULTS["own"]
-        asked = {"name": name, "corpus": "own", "pairs": PAIRS, "watch": "", "held_out": 0.0}
-        training = settings["training"] | {"steps": 100}
-        planned = plan(asked | {"model": settings["model"] | shape, "training": training}, Limits())
-        assert planned.job, planned.problems
-        made[name] = folder / f"{name}.safetensors"
-        *_, last = live(replace(planned.job, model=planned.job.model | NOT_IN_THE_FORM[name]), made[name])
-        assert last["event"] != "error"
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a trained model, as a visitor would bring it."""
+    settings = DEFAULTS["own"]
+    asked = {"name": NAME, "corpus": "own", "pairs": PAIRS, "watch": "", "held_out": 0.0}
+    training = settings["training"] | {"steps": 100}
+    planned = plan(asked | {"model": settings["model"] | SHAPE, "training": training}, Limits())
+    assert planned.job, planned.problems
+    made = tmp_path_factory.mktemp("models") / f"{NAME}.safetensors"
+    *_, last = live(replace(planned.job, model=planned.job.model | NOT_IN_THE_FORM), made)
+    assert last["event"] != "error"
     return made
-
-
-@pytest.fixture
-def models(shared: Visit) -> Visit:
-    if shared.page.url == "about:blank":
-
-        def hear(log: ConsoleMessage) -> None:
-            if log.type == "error":
-                shared.faults.append(f"console: {log.text}")
-
-        shared.page.on("console", hear)
-        shared.open("?tab=train")
-    return shared
-
-
-def bring(visit: Visit, file: Path) -> Page:
-    visit.tab("train")
-    visit.page.locator("#bring-model").set_input_files(file)
-    expect(visit.page.locator("#checkpoint option:checked")).to_contain_text(file.stem)
-    expect(visit.page.locator("#translation")).to_contain_text("water")
-    return visit.page
 
 
 def open_tab(visit: Visit, name: str) -> Locator:
@@ -126,9 +101,22 @@ def texts(visit: Visit) -> dict[str, str]:
     return said
 
 
-def test_one_layer_one_head_an_odd_width_and_no_positions(models: Visit, files: dict[str, Path]) -> None:
-    page = bring(models, files["bare"])
-    said, stops = texts(models), walk(models)
+def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_norm_first(
+    visit: Visit, file: Path
+) -> None:
+    page = visit.page
+
+    def hear(log: ConsoleMessage) -> None:
+        if log.type == "error":
+            visit.faults.append(f"console: {log.text}")
+
+    page.on("console", hear)
+    visit.open("?tab=train")
+    page.locator("#bring-model").set_input_files(file)
+    expect(page.locator("#checkpoint option:checked")).to_contain_text(NAME)
+    expect(page.locator("#translation")).to_contain_text("water")
+
+    said, stops = texts(visit), walk(visit)
     expect(page.locator("#positions [name=d_model]")).to_have_value("33")
     for key in ("translate.one_layer", "translate.one_head"):
         assert EN[key] in said["translate"]
@@ -136,34 +124,6 @@ def test_one_layer_one_head_an_odd_width_and_no_positions(models: Visit, files: 
     assert matching("positions.bare.encoder").search(said["positions"])
     for key in ("shapes.bare_encoder", "inside.concat_alone"):
         assert EN[key] in said["inside"]
-    assert matching("lesson.heads.question_alone").search(stops["heads"]["question"])
-    for name in ("heads", "stack"):
-        assert matching(f"lesson.{name}.text_alone").search(stops[name]["lesson-text"])
-    assert EN["lesson.positions.text_bare"] in stops["positions"]["lesson-text"]
-    assert EN["lesson.positions.reveal_bare"] in stops["positions"]["question"]
-    assert t("lesson.qkv.question_alone", d_model=33) in stops["qkv"]["question"]
-    assert EN["lesson.ffn.most"] not in stops["ffn"]["lesson-text"]  # 2 · 33 · 64 < 4 · 33²
-    assert FALSE.findall(str(stops)) == []
-
-    # Another language behind an open tab draws nothing without a width: the console would have an error.
-    for language in ("zh-Hans", "en"):
-        page.locator("#language").select_option(language)
-        expect(page.locator("html")).to_have_attribute("lang", language)
-    open_tab(models, "attention")
-    expect(page.locator("#attention .large svg")).to_be_visible()
-
-
-def test_one_vocabulary_and_layer_norm_first(models: Visit, files: dict[str, Path]) -> None:
-    page = bring(models, files["tied"])
-    said, stops = texts(models), walk(models)
-    assert EN["lesson.tokens.text_tied"] in stops["tokens"]["lesson-text"]
-    assert matching("lesson.logits.text_tied").search(stops["logits"]["lesson-text"])
-    assert EN["lesson.residual.text_first"] in stops["residual"]["lesson-text"]
-    assert stops["residual"]["formula"] == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o"
-    assert stops["ffn"]["formula"].startswith("ŷ = LayerNorm(y),  FFN(ŷ) = GELU(ŷ W")
-    assert t("lesson.ffn.question", activation="GELU") in stops["ffn"]["question"]
-    assert "ReLU" not in stops["ffn"]["question"]
-    assert EN["lesson.stack.norm"] in stops["stack"]["lesson-text"]
     for kind in ("inside", "encoder", "decoder"):
         assert matching("inside.ffn.smooth", activation="GELU").search(said[kind])
         assert "ŷ = LayerNorm(y),  y + FFN(ŷ)" in said[kind]
@@ -171,7 +131,30 @@ def test_one_vocabulary_and_layer_norm_first(models: Visit, files: dict[str, Pat
         assert not re.search(r"LayerNorm\((x \+ o|y \+ FFN)", said[kind])
     assert ("K = X̂" in said["encoder"], "K = X̂" in said["inside"]) == (True, False)  # cross reads the encoder's output
     assert (EN["inside.between"] in said["decoder"], EN["inside.between"] in said["encoder"]) == (True, False)
+
+    assert EN["lesson.tokens.text_tied"] in stops["tokens"]["lesson-text"]
+    assert EN["lesson.positions.text_bare"] in stops["positions"]["lesson-text"]
+    assert EN["lesson.positions.reveal_bare"] in stops["positions"]["question"]
+    assert t("lesson.qkv.question_alone", d_model=33) in stops["qkv"]["question"]
+    assert matching("lesson.heads.question_alone").search(stops["heads"]["question"])
+    for name in ("heads", "stack"):
+        assert matching(f"lesson.{name}.text_alone").search(stops[name]["lesson-text"])
+    assert EN["lesson.residual.text_first"] in stops["residual"]["lesson-text"]
+    assert stops["residual"]["formula"] == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o"
+    assert stops["ffn"]["formula"].startswith("ŷ = LayerNorm(y),  FFN(ŷ) = GELU(ŷ W")
+    assert t("lesson.ffn.question", activation="GELU") in stops["ffn"]["question"]
+    assert "ReLU" not in stops["ffn"]["question"]
+    assert EN["lesson.ffn.most"] not in stops["ffn"]["lesson-text"]  # 2 · 33 · 64 < 4 · 33²
+    assert EN["lesson.stack.norm"] in stops["stack"]["lesson-text"]
+    assert matching("lesson.logits.text_tied").search(stops["logits"]["lesson-text"])
     assert FALSE.findall(str(stops)) == []
+
+    # Another language behind an open tab draws nothing without a width: the console would have an error.
+    for language in ("zh-Hans", "en"):
+        page.locator("#language").select_option(language)
+        expect(page.locator("html")).to_have_attribute("lang", language)
+    open_tab(visit, "attention")
+    expect(page.locator("#attention .large svg")).to_be_visible()
 
     # The handout has how it was trained.
     page.locator("#home summary").click()
@@ -180,7 +163,7 @@ def test_one_vocabulary_and_layer_norm_first(models: Visit, files: dict[str, Pat
     page.keyboard.press("Escape")
     text = Path(download.value.path()).read_text("utf-8")
     assert t("handout.trained", pairs=len(PAIRS), steps=100) in text
-    for name, value in (("d_model", "32"), ("norm_first", "before"), ("tie_weights", "on"), ("schedule", "one-cycle")):
+    for name, value in (("d_model", "33"), ("norm_first", "before"), ("tie_weights", "on"), ("schedule", "one-cycle")):
         value = EN.get(f"train.choice.{value}", value)
         assert t("handout.setting", name=t(f"train.set.{name}"), value=value) in text
 
@@ -188,8 +171,7 @@ def test_one_vocabulary_and_layer_norm_first(models: Visit, files: dict[str, Pat
     drop = f"""{module("core/changes.js")}.then(({{ parseChanges, requestChanges }}) =>
         requestChanges(parseChanges("drop_residual.decoder.1.1*drop_residual.decoder.1.3")))"""
     page.evaluate(drop)
-    models.tab("inside")
-    page.locator("#inside [aria-label=layer] [value='0']").click()
+    visit.tab("inside")
     expect(page.locator("#stage-residual")).to_contain_text(matching("inside.residual_dropped.about"))
     assert formulas(page, "#stage-residual") == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o"
     assert formulas(page, "#stage-ffn_residual") == "ŷ = LayerNorm(y),  FFN(ŷ)"

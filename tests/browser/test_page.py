@@ -40,15 +40,16 @@ def go(visit: Visit, tab: str) -> Page:
 # ---- a sentence and its steps
 
 
-def test_it_opens_on_the_finished_translation(visit: Visit, bier: Translation) -> None:
-    page = visit.open()
+def test_it_opens_on_the_finished_translation(shared: Visit, bier: Translation) -> None:
+    page = shared.open()
     expect(page.locator("#translation")).to_have_text(SAID[BIER])
     expect(page.locator("#sentence input")).to_have_value(BIER)
-    assert visit.step == bier.output.index("beer")  # of the highest weight
+    assert shared.step == bier.output.index("beer")  # of the highest weight
     says = matching("translate.says", step=4, steps=6, before="S i want a", token="beer")
     expect(page.locator("#story .say")).to_have_text(says)
     page.locator("#device summary").click()
     expect(page.locator("#device .popover")).to_have_text(matching("device.asked", device="cpu"))
+    page.keyboard.press("Escape")
 
 
 def test_a_sentence_is_typed_or_clicked(shared: Visit) -> None:

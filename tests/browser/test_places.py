@@ -6,10 +6,11 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .catalogue import t
-from .conftest import Visit, place, until
+from .conftest import Visit, module, place, until
 
 STOPS = 14
 ROOM: Any = {"width": 1280, "height": 720}
+PHONE: Any = {"width": 390, "height": 844}
 BIER, COLA = "Ich möchte ein Bier", "ein cola"
 PLACES = ("tab", "stop", "part", "exercise")
 
@@ -40,6 +41,22 @@ UNSEEN = """() => {
   const words = new Set(shown.map((each) => each.textContent.toLowerCase()));
   const rows = all("#lesson .lesson-figure :is(tr.marked, rect.marked, figure)").filter((each) => !isSeen(each));
   return [...named.filter((word) => !words.has(word.toLowerCase())), ...rows.map((row) => row.outerHTML.slice(0, 80))];
+}"""
+
+
+# The words that the open tab's sentence names of which none is on the screen beside it.
+UNSEEN_OF_TAB = """() => {
+  const isSeen = (element) => {
+    const { left, top, right, bottom } = element.getBoundingClientRect();
+    return right > left && left > -1 && top > -1 && right < innerWidth + 1 && bottom < innerHeight + 1;
+  };
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility());
+  const [say] = all("[role=tabpanel].open .say");
+  const parts = all("[role=tabpanel].open :is(text, .word, .chip), #top .chip").filter((each) => !say.contains(each));
+  const shown = new Set(parts.filter(isSeen).map((each) => each.textContent.toLowerCase()));
+  const named = [...say.querySelectorAll(".word")].map((each) => each.textContent.toLowerCase());
+  const words = named.filter((word) => !word.includes(" "));
+  return { named: words.length, unseen: isSeen(say) ? words.filter((word) => !shown.has(word)) : ["the sentence"] };
 }"""
 
 
@@ -125,9 +142,34 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
         page.keyboard.press("n")
 
 
+def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
+    page = visit.page
+    places: list[dict[str, Any]] = [
+        {"tab": "overview"},
+        {"tab": "translate"},
+        *({"tab": "attention", "kind": kind, "drawing": "heatmap"} for kind in ("encoder", "decoder", "cross")),
+        *({"tab": "attention", "kind": "cross", "drawing": drawing} for drawing in ("lines", "table")),
+        {"tab": "inside"},
+    ]
+    in_a_room = [*places, {"tab": "break", "part": "decoding", "strategy": "sampling"}]
+    go = f"async (where) => (await {module('core/state.js')}).update(where)"
+    for size, query, walked in (
+        (ROOM, "&checkpoint=classroom&present=yes", in_a_room),
+        (ROOM, "", places),
+        (PHONE, "&checkpoint=classroom", places),
+    ):
+        page.set_viewport_size(size)
+        visit.open(f"?tab=translate&step=2{query}")
+        for where in walked:
+            page.evaluate(go, where)
+            page.locator("[role=tabpanel].open .say:visible .word").first.wait_for()
+            until(lambda: page.evaluate(UNSEEN_OF_TAB)["unseen"] == [])
+            assert page.evaluate(UNSEEN_OF_TAB)["named"], where
+
+
 def test_a_phone_sees_the_tabs_and_the_one_that_is_open(visit: Visit) -> None:
     page = visit.page
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size(PHONE)
     visit.open()
     visit.ask(COLA)
     tabs = page.locator("[role=tablist]")

@@ -18,13 +18,13 @@ from transformer.inference.words import words_of
 from ..hub import COMMIT, NAME, Hub, served
 from ..marian import marian_folder
 from .catalogue import matching, t
-from .conftest import Server, visiting
+from .conftest import Server, Visit, move, visiting
 
 SENTENCE = "Frau Müller wohnt in Wien!"
 WEIGHTS = "model.safetensors"
 TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
-PHONE = {"viewport": {"width": 390, "height": 844}}
-SCREEN = {"viewport": {"width": 1440, "height": 900}}
+PHONE: Any = {"viewport": {"width": 390, "height": 844}}
+SCREEN: Any = {"viewport": {"width": 1440, "height": 900}}
 PICTURES = os.environ.get("PICTURES")  # a folder, for a look at them
 
 
@@ -45,6 +45,12 @@ def server(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
         yield server
         hub.may_send.set()
         server.end()
+
+
+@pytest.fixture(scope="module")
+def screen(server: Server, browser: Browser) -> Iterator[Visit]:
+    with visiting(browser, server.url, **SCREEN) as visit:
+        yield visit
 
 
 def take_picture(page: Page, name: str) -> None:
@@ -106,12 +112,14 @@ def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -
         assert hub.downloads(WEIGHTS) == 1
         loaded = httpx.get(f"{server.url}health", trust_env=False).json()["models"]
         assert loaded["loaded"].keys() == {NAME}
-        for each, name in ((visit, "1440"), (other, "390")):
-            for tab in TABS:
-                each.tab(tab)
-                each.settle()
-                assert sideways(each.page) <= 0, (tab, name)
-                take_picture(each.page, f"{tab}-{name}")
+        for tab in TABS:
+            visit.tab(tab)
+            visit.settle()
+            for size in (PHONE, SCREEN):
+                page.set_viewport_size(size["viewport"])
+                name = f"{tab}-{size['viewport']['width']}"
+                assert sideways(page) <= 0, name
+                take_picture(page, name)
         page.reload()
         expect(page.locator("#checkpoint")).to_have_value(NAME)
         assert page.locator("#sentence input").input_value() == SENTENCE
@@ -148,61 +156,58 @@ def weights_of(page: Page) -> dict[int, float]:
     return dict(enumerate(page.locator("#story .bars li").evaluate_all("all => all.map((li) => +li.dataset.weight)")))
 
 
-@pytest.mark.parametrize("size", [SCREEN, PHONE], ids=["1440", "390"])
-def test_words_and_pieces_on_every_view(server: Server, browser: Browser, size: dict[str, Any]) -> None:
-    with visiting(browser, server.url, **size) as visit:
-        page = visit.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=translate&step=1")
-        source, words = page.locator("#top .run .chip.source"), page.locator("#unit [value=words]")
-        expect(source.first).to_contain_text("▁")
-        pieces = [text.strip() for text in source.all_inner_texts()]
-        groups = words_of([*pieces[:-1], "E"])
-        before, note = weights_of(page), page.locator(".under .note").inner_text()
-        if not words.is_visible():
-            page.locator("#unfold").click()
-        words.click()
-        expect(page.locator("#unit small")).to_have_text(t("unit.words.about"))
-        expect(page.locator(".under .note")).to_have_text(note)  # it counts tokens
-        expect(page.locator(".legend").get_by_text(t("legend.P"))).to_be_hidden()  # no source is padded here
-        expect(source).to_have_text(["Frau", "Müller", "wohnt", "in", "Wien", "!", "E"])
-        for word, weight in weights_of(page).items():  # of S, which is one piece
-            assert weight == pytest.approx(sum(before[i] for i, of in enumerate(groups.of) if of == word), abs=1e-5)
-        page.locator("#find-piece").fill("<pad>")
-        expect(page.locator(".found-pieces tbody tr").first).to_contain_text("−∞")
-        visit.tab("attention")
+def test_words_and_pieces_on_every_view(screen: Visit) -> None:
+    page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=translate&step=1")
+    source, words = page.locator("#top .run .chip.source"), page.locator("#unit [value=words]")
+    expect(source.first).to_contain_text("▁")
+    pieces = [text.strip() for text in source.all_inner_texts()]
+    groups = words_of([*pieces[:-1], "E"])
+    before, note = weights_of(page), page.locator(".under .note").inner_text()
+    words.click()
+    expect(page.locator("#unit small")).to_have_text(t("unit.words.about"))
+    expect(page.locator(".under .note")).to_have_text(note)  # it counts tokens
+    expect(page.locator(".legend").get_by_text(t("legend.P"))).to_be_hidden()  # no source is padded here
+    expect(source).to_have_text(["Frau", "Müller", "wohnt", "in", "Wien", "!", "E"])
+    for word, weight in weights_of(page).items():  # of S, which is one piece
+        assert weight == pytest.approx(sum(before[i] for i, of in enumerate(groups.of) if of == word), abs=1e-5)
+    page.locator("#find-piece").fill("<pad>")
+    expect(page.locator(".found-pieces tbody tr").first).to_contain_text("−∞")
+    screen.tab("attention")
+    for size in (PHONE, SCREEN):
+        page.set_viewport_size(size["viewport"])
         for drawing in ("heatmap", "lines", "table", "all"):
             page.locator(f"#attention .controls button[value={drawing}]").click()
             assert sideways(page) <= 0
-        page.locator("#attention .controls button[value=table]").click()
-        expect(page.locator("#attention thead th[data-key]")).to_have_text(groups.names)
-        visit.tab("inside")
-        expect(page.locator("#unit small")).to_have_text(t("unit.elsewhere"))
-        expect(source).to_have_count(len(pieces))
-        take_picture(page, f"words-inside-{size['viewport']['width']}")
-        visit.tab("break")
-        expect(source).to_have_count(len(groups.names))
-        expect(page).to_have_url(re.compile("words=yes"))
-        page.reload()
-        expect(source).to_have_text(groups.names)
+    page.locator("#attention .controls button[value=table]").click()
+    expect(page.locator("#attention thead th[data-key]")).to_have_text(groups.names)
+    screen.tab("inside")
+    expect(page.locator("#unit small")).to_have_text(t("unit.elsewhere"))
+    expect(source).to_have_count(len(pieces))
+    take_picture(page, "words-inside")
+    screen.tab("break")
+    expect(source).to_have_count(len(groups.names))
+    expect(page).to_have_url(re.compile("words=yes"))
+    page.reload()
+    expect(source).to_have_text(groups.names)
 
 
-def test_an_alignment_is_drawn_and_every_head_is_measured(server: Server, browser: Browser) -> None:
-    with visiting(browser, server.url, **SCREEN) as visit:
-        page = visit.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=lesson&stop=15")
-        grid, verdict = page.locator(".alignment-grid"), page.locator(".alignment .say")
-        expect(verdict).to_have_text(t("lesson.align.nothing"))
-        expect(page.locator(".stops button")).to_have_count(15)
-        expect(page.locator(".alignment .score")).to_have_count(2 * 3 * 8)
-        grid.locator("td[data-row]").first.click()
-        for key in ("ArrowRight", "Space"):
-            page.keyboard.press(key)
-        expect(grid.locator("[aria-selected=true]")).to_have_count(2)
-        expect(verdict).to_contain_text(t("heads.luck"))
-        assert sideways(page) <= 0
+def test_an_alignment_is_drawn_and_every_head_is_measured(screen: Visit) -> None:
+    page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=lesson&stop=15")
+    grid, verdict = page.locator(".alignment-grid"), page.locator(".alignment .say")
+    expect(verdict).to_have_text(t("lesson.align.nothing"))
+    expect(page.locator(".stops button")).to_have_count(15)
+    expect(page.locator(".alignment .score")).to_have_count(2 * 3 * 8)
+    grid.locator("td[data-row]").first.click()
+    for key in ("ArrowRight", "Space"):
+        page.keyboard.press(key)
+    expect(grid.locator("[aria-selected=true]")).to_have_count(2)
+    expect(verdict).to_contain_text(t("heads.luck"))
+    assert sideways(page) <= 0
 
-        page = visit.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=break&part=whatif")
-        page.locator("#sweep").click()
-        expect(page.locator(".panel .score[data-drop]")).to_have_count(3 * 8)
-        expect(page.locator(".head-progress")).to_have_count(0)  # all are done
+    move(page, {"tab": "break", "part": "whatif"})
+    page.locator("#sweep").click()
+    expect(page.locator(".panel .score[data-drop]")).to_have_count(3 * 8)
+    expect(page.locator(".head-progress")).to_have_count(0)  # all are done
 
-        page = visit.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=positions")
-        expect(page.locator("#positions .say")).to_contain_text(t("positions.order.halves", sines=32))
+    screen.tab("positions")
+    expect(page.locator("#positions .say")).to_contain_text(t("positions.order.halves", sines=32))

@@ -7,7 +7,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import EN, matching, t
-from .conftest import Visit, visiting
+from .conftest import TRAINED, Visit, visiting
+from .test_accessible import barriers
 
 SPANISH = [
     ("Yo bebo agua.", "I drink water."),
@@ -21,7 +22,6 @@ SPANISH = [
     ("Ella come pan.", "She eats bread."),
     ("Yo como arroz, hoy.", "I eat rice, today."),
 ]
-TRAINED = 120_000  # ms, on a busy machine
 
 
 def as_csv(rows: list[tuple[str, ...]]) -> bytes:
@@ -91,14 +91,15 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     expect(page.locator("#train-facts")).to_contain_text(matching("train.facts.size"))
     page.locator("#train-name").fill("Spanish class")
     page.locator("#train-watch").fill("Yo como pan")
-    set_number(page, "steps", 200)
+    for field, value in (("layers", 1), ("steps", 100)):
+        set_number(page, field, value)
 
     page.reload()  # it finds what was chosen and typed
     expect(page.locator("#train .vocabularies")).to_contain_text("bebo")
     expect(page.locator("#train .pairs tbody tr")).to_have_count(len(SPANISH) + 1)
     expect(page.locator("#train-name")).to_have_value("Spanish class")
     expect(page.locator("#train-watch")).to_have_value("Yo como pan")
-    expect(page.locator("#train-steps")).to_have_value("200")
+    expect(page.locator("#train-steps")).to_have_value("100")
 
     # While it learns its map stands first; the keyboard's place goes from Start to Stop and back.
     first = page.locator("#train .train-picture > :first-child")
@@ -117,15 +118,16 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     # The replay is in the browser.
     visit.settle()
     before = len(visit.requests)
-    untrained, trained = replayed(page, "min", 0), replayed(page, "max", 200)
+    untrained, trained = replayed(page, "min", 0), replayed(page, "max", 100)
     assert len(visit.requests) == before
     curves = drawn_curves(page)
     assert max(abs(a - b) for a, b in zip(untrained, trained, strict=True)) > 0.3
+    assert barriers(page) == {}
 
     # A reload finds it again, with its curves.
     page.reload()
     expect(page.locator("#train-scores")).to_contain_text(right)
-    assert (replayed(page, "min", 0), replayed(page, "max", 200)) == (untrained, trained)
+    assert (replayed(page, "min", 0), replayed(page, "max", 100)) == (untrained, trained)
     assert drawn_curves(page) == curves
 
     # The whole page uses the model.
@@ -175,12 +177,13 @@ def test_what_cannot_be_trained_is_refused_in_a_sentence(shared: Visit) -> None:
 
 def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed(shared: Visit) -> None:
     page = shared.open("?tab=train")
-    page.locator("#train button[value=classroom]").click()
-    set_number(page, "steps", 3000)
+    page.locator("#train button[value=toy]").click()
+    for field, value in (("d_model", 32), ("layers", 1), ("steps", 8000)):
+        set_number(page, field, value)
     start(page)
     expect(page.locator("#train-stop")).to_be_visible()
     page.locator("#language").select_option("zh-Hans")  # and nothing is lost
-    expect(page.locator("#train-live .now-says .chip").first).to_be_visible()
+    expect(page.locator("#train-live .now-says .chip").first).to_be_visible(timeout=TRAINED)
     page.locator("#language").select_option("en")
     page.locator("#train-stop").click()
     finished(page)

@@ -39,15 +39,16 @@ def translate(checkpoint: str, *changes: dict[str, Any], sentence: str = "") -> 
     return translator(checkpoint).translate(asked, interventions=Interventions.parse(list(changes)))
 
 
-def go(visit: Visit, checkpoint: str, changes: str = "", tab: str = "break", **place: Any) -> Page:
+def go(visit: Visit, checkpoint: str, changes: str = "", tab: str = "break", **other: Any) -> Page:
     """The checkpoint's sentence under these changes, written as in a link."""
     page = visit.page
     if page.url == "about:blank":
         visit.open()
     visit.choose_model(checkpoint)
-    visit.ask(SENTENCES[checkpoint])
+    if place(page)["run"] != [checkpoint, SENTENCES[checkpoint]]:
+        visit.ask(SENTENCES[checkpoint])
     at = {"tab": tab, "part": "whatif", "kind": "cross", "layer": 1, "head": 0, "step": 0, "averaged": True}
-    page.evaluate(GO, [changes, at | place])
+    page.evaluate(GO, [changes, at | other])
     expect(chips(page)).to_have_count(changes.count("*") + bool(changes))
     return page
 
@@ -148,6 +149,7 @@ def test_every_starter_modifies_the_run_and_is_undone(shared: Visit) -> None:
         starter.click()
         expect(chips(page)).to_have_count(1)
         outputs.add(page.locator("#translation").inner_text())
+        expect(page.locator("#whatif .say")).to_be_in_viewport(ratio=1)
         original = page.locator("#top .changed .hint")
         expect(original).to_contain_text(t("changed.original", output=" ".join(baseline.output)))
         chips(page).click()
@@ -162,6 +164,7 @@ def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
     changes: list[dict[str, Any]] = []
     for layer, head in ((1, 0), (0, 3)):
         cell.nth(4 * layer + head).click()
+        expect(page.locator("#whatif .say.pinned")).to_be_in_viewport(ratio=1)
         changes.append({"do": "ablate", "kind": "cross", "layer": layer, "head": head})
         expect(chips(page)).to_have_count(len(changes))
         expect(cell.nth(4 * layer + head)).to_have_attribute("aria-pressed", "true")

@@ -1,5 +1,7 @@
 """The nearest sentence shares words with what was typed, rare ones first, and is one that the corpus has."""
 
+import pytest
+
 from transformer.data import CORPORA, TOY, nearest_pairs, uploaded_corpus
 
 
@@ -20,3 +22,18 @@ def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     assert "fährt" in found[0].spelling
     assert " nach " in found[0].spelling
     assert all(classroom.find(pair.source) for pair in found)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Ich möchte Schokolade essen, bitte!", "Ich möchte "),
+        ("Ich möchte bitte zahlen.", "Ich möchte "),
+        ("Ich komme aus Spanien.", "Ich komme aus "),
+        ("Das Wetter ist heute sehr schön.", "Das Wetter ist schön"),
+        ("Können Sie mir bitte helfen?", "Sie können "),
+    ],
+)
+def test_several_shared_words_count_more_than_a_rare_one(sentence: str, expected: str) -> None:
+    (found,) = nearest_pairs(sentence, CORPORA["classroom"], 1)
+    assert found.spelling.startswith(expected)

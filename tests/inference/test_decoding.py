@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from transformer import Transformer, greedy_batch, greedy_decode
-from transformer.inference.decoding import Sampling, beam_search, decode, length_penalty
+from transformer.inference.decoding import Penalty, Sampling, beam_search, decode, length_penalty
 
 from ..networks import SIZES, agree, network, padded, sentence_pairs
 
@@ -149,28 +149,52 @@ def test_a_beam_wide_enough_for_everything_equals_brute_force(seed: int, alpha: 
         assert one.score == pytest.approx(one.log_probability / length_penalty(one.step + 1, alpha))
 
 
-def textbook_beam(model: Transformer, longest: int, width: int, alpha: float) -> list[int]:
-    """Textbook beam search with one full pass per hypothesis."""
+def textbook_beam(model: Transformer, longest: int, width: int, alpha: float, leaves: bool = False) -> list[int]:
+    """Textbook beam search with one full pass per hypothesis.
+
+    Args:
+        leaves: one that ends leaves its place to another, as in `transformers`.
+    """
     live: list[tuple[float, list[int]]] = [(0.0, [6])]
     finished: list[tuple[float, list[int]]] = []
-    for _ in range(longest):
+    penalty: Penalty = "length" if leaves else "paper"
+
+    def scored(some: list[tuple[float, list[int]]]) -> list[tuple[float, list[int]]]:
+        return [(log / length_penalty(len(ids) - 1, alpha, penalty), ids) for log, ids in some]
+
+    for t in range(longest):
         found = []
         for log, ids in live:
             distribution = model(TOY_SRC, torch.tensor([ids])).logits[0, -1].log_softmax(-1)
             found += [(log + p, [*ids, word]) for word, p in enumerate(distribution.tolist())]
-        best = sorted(found, reverse=True)[: width - len(finished)]
-        finished += [(log / length_penalty(len(ids) - 1, alpha), ids) for log, ids in best if ids[-1] == 7]
-        live = [(log, ids) for log, ids in best if ids[-1] != 7]
-    return max(finished or [(log / length_penalty(longest, alpha), ids) for log, ids in live])[1][1:]
+        found.sort(reverse=True)
+        best = found[: width if leaves else width - len(finished)]
+        finished += scored([(log, ids) for log, ids in best if ids[-1] == 7])
+        goes_on = found if leaves and t + 1 < longest else best
+        live = [(log, ids) for log, ids in goes_on if ids[-1] != 7][:width]
+        if leaves and len(finished) >= width and all(one <= sorted(finished)[-width] for one in scored(live)):
+            live = []
+            break
+    return max(finished + scored(live) if leaves else finished or scored(live))[1][1:]
 
 
-def test_a_narrow_beam_equals_a_textbook_implementation() -> None:
+@pytest.mark.parametrize(("penalty", "alpha"), [("paper", 0.6), ("length", 0.2)])
+def test_a_narrow_beam_equals_a_textbook_implementation(penalty: Penalty, alpha: float) -> None:
     outputs = set()
     for seed, width in itertools.product(range(3), (1, 2, 5)):
-        search = beam_search(sharp(seed), TOY_SRC, 6, 7, 5, width, 0.6)
-        assert search.output(search.best) == textbook_beam(sharp(seed), 5, width, 0.6)
+        search = beam_search(sharp(seed), TOY_SRC, 6, 7, 5, width, alpha, penalty)
+        assert search.output(search.best) == textbook_beam(sharp(seed), 5, width, alpha, leaves=penalty == "length")
         outputs.add((seed, *search.output(search.best)))
     assert len(outputs) > 3  # the width matters, or greedy decoding would be compared with itself
+
+
+def test_a_probability_that_underflows_stays_in_the_beam() -> None:
+    model = network(0, **WORDS)
+    with torch.no_grad():
+        model.output_projection.weight *= 1000
+    search = beam_search(model, TOY_SRC, 6, 7, 3, 9, 0.0)
+    assert 0 in {one.probability for one in search.hypotheses}
+    assert sum(one.fate != "dropped" for one in search.hypotheses if one.step == 0) == 9
 
 
 @settings(max_examples=15)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 from typing import Any
 
@@ -263,7 +264,7 @@ def test_many_sentences_equal_one_at_a_time(name: str, batch_size: int, request:
                       "Den Hund sieht der Lehrer", "Heute habe ich ein kaltes Bier getrunken"],
         "babbler": ["wort3 wort1 wort4 wort1", "wort2", "wort5 wort6"],
     }[name]  # fmt: skip
-    runs = translator.translate_many(sentences, batch_size=batch_size)
+    runs = translator.translate_many(iter(sentences), batch_size=batch_size)
     assert len({len(run.output) for run in runs}) > 1 or name != "classroom"
     for run, sentence in zip(runs, sentences, strict=True):
         assert close(run, translator.translate(sentence))
@@ -470,3 +471,12 @@ def test_a_sampled_run_repeats_by_its_seed_and_combines_with_changes_and_forced_
     assert one.output[:2] == other.output[:2] == ("word5", "word7")
     assert one.output != other.output
     assert one.steps[0].candidates == other.steps[0].candidates  # the model's own
+
+
+def test_a_forced_token_whose_probability_underflows_has_a_finite_logarithm(toy: Translator) -> None:
+    model = deepcopy(toy.checkpoint.model)
+    with torch.no_grad():
+        model.output_projection.weight *= 100
+    run = Translator(replace(toy.checkpoint, model=model), "sharp").translate(BEER[0], forced=("coke",))
+    assert run.steps[0].probability == 0
+    assert -1000 < run.log_probability < -700

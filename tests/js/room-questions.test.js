@@ -52,8 +52,19 @@ test("a page leaves aside what it does not understand", () => {
 });
 
 test("no spreadsheet takes a cell for a formula, and every cell stays one", () => {
-  const cells = ["=1+1", " @SUM(A1)", "+3", "-2", "a,b", 'say "a"', "two\nlines", "beer", -2];
-  const safe = [`"'=1+1"`, `"' @SUM(A1)"`, `"'+3"`, `"'-2"`, '"a,b"', '"say ""a"""', '"two\nlines"', "beer", "-2"];
+  const cells = ["=1+1", " @SUM(A1)", "+3", "-2", "＝1+1", "a,b", 'say "a"', "two\nlines", "beer", -2];
+  const safe = [
+    `"'=1+1"`,
+    `"' @SUM(A1)"`,
+    `"'+3"`,
+    `"'-2"`,
+    `"'＝1+1"`,
+    '"a,b"',
+    '"say ""a"""',
+    '"two\nlines"',
+    "beer",
+    "-2",
+  ];
   assert.deepEqual(cells.map(csvCell), safe);
 });
 

@@ -75,16 +75,6 @@ def test_a_job_is_finished_and_the_process_exits(process: Process, tmp_path: Pat
     assert same_weights(load_portable(file).checkpoint.model, trained_alone(todo).model)
 
 
-def test_a_mistake_is_trained_until_a_line_stops_it(process: Process) -> None:
-    assert json.loads(process.stdout.readline()) == {"event": "ready"}
-    process.stdin.write(json.dumps({"mistake": "rank_collapse"}) + "\n")
-    process.stdin.flush()
-    assert json.loads(process.stdout.readline())["side"] == "wrong"
-    process.stdin.write("stop\n")
-    process.stdin.flush()
-    assert {event["event"] for event in rest(process)} <= {"progress"}
-
-
 def test_it_exits_when_the_server_dies(process: Process, tmp_path: Path) -> None:
     todo = job()
     endless = replace(todo, training=todo.training | {"steps": 10**7}, seconds=10**7)
@@ -120,6 +110,16 @@ def test_any_line_or_the_end_of_input_stops_it(
     assert one("ended", events)["why"] == "stop"
     assert file.exists()
     assert niceness == [worker.NICE] != [0]
+
+
+def test_a_mistake_is_trained_until_a_line_stops_it(
+    niceness: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"mistake": "rank_collapse"}) + "\nstop\n"))
+    worker.main()
+    ready, *events = events_of(iter(capsys.readouterr().out.splitlines()))
+    assert ready == {"event": "ready"}
+    assert [event["side"] for event in events] == ["wrong"] * len(events)  # and no symptom
 
 
 def test_without_a_job_it_exits(

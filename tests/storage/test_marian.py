@@ -1,5 +1,6 @@
 """A folder of the Hub's Marian format gives the numbers that `transformers` gives, or one line that says why not."""
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -104,31 +105,25 @@ def test_greedy_text_probabilities_and_every_map(both: tuple[Any, Any, Translato
         assert all(each.ok for each in check(ours, run))
 
 
-def test_beam_search_without_a_penalty(both: tuple[Any, Any, Translator]) -> None:
+def test_beam_search_as_transformers_does_it(both: tuple[Any, Any, Translator]) -> None:
     model, theirs, ours = both
-    for sentence in SENTENCES:
-        ids = torch.tensor([theirs(sentence)["input_ids"]])
+    for sentence, alpha in itertools.product(SENTENCES[:2], (0.0, 1.0)):
         found = model.generate(
-            ids,
+            torch.tensor([theirs(sentence)["input_ids"]]),
             num_beams=3,
-            length_penalty=0.0,
-            early_stopping="never",
+            length_penalty=alpha,
+            renormalize_logits=True,  # as the published models have it
             output_scores=True,
             return_dict_in_generate=True,
         )
-        tree = ours.beam(sentence, width=3, alpha=0)
-        best = tree.branches[tree.best]
-        if best.fate == "finished":
-            assert tree.text == theirs.decode(found.sequences[0, 1:], skip_special_tokens=True)
-            assert best.log_probability == pytest.approx(float(found.sequences_scores[0]), abs=1e-4)
+        tree = ours.beam(sentence, width=3, alpha=alpha, penalty="length")
+        assert tree.text == theirs.decode(found.sequences[0, 1:], skip_special_tokens=True)
+        assert tree.branches[tree.best].score == pytest.approx(float(found.sequences_scores[0]), abs=1e-4)
 
 
-def test_the_penalty_of_transformers_divides_by_the_length(marian: Path) -> None:
-    ours = Translator.load(marian, device="cpu")
-    for one in ours.beam(SENTENCES[0], width=3, alpha=1, penalty="length").branches:
-        assert one.score == pytest.approx(one.log_probability / (one.step + 1))
+def test_a_penalty_that_is_none_is_refused(marian: Path) -> None:
     with pytest.raises(ValueError, match="paper or length"):
-        ours.beam(SENTENCES[0], penalty="none")  # type: ignore[arg-type]
+        Translator.load(marian, device="cpu").beam(SENTENCES[0], penalty="none")  # type: ignore[arg-type]
 
 
 def test_special_tokens_of_a_sentence_are_not_the_pages(marian: Path) -> None:
@@ -140,10 +135,20 @@ def test_special_tokens_of_a_sentence_are_not_the_pages(marian: Path) -> None:
     assert run.attention.encoder[0].allowed.all()
 
 
-@pytest.mark.parametrize("sentence", ["", " \n", "\ud800", "x" * 10_000])
-def test_a_sentence_that_cannot_be_read_is_refused(marian: Path, sentence: str) -> None:
-    with pytest.raises(SentenceError):
+@pytest.mark.parametrize(
+    ("sentence", "key"),
+    [
+        ("", "error.nothing"),
+        (" \n", "error.nothing"),
+        ("\ud800", "error.invisible"),
+        ("a b " * 300, "error.too_many_pieces"),
+        ("x" * 10_000, "error.too_long"),
+    ],
+)
+def test_a_sentence_that_cannot_be_read_is_refused(marian: Path, sentence: str, key: str) -> None:
+    with pytest.raises(SentenceError) as refused:
         Translator.load(marian, device="cpu").translate(sentence)
+    assert refused.value.message.key == key
 
 
 def test_a_token_of_probability_zero_cannot_be_forced(marian: Path) -> None:

@@ -94,6 +94,8 @@ def test_a_model_of_pieces_comes_back(fields: dict[str, Any], tmp_path: Path) ->
     saved, back = loaded(second), Translator.load(second, device="cpu")
     for name in ("pad_token_id", "decoder_start_token_id", "eos_token_id"):
         assert getattr(saved.config, name) == getattr(theirs.config, name)
+    assert back.checkpoint.forces_end
+    assert back.checkpoint.output_limit == ours.checkpoint.output_limit
     for sentence in SENTENCES:
         ids = tokenizer(second)(sentence)["input_ids"]
         assert ids == tokenizer(first)(sentence)["input_ids"]

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-TIMEOUT = 60  # s, after which a test hangs
+TIMEOUT = 300  # s, after which a test hangs; a training leaves the processor to the other tests
 
 
 def in_a_loop(work: Coroutine[Any, Any, T]) -> T:

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,12 +30,32 @@ def client(name: str) -> Client:
     return Client(name[0], name[1:])
 
 
-def served(queue: FairQueue, tickets: dict[Ticket, str]) -> list[str]:
-    """The clients in the order of their turns, each of which ends at once."""
+class Clock:
+    """The module's time, which passes while turns last as long as `seconds` says of their clients."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.seconds: dict[str, float] = {}
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def served(queue: FairQueue, tickets: dict[Ticket, str], clock: Clock | None = None) -> list[str]:
+    """The clients in the order of their turns, each of which ends at once, or when its time has passed."""
     order = []
     while at_work := [ticket for ticket in tickets if ticket.turn.done() and ticket in queue._working]:
         for ticket in at_work:
             order.append(tickets[ticket])
+            if clock:
+                clock.now += clock.seconds[order[-1]]
             queue.leave(ticket)
     return order
 
@@ -66,35 +85,21 @@ async def test_a_newcomer_waits_for_the_turn_at_work_alone() -> None:
 
 
 @async_test
-async def test_the_address_that_had_less_time_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_address_that_had_less_time_is_next(clock: Clock) -> None:
     """So a stranger's long requests leave the short ones of a class their time, whichever of them are more."""
-    now = 0.0
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    clock.seconds = {"a": 0.09, "b": 0.03, "c": 0.03}
     queue = FairQueue(1, 100, by_time=True)
-    tickets = joined(queue, *["a"] * 5, *["b"] * 12, *["c"] * 3)
-    order = []
-    while queue.working:
-        (ticket,) = queue._working
-        order.append(tickets[ticket])
-        now += {"a": 0.09, "b": 0.03, "c": 0.03}[order[-1]]
-        queue.leave(ticket)
+    order = served(queue, joined(queue, *["a"] * 5, *["b"] * 12, *["c"] * 3), clock)
     assert "".join(order) == "abcbcbcabbbabbbabbba"
-    now += 20  # what they had counts no longer
+    clock.now += 20  # what they had counts no longer
     assert served(queue, joined(queue, "c", "a", "b", "a", "b")) == ["c", "a", "b", "a", "b"]
 
 
 @async_test
-async def test_the_session_of_an_address_that_had_less_time_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+async def test_the_session_of_an_address_that_had_less_time_is_next(clock: Clock) -> None:
+    clock.seconds = {"a1": 0.2, "a2": 0.05, "a": 0.01}
     queue = FairQueue(1, 100, by_time=True)
-    tickets = joined(queue, "a1", "a1", "a2", "a2", "a2", "a2", "a", "a")
-    order = []
-    while queue.working:
-        (ticket,) = queue._working
-        order.append(tickets[ticket])
-        now += {"a1": 0.2, "a2": 0.05, "a": 0.01}[order[-1]]
-        queue.leave(ticket)
+    order = served(queue, joined(queue, "a1", "a1", "a2", "a2", "a2", "a2", "a", "a"), clock)
     assert order == ["a1", "a2", "a", "a", "a2", "a2", "a2", "a1"]
 
 

@@ -110,7 +110,7 @@ def _sureness(run: Translation) -> float:
 
 
 def shipped(checkpoint: str) -> dict[str, Experiment]:
-    """Those of a shipped checkpoint; none where nobody has searched."""
+    """The experiments of a shipped checkpoint; none before a search."""
     file = FOLDER / checkpoint / FILE
     return TypeAdapter(dict[str, Experiment]).validate_json(file.read_bytes()) if file.exists() else {}
 
@@ -187,7 +187,7 @@ SEARCHES: dict[str, Callable[[Translator, Translation], Found]] = {
 
 
 def main() -> None:
-    torch.set_num_threads(1)  # of small networks, more only wait for each other
+    torch.set_num_threads(1)  # more threads only slow a small network down
     for checkpoint in sys.argv[1:] or CORPORA:
         translator = Translator.load(checkpoint, device="cpu")
         found = search(translator, *candidates(translator))

@@ -140,7 +140,7 @@ def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer
 
 @dataclass
 class _LayerValues:
-    """What a recorder saw of one layer. Its sublayers count from 1; the last is the feed-forward network."""
+    """One layer's intermediates from a recorder. Its sublayers count from 1; the last is the feed-forward network."""
 
     seen: dict[str, torch.Tensor]
     owner: torch.nn.Module

@@ -3,6 +3,8 @@
 from collections import Counter
 from functools import lru_cache
 from heapq import nlargest
+from itertools import pairwise
+from math import log
 
 from .alignment import AlignedPair
 from .corpus import Corpus
@@ -12,31 +14,37 @@ from .vocabulary import fold, lower, strip_punctuation
 def nearest_pairs(sentence: str, corpus: Corpus, most: int) -> list[AlignedPair]:
     """Whole pairs of a corpus that share words with a sentence, the nearest first.
 
-    A word counts the more the fewer pairs have it, so that names and nouns count more than articles.
+    Pairs are ranked by what they share of all words and neighbouring words of both sentences. Rarer words weigh
+    more, and a word that no pair has weighs as much as one that a single pair has; two neighbours weigh half as much
+    as a word.
     """
     candidates, frequency = _candidates(corpus)
-    wanted = _words(sentence)
+    wanted = _parts(sentence)
 
-    def score(candidate: tuple[AlignedPair, set[str]]) -> float:
-        words = candidate[1]
-        shared = sum(1 / frequency[word] ** 0.5 for word in wanted & words)
-        return shared / (len(wanted | words) ** 0.5)
+    def weight(part: tuple[str, ...]) -> float:
+        return sum(log(1 + len(candidates) / max(1, frequency[word])) for word in part) / len(part) ** 2
+
+    def score(candidate: tuple[AlignedPair, set[tuple[str, ...]]]) -> float:
+        parts = candidate[1]
+        return sum(map(weight, wanted & parts)) / sum(map(weight, wanted | parts))
 
     sharing = (candidate for candidate in candidates if wanted & candidate[1])
     return [pair for pair, _ in nlargest(most, sharing, key=score)]
 
 
 @lru_cache(maxsize=8)
-def _candidates(corpus: Corpus) -> tuple[list[tuple[AlignedPair, set[str]]], Counter[str]]:
-    """Examples and held-out pairs or, where a corpus has none, all of its own, each with its words; and in how many of
-    them each word is."""
+def _candidates(corpus: Corpus) -> tuple[list[tuple[AlignedPair, set[tuple[str, ...]]]], Counter[str]]:
+    """Examples and held-out pairs or, where a corpus has none, all of its own, each with its words and neighbouring
+    words; and in how many of them each word is."""
     held_out = next(iter(corpus.held_out.values()), tuple)()  # of the first set, which is made in a moment
     examples = (filter(None, map(strip_punctuation, lower(each.sentence).split())) for each in corpus.examples)
     sources = list(map(" ".join, examples)) if held_out else [source for source, _ in corpus.pairs]
     pairs = {pair.source: pair for pair in (*filter(None, map(corpus.find, sources)), *held_out)}
-    candidates = [(pair, _words(pair.spelling)) for pair in pairs.values()]
-    return candidates, Counter(word for _, words in candidates for word in words)
+    candidates = [(pair, _parts(pair.spelling)) for pair in pairs.values()]
+    return candidates, Counter(part[0] for _, parts in candidates for part in parts if len(part) == 1)
 
 
-def _words(sentence: str) -> set[str]:
-    return set(filter(None, map(strip_punctuation, fold(sentence).split())))
+def _parts(sentence: str) -> set[tuple[str, ...]]:
+    """The words of a sentence, and each two neighbours."""
+    words = list(filter(None, map(strip_punctuation, fold(sentence).split())))
+    return {*((word,) for word in words), *pairwise(words)}

@@ -52,13 +52,12 @@ class PieceVocabulary(Vocabulary):
             raise ValueError(f"{specials[1]} is missing")
         if not 0 <= end_id < len(pieces):
             raise ValueError(f"the end of a sentence has id {end_id}, but there are {len(pieces)} pieces")
-        tokens, taken = [PAD, START, *pieces], set(SPECIAL)
-        for i, piece in enumerate(pieces):
-            if i != end_id and piece.strip("“”") in SPECIAL:  # no other can be taken
-                while piece in taken:
-                    piece = f"“{piece}”"
-                taken.add(piece)
-                tokens[FIRST + i] = piece
+        tokens, taken = [PAD, START, *pieces], set(pieces)
+        for special in SPECIAL & taken:
+            token = special
+            while token in taken:
+                token = f"“{token}”"
+            tokens[FIRST + pieces.index(special)] = token
         tokens[FIRST + end_id] = END
         return cls(tuple(tokens), pieces=tuple(pieces), specials=specials, **fields)
 
@@ -114,7 +113,7 @@ class PieceVocabulary(Vocabulary):
         """
         read = self.read(text)
         if not read:
-            raise SentenceError("error.empty", known=self.some_words())
+            raise SentenceError("error.nothing")
         return [self.ids[token] for _, token in read if token is not None] + [self.ids[END]] * self.ends
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -43,7 +43,7 @@ def lower(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """What stands between spaces, as it is. A word that is called P, S or E stands in quotes."""
+    """Split at spaces and change nothing else. A word spelled P, S or E is quoted."""
     spaced = text if text.isascii() else _UNSPACED.sub(r" \1 ", unicodedata.normalize("NFC", text))
     return [_QUOTED.get(word, word) for word in spaced.split()]
 
@@ -305,6 +305,7 @@ def check_target(vocab: Vocabulary) -> None:
         raise ValueError(f"the target vocabulary has no {' and no '.join(sorted(missing))}")
 
 
-def _quoted(words: Sequence[str], most: int = 3, max_length: int = 30) -> Words:
-    shown = (f"“{word if len(word) <= max_length else word[:max_length] + '…'}”" for word in words[:most])
-    return Words(tuple(shown), max(0, len(words) - most))
+def _quoted(words: Sequence[str]) -> Words:
+    """The first three, each cut after 30 characters."""
+    shown = (f"“{word if len(word) <= 30 else word[:30] + '…'}”" for word in words[:3])
+    return Words(tuple(shown), max(0, len(words) - 3))

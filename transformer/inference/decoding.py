@@ -227,6 +227,7 @@ def greedy_batch(
 
 
 Token = TypeVar("Token", int, str)
+Fate = Literal["kept", "finished", "dropped"]
 
 
 @dataclass(frozen=True)
@@ -249,7 +250,7 @@ class Hypothesis(Generic[Token]):
     probability: float
     log_probability: float
     score: float
-    fate: Literal["kept", "finished", "dropped"]
+    fate: Fate
 
 
 @dataclass(frozen=True)
@@ -277,18 +278,82 @@ def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> flo
     return (length if penalty == "length" else (5 + length) / 6) ** alpha
 
 
-def _extensions(
-    tree: list[Hypothesis[int]], live: list[int | None], distributions: Tensor, count: int
-) -> list[tuple[float, int, int | None, float, int]]:
-    """The `count` most likely tokens after each live hypothesis, the most likely prefix first: its log-probability, the
-    row and the index of what it extends, the token's probability and the token."""
-    found = []
-    for row, (parent, distribution) in enumerate(zip(live, distributions, strict=True)):
-        before = 0.0 if parent is None else tree[parent].log_probability
-        for p, word in zip(*(each.tolist() for each in ranked(distribution, count)), strict=True):
-            if p:  # a probability that underflows to 0 has no logarithm
-                found.append((before + math.log(p), row, parent, p, word))
-    return sorted(found, key=lambda one: -one[0])  # stable, so that ties keep their order
+class _Tree:
+    """The state of a search so far.
+
+    Attributes:
+        live: indices of the prefixes that go on, the most likely first; None is the empty one.
+        finished: indices of hypotheses that have ended.
+    """
+
+    def __init__(self, end_id: int, width: int, alpha: float, penalty: Penalty) -> None:
+        self._end_id, self._width, self._alpha, self._penalty = end_id, width, alpha, penalty
+        self.hypotheses: list[Hypothesis[int]] = []
+        self.live: list[int | None] = [None]
+        self.finished: list[int] = []
+
+    def grow(self, logits: Tensor, moves_up: bool) -> tuple[list[int], list[int]]:
+        """Extend all live prefixes by a step, given their logits, (prefixes, V).
+
+        Args:
+            moves_up: whether a prefix takes the place of each that ends.
+
+        Returns:
+            For each live prefix, the row of the prefix that it extends, and its last token.
+        """
+        t = 0 if self.live == [None] else self.hypotheses[-1].step + 1
+        places = self._width if self._penalty == "length" else self._width - len(self.finished)
+        found, rows, words = self._extensions(logits, self._width + 1), [], []
+        self.live = []
+        for rank, (log, row, parent, p, word) in enumerate(found):
+            fate: Fate = "dropped"
+            if word == self._end_id and rank < places:
+                fate = "finished"
+                self.finished.append(len(self.hypotheses))
+            elif word != self._end_id and len(self.live) < self._width and (rank < places or moves_up):
+                fate = "kept"
+                self.live.append(len(self.hypotheses))
+                rows.append(row)
+                words.append(word)
+            self._add(word, parent, t, p, log, fate)
+        return rows, words
+
+    def _extensions(self, logits: Tensor, count: int) -> list[tuple[float, int, int | None, float, int]]:
+        """The `count` most likely tokens after each live prefix, the most likely hypothesis first: its log-probability,
+        the row and the index of what it extends, the token's probability and the token."""
+        found = []
+        distributions, logs = logits.softmax(dim=-1), logits.log_softmax(dim=-1)  # a probability may underflow to 0
+        for row, (parent, distribution, log) in enumerate(zip(self.live, distributions, logs, strict=True)):
+            before = 0.0 if parent is None else self.hypotheses[parent].log_probability
+            values, words = ranked(log, count)
+            for value, word, p in zip(values.tolist(), words.tolist(), distribution[words].tolist(), strict=True):
+                if value != -math.inf:  # is never output
+                    found.append((before + value, row, parent, p, word))
+        return sorted(found, key=lambda one: -one[0])  # stable, so that ties keep their order
+
+    def _add(self, token: int, parent: int | None, step: int, p: float, log: float, fate: Fate) -> None:
+        score = log / length_penalty(step + 1, self._alpha, self._penalty)
+        self.hypotheses.append(Hypothesis(token, parent, step, p, log, score, fate))
+
+    def end_all(self) -> None:
+        """End every live prefix on E, whatever its probability."""
+        for parent in self.live:
+            assert parent is not None
+            one = self.hypotheses[parent]
+            self.finished.append(len(self.hypotheses))
+            self._add(self._end_id, parent, one.step + 1, 1.0, one.log_probability, "finished")
+        self.live = []
+
+    def is_settled(self) -> bool:
+        """Whether `width` have ended that the most likely prefix, were it to end now, would not beat."""
+        scores = sorted((self.hypotheses[i].score for i in self.finished), reverse=True)[: self._width]
+        best = next((self.hypotheses[i].score for i in self.live if i is not None), -math.inf)
+        return len(scores) == self._width and best <= scores[-1]
+
+    def best(self, among: Sequence[int | None]) -> BeamSearch:
+        """The whole tree, with the best of these chosen."""
+        indices = [i for i in among if i is not None]
+        return BeamSearch(tuple(self.hypotheses), max(indices, key=lambda i: self.hypotheses[i].score))
 
 
 def beam_search(
@@ -300,17 +365,23 @@ def beam_search(
     width: int,
     alpha: float,
     penalty: Penalty = "paper",
+    forces_end: bool = False,
 ) -> BeamSearch:
     """Keep the `width` most likely prefixes, all of one length, instead of a single one (§6.1).
 
     A hypothesis that ends keeps its place in the beam, so a beam of 1 is greedy. The finished hypothesis with the best
     score is chosen; if none finished within `max_steps`, the best unfinished one.
 
+    With the penalty "length" the search is that of `transformers` with its `early_stopping=False`. A hypothesis that
+    ends leaves its place to the next prefix. The search is over when `width` have ended and the most likely prefix,
+    were it to end now, would beat none of them; after `max_steps` the unfinished ones compete, too.
+
     Args:
         src: source ids of one sentence, (1, S).
         width: size of the beam.
         alpha: exponent of the length penalty.
-        penalty: its base, see `length_penalty`.
+        penalty: its base, see `length_penalty`, and the search.
+        forces_end: whether, with "length", what is unfinished after `max_steps` ends on E, as the next token.
 
     Returns:
         For each hypothesis that was extended, its `width` + 1 most likely tokens: all that could be kept, and one more.
@@ -323,31 +394,20 @@ def beam_search(
     for name, value in (("max_steps", max_steps), ("width", width)):
         if value < 1:
             raise ValueError(f"{name} ({value}) is below 1")
-    tree: list[Hypothesis[int]] = []
-    finished: list[int] = []
-    live: list[int | None] = [None]  # indices in the tree; None is the empty prefix
+    tree, leaves = _Tree(end_id, width, alpha, penalty), penalty == "length"
     with evaluating(model):
         encoded, cache = model.encode(src, need_weights=False), model.start_cache()
         unread = [start_id]
         for t in range(max_steps):
-            sources = replace(encoded, memory=encoded.memory.expand(len(live), -1, -1))
+            sources = replace(encoded, memory=encoded.memory.expand(len(unread), -1, -1))
             # With weights, because the fused kernel rounds differently from the pass of greedy decoding.
             logits = model.decode_step(src.new_tensor(unread)[:, None], sources, cache).logits[:, -1]
-            found = _extensions(tree, live, logits.softmax(dim=-1), width + 1)
-            places, rows, live, unread = width - len(finished), [], [], []
-            for rank, (log, row, parent, p, word) in enumerate(found):
-                fate: Literal["kept", "finished", "dropped"] = "dropped"
-                if rank < places and word == end_id:
-                    fate = "finished"
-                    finished.append(len(tree))
-                elif rank < places:
-                    fate = "kept"
-                    live.append(len(tree))
-                    rows.append(row)
-                    unread.append(word)
-                tree.append(Hypothesis(word, parent, t, p, log, log / length_penalty(t + 1, alpha, penalty), fate))
-            if not live:
+            rows, unread = tree.grow(logits, moves_up=leaves and (forces_end or t + 1 < max_steps))
+            if leaves and tree.is_settled():
+                return tree.best(tree.finished)
+            if not unread:
                 break
             cache.select(src.new_tensor(rows))
-    last = [index for index in live if index is not None]
-    return BeamSearch(tuple(tree), max(finished or last, key=lambda index: tree[index].score))
+    if leaves and forces_end:
+        tree.end_all()
+    return tree.best([*tree.finished, *tree.live] if leaves else tree.finished or tree.live)

@@ -5,6 +5,7 @@ S source, T target, D model width, H heads, V target vocabulary.
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -54,7 +55,7 @@ MAX_CHARACTERS = 1000  # of a sentence: 128 tokens and more
 MAX_CHARACTERS_IN_PIECES = 4_000  # of a sentence in pieces, of which Marian models read up to 512
 MAX_BEAM_WIDTH = 5
 FEW_CANDIDATES = 32  # are ranked without all others
-MAX_FIRST_SEED = 1_000  # of those that are tried for a sample that differs from greedy decoding
+MAX_FIRST_SEED = 1_000  # the last seed tried for a sample that differs from greedy decoding
 Tokens = tuple[str, ...]
 INPUT_PARTS = ("embedding", "positions", "input")
 RECORDED = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in INPUT_PARTS}
@@ -185,8 +186,8 @@ class Translation:
 
     @property
     def log_probability(self) -> float:
-        """Of the whole output, nats."""
-        return sum(math.log(step.probability) for step in self.steps)
+        """Of the whole output, nats; a forced token's probability that underflows counts as the smallest number."""
+        return sum(math.log(step.probability or sys.float_info.min) for step in self.steps)
 
     def words(self) -> tuple[Words, Words, Words]:
         """The words that the tokens of source, decoder input and output make; each token is one where none is a
@@ -278,7 +279,7 @@ class Translator:
             name: of a shipped checkpoint; or the path of a folder with a checkpoint or with the files of a Marian
                 model, or of a model file that was downloaded from the page; or a Marian model of the Hugging Face Hub
                 as `owner/name` or `owner/name@revision`, which is fetched into the Hub's cache.
-            progress: is told the bytes fetched so far and in all; it may raise to cancel.
+            progress: called with the bytes fetched so far and in all; it may raise to cancel.
             max_bytes: of the files of a model of the Hub; a larger one is not fetched.
 
         Raises:
@@ -330,7 +331,7 @@ class Translator:
         changed = self.probe(interventions)
         recorder = Recorder(lambda name: name in RECORDED or name.endswith("weights"))
         probes: list[Probe] = [each for each in (changed, probe, recorder) if each]
-        # Faster by a seventh; but a caller's probe may use what it sees in a graph, which inference mode forbids.
+        # A seventh faster, but a caller's probe may use its values in a graph, which inference mode forbids.
         with torch.inference_mode(probe is None):
             steps = list(
                 decode(
@@ -348,7 +349,7 @@ class Translator:
         ids, distributions = [step.token for step in steps], [step.distribution for step in steps]
         return self._translation(sentence, source, ids, distributions, _joined(recorder), interventions=interventions)
 
-    def translate_many(self, sentences: Sequence[str], batch_size: int = 32) -> list[Translation]:
+    def translate_many(self, sentences: Iterable[str], batch_size: int = 32) -> list[Translation]:
         """Translate in padded batches: the same translations and maps as one at a time, up to rounding, but faster.
 
         Args:
@@ -364,7 +365,7 @@ class Translator:
             raise TypeError("sentences is a str; translate takes one, translate_many a list")
         if batch_size < 1:
             raise ValueError(f"batch_size ({batch_size}) is below 1")
-        sources = []
+        sentences, sources = list(sentences), []
         for i, sentence in enumerate(sentences):
             try:
                 sources.append(self._source_ids(sentence))
@@ -453,9 +454,8 @@ class Translator:
         Args:
             width: size of the beam, 1 (greedy) to 5.
             alpha: exponent of the length penalty, 0 (none) to 5.
-            penalty: "paper" divides by ((5 + length) / 6) ** alpha, as Wu et al. do; "length" by length ** alpha, as
-                `transformers` does, whose search differs in one more way: there a hypothesis that ends leaves its place
-                to another. Without a penalty (alpha 0) and with its `early_stopping="never"` the two find the same.
+            penalty: "paper" divides by ((5 + length) / 6) ** alpha, as Wu et al. do. "length" divides by
+                length ** alpha and searches as `transformers` does, whose `length_penalty` is alpha (1 by default).
 
         Raises:
             SentenceError: this model cannot translate the sentence.
@@ -471,7 +471,17 @@ class Translator:
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         src = torch.tensor([self._source_ids(sentence)], device=self.device)
         start, end = vocab.ids[START], vocab.ids[END]
-        found = beam_search(checkpoint.model, src, start, end, checkpoint.output_limit, width, alpha, penalty)
+        found = beam_search(
+            checkpoint.model,
+            src,
+            start,
+            end,
+            checkpoint.output_limit,
+            width,
+            alpha,
+            penalty,
+            checkpoint.forces_end,
+        )
         branches = (Hypothesis(**vars(one) | {"token": vocab.tokens[one.token]}) for one in found.hypotheses)
         return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
 
@@ -508,6 +518,8 @@ class Translator:
         if len(sentence) > most:
             raise SentenceError("error.too_long", characters=len(sentence), most=most)
         count = len(vocab.split(sentence))
+        if count > longest and isinstance(vocab, PieceVocabulary):
+            raise SentenceError("error.too_many_pieces", count=count, most=longest)
         if count > longest:
             raise SentenceError("error.too_many_words", count=count, most=longest, known=vocab.some_words())
         ids = vocab.encode(sentence)

@@ -1,4 +1,4 @@
-"""What a visitor fills in to train a model: every field with its bounds, and its default for each corpus."""
+"""The form for training a model: every field with its bounds, and its default for each corpus."""
 
 from typing import Annotated, Any, Literal
 

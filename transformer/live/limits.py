@@ -1,4 +1,4 @@
-"""What one training on this server may cost. The defaults suit two shared cores."""
+"""Bounds of one training on this server. The defaults suit two shared cores."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,9 @@ class Limits:
     parameters: int = setting(
         "TRANSFORMER_TRAIN_PARAMETERS", 50_000_000, "weights of a network; the paper's base model has 44 million here"
     )
-    memory: int = setting("TRANSFORMER_TRAIN_MEMORY", 1_500, "MB that a training may take, by estimate, beside PyTorch")
+    memory: int = setting(
+        "TRANSFORMER_TRAIN_MEMORY", 1_500, "MB that a training may take, by estimate, in addition to PyTorch"
+    )
     pairs: int = setting("TRANSFORMER_TRAIN_PAIRS", 2_000, "sentence pairs of a visitor's own")
     tokens: int = setting("TRANSFORMER_TRAIN_TOKENS", 60_000, "words of all pairs, both sides together")
     concurrency: int = setting(
@@ -27,7 +29,7 @@ class Limits:
     models: int = setting(
         "TRANSFORMER_MODELS_PER_SESSION",
         4,
-        "models that a session keeps; a new one replaces the one that was used longest ago",
+        "models that a session keeps; a new one replaces the least recently used",
         "TRANSFORMER_TRAIN_MODELS",
     )
     megabytes: int = setting(

@@ -26,7 +26,7 @@ class SymptomMap(TypedDict):
 
 
 class SymptomSide(TypedDict):
-    """What was measured on one side of a mistake, without the losses: a page has had them, step by step."""
+    """The measurements of one side of a mistake, without the losses, which the page has received step by step."""
 
     numbers: Mapping[str, float]
     text: str

@@ -27,10 +27,8 @@ from .mistake import Side, Symptom, decoding_mistake
 
 MAX_PADDING = 11  # positions that a batch of similar lengths fills up
 MAX_AFTER_END = 40  # tokens
-MAX_RUNS, RUNS_AT_ONCE = (
-    30,
-    10,
-)  # of a sentence, until one has other words; in a batch, whose rows draw their own dropout
+MAX_RUNS = 30  # of a sentence, until one has other words
+RUNS_AT_ONCE = 10  # rows of a batch, each of which draws its own dropout
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What training a network costs, computed without building it: parameters, memory and time. No torch.
+"""The cost of training a network (parameters, memory, time), computed without building it. No torch.
 
 B batch, S source, T target, H heads, D model width, F feed-forward width, V target vocabulary. Whole numbers
 throughout, so that no size overflows.

@@ -42,7 +42,7 @@ def sinusoidal_positions(length: int, d_model: int, order: Sinusoid = "interleav
 
 
 class Layer(nn.Module):
-    """What both kinds of layer share: the feed-forward network, residual connections and LayerNorm."""
+    """The base of both kinds of layer: feed-forward network, residual connections and LayerNorm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

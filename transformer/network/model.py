@@ -60,7 +60,7 @@ class DecoderCache:
     ids: Tensor  # (B, T so far)
 
     def select(self, rows: Tensor) -> None:
-        """Keep these targets of the batch, (N,), in this order; one that occurs twice can continue in two ways."""
+        """Keep these targets of the batch, (N,), in this order. A target may occur twice, to continue in two ways."""
         for cache in itertools.chain.from_iterable(self.layers):
             cache.select(rows)
         self.ids = self.ids[rows]

@@ -55,8 +55,11 @@ def our_fields(theirs: nn.Transformer) -> dict[str, Any]:
     for other, values in others:
         for field, value in values.items():
             if value != fields[field]:
+                # PyTorch copies the decoder's layers by a way on which a module as activation becomes ReLU.
+                is_lost = field == "activation" and other.startswith("decoder") and value == "relu"
+                hint = f" (PyTorch makes a module ReLU there: give the function, F.{fields[field]})" if is_lost else ""
                 raise ValueError(
-                    f"{field} is {fields[field]} in {first} but {value} in {other}; all layers are alike here"
+                    f"{field} is {fields[field]} in {first} but {value} in {other}{hint}; all layers are alike here"
                 )
     for name, module in theirs.named_modules():
         if "norm" in name and (type(module) is not nn.LayerNorm or module.eps != 1e-5):

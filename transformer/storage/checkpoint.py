@@ -48,6 +48,7 @@ class Checkpoint:
         source_length: words in the longest source that it takes.
         output_limit: the most tokens that decoding generates, the end token included.
         pad_source: whether every source is padded to source_length, so that attention maps show padding.
+        forces_end: whether beam search as `transformers` does it ends on E after output_limit tokens.
 
     Raises:
         ValueError: the vocabularies do not fit the model, or it has no positions for such a length.
@@ -59,6 +60,7 @@ class Checkpoint:
     source_length: int
     output_limit: int
     pad_source: bool = True
+    forces_end: bool = False
 
     def __post_init__(self) -> None:
         check_vocabularies(self.model.config, self.src_vocab, self.tgt_vocab)

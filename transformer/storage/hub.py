@@ -67,7 +67,7 @@ def fetch(name: str, progress: Progress | None = None, max_bytes: int = MAX_BYTE
 
     Args:
         name: `owner/name` or `owner/name@revision`; the revision is `main` if left out.
-        progress: is told of every part that arrives; without it, huggingface_hub draws a bar.
+        progress: called for every part that arrives; without it, huggingface_hub draws a bar.
         max_bytes: the most that its files may have in all.
 
     Raises:
@@ -95,9 +95,8 @@ class _Repository:
 
         self.repository, self.revision = repository, revision
         self.name = repository if revision == "main" else f"{repository}@{revision}"
-        self.endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip(
-            "/"
-        )  # it may be set after the import
+        # The variable may be set after huggingface_hub's import.
+        self.endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
         self.cancelled: BaseException | None = None  # raised by a caller's progress
         self.ours = own_cache()
         self.cache = Path(os.environ.get("HF_HUB_CACHE") or self.ours.parent / "hub")
@@ -166,7 +165,7 @@ class _Repository:
         return self.ours / f"{self.repository.replace('/', '--')}@{commit}.json"
 
     def _recorded(self, commit: str) -> Fetched | None:
-        """The model where it was fetched before, and all of it is still there."""
+        """The model if it was fetched before and all its files are still in the cache."""
         try:
             files = json.loads(self._record_of(commit).read_bytes())["files"]
             paths = [self._cached(file, at) for file, at in files]
@@ -175,7 +174,7 @@ class _Repository:
         return _fetched(paths[0], paths[-1])
 
     def _complete(self, commit: str) -> Fetched | None:
-        """The model where another program has put all of it into the cache."""
+        """The model if another program has cached all its files."""
         for weights in (marian.WEIGHTS, marian.PICKLE):
             try:
                 paths = [self._cached(file, commit) for file in (marian.CONFIG, *REQUIRED, weights)]
@@ -314,7 +313,7 @@ def _is_offline() -> bool:
 
 
 def _is_network(error: Exception) -> bool:
-    """Whether no answer came, or half of one."""
+    """Whether the connection failed before a complete answer."""
     from huggingface_hub import errors
 
     is_broken = "Consistency check failed" in str(error)  # huggingface_hub says so of half a file, as an OSError
@@ -324,7 +323,7 @@ def _is_network(error: Exception) -> bool:
 
 
 def _bar(tell: Callable[[int], None]) -> Any:
-    """A class that huggingface_hub draws its bar with, which draws none and tells the bytes that have arrived."""
+    """A progress bar for huggingface_hub that draws nothing and reports the bytes that have arrived."""
     from tqdm import tqdm
 
     class Bar(tqdm):

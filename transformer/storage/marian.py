@@ -111,7 +111,8 @@ def load_marian(
         tensors = _Tensors(stored, mapped)
         model = _model(shape, tensors, copied, suppressed)
         tensors.check_all_read()
-    return Checkpoint(model.to(device).eval(), source, target, **lengths, pad_source=pad_source)
+    forces_end = generation.get("forced_eos_token_id") is not None
+    return Checkpoint(model.to(device).eval(), source, target, **lengths, pad_source=pad_source, forces_end=forces_end)
 
 
 def _shape(config: Mapping[str, Any], source: int, target: int, added: int) -> TransformerConfig:
@@ -247,12 +248,9 @@ def _pieces(file: Path) -> list[str]:
     """The pieces of a vocabulary in the order of their ids."""
     ids = read_json(file)
     with reading(file):
-        pieces = [""] * len(ids)
-        for piece, i in ids.items():
-            if type(i) is not int or not 0 <= i < len(ids) or pieces[i]:
-                raise ValueError(f"its ids are not the numbers from 0 to {len(ids) - 1}, each once")
-            pieces[i] = piece
-        return pieces
+        if set(map(type, ids.values())) - {int} or sorted(ids.values()) != list(range(len(ids))):
+            raise ValueError(f"its ids are not the numbers from 0 to {len(ids) - 1}, each once")
+        return sorted(ids, key=ids.__getitem__)
 
 
 def _suppressed(generation: Mapping[str, Any], size: int) -> list[int]:

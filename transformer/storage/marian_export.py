@@ -63,7 +63,8 @@ def save_marian(checkpoint: Checkpoint, folder: str | Path) -> None:
         {
             **ids,
             "bad_words_ids": [[i] for i in suppressed] or None,
-            "max_length": checkpoint.output_limit + 1,  # it counts the first input
+            "forced_eos_token_id": ids["eos_token_id"] if checkpoint.forces_end else None,
+            "max_length": checkpoint.output_limit + 1 + checkpoint.forces_end,  # it counts the first input
         }
     )
     files[marian.WEIGHTS] = save(weights, metadata={"format": "pt"})

@@ -15,11 +15,10 @@ MEMORY_PER_BYTE, MEMORY = 3, 2**29  # for the weights, a copy and the file's pag
 TIMEOUT = 600  # seconds
 
 
-def converted(file: Path, cache: Path | None = None, digest: str = "") -> Path:
+def converted(file: Path, digest: str = "") -> Path:
     """The same weights as safetensors, in the Hub's cache under the pickle's digest.
 
     Args:
-        cache: the folder instead.
         digest: the pickle's SHA-256, where it is known.
 
     Raises:
@@ -31,7 +30,7 @@ def converted(file: Path, cache: Path | None = None, digest: str = "") -> Path:
         if not digest:
             with file.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
-        folder = cache or own_cache()
+        folder = own_cache()
         folder.mkdir(parents=True, exist_ok=True)
         done = folder / f"{digest}.safetensors"
         if done.exists():

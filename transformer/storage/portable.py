@@ -84,7 +84,7 @@ Length = Annotated[int, Field(ge=1, le=MAX_WORDS)]
 
 
 class _About(BaseModel):
-    """What the header says about the model."""
+    """The model in the header."""
 
     model_config = ConfigDict(strict=True)
 

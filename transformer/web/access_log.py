@@ -1,4 +1,4 @@
-"""Logs one line per action, and faults; never what a visitor wrote, nor who it was.
+"""Logs one line per action, and faults; never a visitor's text or identity.
 
 With $TRANSFORMER_LOG=json every action and fault is a line of JSON on standard error; unset, only faults are logged, as
 text. A line has `time` (UTC), `level` and `action`; that of an action also has
@@ -61,7 +61,7 @@ class RateLimit(logging.Filter):
 
 
 def start() -> None:
-    """Log what the settings ask for, and no more than can be read."""
+    """Set up logging as the settings ask, within the rate limits."""
     LOG.addFilter(RateLimit(logging.INFO, LINES_A_SECOND))
     LOG.addFilter(RateLimit(logging.ERROR, MESSAGES_A_SECOND))
     for library in LIBRARIES:

@@ -58,16 +58,16 @@ def component(
     server: tuple[Callable[[Any], Any], ...] = (),
     **props: Any,
 ) -> gr.HTML:
-    """Place for `assets/js/{module}.js`, whose `mount` fills it and is told of each new value.
+    """A place for `assets/js/{module}.js`, whose `mount` fills it and receives each new value.
 
     Not a subclass of gr.HTML, because Gradio writes a .pyi file beside every subclass of a component.
 
     Args:
         module: the module's folder and name.
-        value: what it starts from (JSON).
-        events: names of what it triggers.
+        value: its first value (JSON).
+        events: names of the events that it triggers.
         server: functions that it may call, `server.name(request)`.
-        props: what stays the same, `props.name`.
+        props: constants, `props.name`.
     """
     return gr.HTML(
         value,

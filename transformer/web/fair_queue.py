@@ -1,7 +1,7 @@
 """Places for work, shared fairly: turns go round by address, and for each address round by session.
 
-Requests, trainings and uploads wait in queues of this one kind. A client that asks for much waits behind itself: a full
-queue drops what came last from the address that has most waiting, so that another address always finds room. Requests
+Requests, trainings and uploads all wait in such queues. A client with many requests waits behind itself: a full queue
+drops what came last from the address that has most waiting, so that another address always finds room. Requests
 differ in length: in their queues an address comes after those that have had less time than it lately, and so does a
 session of an address.
 """
@@ -74,7 +74,13 @@ def client_of(scope: Scope, session: str = "") -> Client:
 
 @dataclass(eq=False)
 class Ticket:
-    """A place in the queue; `turn` is done when its turn has come, or with a QueueFullError if it was dropped."""
+    """A place in the queue.
+
+    Attributes:
+        resumed: its client goes on with what it has begun.
+        began: when its turn came, on the monotonic clock.
+        turn: done when its turn has come, or with a QueueFullError if it was dropped.
+    """
 
     client: Client
     resumed: bool = False
@@ -307,7 +313,7 @@ class Turn:
         """In the thread that works: let others have their turn, and wait for the next one.
 
         Raises:
-            ClientLeftError: nobody waits for the answer.
+            ClientLeftError: the client has disconnected.
             QueueFullError: another address needed the place.
         """
         if self.left:

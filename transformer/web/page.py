@@ -28,12 +28,11 @@ from .api.refusals import alternatives
 from .api.sharing import share_model, shared_model
 from .component import ASSETS, component, modules
 from .schema import MAX_POSITIONS, page_schema
-from .server import mcp_tools
+from .server import mcp_tools, room_routes
 from .server.compression import Compression
 from .server.front_page import FrontPage
 from .server.gradio_internals import EXCEPTION_HANDLERS, Blocks, event_payload, middleware
 from .server.logged_calls import logged
-from .server.room_routes import ROUTES as ROOM_ROUTES
 from .server.routes import ROUTES
 from .sessions.models import about, translator
 from .sessions.real_models import real_models
@@ -109,7 +108,7 @@ TABS: dict[str, Callable[[], object]] = {
 
 
 def schema_json() -> str:
-    """What the page's modules share with the server (schema.js), as JSON for a script."""
+    """The schema that the page's modules share with the server (schema.js), as JSON for a script."""
     shared = page_schema(
         list(TABS),
         list(BREAK_IT),
@@ -121,7 +120,7 @@ def schema_json() -> str:
 
 
 def head() -> str:
-    """What stands in the head of the page."""
+    """The contents of the page's <head>."""
     return f"""{(ASSETS / "head.html").read_text("utf-8")}
 <script type="application/json" id="schema">{schema_json()}</script>
 <script>{(ASSETS / "js" / "core" / "load.js").read_text("utf-8")}</script>
@@ -132,14 +131,14 @@ def launch() -> dict[str, Any]:
     """How to serve it.
 
     Raises:
-        ValueError: the environment asks for what is not there.
+        ValueError: a setting names something that does not exist.
     """
     mcp = mcp_tools.endpoint()
-    room_routes = ROOM_ROUTES if settings().rooms else []
-    routes = [*mcp["routes"], *ROUTES, *room_routes, Route("/modules", modules, methods=["GET"])]
+    classes = room_routes.ROUTES if settings().rooms else room_routes.OFF
+    routes = [*mcp["routes"], *ROUTES, *classes, Route("/modules", modules, methods=["GET"])]
     return LAUNCH | {
         "app_kwargs": {
-            "middleware": [Middleware(FrontPage, head=head()), Middleware(Compression), *middleware(routes)],
+            "middleware": [Middleware(Compression), *middleware(routes), Middleware(FrontPage, head=head())],
             "exception_handlers": EXCEPTION_HANDLERS,
             **mcp,
             "routes": routes,
@@ -180,8 +179,7 @@ def build() -> gr.Blocks:
         )
         names, opened = tuple(handler.__name__ for handler in EVENTS), json.dumps(events.show("toy", opening))
         top = component("shell/run-bar", opened, events=names, server=(alternatives, shared_model), models=models)
-        if settings().rooms:
-            component("shell/class-panel", elem_id="class", server=(share_model,))
+        component("shell/class-panel", elem_id="class", server=(share_model,))
         component("shell/tabs", elem_id="tabs")
         for name, place_components in TABS.items():
             with gr.Column(elem_id=f"panel-{name}", elem_classes="tab-panel"):
@@ -190,12 +188,12 @@ def build() -> gr.Blocks:
         asked = "() => document.dispatchEvent(new Event('translate:asked'))"
         answered = "() => document.dispatchEvent(new Event('translate:answered'))"
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
-        quiet["trigger_mode"] = "always_last"  # what was asked last is what is shown
+        quiet["trigger_mode"] = "always_last"  # show the answer to the last request
         for handler in EVENTS:
             listen = getattr(top, handler.__name__)
             listen(_on_event(handler), None, top, js=asked, queue=False, **quiet).then(None, js=answered)
         for action in ACTIONS:
             gr.api(  # type: ignore[attr-defined]
-                encoded(logged(action)), api_name=action.__name__, queue=False, concurrency_limit=None
+                logged(encoded(action)), api_name=action.__name__, queue=False, concurrency_limit=None
             )
     return page.queue(max_size=settings().queue_size)  # only programs use Gradio's queue

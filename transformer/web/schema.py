@@ -24,13 +24,13 @@ from ..network.config import Sinusoid
 
 MAX_SEED = 2**63 - 1
 MAX_POSITIONS, MAX_DIMENSIONS = 200, 1024  # of an encoding that a visitor may ask for
-MAX_VALUES = 4096  # of one that a program may ask for: about 30 KB
+MAX_VALUES = 4096  # of an array that an API client may request: about 30 KB
 MAX_SESSION_ID = 64  # characters
 MAX_PIECE = 100  # characters that a piece is searched by
-MAX_OWN_MODELS = 100  # of a session, that may be asked about
+MAX_OWN_MODELS = 100  # of a session, in one request
 MAX_PLACE = 8192  # characters of a link's parameters
 MAX_CHOICES, MAX_CHOICE = 130, 300  # of a question to a class: the words of a long sentence; characters of one
-MAX_QUESTION = 1000  # characters that say what it asks
+MAX_QUESTION = 1000  # characters of its text
 
 # ---- requests ----
 
@@ -40,7 +40,7 @@ SessionId = Annotated[  # `visit` is its old name
 
 
 class Request(BaseModel):
-    """What anybody may have written: no value is taken for another type, and what it does not name is left aside."""
+    """An untrusted request: types are strict, and unknown fields are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
 
@@ -80,7 +80,7 @@ class CandidatesRequest(ChangedRunRequest):
 
 
 class ChooseRequest(RunRequest):
-    """Another checkpoint, while a sentence stands in the box: one of the old one's examples, or the visitor's own."""
+    """Another checkpoint for the sentence in the input box: an example of the previous one, or the visitor's own."""
 
     example: bool = False
 
@@ -137,21 +137,21 @@ class EncodingRequest(Request):
 
 
 class InputRequest(ChangedRunRequest):
-    """What a stack reads."""
+    """The input of a stack."""
 
     stack: Stack
 
 
 class HeadsRequest(RunRequest):
-    """What each head is worth to a sentence, as it is computed: of all kinds, or of cross-attention with what the model
-    then outputs."""
+    """Each head's contribution to a sentence, as it is computed: heads of all kinds, or of cross-attention with the
+    ablated model's output."""
 
     what: Literal["sweep", "ablations"]
     session: SessionId
 
 
 class SweepRequest(RunRequest):
-    """What each head is worth to one sentence, or to held-out ones."""
+    """Each head's contribution to one sentence, or to held-out ones."""
 
     on: Literal["sentence", "held_out"]
 
@@ -176,7 +176,7 @@ class BeamRequest(RunRequest):
 
 
 class SampleRequest(RunRequest):
-    """A translation whose words are drawn; without a `seed`, with the first that draws another one than greedy's."""
+    """A sampled translation; without a `seed`, the first seed whose sample differs from greedy decoding."""
 
     temperature: float = setting(1.0, slider=(0.1, 3, 0.1), ge=0, le=100)
     top_k: int = setting(0, slider=(0, 999_999, 1), ge=0, le=1_000_000)
@@ -210,7 +210,7 @@ class AnyMistakeRequest(MistakeRequest):
 
 
 class RowsRequest(Request):
-    """Sentence pairs as they stand in the table."""
+    """Sentence pairs as the table has them."""
 
     rows: list[Any]
 
@@ -257,7 +257,7 @@ class StudentRequest(Request):
 
 
 class TeacherRequest(Request):
-    """The teacher of a room, or another who has the secret."""
+    """The teacher of a room, or any other holder of the secret."""
 
     secret: str = Field(max_length=MAX_SESSION_ID)
 
@@ -278,7 +278,7 @@ class ShowRequest(TeacherRequest):
 
 
 class AskRequest(TeacherRequest):
-    """A question to the class, and after how many seconds it closes by itself."""
+    """A question to the class, and the seconds until it closes."""
 
     do: Literal["ask"]
     about: str = Field(max_length=MAX_QUESTION)
@@ -302,7 +302,7 @@ class LeadRequest(TeacherRequest):
 AnyLeadRequest = Annotated[ShowRequest | AskRequest | RevealRequest | LeadRequest, Field(discriminator="do")]
 
 
-# ---- what the browser is told ----
+# ---- what the browser receives ----
 
 
 class ChangeField(TypedDict):
@@ -316,7 +316,7 @@ class ChangeField(TypedDict):
 
 
 class ChangeForm(TypedDict):
-    """What a change is made of; `of_sentence`: whether it means nothing for another sentence."""
+    """The fields of a change; `of_sentence`: whether it applies to this sentence alone."""
 
     fields: dict[str, ChangeField]
     of_sentence: bool
@@ -354,9 +354,9 @@ class Parameter(TypedDict):
 
 
 class PageSchema(TypedDict):
-    """All that the browser needs to know of what is declared here."""
+    """The declarations of this module that the browser needs."""
 
-    languages: list[str]  # that there is a catalogue of; English first
+    languages: list[str]  # one per catalogue, English first
     exercises: dict[str, tuple[str, ...]]  # mistakes, and those whose causes are offered beside each
     interventions: dict[str, ChangeForm]
     old_interventions: dict[str, str]  # what old links call some of them
@@ -368,14 +368,14 @@ class PageSchema(TypedDict):
     rooms: bool  # whether a class can be opened
     max_choices: int  # of a question to a class
     max_choice: int  # characters of one
-    max_question: int  # characters that say what is asked
+    max_question: int  # characters of a question's text
 
 
 STRATEGIES: dict[str, type[Request]] = {"beam": BeamRequest, "sampling": SampleRequest, "forced": ForcedRequest}
 
 
 def settings() -> dict[str, Parameter]:
-    """What every decoding strategy can be set to: the fields of its request that have a slider."""
+    """Every decoding strategy's settings: the fields of its request that have a slider."""
     found: dict[str, Parameter] = {}
     for strategy, request in STRATEGIES.items():
         for name, each in request.model_fields.items():
@@ -458,7 +458,7 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 
 
 def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: str, rooms: bool) -> PageSchema:
-    """What the page has in its head, for assets/js/core/schema.js.
+    """The schema in the page's head, for assets/js/core/schema.js.
 
     Args:
         tabs: their names in their order.

@@ -15,7 +15,7 @@ class Settings:
     concurrency: int = setting(
         "TRANSFORMER_CONCURRENCY",
         1,
-        "requests of each of the two queues that are worked on at a time; the others wait",
+        "requests of each of the two queues at work at a time; the others wait",
         "TRANSFORMER_AT_ONCE",
     )
     queue_size: int = setting(
@@ -47,7 +47,7 @@ class Settings:
     loaded_megabytes: int = setting(
         "TRANSFORMER_LOADED_MEGABYTES",
         1000,
-        "MB of the real models in memory; beyond it the one that was used longest ago leaves",
+        "MB of the real models in memory; beyond it the least recently used one is unloaded",
     )
     rooms: bool = setting("TRANSFORMER_ROOMS", True, "0 for a server where no class can be opened")
     replica: str = setting(

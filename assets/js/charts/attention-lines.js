@@ -20,7 +20,10 @@ import {
 
 /** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
 /** @typedef {"query" | "key"} Axis */
-/** The row or the column that is drawn; all if neither is named. @typedef {{ query?: number | null, key?: number | null }} Wanted */
+/**
+ * The row or the column that is drawn; all if neither is named.
+ * @typedef {{ query?: number | null, key?: number | null }} Wanted
+ */
 /** @typedef {ReturnType<typeof layoutOf>} LineLayout */
 
 const AXES = /** @type {const} */ (["query", "key"]);

@@ -34,13 +34,14 @@ const MAX_CELL = [120, MAX_ROW]; // px a cell, across and down
 const MIN_CELL = 14;
 export const MIN_TAP = 26; // px of a cell and its gap that a finger hits
 const TALL = 320; // px of rows: of more, the words of the columns stand above them as well
+const TALL_ON_A_PHONE = 120; // where much stands above the map
 const MIN_CHANGE = 0.05; // of a weight, that has the strongest colour where all changes of a map are smaller
 
 /** @type {CSSStyleSheet | null} */
 let scale = null;
 
 /**
- * What maps are painted with, once a page: their colours, and the pattern of masked cells, so that none is taken for a
+ * The paint of all maps, added once a page: their colours, and the pattern of masked cells, so that none is taken for a
  * zero. A class a per cent: cells share what the browser computes of a class, where styles of their own share nothing.
  */
 export function mapPaint() {
@@ -64,12 +65,12 @@ export function mapPaint() {
 }
 
 /**
- * What paints another head's weights into a heatmap.
+ * Functions that paint another head's weights into a heatmap.
  * @type {WeakMap<Element, (layer: number, head: number) => void>}
  */
 const painters = new WeakMap();
 
-/** Which cell an element shows, put in words once somebody points at it. @type {WeakMap<EventTarget, Cell>} */
+/** The cell of each element; its text is made when it is first pointed at. @type {WeakMap<EventTarget, Cell>} */
 const pointedCells = new WeakMap();
 
 /**
@@ -98,7 +99,7 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
   const feet = maxHeight - 2 * foot > TALL * type ? 2 : 1; // the words of the columns, above as well
   const room = Math.max(MIN_CELL * type, (maxHeight - feet * foot) / queries.length);
   const down = Math.max(Math.min(most * type, cell, room), isNarrow && predicted[0] ? 2.3 * size : 0);
-  const isTall = queries.length * down > TALL * type;
+  const isTall = queries.length * down > (isNarrow && !maxCell ? TALL_ON_A_PHONE : TALL) * type;
   return {
     size,
     left,
@@ -337,7 +338,7 @@ function tableCell({ query, key, open, value, gold }, isLong) {
   );
 }
 
-/** What completes a row of a long sentence's table: thousands of cells are drawn once they are in sight. */
+/** Functions that complete a row of a long table: its thousands of cells are drawn once they are in sight. */
 const rowsToCome = /** @type {WeakMap<Element, () => void>} */ (new WeakMap());
 
 /** @param {Element} row of a table */
@@ -387,7 +388,7 @@ export function markRow(picture, query) {
 export const hasFullyMaskedRow = (run, kind) => run.attention[kind].allowed.some((row) => !row.includes(true));
 
 /**
- * Whether there is padding, and masked for every query: so it is until somebody changes a mask.
+ * Whether there is padding, masked for every query, as it is unless an intervention changes the mask.
  * @param {DrawnRun} run @param {Kind} kind
  */
 export function paddingMasked(run, kind) {
@@ -450,7 +451,7 @@ export function describeRow(kind, layer, head, query, output, run = state.run) {
 }
 
 /**
- * What a cell that is pointed at says, beside it: an element to put into the frame that `picture` stands in.
+ * A tooltip for the cell under the pointer: an element to put into the frame that `picture` stands in.
  * @param {Element} picture @param {AbortSignal} signal
  */
 export function cellTips(picture, signal) {
@@ -565,7 +566,7 @@ function mapsDifference(kind, run, baseline) {
  */
 export function thumbnail(kind, layer, head, run = state.run, isOnPaper = false) {
   const { queries, keys } = run.attention[kind];
-  const isLarge = queries.length * keys.length > MAX_ELEMENTS; // nobody would see that its corners are round
+  const isLarge = queries.length * keys.length > MAX_ELEMENTS; // too small for visible round corners
   if (isLarge) return (isOnPaper ? printedThumbnail : paintedThumbnail)(run, kind, layer, head);
   const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
   const size = { width: 7.4, height: 7.4, rx: 1 };

@@ -6,7 +6,7 @@ import { t } from "../core/i18n.js";
 
 /** @import { Child } from "../core/types.d.ts" */
 
-// What a style says where it says nothing. Type is written on words only.
+// Default values of styles. Type is written on words only.
 /** @type {Record<string, string>} */
 const PAINT = {
   fill: "rgb(0, 0, 0)",
@@ -82,7 +82,7 @@ async function pngFile(picture) {
 }
 
 /**
- * What an element looks like now, as one SVG: its pictures, its boxes and every word where it stands.
+ * Draw an element as it looks now as one SVG: its pictures, its boxes and every word where it stands.
  * @param {Element} element
  */
 function elementToSvg(element) {

@@ -1,4 +1,4 @@
-// What pictures of attention are made of: their cells, and the words beside them.
+// Building blocks of attention pictures: cells, and the words beside them.
 
 import { isSpecial, svg, textWidth } from "../core/dom.js";
 import { t } from "../core/i18n.js";
@@ -97,7 +97,7 @@ export function label(token, side, { x, y, anchor, size }, attributes = {}) {
 export const widest = (tokens, size) => Math.max(...tokens.map((token) => textWidth(token, size)));
 
 /**
- * What each row of a map outputs: a row of the decoder reads one word and predicts the next. The encoder's predict
+ * The output of each row of a map: a row of the decoder reads one word and predicts the next. The encoder's predict
  * nothing, nor does a difference of two runs whose outputs differ there.
  * @param {Kind} kind @param {DrawnRun} run @returns {(string | undefined)[]}
  */

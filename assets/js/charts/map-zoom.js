@@ -21,7 +21,7 @@ export function zoomControl(redraw) {
   return {
     element,
     value: () => zoom,
-    /** What is shown first; `draw` follows. */
+    /** Set the first value; `draw` follows. */
     begin(/** @type {number} */ value) {
       zoom = value;
     },

@@ -1,4 +1,4 @@
-// What joins the parts of the overview's picture.
+// Connections between the parts of the overview.
 
 import { svg } from "../core/dom.js";
 
@@ -12,7 +12,7 @@ export const streams = ({ encoder, decoder }) =>
   );
 
 /**
- * What joins the parts: residual paths, branches, the encoder's output, and the way to the word.
+ * The connections: residual paths, branches, the encoder's output, and the way to the word.
  * @param {Layout} layout @param {Run} run
  */
 export function connections(layout, run) {

@@ -150,7 +150,7 @@ function stacked(sizes) {
 }
 
 /**
- * What is drawn with the largest maps that fit; where none do, compact.
+ * Draw with the largest maps that fit, or compact where none do.
  * @param {(side: number, isCompact?: boolean) => [Column, boolean]} draw @param {Sizes} sizes
  */
 function largest(draw, sizes) {
@@ -301,7 +301,7 @@ function memoryBox({ input, stream }, sizes) {
 }
 
 /**
- * What the decoder's last layer leads to. Beside the decoder it is read upwards, to its inputs.
+ * The path from the decoder's last layer to the output. Beside the decoder it is read upwards, to its inputs.
  * @param {{ x: number, y: number, width: number }} place @param {Sizes} sizes @param {boolean} isUpwards
  */
 function outputBoxes({ x, y, width }, sizes, isUpwards) {

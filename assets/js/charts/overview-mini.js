@@ -61,7 +61,7 @@ const allBoxes = () => [
   OUTPUT,
 ];
 
-/** What of the small picture a place is. @param {Place} place @returns {Box[]} */
+/** The boxes of a place in the small picture. @param {Place} place @returns {Box[]} */
 function boxesOf(place) {
   switch (place.what) {
     case "whole":

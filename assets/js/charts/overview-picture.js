@@ -12,12 +12,12 @@ import { overviewLayout, SHOWN_CANDIDATES } from "./overview-layout.js";
 import { openPlace, placeKey, placeName, targetOf } from "./overview-place.js";
 
 /** @import { Kind, Run, Side, Stack } from "../core/types.d.ts" */
-/** @import { Attention, Box, Column, Layer, Layout } from "./overview-layout.js" */
+/** @import { Box, Column, Layer, Layout } from "./overview-layout.js" */
 /** @import { Place } from "./overview-place.js" */
 /** A token that is followed through the picture. @typedef {{ side: Side, at: number }} Token */
 /** @typedef {ReturnType<typeof overviewPicture>} Picture */
 /**
- * What is marked: the step, the token that is followed, the weights of their source tokens, and the highest of these.
+ * The marked parts: the step, the token that is followed, the weights of their source tokens, and the highest of these.
  * @typedef {{ step: number, token: Token | null, row: HeadsWeight[], top: HeadsWeight }} Shown
  */
 /** @typedef {ReturnType<typeof rowOfAllHeads>[number]} HeadsWeight */

@@ -109,7 +109,7 @@ function stageFormula(stage, view) {
 const isDropped = (stage, view) =>
   (stage === "residual" && residualIsDropped(view, "")) || (stage === "ffn_residual" && residualIsDropped(view, "ff_"));
 
-/** What a stage draws. @param {Stage} stage @param {SublayerView} view */
+/** The figure of a stage. @param {Stage} stage @param {SublayerView} view */
 export const stageFigure = (stage, view) => [FIGURES[stage](view)].flat(2);
 
 /** One stage as a section. @param {Stage} stage @param {SublayerView} view */
@@ -117,7 +117,7 @@ export const stageSection = (stage, view) =>
   h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view));
 
 /**
- * What stands in the section of a stage: its heading, formula and text, and its figure.
+ * The section of a stage: its heading, formula and text, and its figure.
  * @param {Stage} stage @param {SublayerView} view @param {boolean} [isDrawn] false: without the figure
  */
 export function stageContent(stage, view, isDrawn = true) {
@@ -145,7 +145,7 @@ function textOfChange(stage, view) {
   return stage === "residual" ? "inside.residual_dropped.about" : "inside.ffn_residual_dropped.about";
 }
 
-/** What else there is to say. @param {Stage} stage @param {SublayerView} view @returns {string[]} */
+/** Further texts of a stage. @param {Stage} stage @param {SublayerView} view @returns {string[]} */
 function furtherTexts(stage, view) {
   if (stage === "scores") return view.data.allowed[view.query].includes(true) ? [] : ["inside.scores.closed"];
   if (stage === "concat") return anyHeadIsAblated(view) ? ["inside.concat.ablated"] : [];
@@ -209,7 +209,7 @@ const titledStrips = (view, title, rows, options = {}) => [
 ];
 
 /**
- * What is drawn of a query's keys: of many the strongest, and a button that opens the rest.
+ * A query's keys: where there are many, the strongest, and a button that opens the rest.
  * @param {SublayerView} view @param {"k" | "v" | "scores" | "parts"} list
  * @param {(shown: number[], rest: number[]) => Child[]} draw
  */
@@ -265,7 +265,7 @@ function drawProjections(view) {
   ];
 }
 
-/** What a row of a key is called. @param {Sublayer} data @param {number} key */
+/** The label of a key's row. @param {Sublayer} data @param {number} key */
 const keyLabel = ({ keys, to }, key) => ({ label: keyName(keys, key), side: to });
 
 /** The table of a query's scores, a row a key. @param {SublayerView} view */

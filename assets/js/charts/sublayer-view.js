@@ -51,7 +51,7 @@ const ACTIVATIONS = { relu: "ReLU", gelu: "GELU", silu: "SiLU" };
 export const activationName = ({ activation }) => ACTIVATIONS[activation];
 
 const FLOORS = { relu: 0, gelu: -0.17, silu: -0.28 };
-/** What a network's activation never goes below, two digits. @param {{ activation: keyof typeof FLOORS }} network */
+/** The lower bound of a network's activation, with two digits. @param {{ activation: keyof typeof FLOORS }} network */
 export const activationFloor = ({ activation }) => fixed(FLOORS[activation], 2);
 
 /** All heads' outputs of one query, side by side. @param {SublayerView} view */

@@ -32,9 +32,9 @@ const EVEN_SHARE = 0.2; // of the slider, which all snapshots have alike: what h
 const MAX_STEP_LABELS = 6;
 
 /**
- * What the visitor looks at; it outlives every mounting. `of` are the snapshots of the training that it belongs to,
- * `at` the step of one of them (null: the newest), `query` a row (null: the one that changed most), `isChosen` whether
- * the visitor has chosen any of it.
+ * The visitor's position in the replay; it outlives a mounting. `of` are the snapshots of the training that it belongs
+ * to, `at` the step of one of them (null: the newest), `query` a row (null: the one that changed most), `isChosen`
+ * whether the visitor has chosen any of it.
  *
  * @type {{ of: Snapshot[] | null, at: number | null, kind: Kind, layer: number, head: number, query: number | null,
  *   words: "free" | "forced", isChosen: boolean }}
@@ -99,7 +99,7 @@ function contentRows(run) {
 }
 
 /**
- * What the model makes of the sentence, decoding freely: the underline of a word is its probability.
+ * The model's own decoding of the sentence: the underline of a word is its probability.
  * @param {{ output: string[], probabilities: number[] }} decoded
  */
 export function translationChips({ output, probabilities }) {
@@ -469,7 +469,7 @@ function drawPlayer(replay, snapshot, point) {
   });
 }
 
-/** What the model outputs at a snapshot. @param {Replay} replay @param {Snapshot} snapshot */
+/** Draw the model's output at a snapshot. @param {Replay} replay @param {Snapshot} snapshot */
 function drawOutput(replay, snapshot) {
   const { output } = replay.player;
   redraw(replay, "output", [snapshot, output.clientWidth], () => {

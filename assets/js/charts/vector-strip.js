@@ -39,7 +39,7 @@ function colour(value, largest) {
 }
 
 /**
- * What a picture of rows is called, and between what its numbers are.
+ * The label of a picture of rows, with the range of its numbers.
  * @param {string | undefined} label @param {Row[]} rows
  */
 function describeStrips(label, rows) {
@@ -133,7 +133,7 @@ function rowCells({ name, values, digits }, y, { left, across, cell, lines, pitc
   });
 }
 
-/** The number of a cell that somebody points at: hardly any of thousands is. @param {Event} event */
+/** The number of the cell under the pointer, found on demand because there are thousands. @param {Event} event */
 function nameCell({ target }) {
   if (!(target instanceof SVGElement) || !target.matches(".cell") || target.hasChildNodes()) return;
   target.append(svg("title", {}, fixed(Number(target.dataset.value), 3)));

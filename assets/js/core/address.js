@@ -128,7 +128,7 @@ function parseParameter({ kind, choices = [], old_choices = {}, min = 0, max = 0
 }
 
 /**
- * What an address asks for; `wrong` are the parameters that cannot be.
+ * Parse an address; `wrong` has the parameters that are invalid.
  * @param {string} search
  * @returns {{ run: RunRequest | null, place: Place, wrong: string[] }}
  */
@@ -189,7 +189,7 @@ const HOME = Object.fromEntries(
 
 /** The address of the visitor's place as it was last drawn. @type {string | null} */
 let address = null;
-/** What of it makes an entry of the browser's history: a tab, a stop, an exercise or a part. */
+/** The part of the address whose changes make a history entry: tab, stop, exercise or part. */
 let entry = "";
 let isRestoring = false;
 let isAhead = false; // the address bar, of the page: a run is on its way

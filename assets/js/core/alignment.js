@@ -1,4 +1,4 @@
-// An alignment that somebody has drawn, and how well the heads of cross-attention find it.
+// A visitor's alignment, and how well the cross-attention heads match it.
 
 import { argmax, attentionRow } from "./state.js";
 

@@ -1,5 +1,5 @@
-// What is changed in the run: a list of interventions as the server takes them, and how a link writes them. All numbers
-// in them are from 0, but for those of sublayers.
+// The run's interventions as the server takes them, and as a link writes them. All their numbers count from 0, except
+// those of sublayers.
 
 import { schema } from "./schema.js";
 import { state } from "./state.js";
@@ -21,7 +21,7 @@ export function requestChanges(next) {
   document.dispatchEvent(new Event("changes:wanted"));
 }
 
-/** What was asked for has been answered. */
+/** The requested changes have been answered. */
 export function settleChanges() {
   requested = null;
 }
@@ -87,7 +87,7 @@ export const isAblated = (kind, layer, head, list = changes()) =>
     (each) => each.do === "isolate" && each.kind === kind && each.layer === layer && !each.heads.includes(head),
   );
 
-/** What the scores of a kind were divided by, besides √d. @param {Kind} kind */
+/** The divisor of a kind's scores besides √d: the temperature. @param {Kind} kind */
 export const temperatureOf = (kind, list = changes()) =>
   list.reduce(
     (product, each) =>

@@ -8,7 +8,10 @@ import { state } from "./state.js";
  *   reveal: () => void }} OfferedQuestion
  */
 
-/** Null for a view without a question; absent as long as it is not drawn. @type {Partial<Record<"stop" | "mistake", OfferedQuestion | null>>} */
+/**
+ * Null for a view without a question; absent as long as it is not drawn.
+ * @type {Partial<Record<"stop" | "mistake", OfferedQuestion | null>>}
+ */
 const offered = {};
 
 /** The open stop is another, and its question is not drawn yet. */

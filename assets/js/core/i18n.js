@@ -1,4 +1,4 @@
-// What the page says, in the visitor's language. Every text is in assets/locales, one file a language.
+// The page's texts in the visitor's language. They are in assets/locales, one file a language.
 
 import { readPreference, writePreference } from "../net/session.js";
 import { parts, percentText, percentTexts, withPlurals } from "./message-format.js";

@@ -9,7 +9,7 @@ import { speakPreferredLanguage } from "./i18n.js";
 /** @type {Promise<void> | null} */
 let started = null;
 
-/** What the page needs once, before any view. */
+/** Set up what every view needs, once. */
 async function start() {
   queueRequests();
   listenForModels();

@@ -1,4 +1,4 @@
-// What several views are made of: buttons, tables, choices, and when a view draws itself.
+// Building blocks of views: buttons, tables, choices, and when a view draws itself.
 
 import { h, namedChoice } from "./dom.js";
 import { t } from "./i18n.js";

@@ -1,4 +1,4 @@
-// What the server declares to the page (transformer/web/schema.py): parameters of the address, interventions,
+// The server's declarations for the page (transformer/web/schema.py): parameters of the address, interventions,
 // exercises.
 
 /** @import { DecodingSettings, PageSchema, Parameter } from "#schema" */
@@ -10,7 +10,7 @@ export const schema = JSON.parse(document.getElementById("schema")?.textContent 
 export const assetAddress = (path) => new URL(schema.assets + path, document.baseURI);
 
 /**
- * What the decoding strategies can be set to: the parameters with a slider.
+ * The settings of the decoding strategies: the parameters with a slider.
  * @type {Record<keyof DecodingSettings, Required<Pick<Parameter, "min" | "max" | "step">> & { default: number }>}
  */
 export const DECODING_SETTINGS = /** @type {any} */ (

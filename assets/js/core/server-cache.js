@@ -39,7 +39,7 @@ export function askOnce(name, question, ask) {
   return answer;
 }
 
-/** What every question about a run begins with. @param {Run} run */
+/** The first fields of every request about a run. @param {Run} run */
 const runQuestion = (run = state.run) => ({
   checkpoint: run.checkpoint,
   sentence: run.sentence,

@@ -1,4 +1,4 @@
-// What this visitor looks at. One page, one run, one state: every view draws from it and changes it through `update`.
+// The visitor's state. One page, one run, one state: every view draws from it and changes it through `update`.
 
 import { LESSON_STOPS, stopOrder, withStop } from "./lesson-plan.js";
 import { schema } from "./schema.js";
@@ -9,7 +9,7 @@ import { byWords, SIDES, tokenIndex, tokenRun } from "./words.js";
 export { SIDES };
 export const KINDS = /** @type {Kind[]} */ (Object.keys(SIDES));
 
-/** What the address holds has its defaults in the schema; the rest is here. @type {State} */
+/** Defaults of the address's parameters come from the schema; the others are here. @type {State} */
 export const state = Object.assign(
   /** @type {State} */ ({
     run: /** @type {Run} */ (/** @type {unknown} */ (null)),

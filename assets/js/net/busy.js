@@ -1,4 +1,4 @@
-// The server is busy: it lets requests wait in a queue. A page that waits says so, and comes back by itself where it
+// The server is busy: its requests wait in a queue. A waiting page says so, and comes back by itself where it
 // was refused because the queue was full.
 
 import { fetchHealth, reconnect } from "./reconnect.js";
@@ -13,7 +13,7 @@ let refused = 0; // of these, refused: the queue was full
 let timer;
 
 /**
- * Tell the page how it stands: null when it has its answers.
+ * Report the queue's state to the page: null once all answers have arrived.
  * @param {{ waiting: number } | { full: true } | null} news
  */
 const tell = (news) => document.dispatchEvent(new CustomEvent("queue:changed", { detail: news }));
@@ -40,7 +40,7 @@ function end() {
   tell(null);
 }
 
-/** Gradio sends every request by this one function, so this stands before all requests of the page. */
+/** Gradio sends every request with `fetch`, so wrapping it covers all requests of the page. */
 export function queueRequests() {
   const send = window.fetch.bind(window);
   window.fetch = async (address, options) => {

@@ -1,4 +1,4 @@
-// What the heads of a real model are worth, as the server computes it: head by head, until it is done or stopped.
+// The contributions of a real model's heads, streamed head by head until the server is done or stopped.
 
 import { streamEvents } from "./stream.js";
 

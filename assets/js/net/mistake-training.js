@@ -2,7 +2,7 @@
 
 import { streamEvents } from "./stream.js";
 
-/** @import { Recording, RecordingRequest, Symptom } from "#schema" */
+/** @import { RecordingRequest, Symptom } from "#schema" */
 /** @import { Message, Server } from "../core/types.d.ts" */
 
 /**
@@ -34,7 +34,7 @@ const NOTHING = {
   speed: null,
 };
 
-/** What is known of an exercise's trainings. @param {string} name */
+/** An exercise's trainings so far. @param {string} name */
 export const mistakeTraining = (name) => trainings.get(name) ?? NOTHING;
 /** @param {MistakeTraining} training */
 export const isGoingOn = ({ phase }) => ["asking", "waiting", "running"].includes(phase);
@@ -63,7 +63,7 @@ export async function trainMistake(name) {
   changed();
 }
 
-/** Stop listening to the training that goes on. The server ends it if nobody else listens. */
+/** Stop listening to the running training. The server ends it when it has no other listener. */
 export const stopMistake = () => abort.abort();
 
 /** Show an exercise as it was recorded. @param {RecordingRequest["name"]} name @param {Server} server */

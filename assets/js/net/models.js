@@ -8,7 +8,7 @@ import { readSession, writeSession } from "./session.js";
 const MODELS_KEY = "attention-bitte-models"; // of this tab, so that a reload finds them again
 const SESSION_KEY = "attention-bitte-visit";
 const OWN = "own:"; // before a name in an address: the model's key is secret
-const SHARED = "shared:"; // before the token of a model that somebody has shared
+const SHARED = "shared:"; // prefix of a shared model's token
 
 /** @type {Record<string, Model>} */
 let shipped = {};
@@ -19,7 +19,7 @@ let lost = [];
 /** @type {string | null} */
 let session = null;
 
-/** What is known of each model, by checkpoint. @returns {Record<string, Model | OwnModel>} */
+/** Every model, by checkpoint. @returns {Record<string, Model | OwnModel>} */
 export const models = () => ({ ...shipped, ...Object.fromEntries(own.map((each) => [each.checkpoint, each])) });
 
 /** This session's models, oldest first. */
@@ -34,7 +34,7 @@ export const isOwn = (checkpoint) => !Object.hasOwn(shipped, checkpoint);
 /** Whether a model is a published translator. @param {string} checkpoint */
 export const isReal = (checkpoint) => shipped[checkpoint]?.real !== undefined;
 
-/** What people call a model. @param {string} checkpoint */
+/** A model's name for people. @param {string} checkpoint */
 export const modelName = (checkpoint) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
 
 /** Whether a model is another visitor's, who has shared it. @param {string} checkpoint */
@@ -97,7 +97,7 @@ export function addModel({ model, kept }) {
   useModel(model.checkpoint);
 }
 
-/** A model that somebody has shared can be used from now on. @param {OwnModel} model */
+/** Add a shared model to the models that can be chosen. @param {OwnModel} model */
 export const addSharedModel = (model) => add({ ...model, shared: true });
 
 /** @param {OwnModel} model */

@@ -32,7 +32,7 @@ let abort = new AbortController(); // ends the stream
 /** The model that is waited for, if any. */
 export const awaitedModel = () => wait;
 
-/** Seconds until all bytes are there, at the pace so far; null while nobody can tell. @param {number} now in ms */
+/** Seconds until all bytes have arrived, at the pace so far; null while unknown. @param {number} now in ms */
 export function secondsLeft(now = performance.now()) {
   if (!wait?.since) return null;
   const fetched = wait.fetched - wait.since.fetched;

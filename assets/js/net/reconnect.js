@@ -5,7 +5,7 @@ const POLL_MS = 2000;
 /** @type {ReturnType<typeof setInterval> | null} */
 let polling = null;
 
-/** What the server reports about itself; null if none answers at the page's address. */
+/** The server's health report; null if no server answers at the page's address. */
 export const fetchHealth = () =>
   fetch(new URL("health", document.baseURI), { cache: "no-store" })
     .then((answer) => (answer.ok ? answer.json() : null))

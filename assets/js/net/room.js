@@ -1,4 +1,4 @@
-// A class: a teacher's page leads, the others follow and vote. What this page knows of its room outlives every mounting.
+// A class: a teacher's page leads, the others follow and vote. The room's state outlives a mounting.
 
 import { readPreference, readSession, writePreference, writeSession } from "./session.js";
 import { post, readEvents, refusalOf } from "./stream.js";
@@ -7,7 +7,7 @@ import { post, readEvents, refusalOf } from "./stream.js";
 /** @import { Message } from "../core/types.d.ts" */
 /** @typedef {{ do: "ask", about: string, choices: string[], seconds: number | null }} Ask */
 /**
- * What a teacher's request does, without the secret.
+ * A teacher's request without the secret.
  * @typedef {Ask | Omit<LeadRequest, "secret"> | Omit<RevealRequest, "secret"> | Omit<ShowRequest, "secret">} Lead
  */
 
@@ -98,7 +98,10 @@ export function leadRoom(code, secret) {
   enter({ ...nothing(), ...known, role: "teacher", phase: "joining" });
 }
 
-/** The room that this browser leads. @returns {Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null} */
+/**
+ * The room that this browser leads.
+ * @returns {Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null}
+ */
 export function keptRoom() {
   try {
     return JSON.parse(readPreference(CLASS_KEY) ?? "null");
@@ -226,7 +229,7 @@ function receive(event) {
   changed();
 }
 
-/** What the teacher's page does; a refusal is shown. @param {Lead} action */
+/** Send a teacher's request; show a refusal. @param {Lead} action */
 export async function lead(action) {
   const answer = await post(`rooms/${room.code}/lead`, { secret: room.secret, ...action }).catch(() => null);
   if (answer?.ok) return;

@@ -1,4 +1,4 @@
-// What a reload of this tab finds again, and what the next visit does. A page inside another site's frame may have no
+// Storage for a reload of this tab, and for the next visit. A page inside another site's frame may have no
 // storage; then a choice lasts as long as the page.
 
 /** @template T @param {() => T} access */
@@ -10,13 +10,13 @@ function attempt(access) {
   }
 }
 
-/** What was chosen in this browser, or null. @param {string} key */
+/** A choice kept in this browser, or null. @param {string} key */
 export const readPreference = (key) => attempt(() => localStorage.getItem(key));
 
 /** @param {string} key @param {string} value */
 export const writePreference = (key, value) => attempt(() => localStorage.setItem(key, value));
 
-/** What was written under a key, or null. @param {string} key */
+/** The value stored under a key, or null. @param {string} key */
 export const readSession = (key) => attempt(() => JSON.parse(sessionStorage.getItem(key) ?? "null"));
 
 /** @param {string} key @param {unknown} value */
@@ -27,7 +27,7 @@ export const writeSession = (key, value) =>
   });
 
 /**
- * Write what `value()` is when the page goes: nothing is written while somebody types.
+ * Store `value()` when the page is left, and not while the visitor types.
  * @param {string} key @param {() => unknown} value
  */
 export function saveOnLeave(key, value) {

@@ -7,7 +7,7 @@ import { post, streamEvents } from "./stream.js";
 /** @import { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema" */
 /** @import { AttentionMaps, DrawnRun, Message } from "../core/types.d.ts" */
 
-/** What was measured at a step: [step, loss, accuracy]. @typedef {number[]} Point */
+/** A measurement at a step: [step, loss, accuracy]. @typedef {number[]} Point */
 /**
  * One decoding of a snapshot, with its maps.
  * @typedef {DrawnRun & { text: string, probabilities: number[] }} SnapshotRun
@@ -51,7 +51,7 @@ export const training = nothing();
 const SESSION_KEY = "attention-bitte-training";
 const MAX_KEPT = 3_000_000; // characters of a reload's memory: a browser has five million for a site
 
-/** What was asked for and heard, from which a reload makes `training` again. */
+/** The request and its events so far; a reload restores `training` from them. */
 const kept = { about: {}, events: /** @type {TrainingEvent[]} */ ([]) };
 
 /** @type {Set<() => void>} */
@@ -153,7 +153,7 @@ export function restoreTraining() {
   return true;
 }
 
-/** What is kept, with every second snapshot left out until there is room for it. */
+/** The stored training, with every second snapshot dropped until it fits. */
 function fitting() {
   const lengths = kept.events.map((event) => JSON.stringify(event).length);
   const snapshots = [...kept.events.keys()].filter((i) => kept.events[i].event === "snapshot");
@@ -193,7 +193,7 @@ export function decodeShares(base64) {
 }
 
 /**
- * What was measured at a step; of the untrained model what the first step found.
+ * The measurement at a step; the untrained model's is that of the first step.
  * @param {number} step @returns {Point | null}
  */
 export function measurementAt(step) {

@@ -24,7 +24,7 @@ function dialog(parent, name, ...children) {
 /** The link of a room on this page's own address, for a page that did not open it. */
 const ownAddress = () => new URL(`?room=${room.code}`, document.baseURI).href;
 
-/** The code, the QR code and the address; or why nobody else can come in. @param {Element | null} parent */
+/** The code, the QR code and the address; or the reason why no other device can join. @param {Element | null} parent */
 export function addressDialog(parent) {
   const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname) && !room.address;
   const address = room.address ?? ownAddress();

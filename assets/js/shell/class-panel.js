@@ -3,9 +3,10 @@
 
 import { setPageParameters } from "../core/address.js";
 import { isQuestionComing, openQuestion } from "../core/class-questions.js";
-import { h, replaceKeepingFocus, segmented } from "../core/dom.js";
+import { h, keepFocus, segmented, setChildren } from "../core/dom.js";
 import { formatMessage, formatNumber, t } from "../core/i18n.js";
 import { button, closest, link, onResize } from "../core/parts.js";
+import { schema } from "../core/schema.js";
 import { state } from "../core/state.js";
 import {
   ask,
@@ -41,7 +42,7 @@ import { speakerNotes } from "./speaker-notes.js";
 
 const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
 
-/** What outlives every mounting. */
+/** State that outlives a mounting. */
 const panel = {
   isOpened: false, // the address that the page was opened with has been read
   seconds: 0, // of the next question's timer
@@ -62,13 +63,14 @@ export function mount({ element, server, signal }) {
     }
     if (!place.isConnected) element.append(place);
     const open = new Set([...place.querySelectorAll("details[open]")].map(({ id }) => id)); // an answer closes no menu
-    replaceKeepingFocus(place, room.role === "student" ? studentPanel() : teacherPanel());
-    for (const each of place.querySelectorAll("details")) each.open = open.has(each.id);
+    const drawn = h("div", {}, room.role === "student" ? studentPanel() : teacherPanel());
+    for (const each of drawn.querySelectorAll("details")) each.open = open.has(each.id);
+    keepFocus(place, () => replaceChanged(place, [...drawn.children]));
     revealInView();
   };
   document.addEventListener("room:changed", draw, { signal });
   document.addEventListener("question:drawn", draw, { signal });
-  document.addEventListener("class:wanted", () => startClass(element), { signal });
+  document.addEventListener("class:wanted", startClass, { signal });
   const clock = setInterval(() => drawClock(place), 500);
   signal.addEventListener("abort", () => clearInterval(clock));
   onResize(element, () => dispatchEvent(new Event("resize")), signal); // what is fitted to the screen has another place
@@ -77,6 +79,16 @@ export function mount({ element, server, signal }) {
   if (!panel.isOpened) enterFromAddress();
   panel.isOpened = true;
   draw();
+}
+
+/**
+ * Replace only elements that changed, so that others' votes do not interrupt a tap.
+ * @param {Element} place @param {Element[]} drawn
+ */
+function replaceChanged(place, drawn) {
+  const before = [...place.children];
+  if (before.length !== drawn.length) return setChildren(place, drawn);
+  for (const [i, each] of drawn.entries()) if (!each.isEqualNode(before[i])) before[i].replaceWith(each);
 }
 
 /** A link may lead into a class, or hand on its lead; a reload of the teacher's page leads on. */
@@ -91,13 +103,12 @@ function enterFromAddress() {
   else if (kept?.code) leadRoom(kept.code, kept.secret);
 }
 
-/** @param {Element} element */
-async function startClass(element) {
+async function startClass() {
   if (room.role !== "teacher" || room.phase === "ended") await openRoom();
-  if (room.role === "teacher") addressDialog(element).showModal();
+  if (room.role === "teacher") addressDialog(dialogs()).showModal();
 }
 
-/** What the whole page looks like while a class is asked. */
+/** Set the page's CSS classes for the visitor's role and an open question. */
 function markPage() {
   const pending = pendingQuestion();
   const kind = pending && parseAbout(pending.about)?.kind;
@@ -151,7 +162,7 @@ function teacherPanel() {
     connectionNote(),
     h("span", { class: "space" }),
     askButtons(),
-    button("pill", t("room.address"), (event) => addressDialog(closest(event, "section")).showModal(), {
+    button("pill", t("room.address"), () => addressDialog(dialogs()).showModal(), {
       id: "room-address",
     }),
     menu(),
@@ -165,12 +176,12 @@ function address() {
   return room.address && !room.shown?.students ? h("p", { class: "hint room-link" }, room.address) : null;
 }
 
-/** What the teacher needs now and then. */
+/** The teacher's rarely used controls. */
 function menu() {
   const notes = () => window.open(new URL("?notes=yes", document.baseURI).href, "notes", "width=480,height=800");
   const items = [
     link(t("room.notes"), notes, { id: "room-notes" }),
-    link(t("room.summary"), () => summaryDialog(document.getElementById("class")).showModal(), { id: "room-summary" }),
+    link(t("room.summary"), () => summaryDialog(dialogs()).showModal(), { id: "room-summary" }),
     link(t("room.end"), () => lead({ do: "end" }), { id: "room-end" }),
   ];
   return popup("room-more", t("room.more"), items);
@@ -194,7 +205,10 @@ function popup(id, title, items, more = null) {
   return element;
 }
 
-/** What can be asked here. */
+/** Where dialogs stand: beside the panel, which is drawn again when a student comes. */
+const dialogs = () => document.querySelector("#class .view");
+
+/** The questions of this place. */
 function askButtons() {
   if (!state.run || pendingQuestion()) return null;
   /** @type {[string, () => Askable | null][]} */
@@ -393,7 +407,7 @@ const message = () => (room.message ? h("p", { class: "message", role: "alert" }
 function endedLine() {
   const text = room.message ? formatMessage(room.message) : t("room.ended");
   const isTeacher = room.role === "teacher";
-  const wasLost = isTeacher && room.message !== null;
+  const wasLost = isTeacher && room.message !== null && schema.rooms;
   const close = () => {
     if (!isTeacher) setPageParameters({ room: null });
     leaveRoom();
@@ -403,7 +417,7 @@ function endedLine() {
     h("span", { class: "space" }),
     wasLost ? button("pill primary", t("room.reopen"), reopenRoom, { id: "room-reopen" }) : null,
     isTeacher && revealedQuestions().length
-      ? button("pill", t("room.summary"), () => summaryDialog(document.getElementById("class")).showModal(), {
+      ? button("pill", t("room.summary"), () => summaryDialog(dialogs()).showModal(), {
           id: "room-summary",
         })
       : null,

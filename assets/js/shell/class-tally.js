@@ -1,4 +1,4 @@
-// What a class has answered: bars for each choice, both rounds side by side, and the table of a whole lesson.
+// A class's answers: bars for each choice, both rounds side by side, and the table of a whole lesson.
 
 import { h } from "../core/dom.js";
 import { formatPercent, t } from "../core/i18n.js";

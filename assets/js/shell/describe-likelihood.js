@@ -6,7 +6,7 @@ import { models } from "../net/models.js";
 
 /** @import { Run } from "../core/types.d.ts" */
 
-const CERTAIN = 0.9; // of a whole sentence: nobody asks why
+const CERTAIN = 0.9; // of a whole sentence: needs no explanation
 
 /** The probability of a correct sentence as a product, and what keeps its factors below 1. @param {Run} run */
 export function explainLikelihood(run) {

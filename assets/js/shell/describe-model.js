@@ -1,4 +1,4 @@
-// What people call a model, with its size, in one line.
+// A model's name and size, in one line.
 
 import { formatBytes, formatLanguages, t } from "../core/i18n.js";
 import { modelName, models } from "../net/models.js";

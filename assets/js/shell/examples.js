@@ -1,4 +1,4 @@
-// What there is to try: example sentences, a surprise, and the words that the model knows.
+// Sentences to try: example sentences, a surprise, and the words that the model knows.
 
 import { h, setChildren } from "../core/dom.js";
 import { t } from "../core/i18n.js";

@@ -57,7 +57,7 @@ function stopPresenting() {
 export const presentButton = () =>
   button("pill", t("present"), startPresenting, { id: "present", title: t("present.title") });
 
-/** What stands in the folded line. */
+/** The contents of the folded line. */
 export function frameControls() {
   const unfold = button("round", "☰", () => fold(!isFolded), {
     id: "unfold",
@@ -121,7 +121,8 @@ function closePopups(header) {
 const MIN_SCALE = 0.6; // what is smaller no back row reads
 
 /**
- * While presenting, what would end below the screen is scaled down until it fits: first the figure, then everything.
+ * While presenting, what would end below the screen is scaled down until it fits: first the figure, then everything. It
+ * keeps its width.
  * @param {HTMLElement} element @param {HTMLElement} figure in it @param {AbortSignal} signal
  */
 export function fitToScreen(element, figure, signal) {
@@ -133,8 +134,8 @@ export function fitToScreen(element, figure, signal) {
     const drawn = figure.getBoundingClientRect();
     const isWide = drawn.width > 0.75 * width; // nothing stands beside it
     const excess = isWide ? element.offsetHeight - room : drawn.bottom - top - room;
-    scale(figure, 1 - excess / drawn.height);
-    scale(element, room / element.offsetHeight);
+    scale(figure, 1 - excess / drawn.height, isWide);
+    scale(element, room / element.offsetHeight, true);
   };
   for (const each of [element, figure]) {
     each.style.transformOrigin = "top left";
@@ -143,9 +144,11 @@ export function fitToScreen(element, figure, signal) {
   addEventListener("resize", fit, { signal });
 }
 
-/** @param {HTMLElement} element @param {number} wanted */
-function scale({ style, offsetHeight }, wanted) {
+/** @param {HTMLElement} element @param {number} wanted @param {boolean} keepsWidth */
+function scale(element, wanted, keepsWidth = false) {
   const by = Math.min(1, Math.max(wanted, MIN_SCALE));
+  const { style } = element;
   style.transform = by < 1 ? `scale(${by})` : "";
-  style.marginBottom = by < 1 ? `${(by - 1) * offsetHeight}px` : "";
+  style.width = by < 1 && keepsWidth ? `${100 / by}%` : "";
+  style.marginBottom = by < 1 ? `${(by - 1) * element.offsetHeight}px` : "";
 }

@@ -1,4 +1,4 @@
-// What a class takes home: one HTML file that needs nothing else, with a worksheet, its answers, and then the figures and
+// A class's handout: one HTML file that needs nothing else, with a worksheet, its answers, and then the figures and
 // the worked head of this run.
 
 import { explainCell } from "../charts/arithmetic.js";

@@ -12,13 +12,20 @@ import { describeModel } from "./describe-model.js";
 /** @import { Message, Server } from "../core/types.d.ts" */
 
 const OF_WORDS = ["error.unknown", "error.unknown_near", "error.too_many_words"];
-const OF_SENTENCE = [...OF_WORDS, "error.too_long", "error.empty", "error.invisible"];
+const OF_SENTENCE = [
+  ...OF_WORDS,
+  "error.too_many_pieces",
+  "error.too_long",
+  "error.empty",
+  "error.nothing",
+  "error.invisible",
+];
 
 /** Whether an error is that the model cannot read the sentence. @param {Message | null} error */
 export const isRefusal = (error) => error !== null && OF_SENTENCE.includes(error.key);
 
 /**
- * What stands under the run; `translate` is called with the sentence that the visitor takes instead.
+ * The refusal under the run; `translate` is called with the suggestion that the visitor takes.
  * @param {Server} server @param {(sentence: string) => void} translate
  */
 export function refusalNotice(server, translate) {

@@ -14,7 +14,7 @@ const SEND_MS = 150; // between two places
 const SETTLE_MS = 1500; // in which a page that has been moved does not move the others
 const KEEP_MS = 300_000; // between two uses of the teacher's own model, which the server then keeps
 
-/** What outlives every mounting. */
+/** State that outlives a mounting. */
 const follow = {
   isOn: true, // a student may leave
   sent: /** @type {string[]} */ ([]), // the latest places of this page
@@ -115,7 +115,7 @@ async function sendPlace(server) {
   const isFirst = follow.own === null;
   follow.own = now;
   const isMoved = performance.now() - follow.movedAt < SETTLE_MS;
-  if ((isFirst || isMoved) && !isNew) return; // nobody has gone anywhere
+  if ((isFirst || isMoved) && !isNew) return; // the teacher has not moved
   const place = await withToken(now, server);
   follow.sent = [...follow.sent, place].slice(-20);
   await lead({ do: "show", place });

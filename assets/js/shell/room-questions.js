@@ -1,15 +1,15 @@
-// What can be asked of a class, how it is said, and what the class answered as a file.
+// Questions to a class, their wording, and the answers as a file.
 
 import { openQuestion } from "../core/class-questions.js";
 import { word } from "../core/dom.js";
-import { nodes, t } from "../core/i18n.js";
+import { joinSentences, nodes, t } from "../core/i18n.js";
 import { EXERCISES, offeredCauses, schema } from "../core/schema.js";
 import { argmax, attentionRow, state } from "../core/state.js";
 
 /** @import { ShownQuestion } from "#schema" */
-/** @import { Child, Run } from "../core/types.d.ts" */
+/** @import { Child } from "../core/types.d.ts" */
 /**
- * What a question asks, as it travels; what a page cannot say in its own language, it says as the teacher's (`text`).
+ * A question on the wire. A page without a translation shows the teacher's wording (`text`).
  * @typedef {{ kind: "stop", name: string, text: string } | { kind: "mistake", name: string, text: string } |
  *   { kind: "next", step: number, before: string } |
  *   { kind: "source", step: number, layer: number, head: number | null }} About
@@ -89,7 +89,7 @@ export function describeQuestion(question) {
   }
   if (about.kind === "mistake" && Object.hasOwn(EXERCISES, about.name)) {
     const causes = offeredCauses(about.name).map((cause) => t(`mistakes.${cause}.cause`));
-    const text = `${t(`mistakes.${about.name}.title`)}: ${t("mistakes.question")}`;
+    const text = joinSentences(t(`mistakes.${about.name}.title`), t("mistakes.question"));
     return { text, choices: causes.length === choices.length ? causes : choices };
   }
   const drawn = isOfView(question) ? openQuestion() : null;
@@ -126,6 +126,7 @@ const plain = (child) =>
 /** A cell that no spreadsheet takes for a formula. @param {string | number} value */
 export function csvCell(value) {
   const text = String(value);
-  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text.trimStart()) ? `'${text}` : text;
+  const isFormula = typeof value === "string" && /^[=+\-@\u2212]/.test(text.normalize("NFKC").trimStart()); // ＝, too
+  const safe = isFormula ? `'${text}` : text;
   return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -75,7 +75,7 @@ export function mount(view) {
   box.value ||= state.run.sentence;
 }
 
-/** What was typed stays when another language is spoken. @param {HTMLInputElement | null} before */
+/** Keep the typed text when the language changes. @param {HTMLInputElement | null} before */
 const sentenceBox = (before) => {
   const label = t("sentence.label");
   const value = before?.value ?? "";
@@ -174,7 +174,7 @@ function nameToken({ source, weights }, { target }) {
 }
 
 /**
- * What is written again is styled again: of a long sentence's words, few change.
+ * Rewrite only words that changed: each write costs a restyle, and a long sentence has many.
  * @param {string | null} now @param {string} value @param {(value: string) => void} set
  */
 function setIfNew(now, value, set) {
@@ -206,7 +206,7 @@ function fitTokens(target) {
   line.scrollLeft = now.offsetLeft - line.clientWidth / 2;
 }
 
-/** What stays while the visitor moves through a run. @param {Parts} parts */
+/** The parts that stay while the visitor steps through a run. @param {Parts} parts */
 function drawRun({ source, target, note, padding, changed, compare, isRefused }) {
   const { run, baseline } = state;
   padding.hidden = !run.source.includes("P");
@@ -235,7 +235,7 @@ function sourceChip(token, typed) {
 }
 
 /**
- * What is changed, each with a button that undoes it, and the output without.
+ * The changes, each with a button that undoes it, and the output without them.
  * @param {Run} run @param {Run} baseline @param {HTMLElement} compare
  */
 function changeList(run, baseline, compare) {
@@ -259,7 +259,7 @@ function changeItem(change) {
 }
 
 /**
- * What to watch in an example; what a reader of German, or of a sentence that was never learned, should know.
+ * Notes on a sentence: what an example shows, how mochte differs from möchte, and what the model has learned.
  * @param {Run} run
  */
 function describeRun(run) {
@@ -278,7 +278,7 @@ function describeRun(run) {
     add("note.mochte", { without, dotted, plain });
   }
   if (run.changes.length) return joinSentences(...notes); // the output is not what the model learned
-  if (isReal(run.checkpoint)) return joinSentences(...notes); // nobody has a list of what it learned
+  if (isReal(run.checkpoint)) return joinSentences(...notes); // its training data is unknown
   if (!run.reference) add("note.unlearned");
   else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
   else if (run.reference.held_out) add("note.held_out");

@@ -1,4 +1,4 @@
-// What the page asks the server about runs, one question at a time, and what becomes of the answers.
+// Requests for runs, one at a time, and the handling of their answers.
 
 import { expectRun, formatAddress, holdAddress, openingTab, parseAddress, restorePlace } from "../core/address.js";
 import { changes, lastingChanges, settleChanges } from "../core/changes.js";
@@ -23,7 +23,7 @@ import { reconnect } from "../net/reconnect.js";
  * }} Question
  */
 /**
- * What the parts of the run bar do about a request.
+ * The run bar's callbacks for a request.
  * @typedef {{
  *   complain: (error: Message | null, sentence: string, wrongLink?: string) => void,
  *   showBusy: (isBusy: boolean) => void,
@@ -35,7 +35,7 @@ const UNHEARD_MS = 500; // after which a question is put once more
 const DOUBT_MS = 3000; // a translation takes milliseconds; after this the page asks whether the server is there
 const PATIENCE_MS = 20000; // and after this there is no answer
 
-/** What outlives every mounting. */
+/** State that outlives a mounting. */
 const session = {
   requests: /** @type {RunRequests | null} */ (null), // of the mounting that is shown
   isOpened: false, // the address that the page was opened with has been followed
@@ -238,7 +238,7 @@ export class RunRequests {
   }
 
   /**
-   * A link may lead to a model that somebody has shared, of which this page has to learn first.
+   * A link may name a shared model, whose description this page has to fetch first.
    * @param {string} search @param {boolean} isBack whether the page shows something already
    */
   async openPlace(search = location.search, isBack = true) {
@@ -285,7 +285,7 @@ export class RunRequests {
 }
 
 /**
- * What can still be had of a run that the server refused; adds to `wrong` what cannot.
+ * Restore as much as possible of a refused run; adds the rest to `wrong`.
  * @param {RunRequest} run @param {Message} error @param {string[]} wrong
  */
 function withoutWhatIsWrong(run, error, wrong) {

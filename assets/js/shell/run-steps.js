@@ -5,7 +5,6 @@ import { t } from "../core/i18n.js";
 import { changeDetector, closest } from "../core/parts.js";
 import { state, update } from "../core/state.js";
 
-/** @import { Run } from "../core/types.d.ts" */
 /** @typedef {Parameters<typeof icon>[0]} Icon */
 /** @typedef {ReturnType<typeof build>} Parts */
 

@@ -44,7 +44,7 @@ export function badge(server, signal) {
   return element;
 }
 
-/** What a check says of this run. @param {string} name */
+/** The result of a check of this run. @param {string} name */
 function describeCheck(name) {
   const hasMaskedRow = KINDS.some((kind) => hasFullyMaskedRow(state.run, kind));
   return t(name === "rows" && hasMaskedRow ? "checks.rows_open" : `checks.${name}`);

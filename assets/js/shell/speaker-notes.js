@@ -1,4 +1,4 @@
-// What a teacher says, asks and watches for at a stop of the lesson: on the teacher's own screen only.
+// A teacher's notes for a stop of the lesson, on the teacher's own screen only.
 
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";

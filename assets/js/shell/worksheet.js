@@ -37,7 +37,7 @@ export async function worksheet(server, width) {
     softmax(place, scores),
     mask(place, width),
     heads(place),
-    ...(isLong() ? [] : [product()]), // nobody multiplies a hundred numbers by hand
+    ...(isLong() ? [] : [product()]), // a hundred factors are too many for pencil and paper
     guess(),
   ];
   const source = word(run.sentence, "source");
@@ -66,7 +66,7 @@ export async function worksheet(server, width) {
   ];
 }
 
-/** What the class has answered, if this page has led one. */
+/** The class's answers, if this page has led one. */
 function classPage() {
   const questions = room.role === "teacher" ? revealedQuestions() : [];
   if (!questions.length) return null;

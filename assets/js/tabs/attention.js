@@ -38,7 +38,7 @@ const LEAST = 0.01; // the same for all rows, whatever the visitor wants: more l
 const MAX_THRESHOLD = 0.5;
 const MAX_SHARE = 0.5; // of the screen's height that the map takes in front of a class, which sees all its rows
 
-/** What outlives every mounting; a threshold of null is the usual one. */
+/** State that outlives a mounting; a threshold of null is the usual one. */
 const session = { threshold: /** @type {number | null} */ (null), hasAllRows: false };
 
 /** @param {View} view */
@@ -199,7 +199,7 @@ function headingOf(run, kind) {
 }
 
 /**
- * What a long sentence's row and its strongest word are in Lines or in the table.
+ * The row of a long sentence and its strongest word, in Lines or in the table.
  * @param {Element} drawn @param {number} row @param {number} key
  */
 function wordsOf(drawn, row, key) {
@@ -286,7 +286,7 @@ function headGrid(signal) {
       each.setAttribute("aria-pressed", String(head === chosen));
     });
   }
-  /** What is painted is painted over; what is built is kept for the next time. @param {number} layer */
+  /** Painted maps are repainted in place; built elements are kept for the next time. @param {number} layer */
   function showLayer(layer) {
     [...grid.querySelectorAll(".thumbnail")].forEach((place, head) => {
       const now = place.firstElementChild;
@@ -342,7 +342,7 @@ function headButton(picture, head) {
 }
 
 /**
- * What a head attends to from a word, or to it; of none (null), the whole map.
+ * A head's weights from or to a word; without a word (null), the whole map.
  * @param {Element} element of the head @param {number} head @param {Word | null} word
  */
 function pointInHead(element, head, word) {
@@ -365,7 +365,7 @@ function pointInHead(element, head, word) {
   element.append(weightStrip(weights, open));
 }
 
-/** What a kind of map shows, as far as it is true of this run. @param {Run} run @param {Kind} kind */
+/** Describe a kind of map, as far as that is true of this run. @param {Run} run @param {Kind} kind */
 function describeKind(run, kind) {
   const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
   if (kind === "decoder" && !causal) return [t("attention.about_changed")];

@@ -139,7 +139,7 @@ function sentenceRow({ text, probability, log_probability, ...rest }, tags, attr
   return h("tr", { "data-log": log_probability, ...attributes }, heading, numbers);
 }
 
-/** What the search found, beside greedy. @param {Search} search */
+/** Describe the search's result beside greedy decoding. @param {Search} search */
 function describeSearch(search) {
   const { text, hypotheses, branches, best, greedy, width } = search;
   const { probability = 0, finished } = hypotheses.find(({ branch }) => branch === best) ?? {};

@@ -12,7 +12,7 @@ import { stageList } from "./inside-stages.js";
 
 /** @import { ShapeRow } from "#schema" */
 /** @import { Stage } from "../charts/sublayer-stages.js" */
-/** @import { Child, Run, State, View } from "../core/types.d.ts" */
+/** @import { Child, State, View } from "../core/types.d.ts" */
 /** @import { SublayerView } from "../charts/sublayer-view.js" */
 
 const MAX_NAMED = 5;

@@ -20,13 +20,13 @@ const FEW = 5; // aligned words, below which a head may find them all by chance
 /** @param {Run} run */
 const keyOf = (run) => JSON.stringify([run.checkpoint, run.sentence, run.output]);
 
-/** What was drawn, as a session keeps it. @returns {[key: string, links: number[][]][]} */
+/** The drawn alignments, as a session keeps them. @returns {[key: string, links: number[][]][]} */
 const kept = () => readSession(SESSION) ?? [];
 
 /** The gold alignment of the corpus; empty where there is none. @param {Run} run @returns {Links} */
 const goldLinks = ({ output, reference }) => output.map((_, token) => new Set(reference?.gold?.sure[token]));
 
-/** What the visitor has drawn, at first the gold alignment. @param {Run} run @returns {Links} */
+/** The visitor's alignment, at first the gold one. @param {Run} run @returns {Links} */
 function drawnLinks(run) {
   const found = kept().find(([key]) => key === keyOf(run));
   return found ? found[1].map((keys) => new Set(keys)) : goldLinks(run);

@@ -14,6 +14,7 @@ export function progressBar(open) {
   const isNew = changeDetector();
   const draw = () => {
     const order = lessonStops();
+    element.classList.toggle("crowded", order.length === LESSON_STOPS.length);
     if (isNew(state.stops, isReal())) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
     [...element.querySelectorAll("button")].forEach((each, i) => {
       each.setAttribute("aria-current", order[i] === state.stop ? "step" : "false");

@@ -1,9 +1,12 @@
-// What the stops of the lesson draw, and what its colours mean.
+// The figures of the lesson's stops, with a legend of their colours.
 
-import { describeLargestWeights, heatmap, mapHeading, markRow } from "../charts/attention-map.js";
+import { describeLargestWeights, heatmap, mapHeading, markRow, thumbnail } from "../charts/attention-map.js";
+import { areMany } from "../charts/key-order.js";
 import { fluidPicture, vectorStrips } from "../charts/vector-strip.js";
-import { chip, h } from "../core/dom.js";
+import { isPresenting } from "../core/address.js";
+import { chip, h, setChildren } from "../core/dom.js";
 import { t } from "../core/i18n.js";
+import { link } from "../core/parts.js";
 import { SIDES } from "../core/state.js";
 import { encoderInput } from "./lesson-view.js";
 
@@ -11,12 +14,19 @@ import { encoderInput } from "./lesson-view.js";
 /** @import { Kind, Run, Side } from "../core/types.d.ts" */
 /** @import { LessonView } from "./lesson-view.js" */
 
-const SMALL = [18, 44]; // px a cell of the maps of many heads, and of few
-const FEW = 4;
-const MAX_SHARE = 0.72; // of the screen's height that a map takes
+const [FEW, MANY] = [4, 8];
+/** Of the maps of many heads, and of few: px a cell, and the share of the screen's height that one takes in front of a
+ * class, where many stand in two rows. */
+const SMALL = [
+  { maxCell: 18, share: 0.22 },
+  { maxCell: 44, share: 0.45 },
+];
+const MAX_SHARE = 0.72; // the same of a map that stands alone
+const MAX_ROWS = 8; // of a long sentence
+const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
 
 /**
- * What the colours of a figure mean: of strips, or of maps of a kind of attention.
+ * The legend of a figure: of strips, or of maps of a kind of attention.
  * @param {"strips" | Kind} what @param {Run} run
  */
 export function colourLegend(what, run) {
@@ -42,16 +52,24 @@ export const strips = (view, rows, label, explain) =>
   }, view.signal);
 
 /**
- * One of the parts of the input as a row a token.
- * @param {LessonView} view @param {"embedding" | "input"} part @returns {Promise<Row[]>}
+ * One of the parts of the input as a row a token; of a long sentence the rows around the word in question, and a link
+ * that opens the others.
+ * @param {LessonView} view @param {"embedding" | "input"} part @param {string} label
  */
-export async function tokenRows(view, part) {
+export async function tokenStrips(view, part, label) {
   const input = await encoderInput(view);
-  return input.tokens.map((/** @type {string} */ label, /** @type {number} */ i) => ({
-    label,
+  /** @type {Row[]} */
+  const rows = input.tokens.map((/** @type {string} */ token, /** @type {number} */ i) => ({
+    label: token,
     side: "source",
     values: input[part][i],
   }));
+  if (!areMany(rows)) return strips(view, rows, label);
+  const from = Math.max(0, Math.min(view.query - MAX_ROWS / 2, rows.length - MAX_ROWS));
+  const place = h("div", {}, strips(view, rows.slice(from, from + MAX_ROWS), label));
+  const open = () => setChildren(place, strips(view, rows, label));
+  place.append(link(t("inside.show_more", { count: rows.length - MAX_ROWS }), open));
+  return place;
 }
 
 /** @param {Side} side @param {string[]} words @param {number[]} ids */
@@ -76,23 +94,38 @@ export const map = (view, kind, layer, head, query) => [
  * @param {LessonView} view
  */
 export function headMaps(view) {
-  const { heads } = view.run.attention.encoder;
+  const { heads, keys } = view.run.attention.encoder;
+  const size = SMALL[heads > FEW ? 0 : 1];
+  const draw = keys.length > MAX_NAMED ? wordlessMap : mapPicture;
   const figures = Array.from({ length: heads }, (_, head) => {
-    const picture = mapPicture(view, "encoder", view.layer, head, null, SMALL[heads > FEW ? 0 : 1]);
+    const picture = draw(view, "encoder", view.layer, head, null, size);
     return h("figure", { "data-head": head }, picture, h("small", {}, t("head_n", { head: head + 1 })));
   });
-  return h("div", { class: heads > FEW ? "heads many" : "heads" }, figures);
+  const name = heads > MANY ? "many" : heads > FEW ? "many in-two-rows" : "";
+  return h("div", { class: `heads ${name}` }, figures);
 }
 
 /**
  * @param {LessonView} view @param {Kind} kind @param {number} layer @param {number} head @param {number | null} query
- * @param {number} [maxCell] px of a small one's cells
+ * @param {{ maxCell: number, share: number } | null} small
  */
-const mapPicture = ({ run, signal }, kind, layer, head, query, maxCell) =>
+const mapPicture = ({ run, signal }, kind, layer, head, query, small = null) =>
   fluidPicture((width) => {
-    const limits = maxCell ? { maxCell, isOnPaper: true } : { maxHeight: innerHeight * MAX_SHARE };
-    const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, ...limits });
+    const maxHeight = innerHeight * (small && isPresenting() ? small.share : MAX_SHARE);
+    const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
+    const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });
     markRow(picture, query);
     picture.setAttribute("aria-label", describeLargestWeights(kind, layer, head, run));
     return picture;
   }, signal);
+
+/**
+ * A map whose words would be too small to read.
+ * @type {typeof mapPicture}
+ */
+const wordlessMap = ({ run }, kind, layer, head, _query, small) => {
+  const label = describeLargestWeights(kind, layer, head, run);
+  const picture = thumbnail(kind, layer, head, run);
+  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${100 * small.share}vh`); // it is square
+  return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);
+};

@@ -57,7 +57,7 @@ const all = () => {
   return known;
 };
 
-/** What was guessed of a question. @param {string} key */
+/** The guesses at a question. @param {string} key */
 export const guessesOf = (key) => all().get(key) ?? { guesses: [], shown: false };
 
 /** @param {string} key @param {Guesses} guesses */

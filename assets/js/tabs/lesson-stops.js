@@ -8,7 +8,7 @@ import { commonDigits, dot, fixed, products, sum } from "../core/numbers.js";
 import { askAboutRun, askOnce } from "../core/server-cache.js";
 import { argmax, attentionRow, decodeFloats } from "../core/state.js";
 import { alignmentFigure } from "./lesson-align.js";
-import { headMaps, map, strips, tokenIds, tokenRows } from "./lesson-figures.js";
+import { headMaps, map, strips, tokenIds, tokenStrips } from "./lesson-figures.js";
 import { orderedQuiz, rounded, valueQuiz } from "./lesson-quiz.js";
 import { encoderHead, encoderInput, highestCrossStep, wordInEveryLayer } from "./lesson-view.js";
 import { comparisonTable } from "./teacher-forcing.js";
@@ -83,7 +83,7 @@ export const STOPS = {
       const [text, reveal] = ["text", "reveal"].map((name) => `lesson.embeddings.${name}_unscaled`);
       return { text, reveal };
     },
-    draw: async (view) => strips(view, await tokenRows(view, "embedding"), t("lesson.embeddings.figure")),
+    draw: (view) => tokenStrips(view, "embedding", t("lesson.embeddings.figure")),
     async ask(view) {
       const { embedding, d_model } = await encoderInput(view);
       const { scaled } = view.run.model;
@@ -113,7 +113,7 @@ export const STOPS = {
       return { text, question, reveal, figure: "lesson.embeddings.figure" };
     },
     async draw(view) {
-      if (!view.run.model.positions) return strips(view, await tokenRows(view, "input"), t("lesson.embeddings.figure"));
+      if (!view.run.model.positions) return tokenStrips(view, "input", t("lesson.embeddings.figure"));
       const { embedding, positions, input } = await encoderInput(view);
       const vectors = [embedding, positions, input].map((values) => values[view.query]);
       const digits = commonDigits(vectors.slice(0, 2), vectors[2]);
@@ -540,7 +540,7 @@ const stepOfTwoWords = ({ run, step }) =>
   [step, ...run.output.keys()].find((at) => at > 0 && run.decoder_input[at] !== run.output[at]) ?? 0;
 
 /**
- * What a choice gets wrong: first about teacher forcing, then about free running.
+ * Explain a wrong choice: first teacher forcing, then free running.
  * @param {string} name @param {{ teacher: boolean, free: boolean }} outcome
  */
 function whyNot(name, outcome) {

@@ -1,11 +1,11 @@
-// What a stop of the lesson is drawn from: the run without its changes, at the visitor's place as far as that run has
+// The data of a lesson's stop: the run without its changes, at the visitor's place as far as that run has
 // it.
 
 import { word } from "../core/dom.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../core/state.js";
 
-/** @import { Child, Run, Server } from "../core/types.d.ts" */
+/** @import { Child, Server } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof lessonView>} LessonView */
 
 /**

@@ -129,7 +129,7 @@ async function draw(parts, element, server) {
 const hideAnswer = (figure) =>
   document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("veiled"));
 
-/** What is drawn of a stop beside its question. @param {Parts} parts @param {Content} content */
+/** The figure of a stop, beside its question. @param {Parts} parts @param {Content} content */
 function drawStop(
   { stop, headline, text, colours },
   { stop: { wide, colours: what }, run, texts, quiz, headline: formula },

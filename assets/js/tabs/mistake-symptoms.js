@@ -1,11 +1,11 @@
-// What is seen of a mistake: numbers, texts, maps, curves of loss and code, of one side or of both.
+// The symptoms of a mistake: numbers, texts, maps, curves of loss and code, of one side or of both.
 
 import { describeLargestWeights, heatmap, mapHeading, markRow, thumbnail } from "../charts/attention-map.js";
 import { pictureButtons } from "../charts/export.js";
 import { lineChart } from "../charts/line-chart.js";
 import { fluidPicture } from "../charts/vector-strip.js";
 import { isPresenting } from "../core/address.js";
-import { h, word } from "../core/dom.js";
+import { chip, h, word } from "../core/dom.js";
 import { formatNumber, formatPercent, nodes, t } from "../core/i18n.js";
 import { rowHeading, table } from "../core/parts.js";
 import { argmax, attentionRow, SIDES } from "../core/state.js";
@@ -19,7 +19,7 @@ const FLIPPED = "axes_swapped"; // the rows of its map are keys
 const PART_FOR_WHOLE = "one_head";
 const CHART = 240; // px
 const LOW_CHART = 150; // px: in front of a class what is told stands below it, in view
-const MAX_SHARE = 0.4; // of the screen's height that a map takes in front of a class
+const MAX_SHARE = 0.36; // of the screen's height that a map takes in front of a class
 const COUNTS = [
   "words_after_end",
   "steps",
@@ -52,7 +52,7 @@ const outputText = (text) => (text ? word(text, "target") : h("i", {}, t("mistak
 const texts = (side) => side.text.split(" | ");
 
 /**
- * What the texts of an exercise may name: the wrong side's numbers as they are called, the right one's after "right_".
+ * The placeholders of an exercise's texts: the wrong side's numbers by their names, the right side's after "right_".
  * @param {Symptom} symptom @returns {Places}
  */
 export function symptomPlaces({ sentence, wanted, head, right, wrong }) {
@@ -73,6 +73,16 @@ export function symptomPlaces({ sentence, wanted, head, right, wrong }) {
     head: head + 1,
     layer: (wrong.attention?.layer ?? 0) + 1,
   };
+}
+
+/** Each output in a line, token by token: where there is no map to look at. @param {SymptomSide} side */
+export function outputTokens(side) {
+  const lines = texts(side).map((text) => text.split(" ").map((token) => h("li", {}, chip("span", token, "target"))));
+  return h(
+    "div",
+    { class: "token-ids" },
+    lines.map((items) => h("ol", {}, items)),
+  );
 }
 
 /**

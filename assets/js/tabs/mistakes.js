@@ -16,7 +16,7 @@ import {
   trainMistake,
 } from "../net/mistake-training.js";
 import { readSession, writeSession } from "../net/session.js";
-import { lossCurves, revealedMistake, symptomMaps, symptomPlaces } from "./mistake-symptoms.js";
+import { lossCurves, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./mistake-symptoms.js";
 import { describeWaiting, formatDuration } from "./train-start.js";
 
 /** @import { DecodingSymptom, MistakeCode, MistakeRequest, RecordingRequest, Symptom } from "#schema" */
@@ -172,9 +172,8 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
     replaceKeepingFocus(symptom, children);
     symptom.hidden = !children.length;
     drawAnswer();
-    offerToClass(name, found !== null, () => choose(-1));
   }
-  /** What causes it, beside what is right; only for those who have found it, or do not want to. */
+  /** The cause, beside the right code; shown once the visitor has found it or given up. */
   function drawAnswer() {
     quiz.draw(shown !== null);
     reveal.hidden = !revealed.has(name);
@@ -200,6 +199,7 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
   live.replaceChildren(...(training?.content ?? []));
   question.replaceChildren(...quiz.content);
   show(null, []);
+  offerToClass(name, () => choose(-1));
   return { name, draw, choose, end: () => lifetime.abort() };
 }
 
@@ -225,23 +225,28 @@ function symptomOf(name, server, signal, show) {
   };
 }
 
-/** @param {string} name @param {boolean} isSeen @param {() => void} reveal shows the answer */
-function offerToClass(name, isSeen, reveal) {
+/**
+ * A class may predict before it sees the symptom, and while a training goes on.
+ * @param {string} name @param {() => void} reveal shows the answer
+ */
+function offerToClass(name, reveal) {
   const causes = offeredCauses(name);
   const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
-  const offered = { kind: /** @type {const} */ ("mistake"), name, text: t("mistakes.question"), choices };
-  offerQuestion("mistake", isSeen ? { ...offered, right: causes.indexOf(name), reveal } : null);
+  const right = causes.indexOf(name);
+  offerQuestion("mistake", { kind: "mistake", name, text: t("mistakes.question"), choices, right, reveal });
 }
 
 /** @param {string} exercise @param {DecodingSymptom | Symptom} found */
 function describeSymptom(exercise, found) {
   const isElsewhere = "elsewhere" in found && found.elsewhere;
-  const places = { model: "model" in found && found.model, sentence: word(found.sentence, "source") };
+  const isDecoding = "model" in found; // of a training, curves are seen
+  const places = { model: isDecoding && found.model, sentence: word(found.sentence, "source") };
   return [
     h("h3", {}, t("mistakes.symptom")),
     h("p", { class: "say" }, nodes(symptomText(exercise, found), symptomPlaces(found))),
     isElsewhere ? h("p", { class: "hint" }, nodes("mistakes.elsewhere", places)) : null,
     symptomMaps(exercise, found, "wrong"),
+    isDecoding && !found.wrong.attention ? outputTokens(found.wrong) : null,
   ];
 }
 

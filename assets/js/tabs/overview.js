@@ -98,7 +98,7 @@ function drawPicture(overview) {
   const { figure, legend, width, room, isUnfolded } = overview;
   overview.picture = overviewPicture(state.run, {
     ...{ width, room, isUnfolded },
-    isWhole: isPresenting(), // nobody in the room can scroll
+    isWhole: isPresenting(), // the audience cannot scroll
     unfold: (stack) => unfold(overview, stack),
     follow: (token) => follow(overview, token),
     goTo: (step) => update({ step }),

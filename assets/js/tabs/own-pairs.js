@@ -22,7 +22,7 @@ const SIDES = /** @type {Side[]} */ (["source", "target"]);
 const SESSION_KEY = "attention-bitte-pairs";
 const emptyRow = () => ["", ""];
 
-/** What the table holds, and what the server has found in it. */
+/** The table's rows, and the server's findings about them. */
 const own = {
   rows: [emptyRow(), emptyRow(), emptyRow()],
   file: /** @type {PairFile | null} */ (null), // while the table is what a file held
@@ -154,7 +154,7 @@ function editorParts() {
   return { element, controls, lesson, found, body: pairs.tBodies[0], pager };
 }
 
-/** What the server has found in the rows. @param {ReturnType<typeof editorParts>} editor @param {() => void} agree */
+/** Draw the server's findings about the rows. @param {ReturnType<typeof editorParts>} editor @param {() => void} agree */
 function markFindings({ lesson, found, body }, agree) {
   const isTeaching = own.rows.some(isTaught);
   lesson.hidden = !isTeaching;

@@ -22,7 +22,7 @@ const SIZES = [16, 32, 64, 128, 256, 512];
 const MIN_LENGTH = 5;
 const PAUSE_MS = 120; // while a slider moves
 
-/** What the visitor looks at; it outlives every mounting. A width that was not chosen is the model's. */
+/** The visitor's choices; they outlive a mounting. Without a chosen width it is the model's. */
 const view = {
   length: 50,
   d_model: 0,

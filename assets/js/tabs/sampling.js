@@ -28,7 +28,7 @@ const SLIDERS = {
   },
   top_p: { shown: formatPercent },
 };
-/** What each seed drew: settings -> seed -> text, of this session. @type {Map<string, Map<number, string>>} */
+/** The text that each seed drew: settings -> seed -> text, of this session. @type {Map<string, Map<number, string>>} */
 const draws = new Map();
 
 /** @returns {Strategy} */
@@ -152,7 +152,7 @@ function tallyOf({ text, temperature, top_k, top_p, seed }, { checkpoint, senten
   return [heading, h("ol", { class: "tally" }, lines)];
 }
 
-/** What was drawn beside greedy, and where they part first. @param {Sample} sample */
+/** Compare the sample with greedy decoding, and say where they first differ. @param {Sample} sample */
 function describeSample({ text, steps, seed, complete }) {
   const step = steps.findIndex(isOther);
   const places = { seed: String(seed), drawn: spokenSentence(text), greedy: tokensAsText(baselineRun().output) };

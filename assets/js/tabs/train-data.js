@@ -1,4 +1,4 @@
-// What a training learns from: the pairs, its vocabularies, and a pair as ids.
+// The data of a training: the pairs, its vocabularies, and a pair as ids.
 
 import { chip, h, scrollBox } from "../core/dom.js";
 import { joinSentences, t } from "../core/i18n.js";

@@ -143,7 +143,7 @@ function describeCurves() {
   });
 }
 
-/** What the model outputs by now for the sentence that is watched. @param {Parts} parts */
+/** Draw the model's current output for the watched sentence. @param {Parts} parts */
 function drawOutput({ now }) {
   const { says, watch } = training;
   const heading = says ? t("train.says", { step: says.step, sentence: watch }) : t("train.says_nothing");

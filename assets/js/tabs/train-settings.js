@@ -19,7 +19,7 @@ import { button } from "../core/parts.js";
  *   }} Control
  */
 /** @typedef {{ ids: Attributes, label: string, change: (value: any) => void }} ControlOptions */
-/** What is wrong with a field, if something is. @typedef {(field: string) => Message | undefined} MessageOf */
+/** A field's error, if it has one. @typedef {(field: string) => Message | undefined} MessageOf */
 
 /** @param {number} from @param {number} to */
 const doubled = (from, to) => Array.from({ length: Math.log2(to / from) + 1 }, (_, i) => from * 2 ** i);
@@ -166,7 +166,7 @@ function makeControl({ numbers, max, choices, length }, options) {
   return length ? textBox(length, options) : slider({ max, ...options });
 }
 
-/** What is wrong with a field, where something is. @param {string} [id] of the field */
+/** A line for a field's error, if it has one. @param {string} [id] of the field */
 export function problemLine(id) {
   const element = h("p", { class: "problem", id: id && `${id}-problem`, hidden: true });
   const draw = (/** @type {Message | undefined} */ message) => {

@@ -31,7 +31,7 @@ const RETRY_MS = 4000;
 const CORPORA = ["toy", "classroom", "own"];
 const SESSION_KEY = "attention-bitte-train";
 
-/** What the visitor has chosen: one of the corpora, and of each the sentence to watch and the settings. */
+/** The visitor's choices: one of the corpora, and of each the sentence to watch and the settings. */
 const chosen = {
   corpus: "toy",
   name: "",
@@ -39,7 +39,7 @@ const chosen = {
   settings: /** @type {Record<string, Settings>} */ ({}),
 };
 /** @typedef {"data" | "replay"} Front */
-/** What stands first in the large column. @type {Front} */
+/** The first view of the large column. @type {Front} */
 let first = "data";
 /** The latest plan, and the question (as text) that it answers. @type {{ plan: Plan | null, question: string }} */
 const planned = { plan: null, question: "" };
@@ -89,7 +89,7 @@ export function teach(sentence, pairs) {
   document.dispatchEvent(new Event("train:taught"));
 }
 
-/** What a visitor wants a model to learn, until the tab is there. */
+/** A sentence that a visitor wants a model to learn, kept until the tab is open. */
 let toTeach = "";
 
 function takeTaught() {
@@ -168,7 +168,7 @@ export function mount({ element, props, server, signal }) {
   drawTraining();
 }
 
-/** What training here has to do with a real model, while one is shown. @param {HTMLElement} element of the tab */
+/** A note on training while a real model is shown. @param {HTMLElement} element of the tab */
 function realNote(element) {
   const note = h("p", { class: "hint" }, t("train.real"));
   subscribe(element, () => {
@@ -177,7 +177,7 @@ function realNote(element) {
   return note;
 }
 
-/** What stands in the way of a field. @param {string} name */
+/** The error of a field. @param {string} name */
 const messageOf = (name) => problems().find(({ field }) => field === name)?.message;
 
 /**

@@ -17,7 +17,7 @@ import { pieceSearch } from "./piece-search.js";
 /** @import { Candidate, Child, Server, Step, View } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof build>} Parts */
 /**
- * What is drawn of cross-attention: a layer, and the head or the mean of all (`name`), with its weights.
+ * The cross-attention shown: a layer, and the head or the mean of all (`name`), with its weights.
  * @typedef {{ layer: number, name: string, isMean: boolean, weights: number[] }} Shown
  */
 
@@ -36,7 +36,7 @@ export function mount({ element, server, signal }) {
   const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers, ablated, explained];
   const save = pictureButtons(candidates, file("candidates"));
   const next = [save, h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
-  const columns = [h("section", { class: "card" }, steps), h("section", { class: "card kept" }, next)];
+  const columns = [h("section", { class: "card said" }, steps), h("section", { class: "card kept" }, next)];
   element.replaceChildren(say, h("div", { class: "columns" }, columns));
   more.addEventListener("click", () => {
     parts.areAllShown = !parts.areAllShown;
@@ -108,7 +108,7 @@ function buildPickers(parts) {
   };
 }
 
-/** What stays while the visitor moves through a run. @param {Parts} parts */
+/** The parts that stay while the visitor steps through a run. @param {Parts} parts */
 function drawRun({ cards, explained, loop, limits }) {
   const { run } = state;
   const { layers, heads } = run.attention.cross;

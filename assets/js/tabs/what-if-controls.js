@@ -1,4 +1,4 @@
-// The controls of What if: each makes a change or undoes it. What is changed is read from the run, never kept here.
+// The controls of What if: each makes a change or undoes it. The changes are read from the run, never kept here.
 
 import { editMask, findChange, replaceChange, toggleChange } from "../core/changes.js";
 import { h, namedChoice, replaceKeepingFocus } from "../core/dom.js";

@@ -26,7 +26,7 @@ const MIN_PROBABILITY = 0.01; // of which a loss can be seen
 const MODES = /** @type {const} */ (["ablate", "only"]);
 const SAMPLES = /** @type {const} */ (["sentence", "held_out"]);
 
-/** What the visitor has chosen; it outlives every mounting. */
+/** The visitor's choices; they outlive a mounting. */
 const chosen = {
   mode: /** @type {typeof MODES[number]} */ ("ablate"), // what a click does: ablate a head, or all others of its layer
   sample: /** @type {typeof SAMPLES[number]} */ ("sentence"), // what a sweep is made on
@@ -147,7 +147,7 @@ const layerButton = (kind, layer, heads) =>
     title: t("panel.layer"),
   });
 
-/** What the button does. */
+/** An explanation of the button. */
 const aboutSweep = () => [t(state.run.model.pieces ? "panel.sweep.about_real" : "panel.sweep.about")];
 
 /** The loss or gain of probability that has the strongest colour. @param {AnySweep} sweep @param {Kind} kind */

@@ -51,7 +51,7 @@ export function mount(view) {
   /** @type {Parts} */
   const parts = build(view, () => draw(parts));
   const { say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls } = parts;
-  const output = h("section", { class: "card" }, say, h("h2", {}, t("whatif.steps")), steps);
+  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps);
   const columns = [h("section", { class: "card" }, controls.element), output];
   const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
   const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
@@ -59,6 +59,7 @@ export function mount(view) {
   element.replaceChildren(
     ablatedPaint(),
     h("section", { class: "card" }, starters),
+    say,
     h("div", { class: "columns whatif" }, columns),
     h("section", { class: "card below" }, attention),
   );
@@ -85,7 +86,7 @@ function scrollTogether(places, signal) {
   for (const place of places) place.addEventListener("scroll", follow, { signal });
 }
 
-/** What an ablated map is drawn with: lines the other way than those of masked cells. */
+/** The hatching of an ablated map, which slants the other way than that of masked cells. */
 const ablatedPaint = () =>
   svg(
     "svg",
@@ -158,6 +159,7 @@ function draw(parts) {
     }
   }
   parts.say.replaceChildren(...describeChanges());
+  parts.say.classList.toggle("pinned", !!baseline); // in view beside whatever control has changed it
   drawSteps(parts);
   parts.heading.replaceChildren(...mapHeading(kind, layer, head));
   parts.ablated.hidden = !isAblated(kind, layer, head, run.changes);

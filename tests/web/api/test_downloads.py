@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from transformer.live.stream import live
 from transformer.storage import checkpoint as checkpoint_module
 from transformer.storage.checkpoint import FOLDER
 from transformer.storage.portable import load_portable
-from transformer.web.api.downloads import FORMULA, notebook, provenance, weights_csv
+from transformer.web.api.downloads import as_text, notebook, provenance, weights_csv
 from transformer.web.api.runs import run
 from transformer.web.fair_queue import Client
 from transformer.web.sessions import models
@@ -50,10 +49,16 @@ def test_the_table_of_weights_is_the_runs(checkpoint: str) -> None:
         assert (row["query_token"], row["key_token"]) == (m.query_tokens[at[1]], m.key_tokens[at[2]])
 
 
-@pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@x", "＝1+1", "＋1", "－1", "＠x", "\t=1", "\r=1"])
+@pytest.mark.parametrize(
+    "word", ["=1+1", "+1", "-1", "@x", "＝1+1", "＋1", "－1", "＠x", "﹦1", "−1", "\t=1", "\r=1", "\n@x"]
+)
 def test_a_word_that_begins_a_formula_is_quoted(word: str) -> None:
-    assert re.match(FORMULA, word)
-    assert not re.match(FORMULA, f"'{word}")
+    assert as_text(word) == f"'{word}"
+
+
+@pytest.mark.parametrize("word", ["a=1", "▁=1", "'=1", ".", "", "…", "½", "“P”"])
+def test_other_words_stay_as_they_are(word: str) -> None:
+    assert as_text(word) == word
 
 
 def test_the_notebook_is_the_runs(checkpoint: str) -> None:

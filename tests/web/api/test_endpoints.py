@@ -218,4 +218,4 @@ def test_an_encoded_action_answers_the_same_json() -> None:
     changes = [{"do": "ablate", "kind": "cross", "layer": 1, "head": 2}]
     plain, pieces = what_if(BEER, changes), encoded(what_if)(BEER, changes)
     assert orjson.dumps(pieces) == orjson.dumps(plain)
-    assert type(pieces["difference"]["cross"][0][0]) is orjson.Fragment
+    assert type(pieces["difference"]["cross"][0]) is orjson.Fragment

@@ -1,5 +1,7 @@
 """A refusal names what can read the sentence, the nearest sentence that can be read, and pairs to learn beside it."""
 
+import re
+
 from transformer.web.api.refusals import SUGGESTED_PAIRS, alternatives
 
 from .endpoints import BEER
@@ -14,6 +16,8 @@ def test_a_refused_sentence_leads_on() -> None:
     assert (found["nearest"], found["readers"]) == (None, [])
     assert len(found["pairs"]) == SUGGESTED_PAIRS
     assert alternatives({"checkpoint": "toy", "sentence": f"{BEER} xyzzy"})["readers"] == []
+    found = alternatives({"checkpoint": "classroom", "sentence": "Guten Morgen, wohnt dein Onkel in Berlin?"})
+    assert re.fullmatch(r"Good morning, .* in Berlin\?", found["pairs"][0][1])
 
 
 def test_a_model_that_is_gone_has_no_alternatives() -> None:

@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from pydantic_core import to_jsonable_python
 
 from transformer import Translator
 from transformer.data.alignment import AlignedPair, GoldAlignment
 from transformer.inference.attention_maps import KINDS, AttentionMap, AttentionMaps, Kind
 from transformer.web.api.heads import heads
-from transformer.web.api.payload import TICKS, for_page, for_programs, packed, page_maps
+from transformer.web.api.payload import TICKS, for_page, packed, page_maps
+from transformer.web.api.runs import translate
 from transformer.web.server.compression import LEVEL
 
 from .endpoints import BEER
@@ -51,7 +51,7 @@ def test_packed_weights_print_as_the_runs_own(monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_run_for_programs_has_the_promised_shape(toy: Translator) -> None:
     run = toy.translate(BEER)
-    answer = to_jsonable_python(for_programs(run))
+    answer = translate(BEER)
     assert answer.keys() == {"text", "source", "decoder_input", "output", "steps", "attention", "device"}
     assert answer["text"] == "i want a beer ."
     assert answer["source"] == ["ich", "mochte", "ein", "bier", "P"]

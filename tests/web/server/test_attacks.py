@@ -21,7 +21,7 @@ from tests.visitors import Connection, Page, Visitor, sentences
 from tests.web.loop import in_a_loop, until
 
 pytestmark = pytest.mark.slow
-SECONDS = 1.0
+SECONDS = 0.5
 SHORT = [row for row in ROWS if row.number not in ("7", "13")]  # the others take minutes, or a server
 SHUFFLED = next(row for row in ROWS if row.attack is shuffled_sentences)
 

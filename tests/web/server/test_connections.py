@@ -141,7 +141,7 @@ async def test_the_address_with_most_unread_loses_an_answer_not_the_one_with_the
 @async_test
 async def test_behind_a_proxy_the_visitor_with_most_connections_makes_room() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PIECES_A_SECOND", 10**6)  # requests are read at once
+        patch.setattr(module, "CONNECTIONS_A_SECOND", 10**6)  # requests are read at once
         patch.setattr(fair_queue, "settings", lambda: SimpleNamespace(proxies=1))
         async with served() as (port, server):
             here = server.server_state.connections
@@ -162,7 +162,7 @@ async def test_behind_a_proxy_the_visitor_with_most_connections_makes_room() -> 
 async def test_the_address_with_most_connections_makes_room() -> None:
     """First with what asks nothing, then with what has not asked fully, and then it gets no further ones."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PIECES_A_SECOND", 10**6)  # requests are read at once
+        patch.setattr(module, "CONNECTIONS_A_SECOND", 10**6)  # requests are read at once
         async with served() as (port, server):
             here = server.server_state.connections
 
@@ -239,7 +239,25 @@ async def test_bodies_of_an_address_have_a_rate_in_bytes_and_pieces() -> None:
             await until(lambda: sum(sizes) == 300_200)
             assert asyncio.get_running_loop().time() - began > 0.15  # s: the last piece is read before its time is over
             assert len(sizes) < 100
-            assert "127.0.0.1" in server.config.http.turns
+            assert "127.0.0.1" in server.config.http.pieces
+
+
+@async_test
+async def test_a_body_in_tiny_chunks_ends_its_connection() -> None:
+    head = b"POST /wait HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    tiny, large = b"1\r\na\r\n" * 100, b"800\r\n" + bytes(range(256)) * 8 + b"\r\n"  # with ends of lines in it
+    async with served() as (port, server):
+        kept = [await connect(port, head + body) for body in (b"1\r\na\r\n" * 9, large * 30)]
+        kept.append(
+            await connect(port, b"POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n" + b"\r\n" * 400)
+        )
+        await until(lambda: len(server.server_state.tasks) == 3)
+        assert all([await ended(await connect(port, before + head + tiny)) for before in (b"", ASK)])
+        late = await connect(port, head)
+        await until(lambda: len(server.server_state.tasks) == 4)
+        late.writer.write(tiny)
+        assert await ended(late)
+        assert len(server.server_state.connections) == len(kept)
 
 
 @async_test
@@ -259,7 +277,7 @@ async def test_the_system_keeps_connections_that_wait() -> None:
 @async_test
 async def test_many_connections_of_an_address_are_read_one_after_the_other() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PIECES_A_SECOND", 0.01)
+        patch.setattr(module, "CONNECTIONS_A_SECOND", 0.01)
         async with served() as (port, server):
             first, second = [await connect(port, ASK) for _ in range(2)]
             other = await connect(port, ASK, "127.0.0.2")

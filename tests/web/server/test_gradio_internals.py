@@ -1,8 +1,10 @@
 """What this project relies on in Gradio beyond its documentation, a test for each, so that an upgrade fails here."""
 
 import asyncio
+import inspect
 import json
 import logging
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from gradio.routes import App
 from gradio.state_holder import SessionState
 from starlette.testclient import TestClient
 
+from transformer.web import without_stubs
 from transformer.web.access_log import LOG
 from transformer.web.api.endpoints import encoded
 from transformer.web.fair_queue import ClientLeftError, FairQueue, current_turn, release_turn
@@ -38,12 +41,19 @@ from transformer.web.server.gradio_internals import (
 from transformer.web.server.logged_calls import logged
 from transformer.web.server.request_limits import CALL, MAX_CALL, TABLE
 from transformer.web.server.request_queue import MAX_SESSION_HASH
+from transformer.web.without_stubs import WRITER
 
 from ..loop import async_test, in_a_loop, until
 
 SECRET = "geheim"
 ended = threading.Event()  # an endless call
 TOY, OWN = "toy", "own-abc"
+
+
+def test_gradio_writes_no_stubs_when_it_is_imported() -> None:
+    module, name = WRITER
+    assert f"        {name}(component_class, name, events)\n" in inspect.getsource(sys.modules[module])
+    assert inspect.getmodule(getattr(sys.modules[module], name)) is without_stubs
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,11 @@ def test_bodies_are_bounded_whether_they_say_their_length_or_not(client: TestCli
         )
 
 
+def test_a_request_that_changes_nothing_has_no_body(client: TestClient) -> None:
+    for content in (b"0", pieces(1)):
+        assert client.request("GET", "/file=x", content=content).status_code == 413
+
+
 def test_only_what_is_reachable_is_there(client: TestClient) -> None:
     assert client.post("/hidden").status_code == client.get("/nowhere").status_code == 404
     assert client.get("/size").status_code == client.options("/size").status_code == 405

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from transformer.web.fair_queue import Client, FairQueue, QueueFullError, release_turn
+from transformer.web.fair_queue import Client, FairQueue, QueueFullError, current_turn, release_turn
 from transformer.web.server import request_queue as module
 from transformer.web.server.request_queue import QueueMiddleware, queued
 
@@ -30,11 +30,11 @@ def queues(monkeypatch: pytest.MonkeyPatch) -> tuple[FairQueue, FairQueue]:
 
 
 def queueing(app: Any) -> QueueMiddleware:
-    return QueueMiddleware(app, ("/calls/",), lambda _, body: body.get("checkpoint"))
+    return QueueMiddleware(app, ("/calls/",), lambda _, body: body.get("checkpoint"), pages=("/page",))
 
 
 def served(endpoint: Callable[[Request], Awaitable[Response]]) -> TestClient:
-    app = Starlette(routes=[Route(path, endpoint, methods=["GET", "POST"]) for path in (PATH, "/other")])
+    app = Starlette(routes=[Route(path, endpoint, methods=["GET", "POST"]) for path in (PATH, "/other", "/page")])
     return TestClient(queueing(app))
 
 
@@ -53,6 +53,9 @@ def test_a_request_has_one_turn_in_the_queue_of_its_checkpoint(queues: tuple[Fai
         ("[" * 100_000, "1 0"),
     ]:
         assert client.post(PATH, content=body).text == working
+    for method in ("GET", "HEAD", "POST"):  # Starlette answers HEAD, too
+        assert client.request(method, "/page").headers["content-length"] == "3"
+    assert client.get("/page").text == "1 0"
     assert client.post("/other").text == client.get(PATH).text  # what has no turn waits in `queued`
     assert {(queue.working, queue.waiting) for queue in queues} == {(0, 0)}
 
@@ -183,6 +186,19 @@ async def test_an_address_that_fills_the_queue_is_refused_behind_itself(monkeypa
     queue.leave(works)
     await asyncio.gather(*tasks)
     assert [caller.sent[0]["status"] for caller in (*noisy, other)] == [200, 200, 503, 200]
+
+
+def test_each_page_that_opens_has_turns_of_its_own(queues: tuple[FairQueue, FairQueue]) -> None:
+    async def answer(_: Request) -> Response:
+        turn = current_turn.get()
+        return Response(turn and turn.client.session)
+
+    app = served(answer).app
+    one, two = (TestClient(app, client=("1.2.3.4", port)) for port in (1, 2))
+    assert one.get("/page").text == one.get("/page").text != two.get("/page").text
+    for client in (one, two):
+        assert client.post(PATH, content='{"session_hash": "a"}').text == "a"
+        assert client.post(PATH, content="{}").text == ""
 
 
 def test_a_long_session_hash_is_refused_because_gradio_keeps_it(queues: tuple[FairQueue, FairQueue]) -> None:

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from transformer.web.schema import MAX_CHOICE, MAX_CHOICES, MAX_PLACE, MAX_SESSION_ID
 from transformer.web.server import room_routes
-from transformer.web.server.room_routes import ROUTES
+from transformer.web.server.room_routes import OFF, ROUTES
 from transformer.web.sessions.rooms import Rooms
 from transformer.web.settings import Settings
 
@@ -130,3 +130,9 @@ def test_behind_a_proxy_the_address_is_the_one_that_it_was_asked_for(
     monkeypatch.setattr(room_routes, "settings", lambda: Settings(proxies=1))
     headers = {"Host": "127.0.0.1:7860", "X-Forwarded-Host": "page.example", "X-Forwarded-Proto": "https"}
     assert client.post("/rooms", headers=headers).json()["address"].startswith("https://page.example/?room=")
+
+
+def test_a_server_without_classes_says_so() -> None:
+    client = TestClient(Starlette(routes=OFF))
+    for path in ("/rooms", "/rooms/K7QF/events", "/rooms/K7QF/vote", "/rooms/K7QF/lead"):
+        assert client.post(path).json()["error"]["key"] == "room.off"

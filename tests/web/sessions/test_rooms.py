@@ -10,6 +10,7 @@ import pytest
 from transformer.web.fair_queue import Client
 from transformer.web.sessions import rooms as module
 from transformer.web.sessions.rooms import (
+    ABANDONED_SECONDS,
     CODE_LENGTH,
     FREE_GUESSES,
     IDLE_SECONDS,
@@ -199,17 +200,37 @@ async def test_guesses_are_slowed_but_not_a_student_who_has_been_in(
     await left(streams)
 
 
-def test_rooms_are_bounded_in_number_and_age(rooms: Rooms, clock: Clock) -> None:
-    mine = [rooms.open(SCHOOL) for _ in range(MAX_ROOMS_OF_ADDRESS + 1)]
-    assert [room.is_ended for room in mine] == [True] + [False] * MAX_ROOMS_OF_ADDRESS
+@async_test
+async def test_rooms_are_bounded_in_number_and_age(rooms: Rooms, clock: Clock) -> None:
+    mine = [rooms.open(SCHOOL) for _ in range(MAX_ROOMS_OF_ADDRESS)]
+    teacher = rooms.stream(mine[0], None)
+    await anext(teacher)
+    with pytest.raises(RoomError):
+        rooms.open(SCHOOL)  # none is abandoned yet
+    clock.now = ABANDONED_SECONDS + 1
+    mine.append(rooms.open(SCHOOL))
+    assert [room.is_ended for room in mine] == [False, True] + [False] * (MAX_ROOMS_OF_ADDRESS - 1)
+    await left([teacher])
     for n in range(MAX_ROOMS - MAX_ROOMS_OF_ADDRESS):
         rooms.open(Client(f"{n}"))
     with pytest.raises(RoomError) as error:
         rooms.open(STRANGER)
     assert key(error) == "room.too_many"
-    clock.now = IDLE_SECONDS + 1
+    clock.now += IDLE_SECONDS + 1
     rooms.open(STRANGER)
     assert all(room.is_ended for room in mine)
+
+
+@async_test
+async def test_a_vote_for_a_question_that_was_dropped_does_not_count_for_the_next(rooms: Rooms) -> None:
+    room, streams = await class_of(rooms, "ann")
+    rooms.ask(room, "stop.1", CHOICES, None)
+    dropped = room.questions[0].id
+    rooms.ask(room, "stop.2", CHOICES, None)
+    with pytest.raises(RoomError) as error:
+        rooms.vote(room, "ann", dropped, 0, 0)
+    assert key(error) == "room.closed"
+    await left(streams)
 
 
 @async_test

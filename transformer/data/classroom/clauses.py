@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord
@@ -74,13 +75,18 @@ TIMES = {
 VERBS_BEFORE_ADVERB = {lex.OFTEN: 0, lex.ALWAYS: 0, lex.SOMETIMES: 0, lex.ALREADY: 1}  # in English
 FRONTABLE_TIMES = (lex.TODAY, lex.NOW, lex.TOMORROW, lex.YESTERDAY, lex.MORNING, lex.EVENING, lex.SOMETIMES,
                    *DAYS_AND_HOURS)  # fmt: skip
-WEIGHTS = {lex.GLADLY: 3, lex.OFTEN: 2, lex.ALWAYS: 2, lex.SOMETIMES: 2, lex.MORNING: 2, lex.EVENING: 2}
+WEIGHTS = {
+    each.german: weight
+    for each, weight in (
+        (lex.GLADLY, 3), (lex.OFTEN, 2), (lex.ALWAYS, 2), (lex.SOMETIMES, 2), (lex.MORNING, 2), (lex.EVENING, 2)
+    )
+}  # fmt: skip
 HABITS = (lex.OFTEN, lex.ALWAYS, lex.SOMETIMES, lex.MORNING, lex.EVENING)  # without one, the present is this moment
 
 
 @dataclass
 class Parts:
-    """What a clause says, chosen, and the words of its adverbials in both languages, not yet in order."""
+    """The chosen content of a clause and its adverbials in both languages, not yet in order."""
 
     asked: Adverb | None  # the question word
     is_question: bool
@@ -179,9 +185,13 @@ def _choose_verb(chooser: Chooser, tense: str, asked: Adverb | None, first: Clau
         return lex.WISH_VERB
     if tense in ("copula", "location"):
         return lex.COPULA
-    known = first and first.verb
-    verbs = [each for each in lex.VERBS if each.infinitive != known and _suits(each, asked)]
-    return chooser.choose([each for each in verbs if tense == "present" or not each.only_present])
+    verbs = _verbs(tense == "present", asked)
+    return chooser.choose([each for each in verbs if each.infinitive != first.verb] if first else verbs)
+
+
+@cache
+def _verbs(is_present: bool, asked: Adverb | None) -> list[Verb]:
+    return [each for each in lex.VERBS if _suits(each, asked) and (is_present or not each.only_present)]
 
 
 def _times(
@@ -199,7 +209,7 @@ def _times(
 
 
 def _choose_front(chooser: Chooser, parts: Parts) -> str:
-    """What stands before the finite verb."""
+    """The words before the finite verb."""
     if parts.is_inverted:
         return "question"
     if parts.is_subordinate or parts.is_question:
@@ -321,8 +331,9 @@ def _place(chooser: Chooser, verb: Verb, tense: str, subject: Phrase) -> Adverb 
 
 def _maybe_one_of(chooser: Chooser, adverbs: Sequence[Adverb], probability: float) -> Adverb | None:
     """One of these adverbials with this probability."""
-    weights = [WEIGHTS.get(each, 1) for each in adverbs]
-    return chooser.choose((None, *adverbs), (1 - probability, *(probability * each / sum(weights) for each in weights)))
+    weights = [WEIGHTS.get(each.german, 1) for each in adverbs]
+    total = sum(weights)
+    return chooser.choose((None, *adverbs), (1 - probability, *(probability * each / total for each in weights)))
 
 
 def _described_subject(

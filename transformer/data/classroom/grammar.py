@@ -22,6 +22,8 @@ from .phrases import words_of_adverb
 MAX_SOURCE_WORDS = 12  # a longer sentence's attention map would not fit the screen
 MAX_STEPS = 5000  # of one parse, about 20 ms; a sentence needs about 400, and none of 10,000 sampled reached the limit
 
+_GREETINGS = [(each, each.german.split()) for each in GREETINGS]
+
 
 @dataclass(frozen=True)
 class Sentence(AlignedPair):
@@ -84,7 +86,7 @@ def _sentence(chooser: Chooser) -> Sentence:
     if not link:
         greets = kind != "idiom" or chooser.maybe(0.5)  # some phrases are greetings themselves
         # "Guten Abend" does not greet in "Ich schreibe am Abend meinen guten Brief".
-        possible = [each for each in GREETINGS if chooser.may_begin(each.german.split())]
+        possible = [each for each, words in _GREETINGS if chooser.may_begin(words)]
         share = 0.08 / len(GREETINGS)
         chosen = chooser.choose((None, *possible), (0.92, *[share] * len(possible))) if greets else None
         if chosen:

@@ -40,13 +40,10 @@ def choose_noun_phrase(
     is_one: bool = False,
 ) -> Phrase:
     """A determiner (a number is plural, ein is singular), perhaps an adjective, and a noun."""
-    nouns = [
-        each
-        for each in _nouns(kinds)
-        if each is not excluded and any(word not in lex.unsuitable_determiners(each) for word in determiners)
-    ]
+    nouns = [each for each in _nouns_with(kinds, tuple(determiners)) if each is not excluded]
     noun: Noun = chooser.choose(nouns, [5 if each.kind == "need" else 1 for each in nouns])
-    determiner = chooser.one_of({k: v for k, v in determiners.items() if k not in lex.unsuitable_determiners(noun)})
+    unsuitable = lex.unsuitable_determiners(noun)
+    determiner = chooser.one_of({k: v for k, v in determiners.items() if k not in unsuitable})
     may_be_plural = noun.plural and determiner not in ("", "ein") and case != "dat" and not is_one
     plural = (
         determiner in lex.NUMBERS or (not determiner and not noun.is_mass) or (may_be_plural and chooser.maybe(0.3))
@@ -58,8 +55,9 @@ def choose_noun_phrase(
     ]
     article = chooser.word(_determiner(determiner, case, gender)) if determiner else None
     adjective: Adjective | None = None
-    if adjectives_for(noun.kind, noun) and chooser.maybe(adjective_probability):
-        adjective = chooser.choose(adjectives_for(noun.kind, noun))
+    adjectives = adjectives_for(noun.kind, noun)
+    if adjectives and chooser.maybe(adjective_probability):
+        adjective = chooser.choose(adjectives)
         german = adjective.stem + lex.adjective_ending(determiner, case, gender)
         words.insert(0, (chooser.word(german), adjective.english))
     if article:
@@ -82,6 +80,12 @@ def choose_noun_phrase(
 @cache
 def _nouns(kinds: str) -> list[Noun]:
     return [each for each in lex.NOUNS if each.kind in kinds.split()]
+
+
+@cache
+def _nouns_with(kinds: str, determiners: tuple[str, ...]) -> list[Noun]:
+    """Those that can have one of these determiners."""
+    return [each for each in _nouns(kinds) if not {*determiners} <= {*lex.unsuitable_determiners(each)}]
 
 
 @cache

@@ -1,1 +1,1 @@
-"""What clicks and programs may ask, one file a topic."""
+"""The functions that the page and API clients call, one file a topic."""

@@ -1,4 +1,4 @@
-"""What a model could output at a step, of a vocabulary that is too long to send with every run."""
+"""The candidates of a decoding step, from a vocabulary that is too large to send with every run."""
 
 import math
 
@@ -33,7 +33,7 @@ class FoundCandidates(TypedDict):
 
 @server_function
 def candidates(request: CandidatesRequest) -> FoundCandidates:
-    """The tokens with a text in them: those that are it, then those that begin with it, then the likeliest."""
+    """The tokens that contain a text: exact matches first, then those that begin with it, then the likeliest."""
     tokens = translator(request.checkpoint).checkpoint.tgt_vocab.tokens
     logits = _logits(request.model_copy(update={"text": ""}))
     order = np.argsort(-logits, kind="stable")

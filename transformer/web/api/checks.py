@@ -1,4 +1,4 @@
-"""Whether what the page shows is true."""
+"""Self-checks of the run that the page shows."""
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 

@@ -22,7 +22,7 @@ from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest
 MAX_CANDIDATES = 10  # a step
-MAX_MISTAKES = 24  # that are tried for one that free running does not recover from,
+MAX_MISTAKES = 24  # tried in search of one from which free running does not recover,
 MAX_TRIED_WORK = 10**10  # and multiplications of these, so that a large model tries fewer
 
 Branch = decoding.Hypothesis[str]
@@ -45,7 +45,7 @@ class RankedText(Likelihood):
 
 
 class GreedyText(Likelihood):
-    """What greedy decoding outputs."""
+    """The output of greedy decoding."""
 
     text: str
     complete: bool
@@ -107,7 +107,7 @@ def _search(request: BeamRequest) -> BeamSearch:
 
 
 def _hypotheses(tree: BeamTree, vocab: Vocabulary) -> list[RankedText]:
-    """What the search chose from, best score first: the finished ones, else the last step's unfinished ones."""
+    """The finished hypotheses, best score first; where none finished, the unfinished ones of the last step."""
     finished = [n for n, branch in enumerate(tree.branches) if branch.fate == "finished"]
     last = tree.branches[-1].step
     unfinished = [n for n, branch in enumerate(tree.branches) if branch.fate == "kept" and branch.step == last]
@@ -149,7 +149,7 @@ def beam_search(sentence: str, width: int = 4, alpha: float = 0.6, checkpoint: s
 
 
 class DrawnCandidate(TypedDict):
-    """A token that could come next: its probability in the model, and in what it was drawn from."""
+    """A candidate token: its probability in the model, and in the distribution that was sampled."""
 
     token: str
     probability: float
@@ -232,7 +232,7 @@ def sample(
 
 
 class ForcedRow(TypedDict):
-    """A step: what was read, what was output, and what the reference has there."""
+    """A step: its decoder input, its output, and the reference's token."""
 
     read: str
     output: str
@@ -265,7 +265,7 @@ def forced(request: ForcedRequest) -> TeacherForcing:
 
 
 class _TeacherForcedRun(NamedTuple):
-    """A free run, what the reference wants, and the run with teacher forcing; without a reference all are the free run,
+    """A free run, the reference, and the run with teacher forcing; without a reference all three are the free run,
     because forcing its own output changes nothing."""
 
     free: Translation
@@ -365,7 +365,7 @@ def _right(rows: list[ForcedRow]) -> int:
 
 @action
 def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = None, word: str = "") -> dict[str, Any]:
-    """What the model outputs when it reads the reference (teacher forcing), and when it reads its own output.
+    """Compare the model's output when it reads the reference (teacher forcing) with its output in free running.
 
     Args:
         sentence: German words that the checkpoint knows.

@@ -1,6 +1,7 @@
-"""What a visitor takes home of a run: its weights as a table, a notebook that repeats it, and its provenance."""
+"""Downloads of a run: its weights as a table, a notebook that repeats it, and its provenance."""
 
 import platform
+import unicodedata
 from importlib.metadata import version
 from typing import Any
 
@@ -18,7 +19,6 @@ from .endpoints import server_function
 from .runs import run_of
 
 TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")
-FORMULA = r"[=+\-@＝＋－＠\t\r]"  # how one begins, also in the full width of Chinese and Japanese keyboards
 PACKAGES = ("torch", "gradio", "plotly", "pandas", "numpy")
 
 
@@ -30,7 +30,7 @@ class Download(TypedDict):
 
 
 class TrainedOn(TypedDict):
-    """What a visitor's own model has learned from."""
+    """The training data of a visitor's own model."""
 
     pairs: int
     steps: int | None
@@ -38,8 +38,8 @@ class TrainedOn(TypedDict):
 
 
 class Provenance(TypedDict):
-    """What made a model, and what runs it here. A shipped one has a `command`, a visitor's own has `trained`, a
-    real one the `licence` that it was published under, "" where that is not known."""
+    """How a model was made, and the versions that run it here. A shipped one has a `command`, a visitor's own has
+    `trained`, a real one the `licence` that it was published under, "" where that is not known."""
 
     checkpoint: str
     command: str | None
@@ -51,12 +51,21 @@ class Provenance(TypedDict):
     versions: dict[str, str]
 
 
+def as_text(token: str) -> str:
+    """A word of a stranger's vocabulary, quoted where a spreadsheet would take it for a formula.
+
+    A formula may begin in the full width of Chinese and Japanese keyboards, and after blanks.
+    """
+    plain = unicodedata.normalize("NFKC", token)
+    return f"'{token}" if plain[:1].isspace() or plain.lstrip()[:1] in ("=", "+", "-", "@", "\u2212") else token
+
+
 @server_function
 def weights_csv(request: DownloadRequest) -> Download:
     """Every attention weight as a table."""
     table = run_of(request).table(request.words)
-    for column in ("query_token", "key_token"):  # a word of a stranger's vocabulary must not be a spreadsheet's formula
-        table[column] = table[column].where(~table[column].str.match(FORMULA), "'" + table[column])
+    for column in ("query_token", "key_token"):
+        table[column] = table[column].map({token: as_text(token) for token in table[column].unique()})
     return {"name": f"{_short(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}
 
 
@@ -72,13 +81,13 @@ def notebook(request: DownloadRequest) -> Download:
 
 
 def _short(checkpoint: str) -> str:
-    """What a file about a checkpoint is called: of owner/name the name."""
+    """The file name for a checkpoint: of owner/name, the name."""
     return checkpoint.split("/")[-1] if checkpoint in real_models() else title(checkpoint)
 
 
 @server_function
 def provenance(request: CheckpointRequest) -> Provenance:
-    """What made a model, and what runs it here."""
+    """How a model was made, and the versions that run it here."""
     made = translator(request.checkpoint)
     own = own_model(request.checkpoint)
     real = real_models().find(request.checkpoint)

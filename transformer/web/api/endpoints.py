@@ -1,12 +1,14 @@
 """How a request becomes an answer: validated by its model, answered by a plain function, refused in one way."""
 
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 import gradio as gr
+import numpy as np
 import orjson
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
@@ -65,8 +67,22 @@ def validated(
 
 
 def action(answer: Callable[P, T]) -> Callable[P, T]:
-    """A function for programs: its ValueErrors are raised as gr.Error, with a sentence in English."""
+    """A function for programs: its ValueErrors are raised as gr.Error, with a sentence in English. Arrays in its answer
+    become lists."""
+    return _asked(answer, _plain)
 
+
+def encoded(action: Callable[P, T]) -> Callable[P, T]:
+    """The same action, whose arrays and long lists are JSON text already.
+
+    The answer about a large model has 80 MB: Gradio would look for files in every number, and encode it on the event
+    loop.
+    """
+    small = inspect.iscoroutinefunction(action)
+    return action if small else _asked(inspect.unwrap(action), _encode)
+
+
+def _asked(answer: Callable[P, T], convert: Callable[[Any], Any]) -> Callable[P, T]:
     @contextmanager
     def refusing() -> Iterator[None]:
         try:
@@ -77,36 +93,31 @@ def action(answer: Callable[P, T]) -> Callable[P, T]:
     @wraps(answer)
     def ask(*args: P.args, **named: P.kwargs) -> T:
         with refusing():
-            return _in_pieces(answer(*args, **named), to_jsonable_python)
+            return _in_pieces(answer(*args, **named), convert)
 
     @wraps(answer)
     async def ask_and_wait(*args: P.args, **named: P.kwargs) -> Any:
         with refusing():
-            return _in_pieces(await cast(Awaitable[Any], answer(*args, **named)), to_jsonable_python)
+            return _in_pieces(await cast(Awaitable[Any], answer(*args, **named)), convert)
 
     return cast(Callable[P, T], ask_and_wait) if inspect.iscoroutinefunction(answer) else ask
 
 
-def encoded(action: Callable[P, Any]) -> Callable[P, Any]:
-    """The same action, whose long lists are JSON text already.
-
-    The answer about a large model has 80 MB: Gradio would look for files in every number, and encode it on the event
-    loop.
-    """
-
-    @wraps(action)
-    def ask(*args: P.args, **named: P.kwargs) -> Any:
-        return _in_pieces(action(*args, **named), _encode)
-
-    return action if inspect.iscoroutinefunction(action) else ask  # which answers little
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else to_jsonable_python(value)
 
 
 def _encode(value: Any) -> Any:
-    return orjson.Fragment(orjson.dumps(value)) if isinstance(value, list) else value
+    if isinstance(value, np.ndarray):
+        text = orjson.dumps(value.astype(np.float64), option=orjson.OPT_SERIALIZE_NUMPY)  # the digits of a list
+        time.sleep(0.001)  # of the thread: others need the interpreter
+        return orjson.Fragment(text)
+    plain = to_jsonable_python(value)
+    return orjson.Fragment(orjson.dumps(plain)) if isinstance(plain, list) else plain
 
 
 def _in_pieces(value: Any, convert: Callable[[Any], Any], depth: int = PIECES_DEPTH) -> Any:
-    """Convert the parts of a JSON value, each in a call of its own: no other thread gets on during one."""
+    """Convert the parts of an answer one call at a time: each call holds the interpreter's lock."""
     if depth and isinstance(value, dict):
         return {name: _in_pieces(part, convert, depth - 1) for name, part in value.items()}
     if depth and isinstance(value, list):

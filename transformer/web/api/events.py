@@ -1,4 +1,4 @@
-"""What a click on the page is answered with. Pure functions of their requests, but for `surprise`, which draws one."""
+"""Answers to the page's clicks: pure functions of their requests, except `surprise`, which draws a sentence."""
 
 import random
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from .runs import reference, run
 
 
 class ShownRun(TypedDict):
-    """What an event is answered with. `baseline` is the same run without its changes; None where it has none. A run
+    """The answer to an event. `baseline` is the same run without its changes; None where it has none. A run
     beside an error stands in for one whose sentence was refused."""
 
     run: Run | None
@@ -30,7 +30,7 @@ Shown = tuple[str | None, ShownRun]  # with the sentence that goes into the box,
 
 
 def event(answer: Callable[[Any], Shown]) -> Callable[[Any], tuple[str | None, Any]]:
-    """What a click is answered with, also where its request cannot be met."""
+    """The answer to a click, also where its request is refused."""
     return validated(answer, lambda error: (None, {"run": None, "baseline": None, "error": message(error).for_page()}))
 
 
@@ -71,7 +71,7 @@ def _page(checkpoint: str, sentence: str, changes: Interventions) -> Run:
 
 @event
 def ask(request: ChangedRunRequest) -> Shown:
-    """What the visitor typed, or the same sentence under other changes."""
+    """Translate what the visitor typed, or the same sentence under other changes."""
     return None, show(request.checkpoint, request.sentence, request.changes)
 
 

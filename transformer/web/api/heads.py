@@ -1,4 +1,4 @@
-"""What the cross-attention heads of a run are worth."""
+"""The cross-attention heads of a run: how well each aligns words, and the run without it."""
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
@@ -19,7 +19,7 @@ class HeldOutScores(TypedDict):
 
 
 class Heads(TypedDict):
-    """What the cross-attention heads of a run are worth."""
+    """How well each cross-attention head aligns words, and the run without it."""
 
     held_out: HeldOutScores | None
     ablations: list[HeadAblation]

@@ -22,7 +22,7 @@ from .endpoints import action, server_function
 
 
 class MistakeCode(TypedDict):
-    """What the page knows of a mistake before it is shown."""
+    """A mistake as the page has it before the mistake is shown."""
 
     name: str
     kind: Literal["training", "decoding"]
@@ -32,14 +32,14 @@ class MistakeCode(TypedDict):
 
 
 class DecodingSymptom(mistake_training.Symptom):
-    """A mistake of decoding, and the model that shows it: `elsewhere` where it is not the one that was asked about."""
+    """A mistake of decoding, and the model that shows it: `elsewhere` if that is not the requested one."""
 
     model: str
     elsewhere: bool
 
 
 def opening() -> list[MistakeCode]:
-    """What the page knows of every mistake before it is shown."""
+    """Every mistake as the page has it before one is shown."""
     known = recordings()
     return [
         {
@@ -62,7 +62,7 @@ def recorded(request: RecordingRequest) -> Recording:
 @server_function
 @cached_per_checkpoint(16)
 def mistake(request: MistakeRequest) -> DecodingSymptom:
-    """A mistake of decoding in a run, or where the run's model shows too little of it, in one that shows it."""
+    """A mistake of decoding in a run, or, if this run hardly shows it, in another model's run that does."""
     symptom, checkpoint = _shown(request)
     return {"model": title(checkpoint), "elsewhere": checkpoint != request.checkpoint, **for_page(symptom)}
 

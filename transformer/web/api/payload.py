@@ -76,14 +76,14 @@ class HeadTable(TypedDict):
 
 
 class BesideStep(TypedDict):
-    """What a modified run leaves of a step of the baseline: see analysis.compare."""
+    """A baseline's step compared with the modified run: see analysis.run_comparison."""
 
     kept: float | None
     same_input: bool
 
 
 class PageMaps(StackedMaps):
-    """All maps of one kind; their weights are little-endian 32-bit floats or, where `packed` is there, its bytes."""
+    """All maps of one kind. Weights are little-endian 32-bit floats, or with `packed` the bytes of that function."""
 
     packed: NotRequired[Literal[True]]
 
@@ -137,7 +137,7 @@ class FloatArray(TypedDict):
 
 
 def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkpoint) -> Run:
-    """What the page draws of a run; `reference` is the corpus's own translation, where it has one."""
+    """A run as the page draws it; `reference` is the corpus's own translation, where it has one."""
     source, target, config = checkpoint.src_vocab, checkpoint.tgt_vocab, checkpoint.model.config
     shown: Run = {
         "sentence": run.sentence,
@@ -214,14 +214,14 @@ def _reference(run: Translation, reference: AlignedPair) -> Reference:
 
 
 def for_programs(run: Translation) -> dict[str, Any]:
-    """The answer of /translate; attention is indexed [layer][head][query][key]."""
+    """The answer of /translate; attention is a list of arrays, [layer][head][query][key]."""
     return {
         "text": run.text,
         "source": run.source,
         "decoder_input": run.decoder_input,
         "output": run.output,
         "steps": [_step(step) for step in run.steps],
-        "attention": {kind: [layer.weights.tolist() for layer in run.attention.of(kind)] for kind in KINDS},
+        "attention": {kind: [layer.weights for layer in run.attention.of(kind)] for kind in KINDS},
         "device": run.device,
     }
 

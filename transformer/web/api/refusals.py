@@ -1,14 +1,22 @@
-"""What leads on from a sentence that a model cannot read."""
+"""Suggestions after a sentence that a model cannot read."""
+
+import re
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import CORPORA, AlignedPair, nearest_pairs
+from ...data.classroom import lexicon
 from ...inference.translator import CheckpointError, available_checkpoints
 from ..schema import RefusedRequest
 from ..sessions.models import corpus_of, held_out, translator
 from .endpoints import server_function
 
 SUGGESTED_PAIRS = 8  # beside the sentence, for a model that is to learn it
+CAPITALISED = {  # of the classroom's English words, which are all in lower case
+    "i",
+    *(each.english.split()[-1] for each in (*lexicon.CITIES, *lexicon.COUNTRIES, *lexicon.NAMES, *lexicon.WEEKDAYS)),
+    *(each.english for each in lexicon.NOUNS if each.kind == "language"),
+}
 
 
 class Alternatives(TypedDict):
@@ -22,7 +30,7 @@ class Alternatives(TypedDict):
 
 @server_function
 def alternatives(request: RefusedRequest) -> Alternatives:
-    """What leads on from a sentence that a checkpoint has refused.
+    """Suggestions after a sentence that a checkpoint has refused.
 
     Raises:
         CheckpointError: there is none of that name.
@@ -48,6 +56,6 @@ def _reads(checkpoint: str, sentence: str) -> bool:
 
 def _spelled(pair: AlignedPair) -> tuple[str, str]:
     """Both sides as people write them."""
-    words = ["I" if word == "i" else word for word in pair.target.split()]
-    target = " ".join(words).replace(" .", ".").replace(" ?", "?")
+    words = [word.capitalize() if word in CAPITALISED else word for word in pair.target.split()]
+    target = re.sub(r" (?=[.,?!])", "", " ".join(words))
     return pair.spelling, target[:1].upper() + target[1:]

@@ -1,4 +1,4 @@
-"""Runs of the models, cached by what was asked, and the actions that return one to programs."""
+"""Runs of the models, cached by request, and the API actions that return one."""
 
 from typing import Any, cast
 

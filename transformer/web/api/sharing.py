@@ -1,4 +1,4 @@
-"""A visitor's own model for others: a token of it in a link, and what the page of such a link has to know."""
+"""Sharing a visitor's own model: its token in a link, and the data that a page opened by such a link needs."""
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
@@ -28,7 +28,7 @@ def share_model(request: CheckpointRequest) -> Shared:
 
 @server_function
 def shared_model(request: CheckpointRequest) -> Model:
-    """What the page tells of a model that somebody has shared.
+    """Describe a shared model to the page.
 
     Raises:
         CheckpointError: there is none of that name.

@@ -1,4 +1,4 @@
-"""What the Train tab asks before a training begins."""
+"""The Train tab's requests before a training begins."""
 
 import base64
 import math
@@ -21,7 +21,7 @@ SHOWN_WORDS = 60  # of a vocabulary
 
 
 def opening() -> dict[str, Any]:
-    """What the tab begins with."""
+    """The tab's first contents."""
     sentences = {name: known.examples[0].sentence for name, known in CORPORA.items()}
     return {
         "limits": asdict(training_queue().limits)
@@ -69,7 +69,7 @@ class PairAsIds(TypedDict):
 
 
 class TrainingPlan(TypedDict):
-    """What a training comes to before it starts: see live.plan.Plan."""
+    """A training's size and cost before it starts: see live.plan.Plan."""
 
     problems: list[Problem]
     parameters: int | None
@@ -84,7 +84,7 @@ class TrainingPlan(TypedDict):
 
 @server_function
 def plan(request: AnyTrainingForm) -> TrainingPlan:
-    """What a training comes to before it starts. What is wrong with the form is an answer, not a refusal."""
+    """Plan a training before it starts. Errors in the form are part of the answer, not a refusal."""
     training_queue().prepare()
     found = planned(request, training_queue().limits)
     seconds = found.job.estimate if found.job else found.seconds

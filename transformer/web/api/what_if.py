@@ -1,4 +1,4 @@
-"""What if: two runs side by side, and what each head is worth."""
+"""What if: two runs side by side, and how much each head contributes."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, cast
@@ -26,7 +26,7 @@ from .endpoints import action, server_function
 from .payload import for_programs
 from .runs import reference, run, run_of
 
-MAX_PAIRS = 50  # held-out sentences, so that the answer comes at once
+MAX_PAIRS = 50  # held-out sentences: few enough for an immediate answer
 HEADS_AT_ONCE = 8  # of a real model, after which its page hears of them
 MAX_WORDS = 2000  # of a list to choose from
 
@@ -41,7 +41,7 @@ class Sweep(TypedDict):
 
 
 class HeadDrop(TypedDict):
-    """What is lost of a probability without a head."""
+    """The loss of probability when a head is ablated."""
 
     kind: Kind
     layer: int
@@ -72,7 +72,7 @@ class AblatedHeads(TypedDict):
 
 @server_function
 def sweep(request: SweepRequest) -> Sweep:
-    """What each head is worth to the sentence that is shown, or to held-out ones."""
+    """How much each head contributes to the sentence shown, or to held-out sentences."""
     return _sweep(request.checkpoint, None if request.on == "held_out" else request.sentence)
 
 
@@ -90,8 +90,8 @@ def _sweep(checkpoint: str, sentence: str | None) -> Sweep:
 
 
 def _data(checkpoint: str, sentence: str | None) -> tuple[Batch, str | None]:
-    """What a sweep is measured on: held-out pairs, or one sentence and its translation in words. Where the corpus has
-    none, the model's own output stands in for it."""
+    """The pairs of a sweep: held-out ones, or one sentence with its translation in words. Where the corpus has no
+    translation, the model's own output stands in for it."""
     asked = translator(checkpoint)
     if sentence is None:
         return pairs_as_data(asked.checkpoint, _held_out(checkpoint)), None
@@ -168,7 +168,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
         the original run's words: the probability that the modified run gave each, and whether both had output the same
         so far); difference: modified minus original weights, by kind, [layer][head][query][key].
     """
-    # Not cached: a list of numbers takes eight times the memory of the runs that it is made of, which are.
+    # Not cached, unlike its runs: as a list of numbers it takes eight times their memory.
     request = ChangedRunRequest(sentence=sentence, changes=changes, checkpoint=checkpoint)  # type: ignore[arg-type]
     baseline, modified = run(request.checkpoint, request.sentence), run_of(request)
     both = compare(baseline, modified)
@@ -180,7 +180,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
             {"word": step.baseline and step.baseline.token, "kept": step.kept, "same_input": step.same_input}
             for step in both.steps
         ],
-        "difference": {kind: [each.weights.tolist() for each in both.maps if each.kind == kind] for kind in KINDS},
+        "difference": {kind: [each.weights for each in both.maps if each.kind == kind] for kind in KINDS},
     }
 
 

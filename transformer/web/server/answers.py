@@ -1,4 +1,4 @@
-"""What the routes beside Gradio's own share: how they read, refuse, answer with events, and are logged."""
+"""Helpers of the routes beside Gradio's own: reading, refusing, streaming events and logging."""
 
 import asyncio
 import json

@@ -11,7 +11,7 @@ LEVEL = 1  # attention weights do not become smaller at a higher one
 
 
 class Compression:
-    """Compresses long JSON, in a thread of its own: on the event loop everybody would wait for it."""
+    """Compresses long JSON in a thread: on the event loop it would delay every request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -5,7 +5,11 @@ arrive, nor for an answer to be read, and its limit on all connections lets one 
 """
 
 import asyncio
+import math
+import random
+import re
 import socket
+import time
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, ClassVar, cast
@@ -20,13 +24,16 @@ from ..fair_queue import client_of
 
 MAX_CONNECTIONS = 1000
 ACCEPTED = 16  # in one turn of the loop
-FILES = 4096  # that the server asks the system for; connections are at most half of what it gets
+FILES = 4096  # file descriptors to request from the system; connections get at most half of those granted
 HEADER_SECONDS = 10  # from a connection, or from an answer on it, to the last header of the next request
 KEEP_ALIVE_SECONDS = 5  # without any byte of it
 HEADER_BYTES = 32 * 2**10  # of a request's line and headers: a link can have a sentence and its changes
-BODY_BYTES_A_SECOND, PIECES_A_SECOND = 4 * 2**20, 1000  # of an address: what arrives faster, or new connections, wait
-TURN_SECONDS = 1  # that a new connection waits for its turn, at most: others of its address may send large bodies
+BODY_BYTES_A_SECOND, PIECES_A_SECOND = 4 * 2**20, 1000  # of an address: what arrives faster waits
+CONNECTIONS_A_SECOND, TURN_SECONDS = 400, 3  # of an address: more new ones wait until they are read, at most as long
 RECEIVED_BYTES = 128 * 2**10  # of a connection that wait in the system
+CHUNKS, CHUNK_BYTES = 20, 1024  # in what arrives of a chunked body, and one more in each so many bytes
+CHUNK_HEAD = re.compile(rb"\r\n[0-9A-Fa-f]{1,20} *(?:;[^\r\n]*)?(?=\r\n)")
+CHUNKED = re.compile(rb"^transfer-encoding:[^\n]*chunked", re.IGNORECASE | re.MULTILINE)
 LEFT_BYTES, LEFT_SECONDS = 64 * 2**10, 1  # of a body that are read after its answer; then to read that answer
 READ_SECONDS, READ_BYTES = 20, 64 * 2**10  # a client that reads less of its answer in this time is disconnected
 UNREAD_BYTES = 256 * 2**20  # of all answers that are being read
@@ -39,7 +46,7 @@ def bound_connections(config: Config) -> None:
 
     class Connection(BoundedConnection):
         max_connections = most
-        turns: ClassVar[dict[str, float]] = {}
+        new, pieces = Pace(), Pace()
         by_address: ClassVar[dict[str, dict[BoundedConnection, None]]] = {}
 
     config.http = Connection
@@ -73,6 +80,28 @@ def _files() -> int:
     return files
 
 
+class Pace:
+    """Turns that each address takes one after the other."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, float] = {}  # the time from which an address has its next turn
+
+    def __contains__(self, address: str) -> bool:
+        return address in self._next
+
+    def take(self, address: str, seconds: float, longest: float = math.inf) -> float:
+        """Take the next turn of an address, of `seconds`; returns the seconds until it begins. Where they would be more
+        than `longest`, any time before, so that not all who wait too long come at once."""
+        now = time.monotonic()
+        begins = max(now, self._next.get(address, 0))
+        if begins - now > longest:
+            return random.uniform(0, longest)
+        self._next[address] = begins + seconds
+        if len(self._next) > MAX_CONNECTIONS:
+            self._next = {address: begins for address, begins in self._next.items() if begins > now}
+        return begins - now
+
+
 class PacedReading(FlowControl):
     """uvicorn's, which reads on no earlier than it may."""
 
@@ -103,7 +132,7 @@ class BoundedConnection(H11Protocol):
     """
 
     max_connections = MAX_CONNECTIONS
-    turns: ClassVar[dict[str, float]] = {}  # by address, the time from which it has its next turn
+    new, pieces = Pace(), Pace()  # the turns of new connections, and of pieces of bodies
     flow: "PacedReading"
     _deadline: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
@@ -119,17 +148,9 @@ class BoundedConnection(H11Protocol):
         self._place({"type": "http", "client": self.client, "headers": []})
         if sum(map(len, self.by_address.values())) > self.max_connections:
             self._make_room()
-        if seconds := self._turn_in(1 / PIECES_A_SECOND):  # many at once would be a long turn of the loop
-            self.flow.hold_reading(min(seconds, TURN_SECONDS))
-
-    def _turn_in(self, seconds: float) -> float:
-        """Take the next turn of this address, of `seconds`; returns the seconds until it begins."""
-        now = self.loop.time()
-        begins = max(now, self.turns.get(self._address, 0))
-        self.turns[self._address] = begins + seconds
-        if len(self.turns) > MAX_CONNECTIONS:
-            type(self).turns = {address: time for address, time in self.turns.items() if time > now}
-        return begins - now
+        # Reading from many new ones at once would block the event loop.
+        if seconds := self.new.take(self._address, 1 / CONNECTIONS_A_SECOND, TURN_SECONDS):
+            self.flow.hold_reading(seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._deadline, self._reading):
@@ -139,7 +160,16 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Reads on when it is the turn of this address's bodies, and hardly at all after the answer."""
+        """Reads on when it is the turn of this address's bodies, and hardly at all after the answer.
+
+        Tiny chunks end the connection: each takes as long as a large one.
+        """
+        is_body = self.conn.their_state is h11.SEND_BODY
+        is_chunked = self._is_chunked() if is_body else CHUNKED.search(data)
+        chunks = len(CHUNK_HEAD.findall(data)) if is_chunked else 0
+        if chunks > CHUNKS + len(data) // CHUNK_BYTES:
+            self.transport.abort()
+            return
         super().data_received(data)
         if self.scope is not self._placed_by and not self.transport.is_closing():
             self._place(cast(Scope, self.scope))
@@ -148,8 +178,8 @@ class BoundedConnection(H11Protocol):
         if not self._idle:
             if not self.cycle.body:  # headers only
                 return
-            seconds = max(len(data) / BODY_BYTES_A_SECOND, 1 / PIECES_A_SECOND)
-            self.flow.hold_reading(self._turn_in(seconds) + seconds)
+            seconds = max(len(data) / BODY_BYTES_A_SECOND, (1 + chunks) / PIECES_A_SECOND)
+            self.flow.hold_reading(self.pieces.take(self._address, seconds) + seconds)
         elif self._left >= 0:
             self._left -= len(data)
             if self._left < 0:
@@ -197,6 +227,10 @@ class BoundedConnection(H11Protocol):
                 self._expect_reading()
 
         self._reading = self.loop.call_later(READ_SECONDS, check)
+
+    def _is_chunked(self) -> bool:
+        """Whether the body that arrives comes in chunks."""
+        return any(name == b"transfer-encoding" for name, _ in self.headers or ())
 
     @property
     def _all(self) -> "set[BoundedConnection]":

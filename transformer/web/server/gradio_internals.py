@@ -1,6 +1,6 @@
 """Everything that relies on Gradio's internals; tests/web/server/test_gradio_internals.py names each reliance.
 
-The rest of the package uses what Gradio documents.
+The rest of the package uses what Gradio documents, but for ../without_stubs.py, which comes before Gradio is imported.
 """
 
 import asyncio
@@ -71,6 +71,8 @@ REACHABLE: dict[str, tuple[str, ...]] = {
     f"{API}reset": ("POST",),
 }
 
+WRITTEN = ("/", "/config", f"{API}info")  # which Gradio writes for each request: 5 to 15 ms
+
 # Of an address, in Gradio's own queue, which only programs use:
 MAX_CALLS_WITHOUT_READER = 50  # calls whose answers no client reads yet
 READER_SECONDS = 60  # for a client to begin to read a call's answer
@@ -79,7 +81,7 @@ MAX_UNREAD = 8  # messages that a session has not read, and calls at work; until
 
 
 class Blocks(gr.Blocks):
-    """Makes what comes through Gradio's own queue wait in ours, and logs errors without what a visitor typed.
+    """Routes calls of Gradio's own queue through ours, and logs errors without the visitor's text.
 
     Events, actions and Gradio's queue all end in `process_api`; server functions of components do not.
     """
@@ -119,8 +121,8 @@ class Blocks(gr.Blocks):
 class EventQueue(queueing.Queue):
     """Gradio's own queue, which only programs use: it hands all calls on to ours.
 
-    Gradio would compute at once and keep the answers until somebody reads them. Here a call waits until a client
-    reads, and ends if none does.
+    Gradio would compute immediately and keep the answers until a client reads them. Here a call waits for its reader,
+    and ends if none comes.
     """
 
     def __init__(self, made: queueing.Queue) -> None:
@@ -237,7 +239,7 @@ def _address(request: Any) -> str:
 
 
 class ReaderMiddleware:
-    """Tells Gradio's own queue which sessions a client reads, and refuses to read those that have no messages."""
+    """Tells Gradio's own queue which sessions have a reader, and refuses readers of sessions without messages."""
 
     PATHS = re.compile(rf"{API}queue/data|{API}call/[^/]+/(?P<event>[^/]+)")
 
@@ -312,7 +314,7 @@ routes.json = SimpleNamespace(**(vars(json) | {"dumps": _dumps}))  # type: ignor
 
 
 def event_payload(event: gr.EventData | None) -> Any:
-    """What an event carries, which anybody may have written."""
+    """The payload of an event. It is untrusted: any client may have written it."""
     return getattr(event, "_data", None)
 
 
@@ -371,7 +373,9 @@ def middleware(own: Sequence[Route]) -> list[Middleware]:
     return [
         Middleware(RequestLimits, reachable=reachable, limit=body_limit),
         Middleware(ReaderMiddleware),
-        Middleware(QueueMiddleware, paths=(*CALLS, SERVER_FUNCTIONS), checkpoint_of=requested_checkpoint),
+        Middleware(
+            QueueMiddleware, paths=(*CALLS, SERVER_FUNCTIONS), checkpoint_of=requested_checkpoint, pages=WRITTEN
+        ),
     ]
 
 

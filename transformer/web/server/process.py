@@ -17,7 +17,7 @@ M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD = -8, -3, -1  # of malloc.h
 
 
 def serve(build: Callable[[], Any], launch: Callable[[], dict[str, Any]]) -> None:
-    """Serve a page until the process is told to end. What it cannot be served with is one line.
+    """Serve a page until the process is told to end. A setting that it cannot be served with is reported in one line.
 
     Args:
         build: makes the page.
@@ -34,7 +34,7 @@ def serve(build: Callable[[], Any], launch: Callable[[], dict[str, Any]]) -> Non
     except ValueError as error:  # a device or a log format that does not exist, a corrupt checkpoint
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that atexit removes the sessions' files
-    gc.freeze()  # what is here stays: collecting it would take a quarter of a second each time
+    gc.freeze()  # these objects are permanent: scanning them would take a quarter of a second per collection
     try:
         page.launch(**options, server_port=port)
     except OSError as error:  # the port was taken meanwhile
@@ -42,7 +42,7 @@ def serve(build: Callable[[], Any], launch: Callable[[], dict[str, Any]]) -> Non
 
 
 def why_not(port: int) -> str | None:
-    """What keeps this port from being served on, which Gradio does not tell; None if nothing does."""
+    """The error that keeps the server off its port, which Gradio hides; None if the port is free."""
     name = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
     try:
         socket.create_server((name, port), family=socket.AF_INET6 if ":" in name else socket.AF_INET).close()
@@ -53,7 +53,7 @@ def why_not(port: int) -> str | None:
 
 
 def return_freed_memory() -> None:
-    """Let glibc give freed memory back. By default it keeps it for each thread: with thirty visitors 10 MB a minute.
+    """Make glibc return freed memory. By default each thread's arena keeps it: 10 MB a minute with thirty visitors.
 
     Of many small pieces it still keeps pages between those in use, 300 MB after attacks on a large model of a session:
     those it gives back when such a model leaves memory.

@@ -29,7 +29,7 @@ from .logged_calls import SERVER_FAULT
 
 BODY_SECONDS = 60  # for a body to arrive
 HELD_BYTES = 64 * 2**20  # of all bodies that arrive or wait
-HELD_BYTES_OF_ADDRESS = 16 * 2**20  # for calls, and as much for larger bodies
+HELD_BYTES_OF_ADDRESS = 16 * 2**20  # of calls, and the same again of larger bodies
 UPLOAD_RATE, RATE_SECONDS = 64 * 2**10, 10  # at least these bytes a second, averaged over these seconds
 RETRY_AFTER_SECONDS = 2
 MAX_DEPTH = 32  # of JSON in JSON
@@ -37,6 +37,7 @@ INLINE_BYTES = 16 * 2**10  # of JSON that is checked without a thread of its own
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")  # which change nothing
 TOO_LARGE = "The request is too large."
 NO_FILES = "This server accepts no files here."
+NO_BODY = "A request that changes nothing has no body here."
 FOREIGN = "Another site's page may not ask this."
 UNKNOWN_HOST = "This server has another name. Its operator can add this one to TRANSFORMER_HOSTS."
 # Bounded in length, because a match holds the interpreter: a sign or what is between two, and a part of a string.
@@ -115,6 +116,8 @@ class RequestLimits:
             raise HTTPException(404, "Not found.")
         if not any(method in some for some in methods):
             raise HTTPException(405, "Method not allowed.")
+        if method in SAFE_METHODS and ("transfer-encoding" in headers or headers.get("content-length", "0") != "0"):
+            raise HTTPException(413, NO_BODY)
         if headers.get("content-type", "").lower().lstrip().startswith("multipart/"):
             raise HTTPException(415, NO_FILES)
         if method not in SAFE_METHODS and foreign(headers):
@@ -165,7 +168,7 @@ class RequestLimits:
         have a share each.
 
         Raises:
-            HTTPException: there is none but those that have arrived.
+            HTTPException: only bodies that have arrived completely hold the room.
         """
         while held.share:
             counted = [each for each in self._bodies if each.share]
@@ -216,7 +219,7 @@ async def pieces(request: Request, reading: anyio.CancelScope) -> AsyncIterator[
 
 
 def check_json(body: bytes | bytearray, most: int) -> None:
-    """Refuse JSON that would be slow to parse, without parsing it. What is not JSON at all is left to the parser.
+    """Refuse JSON that would be slow to parse, without parsing it. A body that is not JSON is left to the parser.
 
     Raises:
         HTTPException: it has more than `most` values, is deeper than MAX_DEPTH, or in UTF-16 or UTF-32 (with zeros).
@@ -240,7 +243,7 @@ def check_json(body: bytes | bytearray, most: int) -> None:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """What an app receives of a request whose body has been read: that body, once, and then what else comes."""
+    """A `receive` for a request whose body has been read: it yields that body once, then passes on later messages."""
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:

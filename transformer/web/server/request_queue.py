@@ -8,7 +8,7 @@ nobody else. A real model is in memory before the turn of a request about it beg
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import cache
 from typing import Any
@@ -76,20 +76,32 @@ async def queued(checkpoint: object, client: Client) -> AsyncIterator[None]:
 
 class QueueMiddleware:
     """Makes requests wait. A turn begins when the body is there and ends before the answer is sent, so that a slow
-    client delays nobody. The work of a client that has disconnected is ended.
+    client delays nobody. The work of a client that has disconnected is ended. A page that opens has no session yet, so
+    its connection stands for one: else all that open in a class would share the turns of one.
 
     Args:
-        paths: beginnings of the paths that wait.
+        paths: beginnings of the paths to which a POST waits.
+        pages: paths to which any request waits: Gradio writes the same long page for each.
         checkpoint_of: the checkpoint that a request is about, from its scope and its body.
     """
 
     def __init__(
-        self, app: ASGIApp, paths: tuple[str, ...], checkpoint_of: Callable[[Scope, dict[str, Any]], object]
+        self,
+        app: ASGIApp,
+        paths: tuple[str, ...],
+        checkpoint_of: Callable[[Scope, dict[str, Any]], object],
+        pages: Collection[str] = (),
     ) -> None:
-        self.app, self._paths, self._checkpoint_of = app, paths, checkpoint_of
+        self.app, self._paths, self._checkpoint_of, self._pages = app, paths, checkpoint_of, pages
+
+    def _waits(self, scope: Scope) -> bool:
+        if scope["type"] != "http":
+            return False
+        is_call: bool = scope["method"] == "POST" and scope["path"].startswith(self._paths)
+        return is_call or scope["path"] in self._pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith(self._paths):
+        if not self._waits(scope):
             return await self.app(scope, receive, send)
         started, answered = time.perf_counter(), False
 
@@ -103,6 +115,8 @@ class QueueMiddleware:
                 return
             asked = _parse(body) if len(body) <= INLINE_BYTES else await asyncio.to_thread(_parse, body)
             session = str(asked.get("session_hash", ""))
+            if scope["path"] in self._pages:
+                session = f"connection {(scope.get('client') or '?')[-1]}"
             if len(session) > MAX_SESSION_HASH:
                 return await refuse(LONG_SESSION, 400)
             checkpoint = self._checkpoint_of(scope, asked)

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from ...messages import Message
 from .. import schema
 from ..fair_queue import client_of
 from ..sessions.rooms import Room, RoomError, rooms
@@ -26,7 +27,7 @@ from .request_limits import foreign
 
 
 class OpenedRoom(TypedDict):
-    """What its teacher's page learns of a room.
+    """A room as its teacher's page receives it.
 
     Attributes:
         secret: the teacher's.
@@ -44,6 +45,10 @@ GUEST: TypeAdapter[schema.StudentRequest | schema.TeacherRequest] = TypeAdapter(
     schema.StudentRequest | schema.TeacherRequest
 )
 LEAD: TypeAdapter[schema.AnyLeadRequest] = TypeAdapter(schema.AnyLeadRequest)
+
+
+async def off(_: Request) -> Response:
+    return Refusal(Message("room.off"), 404)
 
 
 async def open_room(request: Request) -> Response:
@@ -171,3 +176,4 @@ ROUTES = [
     route("/rooms/{code}/vote", "POST", vote),
     route("/rooms/{code}/lead", "POST", lead),
 ]
+OFF = [route("/rooms", "POST", off), route("/rooms/{code}/{what}", "POST", off)]  # where no class can be opened

@@ -4,14 +4,14 @@ POST train          a training (see live.plan) with the id of its `session`; ans
 POST train/stop     {"run"}: the training ends, and its model is kept
 POST mistake        {"name", "session"}: trainings that show a mistake, as events (see live.mistake_training)
 POST heads          {"checkpoint", "sentence", "what": "sweep" or "ablations", "session"}; answers events, as heads are
-                    ablated. Who closes the stream ends the work
+                    ablated. Closing the stream ends the work
 POST models         a file, and a header `Session`; answers {"model", "kept": the keys of all the session's models} or
                     {"error"}
 GET models/KEY      the file
 DELETE models/KEY   delete the model
 POST load           {"checkpoint"}: a real model is fetched and read into memory, for all who ask meanwhile; answers
-                    events: "loading" with the bytes fetched so far and in all, then "ready" or "error". Who closes the
-                    stream does not wait any longer, and a download that nobody waits for ends
+                    events: "loading" with the bytes fetched so far and in all, then "ready" or "error". Closing the
+                    stream ends the wait, and a download that nobody waits for ends
 GET health          {"status": "ok", "device", "checkpoints", "models": {"loaded": {name: bytes}, "bytes", "most"}, the
                     real models in memory, "training": {"running", "waiting"},
                     "queue": {"working", "waiting"}, the requests that compute something,
@@ -123,7 +123,7 @@ class Ready(TypedDict):
 
 
 class NotLoaded(TypedDict):
-    """The model, or what was asked about it, cannot be had now, and why."""
+    """The reason why a model, or an answer about it, is unavailable now."""
 
     event: Literal["error"]
     message: MessageJSON
@@ -238,7 +238,7 @@ async def delete(request: Request) -> Response:
 
 
 async def health(_: Request) -> Response:
-    """Cheap enough for a load balancer that asks every second."""
+    """Cheap enough for a load balancer to poll every second."""
     counts = request_queue.counts()
     return JSONResponse(
         {

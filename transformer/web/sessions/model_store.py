@@ -35,8 +35,8 @@ from . import own_folder
 
 OWN_MODEL_PREFIX = "own-"  # of every key; no shipped checkpoint has such a name
 SHARED_PREFIX = f"{OWN_MODEL_PREFIX}shared-"  # of every token
-SAFE_SECONDS = 300  # after its last use, in which another session's model does not push a model out
-IDLE_SHARE = 0.5  # of the store, up to which one address may push out models of others that nobody uses
+SAFE_SECONDS = 300  # after its last use, a model is safe from eviction by another session's model
+IDLE_SHARE = 0.5  # of the store; up to this, one address may evict idle models of others
 LOADED_SECONDS, CHECK_SECONDS = 30, 10  # after its last use, in which a model stays in memory; between two looks
 LOADED_BYTES = 400 * 2**20  # of all models in memory: two of the largest
 TEXT_BYTES = 12  # of memory per byte of a file's texts: measured with short pairs, which take most
@@ -213,7 +213,7 @@ class ModelStore:
             others = [model for model in self._models.values() if model.loaded and model is not kept]
             size = sum(model.size for model in others) + (kept.size if kept else 0)
             unloaded = False
-            for model in others:  # the one that was used longest ago is first
+            for model in others:  # the least recently used first
                 if model.used <= self._clock() - LOADED_SECONDS or size > LOADED_BYTES:
                     model.loaded, unloaded = None, True
                     size -= model.size
@@ -252,7 +252,7 @@ class ModelStore:
             del left[out[-1]]
 
     def _largest_holders(self, client: Client, held: Counter[Client], left: dict[str, StoredModel]) -> str:
-        """The key of the model that gives way: of the largest holder that may, the one that was used longest ago."""
+        """The key of the model to evict: the least recently used of the largest evictable holder."""
         by_address, idle = Counter[str](), self._clock() - SAFE_SECONDS
         for holder, size in held.items():
             by_address[holder.address] += size
@@ -288,7 +288,7 @@ def size_of(job: Job) -> int:
 
 
 def is_own_model(checkpoint: object) -> TypeGuard[str]:
-    """Whether a checkpoint's name is the key of a session's model, which may be gone."""
+    """Whether a checkpoint's name has the form of a session model's key; the model may be gone."""
     return isinstance(checkpoint, str) and checkpoint.startswith(OWN_MODEL_PREFIX)
 
 

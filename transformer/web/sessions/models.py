@@ -48,7 +48,7 @@ def translator(checkpoint: str) -> Translator:
 
 
 def card(checkpoint: str) -> str:
-    """What a shipped checkpoint's card says, Markdown; as it was when the checkpoint was loaded.
+    """A shipped checkpoint's card as Markdown, as it was when the checkpoint was loaded.
 
     Raises:
         CheckpointError: there is none of that name.
@@ -107,13 +107,13 @@ def own_model(checkpoint: str) -> LoadedModel | None:
     loaded = model_store().load(model)
     if checkpoint == model.key:
         return loaded
-    # Its runs name the token that it was asked for by, not the key.
+    # Its runs carry the token that requested them, not the key.
     return replace(loaded, translator=Translator(loaded.portable.checkpoint, checkpoint))
 
 
 @lru_cache
 def _shipped(checkpoint: str) -> tuple[Translator, str]:
-    """With its card, which somebody may take away while the server runs."""
+    """With its card, which may be deleted while the server runs."""
     if checkpoint not in available_checkpoints():
         raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(available_checkpoints())))
     try:
@@ -164,7 +164,7 @@ def readable(checkpoint: str, times: int = 1) -> tuple[AlignedPair, ...]:
 
 
 def title(checkpoint: str) -> str:
-    """What people call it."""
+    """Its name for people."""
     model = model_store().find(checkpoint)
     return model.name if model else checkpoint
 
@@ -179,7 +179,7 @@ class RealModel(TypedDict):
 
 
 class Model(TypedDict):
-    """What the page tells of a model before it runs; of a visitor's own also its name and its size."""
+    """A model's description for the page before it runs; a visitor's own has its name and size too."""
 
     checkpoint: str
     sentences: int
@@ -198,7 +198,7 @@ class Model(TypedDict):
 
 
 def about(checkpoint: str) -> Model:
-    """What the page tells of a model before it runs, as JSON."""
+    """A model's description for the page before it runs, as JSON."""
     return to_jsonable_python(described(checkpoint))
 
 

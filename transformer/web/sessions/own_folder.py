@@ -11,7 +11,7 @@ LOCK = ".lock"  # a file beside each folder, which its process locks as long as 
 
 
 def make() -> Path:
-    """Make one, and remove the others whose processes are gone: each may have a gigabyte of models."""
+    """Make one, and remove those of dead processes: each may hold a gigabyte of models."""
     for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*{LOCK}"):
         with suppress(OSError):  # another user's
             if (locked := _lock(lock)) is not None:

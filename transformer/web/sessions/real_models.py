@@ -1,8 +1,8 @@
 """Real models: Marian models of the Hugging Face Hub, or of folders, that $TRANSFORMER_MODELS lists.
 
-One is fetched and read when somebody first chooses it, in a thread of its own; all who choose it meanwhile wait for the
-same download, which ends early when none of them waits any more. Models stay in memory up to a bound, beyond which the
-one that was used longest ago leaves. A visitor names a model by what is listed here, never by a path.
+A model is fetched and read in a thread when a visitor first chooses it. Visitors who choose it meanwhile share the
+download, which is cancelled when none of them waits any more. Models stay in memory up to a bound; beyond it the least
+recently used is unloaded. A visitor can name listed models only, never a path.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class RealModels:
         return iter(self._models)
 
     def find(self, checkpoint: object) -> ListedModel | None:
-        """What is listed under a name."""
+        """The listed model of this name."""
         model = self._models.get(checkpoint) if isinstance(checkpoint, str) else None
         return model.listed if model else None
 
@@ -121,7 +121,7 @@ class RealModels:
         return isinstance(checkpoint, str) and checkpoint in self._models
 
     def counts(self) -> Counts:
-        """What is in memory."""
+        """The models in memory."""
         with self._changed:
             loaded = {name: model.size for name, model in self._models.items() if model.translator}
         return {"loaded": loaded, "bytes": sum(loaded.values()), "most": self.max_bytes}
@@ -205,7 +205,7 @@ class RealModels:
             loading.done.set_result(None)
 
     def _refusal(self, name: str, error: BaseException) -> RealModelError:
-        """For visitors; what is theirs alone to see, the log has."""
+        """The message for visitors; details that only the operator may see go to the log."""
         if isinstance(error, RealModelError):
             return error
         if isinstance(error, hub.HubError) and error.reason == "too_large":
@@ -247,7 +247,7 @@ class RealModels:
         return size, Translator(checkpoint, model.listed.checkpoint)
 
     def _go_on(self, model: _Model, loading: Loading) -> None:
-        """Raises _NobodyWaitsError where nobody waits for a model any more."""
+        """Raises _NobodyWaitsError once no request waits for the model."""
         with self._changed:
             if model.users == 0 and model.loading is loading:
                 model.loading = None

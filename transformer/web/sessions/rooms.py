@@ -28,10 +28,11 @@ ROUNDS = 2  # of one question: before and after the class has discussed it
 UPDATE_SECONDS, HEARTBEAT_SECONDS = 0.25, 10  # between two updates of a stream, at least and at most
 # Wrong codes of an address within this time, then each takes a second. A restart throws out a whole school at once.
 FREE_GUESSES, GUESS_SECONDS = 300, 300
+ABANDONED_SECONDS = 60  # without anybody's page: longer than a reload
 
 
 class RoomError(MessageError):
-    """A room does not do what it was asked."""
+    """A room refuses a request."""
 
 
 class Tally(TypedDict):
@@ -42,7 +43,7 @@ class Tally(TypedDict):
 
 
 class ShownQuestion(TypedDict):
-    """A question as it stands.
+    """A question and its present state.
 
     Attributes:
         id: its number in this room, from 1.
@@ -136,7 +137,7 @@ class Room:
 
     Attributes:
         secret: its teacher's; those who have it lead the room.
-        used: when the teacher or a student last did something.
+        used: when the teacher or a student last did something, or a page of theirs came or left.
     """
 
     code: str
@@ -146,9 +147,10 @@ class Room:
     place: str = ""
     questions: list[Question] = field(default_factory=list)
     students: Counter[str] = field(default_factory=Counter)  # open streams by student, also of those who have left
+    teachers: int = 0  # open streams
     is_ended: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)  # what all see
-    counted: asyncio.Event = field(default_factory=asyncio.Event)  # what the teacher sees: a vote, a student
+    counted: asyncio.Event = field(default_factory=asyncio.Event)  # the teacher's counts changed
 
     @property
     def connected(self) -> int:
@@ -183,7 +185,7 @@ class Rooms:
         self._guesses: dict[str, deque[float]] = {}  # the times of wrong codes, by address
 
     def open(self, client: Client) -> Room:
-        """A new room.
+        """A new room. For an address with many, its oldest abandoned one ends; nobody can end a class like that.
 
         Raises:
             RoomError: there are too many.
@@ -191,7 +193,10 @@ class Rooms:
         self._end_idle()
         mine = [room for room in self._rooms.values() if room.client.address == client.address]
         if len(mine) >= MAX_ROOMS_OF_ADDRESS:
-            self.end(min(mine, key=lambda room: (room.connected > 0, room.used)))
+            abandoned = [room for room in mine if self._is_abandoned(room)]
+            if not abandoned:
+                raise RoomError("room.too_many")
+            self.end(min(abandoned, key=lambda room: room.used))
         if len(self._rooms) >= MAX_ROOMS:
             raise RoomError("room.too_many")
         code = ""
@@ -254,16 +259,16 @@ class Rooms:
         room.tell()
 
     def ask(self, room: Room, about: str, choices: tuple[str, ...], seconds: float | None) -> None:
-        """Put a question to the class; one that was not revealed is dropped.
+        """Put a question to the class; an unrevealed one before it is dropped.
 
         Raises:
             RoomError: there were too many.
         """
+        last = room.question.id if room.question else 0  # also a dropped one: a late vote for it must not count here
         if room.question and not room.question.is_revealed:
             room.questions.pop()
         if len(room.questions) >= MAX_QUESTIONS:
             raise RoomError("room.many_questions", most=MAX_QUESTIONS)
-        last = room.question.id if room.question else 0
         closes = None if seconds is None else self._clock() + seconds
         room.questions.append(Question(last + 1, about, choices, closes))
         room.tell()
@@ -329,8 +334,10 @@ class Rooms:
             if student not in room.students and len(room.students) >= MAX_STUDENTS:
                 raise RoomError("room.full", most=MAX_STUDENTS)
             room.students[student] += 1
-            room.used = self._clock()
             room.tell_teacher()
+        else:
+            room.teachers += 1
+        room.used = self._clock()
         try:
             while not room.is_ended:
                 changed = room.counted if student is None else room.changed
@@ -351,6 +358,9 @@ class Rooms:
             if student is not None:
                 room.students[student] -= 1
                 room.tell_teacher()
+            else:
+                room.teachers -= 1
+            room.used = self._clock()
 
     def _shown(self, room: Room, student: str | None) -> RoomEvent:
         now, question = self._clock(), room.question
@@ -362,6 +372,9 @@ class Rooms:
             "question": question.shown(now, student) if question else None,
             "past": [each.shown(now, None) for each in room.questions[:-1]] if student is None else None,
         }
+
+    def _is_abandoned(self, room: Room) -> bool:
+        return not (room.teachers or room.connected) and room.used < self._clock() - ABANDONED_SECONDS
 
     def _end_idle(self) -> None:
         oldest = self._clock() - IDLE_SECONDS

@@ -18,16 +18,16 @@ def line_of(*names: str) -> tuple[str, ...]:
 
 
 class Joined(TypedDict):
-    """The training is another visitor's, and began `seconds` ago; what it has told so far follows at once."""
+    """The training is another visitor's and began `seconds` ago; its events so far follow immediately."""
 
     event: Literal["joined"]
     seconds: float
 
 
 class SharedRun:
-    """A run that goes on for as long as somebody listens, and can be heard again when it has ended.
+    """A run that continues while it has a listener, and whose events can be replayed after its end.
 
-    It begins when the first listener asks for an event. All methods belong to one event loop.
+    It begins at the first listener's first event. All methods belong to one event loop.
 
     Args:
         events: of the run; closing them ends it.
@@ -38,7 +38,7 @@ class SharedRun:
         self.failed = False  # also where everybody left before its end
         self._source = events
         self._events: list[Event | str] = []
-        self._place: Event | None = None  # in the queue, the last that was told
+        self._place: Event | None = None  # in the queue, as last announced
         self._listeners = 0
         self._began = time.monotonic()
         self._task: asyncio.Task[None] | None = None

@@ -39,8 +39,8 @@ ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  #
 HEARTBEAT_SECONDS = 15  # between two events of a training that waits: proxies close connections that are silent
 GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
 MISTAKE_SECONDS = 15  # that the two models of a mistake take on an idle machine
-SHARE_SECONDS = 20  # of a training of the address with most places, where another address waits
-GRACE_SECONDS = 60  # that a process has beside its training: to start, to measure, to write
+SHARE_SECONDS = 20  # guaranteed to a training of the busiest address while another address waits
+GRACE_SECONDS = 60  # for a process beyond its training: to start, to measure, to write
 RESULTS = line_of("trained", "symptom", "error")
 
 
@@ -102,7 +102,7 @@ class Worker:
             self.process.stdin.flush()
 
     async def lines(self, seconds: float) -> AsyncGenerator[str]:
-        """What it writes, until it ends or the time is up."""
+        """Its output lines, until it ends or its time is up."""
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
         def read() -> None:
@@ -157,7 +157,7 @@ class TrainingQueue:
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Start a process for a training that is about to be asked for. Thread-safe."""
+        """Start a process ahead of a training request. Thread-safe."""
         with self._lock:
             if self._spare is None or self._spare.process.poll() is not None:
                 self._spare = Worker()
@@ -249,7 +249,7 @@ class TrainingQueue:
         asyncio.get_running_loop().call_later(seconds, look)
 
     def _seconds_until(self, training: _Training) -> float:
-        """Until its turn, by estimate: those that run end, and those before it take their places."""
+        """The estimated wait for its turn: running trainings end, and those ahead of it take their places."""
         now = time.monotonic()
         ends = [max(0, (each.end or now) - now) for each in self._trainings if not self._queue.place(each.ticket)]
         heapify(ends)
