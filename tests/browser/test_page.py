@@ -66,6 +66,13 @@ def test_a_sentence_is_typed_or_clicked(shared: Visit) -> None:
     expect(page.locator("#translation")).to_have_text(SAID[COLA])
     expect(box).to_have_value("Ich möchte ein Cola")
     expect(note).to_be_hidden()
+    with shared.answered():  # what is typed before an answer stays
+        page.evaluate(
+            "() => { document.querySelector('.examples button').click(); "
+            "document.querySelector('#sentence input').value = 'Ich möchte'; }"
+        )
+    expect(page.locator("#translation")).to_have_text(SAID[BIER])
+    expect(box).to_have_value("Ich möchte")
     shared.ask("Bier")
     expect(page.locator("#story .say")).to_contain_text(matching("translate.only", word="bier"))
 

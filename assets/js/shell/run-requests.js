@@ -15,10 +15,12 @@ import { reconnect } from "../net/reconnect.js";
  * @typedef {{ run: Run | null, baseline: Run | null, error: Message | null, sentence: string | null }} Answer
  */
 /**
- * `data()` is called when the question is sent; `place` is where its run is looked at.
+ * `data()` is called when the question is sent; `typed` is what the box had when it was asked; `place` is where its run is
+ * looked at.
  * @typedef {{
  *   event: "ask" | "example" | "surprise" | "choose",
  *   data: () => Partial<RunRequest> & { example?: boolean },
+ *   typed: string,
  *   place?: Partial<State>,
  * }} Question
  */
@@ -98,7 +100,7 @@ export class RunRequests {
 
   /** @param {Question["event"]} event @param {Question["data"]} data @param {Question["place"]} [place] */
   ask(event, data, place) {
-    session.next = { event, data, place };
+    session.next = { event, data, typed: this.box.value, place };
     if (!session.sent) this.send();
   }
 
@@ -199,7 +201,7 @@ export class RunRequests {
   onAnswered() {
     clearTimeout(this.doubt);
     clearTimeout(this.patience);
-    const place = session.sent?.place;
+    const { place, typed = this.box.value } = session.sent ?? {};
     session.sent = null;
     if (session.next) {
       this.send();
@@ -210,7 +212,7 @@ export class RunRequests {
     const { showBusy, complain, focusSteps } = this.reactions;
     showBusy(false);
     const { error, sentence } = this.latestAnswer();
-    if (sentence !== null) this.box.value = sentence;
+    if (sentence !== null && this.box.value === typed) this.box.value = sentence; // what is being typed stays
     complain(error, session.sentence); // `watch` does not hear of an answer that equals the last one
     this.arrive?.();
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
