@@ -92,8 +92,10 @@ def messages(page: Page) -> None:
     page.locator("#sentence input").press("Enter")
     page.locator("#top .message").wait_for()
     page.locator("#top.busy").wait_for(state="detached")
-    page.evaluate("document.dispatchEvent(new CustomEvent('queue:changed', { detail: { waiting: 2 } }))")
-    page.locator("#crowd").wait_for()
+    page.wait_for_function(  # the answer to an earlier request hides it again
+        "() => { document.dispatchEvent(new CustomEvent('queue:changed', { detail: { waiting: 2 } }));"
+        " return document.querySelector('#crowd').checkVisibility(); }"
+    )
 
 
 def messages_gone(page: Page) -> None:
