@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, expect, sync_playwright
 
 from .chromium import find
 
@@ -30,6 +29,13 @@ QUIET = (
     "--no-first-run --enable-precise-memory-info"
 )
 OPENED = "?kind=cross"  # names no tab, so that the page opens on Translate, as old links do; all else is as usual
+# A page draws in a frame what has come, and may ask for more in the next.
+FRAMES = "async () => { for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); }"
+SETTLED = f"""async () => {{
+    await ({FRAMES})();
+    const isDrawn = !document.querySelector(".tab-panel.open .view:empty, #top.busy");
+    return isDrawn && Boolean(document.querySelector("#checks:not([data-state='…'])"));
+}}"""
 ONE_PROCESS = "--renderer-process-limit=1"  # of all pages, which then share what is compiled
 
 
@@ -66,7 +72,7 @@ class Server:
             try:
                 urllib.request.urlopen(self.url, timeout=5)
                 return
-            except URLError:
+            except OSError:  # nobody listens, or it took too long
                 time.sleep(0.2)
         raise RuntimeError(f"app.py does not answer (exit status {self.process.poll()})")
 
@@ -76,12 +82,12 @@ class Server:
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=60)
 
 
 def upload(url: str, content: bytes) -> str:
     """The key of a model whose file a visitor uploads."""
-    answer = httpx.post(f"{url}models", content=content, headers={"Session": "me"}, trust_env=False)
+    answer = httpx.post(f"{url}models", content=content, headers={"Session": "me"}, timeout=60, trust_env=False)
     key: str = answer.json()["model"]["checkpoint"]
     return key
 
@@ -130,12 +136,18 @@ class Visit:
         self.url = url
         self.requests: list[str] = []
         self.faults: list[str] = []
-        page.on("request", lambda request: self._note(request.url))
+        self._asked: set[Request] = set()  # without a whole answer
+        page.on("request", self._ask)
+        for end in ("requestfinished", "requestfailed"):
+            page.on(end, lambda request: self._asked.discard(request))
         page.on("pageerror", lambda error: self.faults.append(f"page error: {error.message}\n{error.stack}"))
         page.on("dialog", self._dismiss)
 
-    def _note(self, address: str) -> None:
+    def _ask(self, request: Request) -> None:
+        address = request.url
         self.requests.append(address)
+        if "/gradio_api/" in address and request.resource_type != "eventsource":  # others may be streams
+            self._asked.add(request)
         if not address.startswith((self.url, "data:", "blob:")):
             self.faults.append(f"left the machine: {address}")
 
@@ -164,7 +176,8 @@ class Visit:
             "document.addEventListener('translate:answered', () => { window.answered = true; }, { once: true }); }"
         )
         yield
-        self.page.wait_for_function("window.answered")
+        # While the page is busy, that was the answer to something that was asked before.
+        self.page.wait_for_function("window.answered && !document.querySelector('#top.busy')")
 
     def ask(self, sentence: str) -> None:
         with self.answered():
@@ -178,14 +191,18 @@ class Visit:
 
     def draw_stages(self) -> None:
         """Of Inside a head: each is drawn when it comes into view."""
+        self.page.locator("#inside .stage").first.wait_for()
         for stage in self.page.locator("#inside .stage").all():
             stage.scroll_into_view_if_needed()
             stage.locator(".cell").first.wait_for()
 
     def settle(self) -> None:
         """Until the page has asked what it asks by itself: the checks of the run, and what the open tab needs."""
-        self.page.locator("#checks:not([data-state='…'])").wait_for(state="attached")  # presenting hides it
-        self.page.wait_for_load_state("networkidle")
+
+        def is_quiet() -> bool:
+            return bool(self.page.evaluate(SETTLED)) and not self._asked
+
+        until(lambda: is_quiet() and is_quiet())  # what was drawn in between may have asked for more
 
     @property
     def step(self) -> int:

@@ -17,7 +17,7 @@ from gradio_client.exceptions import AppError
 from transformer.web.page import ACTIONS
 
 from ..web.loop import in_a_loop
-from .conftest import ROOT
+from .conftest import ROOT, TRAINED
 
 DOCUMENT = (ROOT / "transformer/web/README.md").read_text().split("## API")[1].split("\n## ")[0]
 HERE = "http://127.0.0.1:7860/"
@@ -62,7 +62,7 @@ def test_every_action_answers_curl_as_it_answers_in_this_process(url: str) -> No
     asked = {name: json.loads(values) for name, values in re.findall(r"^call (\w+) '(.*)'$", "\n".join(calls), re.M)}
     assert asked.keys() == NAMED.keys()
     script = "\n".join([function, *(f"{call}; echo" for call in calls if call)])
-    run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=TRAINED / 1000)
     for (name, values), answer in zip(asked.items(), run.stdout.splitlines(), strict=True):
         expected = NAMED[name](*values)
         if iscoroutine(expected):
@@ -72,7 +72,7 @@ def test_every_action_answers_curl_as_it_answers_in_this_process(url: str) -> No
 
 
 def test_a_refusal_is_a_sentence(url: str) -> None:
-    client = Client(url, verbose=False)
+    client = Client(url, verbose=False, httpx_kwargs={"timeout": 60})
     for name, arguments, named in (
         ("/translate", ("wasser",), "wasser"),
         ("/spot_the_bug", ("nonesuch",), "cross_padding"),
@@ -84,9 +84,12 @@ def test_a_refusal_is_a_sentence(url: str) -> None:
 
 def test_the_request_queue_takes_the_action_that_a_body_names(url: str) -> None:
     """Gradio does what the body names, and not what the address does."""
-    named = {each["api_name"]: each["id"] for each in httpx.get(f"{url}config", trust_env=False).json()["dependencies"]}
+    named = {
+        each["api_name"]: each["id"]
+        for each in httpx.get(f"{url}config", timeout=60, trust_env=False).json()["dependencies"]
+    }
     body = {"data": [BIER, "toy"], "fn_index": named["translate"]}
-    answer = httpx.post(f"{url}gradio_api/run/spot_the_bug", json=body, trust_env=False)
+    answer = httpx.post(f"{url}gradio_api/run/spot_the_bug", json=body, timeout=60, trust_env=False)
     assert answer.json()["data"][0]["text"] == "i want a beer ."
 
 
@@ -94,4 +97,4 @@ def test_the_request_queue_takes_the_action_that_a_body_names(url: str) -> None:
     "path", ["app.py", "checkpoints/toy/config.json", "/etc/passwd", "assets/../app.py", "https://example.com/"]
 )
 def test_other_files_stay_unreachable(url: str, path: str) -> None:
-    assert httpx.get(f"{url}gradio_api/file={path}", trust_env=False).status_code in (403, 404)
+    assert httpx.get(f"{url}gradio_api/file={path}", timeout=60, trust_env=False).status_code in (403, 404)

@@ -5,7 +5,7 @@ import numpy as np
 import segno
 from playwright.sync_api import Browser, Page, expect
 
-from .catalogue import t
+from .catalogue import matching, t
 from .conftest import OPENED, Visit, place, visiting
 from .test_accessible import AXE, RULES
 from .test_mistakes import LIVE
@@ -72,12 +72,11 @@ def vote_at_stop(lead: Page, students: list[Page], stop: int) -> None:
     lead.keyboard.press("PageDown")
     for page in (lead, *students):
         wait_for_stop(page, stop)
-    while not lead.locator("#room-answered").is_visible():  # a stop whose question is not drawn yet asks nothing
-        lead.keyboard.press("PageDown")
-        lead.wait_for_timeout(300)
+    expect(lead.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))  # it comes with its question
+    lead.keyboard.press("PageDown")
     for page in students:
         page.locator(".room-choice").nth(0).click()
-    expect(lead.locator("#room-answered")).to_contain_text(f"{len(students)}")
+    expect(lead.locator("#room-answered")).to_have_text(matching("room.answered", answered=len(students)))
     lead.keyboard.press("PageDown")
     expect(lead.locator("#room-close")).to_be_hidden()
     lead.keyboard.press("PageDown")
@@ -105,9 +104,11 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(phone.locator("#lesson .question")).to_be_hidden()
         choices.nth(0).click()
         expect(lead.locator("#room-answered")).to_contain_text("1")
-        choices.nth(1).click()  # a change does not count twice
+        with phone.expect_response("**/vote"):  # the page shows a vote before the server has it
+            choices.nth(1).click()  # a change does not count twice
         expect(choices.nth(1)).to_have_attribute("aria-pressed", "true")
-        laptop.keyboard.press("1")
+        with laptop.expect_response("**/vote"):
+            laptop.keyboard.press("1")
         expect(laptop.locator(".room-choice").nth(0)).to_have_attribute("aria-pressed", "true")
         phone.reload()
         expect(phone.locator(".room-choice").nth(1)).to_have_attribute("aria-pressed", "true")
@@ -118,7 +119,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(other.locator(".class-panel")).to_contain_text(t("room.broken"))
 
         strange = {"secret": "guess", "do": "reveal", "right": 0}
-        refused = httpx.post(f"{url}rooms/{code}/lead", json=strange, trust_env=False)
+        refused = httpx.post(f"{url}rooms/{code}/lead", json=strange, timeout=60, trust_env=False)
         assert refused.json()["error"]["key"] == "room.not_yours"
 
         lead.keyboard.press("PageDown")  # close
@@ -149,7 +150,8 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         vote_at_stop(lead, [phone, other, laptop], 2)
         vote_at_stop(lead, [phone, other, laptop], 3)
         lead.keyboard.press("PageUp")
-        wait_for_stop(other, 2)
+        for page in (phone, other, laptop):
+            wait_for_stop(page, 2)
 
         laptop.locator("#room-follow").click()  # leave following
         lead.keyboard.press("PageUp")
@@ -184,7 +186,7 @@ def test_a_wrong_code_answers_in_a_sentence_and_the_qr_code_leads_to_the_room(vi
     page = visit.open(f"{OPENED}&room=AAAA")
     expect(page.locator("#room-over")).to_contain_text("AAAA")
     host = {"Host": "192.0.2.7:7860"}
-    opened = httpx.post(f"{url}rooms", headers=host, trust_env=False).json()
+    opened = httpx.post(f"{url}rooms", headers=host, timeout=60, trust_env=False).json()
     assert opened["address"] == f"http://192.0.2.7:7860/?room={opened['code']}"
     page.set_content(f"<img id=qr src='{opened['qr']}' style='width: 330px; image-rendering: pixelated'>")
     drawn = page.evaluate(

@@ -33,7 +33,7 @@ class Held(Server):
         super().__init__(**{"GATE": str(self.gate), **sizes})  # type: ignore[arg-type]
 
     def queue(self) -> dict[str, int]:
-        counts: dict[str, int] = httpx.get(f"{self.url}health", trust_env=False).json()["queue"]
+        counts: dict[str, int] = httpx.get(f"{self.url}health", timeout=60, trust_env=False).json()["queue"]
         return counts
 
     @cached_property
@@ -119,10 +119,10 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, v
 
 def test_a_program_is_refused_with_a_sentence_and_a_time(server: Held) -> None:
     server.occupy(CONCURRENCY + QUEUE_SIZE, session="")
-    answer = httpx.post(f"{server.url}gradio_api/run/translate", json=TRANSLATE, trust_env=False)
+    answer = httpx.post(f"{server.url}gradio_api/run/translate", json=TRANSLATE, timeout=60, trust_env=False)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert "Too many are asking" in answer.json()["error"]
-    assert httpx.get(f"{server.url}health", trust_env=False).status_code == 200  # which never waits
+    assert httpx.get(f"{server.url}health", timeout=60, trust_env=False).status_code == 200  # which never waits
 
 
 def test_clients_that_leave_or_send_slowly_take_no_place(server: Held) -> None:

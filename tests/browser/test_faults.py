@@ -11,6 +11,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,11 @@ class Space(Server):
         super().__init__(folder, log=folder / "log", **environment)
 
     def workers(self) -> list[int]:
-        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
-        return [int(child) for task in tasks for child in task.read_text().split()]
+        found: list[int] = []
+        for task in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
+            with suppress(OSError):  # a thread that ends meanwhile
+                found += map(int, task.read_text().split())
+        return found
 
     def holds(self) -> tuple[int, int]:
         """Threads, and open files."""
@@ -70,7 +74,7 @@ class Space(Server):
         return list(self.temporary.rglob("*.safetensors"))
 
     def training(self) -> dict[str, int]:
-        counts: dict[str, int] = httpx.get(f"{self.url}health", trust_env=False).json()["training"]
+        counts: dict[str, int] = httpx.get(f"{self.url}health", timeout=60, trust_env=False).json()["training"]
         return counts
 
     def ask(self, question: Question) -> httpx.Response:
@@ -187,10 +191,10 @@ def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Space
     save_portable(packed(), tmp_path / "mine")
     key = upload(server.url, (tmp_path / "mine").read_bytes())
     address = f"{server.url}models/{key}"
-    assert httpx.get(address, trust_env=False).status_code == 200
+    assert httpx.get(address, timeout=60, trust_env=False).status_code == 200
     for file in server.models():
         file.unlink()
-    answer = httpx.get(address, trust_env=False)
+    answer = httpx.get(address, timeout=60, trust_env=False)
     assert (answer.status_code, answer.text) == (404, "This model is no longer here.")
     assert server.call("translate", "wort1 wort2", key).status_code == 200  # it is in memory
 
@@ -246,7 +250,7 @@ def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
         shown = json.loads(server.ask(chosen).json()["data"][-1])
         assert (shown["run"], shown["error"]["key"]) == (None, "error.model_broken")
         assert server.call("translate", COLA, "toy").status_code == 200
-        assert httpx.get(server.url, trust_env=False).status_code == 200
+        assert httpx.get(server.url, timeout=60, trust_env=False).status_code == 200
     finally:
         path.write_bytes(whole)
 

@@ -394,6 +394,7 @@ def test_every_figure_is_saved(visit: Visit, address: str) -> None:
     expect_saved(page, [page.locator("#story .bars"), page.locator("#story .candidates")])
     visit.tab("attention")
     expect(page.locator("#ablation")).not_to_have_text("…")
+    page.locator("#attention .heatmap").wait_for()
     large, heads = page.locator("#attention .large"), page.locator("#attention .heads")
     figures = [large, heads, page.locator("#heads .pair-of-scores"), page.locator("#heads .scroll").last]
     expect_saved(page, figures, png=toy)
