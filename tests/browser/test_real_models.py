@@ -92,6 +92,10 @@ def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -
         expect(small_awaited).to_be_visible()
         expect(small_awaited).to_contain_text(matching("loading.fetching", name=NAME))
         assert sideways(small) <= 0
+        box, steps = (small.locator(each).bounding_box() for each in ("#awaited-model", ".transport"))
+        assert box
+        assert steps
+        assert box["y"] + box["height"] <= steps["y"]  # the old model's steps stay within reach
         take_picture(small, "fetching-390")
         awaited.get_by_role("button", name=t("loading.cancel")).click()
         expect(awaited).to_be_hidden()

@@ -51,7 +51,7 @@ export function mount({ element, props, server, signal }) {
   ];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
   element.replaceChildren(skipLink(), mapPaint(), header);
-  showAwaitedModel(element.closest(".gradio-container") ?? document.body, signal);
+  showAwaitedModel(element.closest(".contain") ?? document.body, signal); // where the stylesheet reaches
   followFrame(signal);
   listenForFrameKeys(header, signal);
 }
