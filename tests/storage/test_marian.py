@@ -160,16 +160,19 @@ def test_a_token_of_probability_zero_cannot_be_forced(marian: Path) -> None:
 def test_a_pickle_is_converted_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pickled, "own_cache", lambda: tmp_path / "cache")
     expected = Translator.load(folder, device="cpu").translate(SENTENCES[0])
-    weights = load_file(folder / "model.safetensors")
-    weights["model.encoder.embed_tokens.weight"] = weights["model.decoder.embed_tokens.weight"] = weights[
-        "model.shared.weight"
-    ]
+    plain = load_file(folder / "model.safetensors")
+    weights = dict(plain)
+    for name in ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"):
+        weights[name] = weights["model.shared.weight"]  # as the published ones have it
     positions = Translator.load(folder, device="cpu").checkpoint.model.positions
     weights["model.encoder.embed_positions.weight"] = weights["model.decoder.embed_positions.weight"] = positions
     (folder / "model.safetensors").unlink()
     for zipped in (True, False):
         torch.save(weights, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
         assert Translator.load(folder, device="cpu").translate(SENTENCES[0]).text == expected.text
+    numbers = sum(map(torch.numel, plain.values())) + positions.numel()
+    for file in (tmp_path / "cache").iterdir():  # those under several names are there once
+        assert sum(map(torch.numel, load_file(file).values())) == numbers
     monkeypatch.setattr("subprocess.run", pytest.fail)
     assert Translator.load(folder, device="cpu").translate(SENTENCES[0]).text == expected.text
 

@@ -272,7 +272,7 @@ def _output_limit(generation: Mapping[str, Any], positions: int) -> int:
 
 
 class _Tensors:
-    """The weights of an open safetensors file, each of which is read.
+    """The weights of an open safetensors file, each of which is read; its metadata may have further names of them.
 
     Args:
         mapped: whether those that are read may stay in the file.
@@ -280,11 +280,13 @@ class _Tensors:
 
     def __init__(self, stored: Any, mapped: bool) -> None:
         self.stored, self.mapped = stored, mapped
-        self.names = frozenset(stored.keys())
-        self.unread = set(self.names)
+        names = {name: name for name in stored.keys()}  # noqa: SIM118  # it is not a dict
+        others = {other: name for other, name in (stored.metadata() or {}).items() if name in names}
+        self.stored_as = others | names
+        self.unread = set(names)
 
     def __contains__(self, name: str) -> bool:
-        return name in self.names
+        return name in self.stored_as
 
     def read(self, name: str, *shape: int, copied: Sequence[int] = ()) -> nn.Parameter:
         """In float32, with these rows once more before all rows: a copy, unless it may be as it is stored.
@@ -311,10 +313,11 @@ class _Tensors:
         """
         if name not in self:
             raise ValueError(f"{name} is missing")
-        self.unread.discard(name)
-        if (found := self.stored.get_slice(name).get_shape()) != list(shape):
+        stored = self.stored_as[name]
+        self.unread.discard(stored)
+        if (found := self.stored.get_slice(stored).get_shape()) != list(shape):
             raise ValueError(f"{name} is {found}, expected {list(shape)}")
-        tensor: Tensor = self.stored.get_tensor(name)
+        tensor: Tensor = self.stored.get_tensor(stored)
         if tensor.dtype not in _FLOATS:
             raise ValueError(f"{name} holds {tensor.dtype}, not floats")
         return tensor

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 MEMORY_PER_BYTE, MEMORY = 3, 2**29  # for the weights, a copy and the file's pages; and for everything else
 TIMEOUT = 600  # seconds
@@ -78,12 +79,16 @@ def _convert(file: str, target: str, most: int) -> None:
     weights = torch.load(file, map_location="cpu", weights_only=True)
     if not isinstance(weights, dict) or not all(isinstance(value, torch.Tensor) for value in weights.values()):
         raise TypeError("it holds something else than named tensors")
-    kept: dict[int, str] = {}
-    for name in list(weights):  # a tensor under two names is written once for each, as safetensors shares none
-        tensor = weights[name].detach()
-        weights[name] = tensor.clone() if tensor.data_ptr() in kept else tensor.contiguous()
-        kept.setdefault(tensor.data_ptr(), name)
-    save_file(weights, target)
+    kept: dict[Any, str] = {}
+    others: dict[str, str] = {}  # further names of a tensor, which is written once; transformers tells of them likewise
+    for name, tensor in list(weights.items()):
+        same = kept.setdefault((tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()), name)
+        if same == name:
+            weights[name] = tensor.detach().contiguous()
+        else:
+            others[name] = same
+            del weights[name]
+    save_file(weights, target, metadata=others)
 
 
 if __name__ == "__main__":
