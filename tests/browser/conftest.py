@@ -158,6 +158,8 @@ class Visit:
     def open(self, query: str = OPENED) -> Page:
         self.page.goto(self.url + query)
         self.page.locator("#translation button").first.wait_for()
+        # A link's run that takes long comes after the run that every page opens with.
+        self.page.locator("#top.busy").wait_for(state="detached")
         return self.page
 
     def tab(self, name: str) -> None:

@@ -136,8 +136,10 @@ class Reader:
         figures = page.locator("#positions .figure")
         for stack in ("decoder", "encoder"):
             page.locator(f"#positions button[value={stack}]").click()
+            expect(page.locator("#positions .card .hint").last).to_contain_text(matching(f"positions.sum.{stack}"))
             expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible()
             self.look()
+        figures.nth(2).locator(".js-line").wait_for(state="attached")  # of the others, which are asked for apart
         for i in range(4):
             figures.nth(i).evaluate(HOVER)
             expect(figures.nth(i).locator(".hoverlayer text").first).to_be_visible()
@@ -186,6 +188,7 @@ class Reader:
     def read_break(self) -> None:
         page = self.page
         self.visit.tab("break")
+        page.locator("#whatif .group").first.wait_for()
         page.locator("#whatif .group:not([open]) summary").evaluate_all("all => all.forEach((each) => each.click())")
         page.locator("#sweep").click()
         page.locator("#whatif .score[data-drop]").first.wait_for()
@@ -259,6 +262,7 @@ def test_every_text_of_the_classrooms_page_is_in_the_catalogue(reader: Reader) -
     page.set_viewport_size({"width": 390, "height": 844})
     reader.open("?checkpoint=classroom&language=xx")
     buttons = page.get_by_role("tab")
+    expect(buttons).to_have_count(len(IN_TABS))
     assert {f"⟦{t('tab.translate')}⟧", f"⟦{t('tab.inside')}⟧"} <= set(buttons.all_inner_texts())
     named = "all => all.map(each => each.getAttribute('aria-label') ?? each.innerText)"
     assert [name for name in buttons.evaluate_all(named) if not name.startswith("⟦")] == []
@@ -382,11 +386,14 @@ def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
     for stop in (1, 2):
         expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))
         page.keyboard.press("PageDown")
+    expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=3))
     visit.tab("inside")
+    page.locator("#shapes tbody tr").first.wait_for()
     visit.draw_stages()
     visit.settle()
     visit.requests.clear()
-    visit.ask("ich möchte ein Cola")
+    with page.expect_request(lambda request: '"fn_name":"shapes"' in (request.post_data or "")):  # the last
+        visit.ask("ich möchte ein Cola")
     expect(page.locator("#translation")).to_contain_text("coke")
     visit.settle()
     asked = [request.rsplit("/gradio_api/")[-1].split("?")[0] for request in visit.requests]

@@ -48,8 +48,9 @@ def encoder_as_lines(visit: Visit) -> None:
 
 
 def one_head_and_the_gold_alignment(visit: Visit) -> None:
-    visit.page.locator("#checkpoint").select_option("classroom")
-    visit.page.locator(f'.examples [data-sentence="{FLAGSHIP}"]').click()
+    visit.choose_model("classroom")
+    with visit.answered():
+        visit.page.locator(f'.examples [data-sentence="{FLAGSHIP}"]').click()
     expect(visit.page.locator("#translation")).to_contain_text("drunk")
     for name in (t("kind.cross"), t("attention.gold"), t("attention.table")):
         visit.press(name)

@@ -284,7 +284,8 @@ def test_a_closed_part_asks_nothing(exercises: Page, shared: Visit) -> None:
     shared.ask("Heute sieht der Lehrer den Hund")
     shared.settle()
     assert not [text for text in asked if "never_stops" in text]
-    page.locator("#breakit button[value=mistakes]").click()
+    with page.expect_request(lambda request: "never_stops" in (request.post_data or "")):
+        page.locator("#breakit button[value=mistakes]").click()
     shared.settle()
     assert len([text for text in asked if "never_stops" in text]) == 1
 
@@ -292,6 +293,7 @@ def test_a_closed_part_asks_nothing(exercises: Page, shared: Visit) -> None:
 def test_on_a_phone_nothing_scrolls_sideways(exercises: Page) -> None:
     page = exercises
     page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".exercises ol")).to_be_hidden()
     cut_off = (
         "[...document.querySelectorAll('.mistakes *')].filter((each) => !each.closest('pre, svg, .visually-hidden')"
         " && each.getBoundingClientRect().right > innerWidth + 0.5).map((each) => each.className)"

@@ -59,6 +59,8 @@ def overview(shared: Visit) -> Page:
     else:
         move(page, OPENING)
     page.locator("#overview .part").first.wait_for()
+    # The picture that was there is drawn again in the frame after its tab is opened.
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return page
 
 

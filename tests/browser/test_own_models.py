@@ -14,7 +14,7 @@ from transformer.live.plan import plan
 from transformer.live.stream import live
 
 from .catalogue import EN, matching, t
-from .conftest import Visit, module
+from .conftest import Visit, module, until
 from .test_lesson import HIDE, STOPS
 
 PAIRS = [
@@ -174,4 +174,4 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
     visit.tab("inside")
     expect(page.locator("#stage-residual")).to_contain_text(matching("inside.residual_dropped.about"))
     assert formulas(page, "#stage-residual") == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o"
-    assert formulas(page, "#stage-ffn_residual") == "ŷ = LayerNorm(y),  FFN(ŷ)"
+    until(lambda: formulas(page, "#stage-ffn_residual") == "ŷ = LayerNorm(y),  FFN(ŷ)")

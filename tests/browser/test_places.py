@@ -29,6 +29,11 @@ def in_view(page: Page, element: Locator) -> bool:
     )
 
 
+def expect_in_view(page: Page, *elements: Locator) -> None:
+    """All at once, soon: a figure is fitted to the screen in the frames after it is drawn."""
+    until(lambda: all(in_view(page, each) for each in elements))
+
+
 # The words that the question and its reveal name, and the marked rows of the figure, of which none is on the screen.
 UNSEEN = """() => {
   const isSeen = (element) => {
@@ -61,7 +66,7 @@ UNSEEN_OF_TAB = """() => {
 
 
 def press(page: Page, key: str) -> None:
-    """And wait until what it changes is drawn: a figure is fitted to the screen in the frame after."""
+    """And wait for the frame in which what it changes is scrolled into view."""
     page.keyboard.press(key)
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
@@ -83,6 +88,7 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     visit.ask(COLA)  # another run is not another place
     page.locator("#lesson .stops button").nth(5).click()  # cross-attention
     walked.append(here(page))
+    expect(page.locator("#stop-title")).to_contain_text(t("lesson.cross"))
     page.keyboard.press("r")
     with visit.answered():
         page.locator("#lesson .question .link").last.click()
@@ -92,7 +98,7 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     back = page.locator("#return")
     expect(back).to_have_text(t("lesson.return", n=6))
     page.keyboard.press("f")
-    assert in_view(page, back)
+    expect_in_view(page, back)
     page.keyboard.press("Escape")
     page.reload()
     expect(back).to_be_visible()
@@ -128,16 +134,16 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
         page.locator(".lesson-figure > *").first.wait_for()
         choices = page.locator("#lesson .choice")
         if choices.count():
-            assert in_view(page, choices.last), stop
+            expect_in_view(page, choices.last)
             press(page, "1")
             why = page.locator("#lesson .why")
-            assert in_view(page, why) or why.is_hidden(), stop
+            if why.is_visible():
+                expect_in_view(page, why)
             press(page, "r")
         reveal = page.locator("#lesson .reveal")
         expect(reveal).to_be_visible()
-        for seen in (page.locator("#stop-title"), reveal, page.locator("#translation [aria-current=step]")):
-            assert in_view(page, seen), (stop, seen)
-        assert page.evaluate(UNSEEN) == [], stop
+        expect_in_view(page, page.locator("#stop-title"), reveal, page.locator("#translation [aria-current=step]"))
+        until(lambda: page.evaluate(UNSEEN) == [])
         assert reveal.evaluate("element => parseFloat(getComputedStyle(element).fontSize)") >= 24
         page.keyboard.press("n")
 
@@ -160,6 +166,7 @@ def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
     ):
         page.set_viewport_size(size)
         visit.open(f"?tab=translate&step=2{query}")
+        expect(page.locator("#step")).to_have_value("2")
         for where in walked:
             page.evaluate(go, where)
             page.locator("[role=tabpanel].open .say:visible .word").first.wait_for()
@@ -177,17 +184,18 @@ def test_a_phone_sees_the_tabs_and_the_one_that_is_open(visit: Visit) -> None:
     page.locator("#unfold").click()
     expect(page.locator("#sentence input")).to_be_visible()
     visit.open("?tab=lesson")
-    assert tabs.evaluate("list => list.getBoundingClientRect().top") < 120
+    until(lambda: tabs.evaluate("list => list.getBoundingClientRect().top") < 120)  # once the frame is folded
     expect(page.locator("#lesson .choice").first).to_be_attached()
     page.evaluate("scrollTo(0, 700)")
-    assert in_view(page, page.locator("#tab-lesson"))
+    expect_in_view(page, page.locator("#tab-lesson"))
     page.locator("#tab-lesson").press("ArrowLeft")
     expect(page.locator("#tab-break")).to_be_focused()
-    assert in_view(page, page.locator("#tab-break"))
+    expect_in_view(page, page.locator("#tab-break"))
 
 
 def test_the_keyboard_gets_past_the_frame_and_out_of_every_popup(visit: Visit) -> None:
     page = visit.open()
+    page.locator(".skip").wait_for(state="attached")
     page.keyboard.press("Tab")
     expect(page.locator(":focus")).to_have_text(t("skip"))
     page.keyboard.press("Enter")

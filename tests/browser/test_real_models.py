@@ -18,7 +18,7 @@ from transformer.inference.words import words_of
 from ..hub import COMMIT, NAME, Hub, served
 from ..marian import marian_folder
 from .catalogue import matching, t
-from .conftest import Server, Visit, move, visiting
+from .conftest import Server, Visit, move, until, visiting
 
 SENTENCE = "Frau Müller wohnt in Wien!"
 WEIGHTS = "model.safetensors"
@@ -61,14 +61,15 @@ def take_picture(page: Page, name: str) -> None:
         page.evaluate("document.body.classList.remove('dark')")
 
 
-def sideways(page: Page) -> int:
-    width: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    return width
+def expect_fitting(page: Page) -> None:
+    """Nothing scrolls sideways, once figures have taken the width of the screen."""
+    until(lambda: page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0)
 
 
 def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -> None:
     with visiting(browser, server.url, **SCREEN) as visit, visiting(browser, server.url, **PHONE) as other:
         page, awaited = visit.open("?tab=translate"), visit.page.locator("#awaited-model")
+        expect(page.locator("#checkpoint optgroup")).to_have_count(2)
         labels = page.locator("#checkpoint optgroup").evaluate_all("groups => groups.map((group) => group.label)")
         assert labels == [t("header.models.shipped"), t("header.models.real")]
         expect(awaited).to_be_hidden()
@@ -91,7 +92,7 @@ def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -
         small_awaited = small.locator("#awaited-model")
         expect(small_awaited).to_be_visible()
         expect(small_awaited).to_contain_text(matching("loading.fetching", name=NAME))
-        assert sideways(small) <= 0
+        expect_fitting(small)
         box, steps = (small.locator(each).bounding_box() for each in ("#awaited-model", ".transport"))
         assert box
         assert steps
@@ -114,19 +115,18 @@ def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -
         expect(page.locator("#sentence input")).to_have_value(SENTENCE)
         expect(page).to_have_url(re.compile("checkpoint=owner[^&]+opus-mt-de-en&"))
         assert hub.downloads(WEIGHTS) == 1
-        loaded = httpx.get(f"{server.url}health", trust_env=False).json()["models"]
+        loaded = httpx.get(f"{server.url}health", trust_env=False, timeout=60).json()["models"]
         assert loaded["loaded"].keys() == {NAME}
         for tab in TABS:
             visit.tab(tab)
             visit.settle()
             for size in (PHONE, SCREEN):
                 page.set_viewport_size(size["viewport"])
-                name = f"{tab}-{size['viewport']['width']}"
-                assert sideways(page) <= 0, name
-                take_picture(page, name)
+                expect_fitting(page)
+                take_picture(page, f"{tab}-{size['viewport']['width']}")
         page.reload()
         expect(page.locator("#checkpoint")).to_have_value(NAME)
-        assert page.locator("#sentence input").input_value() == SENTENCE
+        expect(page.locator("#sentence input")).to_have_value(SENTENCE)
 
         page.locator("#checkpoint").select_option("owner/opus-mt-fr-en")  # which this Hub does not have
         expect(page.locator("p.message")).to_contain_text(t("real.not_there", name="owner/opus-mt-fr-en"))
@@ -147,7 +147,7 @@ def test_a_program_names_it_and_nothing_else(hub: Hub, server: Server) -> None:
     asked = len(hub.asked)
     for name in ("owner/unlisted", f"{NAME}@main", "/etc", "../checkpoints/toy", ""):
         assert call("attention", SENTENCE, "cross", 0, 0, name).status_code == 500
-        refused = httpx.post(f"{server.url}load", json={"checkpoint": name}, trust_env=False)
+        refused = httpx.post(f"{server.url}load", json={"checkpoint": name}, trust_env=False, timeout=60)
         assert (refused.status_code, refused.json()["error"]["key"]) == (400, "error.no_checkpoint")
     assert len(hub.asked) == asked
 
@@ -164,6 +164,7 @@ def test_words_and_pieces_on_every_view(screen: Visit) -> None:
     page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=translate&step=1")
     source, words = page.locator("#top .run .chip.source"), page.locator("#unit [value=words]")
     expect(source.first).to_contain_text("▁")
+    page.locator("#story .bars li").first.wait_for()
     pieces = [text.strip() for text in source.all_inner_texts()]
     groups = words_of([*pieces[:-1], "E"])
     before, note = weights_of(page), page.locator(".under .note").inner_text()
@@ -181,7 +182,7 @@ def test_words_and_pieces_on_every_view(screen: Visit) -> None:
         page.set_viewport_size(size["viewport"])
         for drawing in ("heatmap", "lines", "table", "all"):
             page.locator(f"#attention .controls button[value={drawing}]").click()
-            assert sideways(page) <= 0
+            expect_fitting(page)
     page.locator("#attention .controls button[value=table]").click()
     expect(page.locator("#attention thead th[data-key]")).to_have_text(groups.names)
     screen.tab("inside")
@@ -206,7 +207,7 @@ def test_an_alignment_is_drawn_and_every_head_is_measured(screen: Visit) -> None
         page.keyboard.press(key)
     expect(grid.locator("[aria-selected=true]")).to_have_count(2)
     expect(verdict).to_contain_text(t("heads.luck"))
-    assert sideways(page) <= 0
+    expect_fitting(page)
 
     move(page, {"tab": "break", "part": "whatif"})
     page.locator("#sweep").click()

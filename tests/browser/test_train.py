@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import EN, matching, t
-from .conftest import TRAINED, Visit, visiting
+from .conftest import TRAINED, Visit, until, visiting
 from .test_accessible import barriers
 
 SPANISH = [
@@ -56,10 +56,6 @@ def finished(page: Page) -> None:
     expect(page.locator("#train-start")).to_be_visible(timeout=TRAINED)
 
 
-def output(page: Page) -> str:
-    return " ".join(page.locator("#translation button").all_text_contents())
-
-
 def replayed(page: Page, end: str, step: int) -> list[float]:
     """The weights of the large map at one end of the replay."""
     move = "(at, end) => { at.value = at[end]; at.dispatchEvent(new Event('input', { bubbles: true })); }"
@@ -105,7 +101,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     first = page.locator("#train .train-picture > :first-child")
     expect(first).to_have_id("train-data")
     start(page)
-    expect(first).to_have_id("replay")
+    expect(first).to_have_id("replay", timeout=TRAINED)  # not while it waits for its turn
     expect(page.locator("#train-stop")).to_be_focused()
     expect(page.locator("#train-live .js-line").first).to_be_visible(timeout=TRAINED)
     # An estimate learns from the training that has ended.
@@ -116,6 +112,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     expect(page.locator("#train-scores")).to_contain_text(right)
 
     # The replay is in the browser.
+    expect(page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
     visit.settle()
     before = len(visit.requests)
     untrained, trained = replayed(page, "min", 0), replayed(page, "max", 100)
@@ -128,12 +125,12 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     page.reload()
     expect(page.locator("#train-scores")).to_contain_text(right)
     assert (replayed(page, "min", 0), replayed(page, "max", 100)) == (untrained, trained)
-    assert drawn_curves(page) == curves
+    until(lambda: drawn_curves(page) == curves)
 
     # The whole page uses the model.
     expect(page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
     visit.ask("Ella come pan.")
-    assert output(page) == "She eats bread . E"
+    expect(page.locator("#translation")).to_have_text("She eats bread . E")
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
     visit.tab("attention")
     expect(page.locator("#attention .large")).to_contain_text("Ella")
@@ -156,7 +153,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
         expect(other.page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
         other.page.locator("#unfold").click()
         other.ask("tú bebes leche.")
-        assert output(other.page) == "You drink milk . E"
+        expect(other.page.locator("#translation")).to_have_text("You drink milk . E")
 
 
 def test_what_cannot_be_trained_is_refused_in_a_sentence(shared: Visit) -> None:

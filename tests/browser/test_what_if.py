@@ -77,12 +77,12 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
     expect_output(page, run)
     at = {"kind": kind, "layer": layer, "head": head}
     move(page, at)
+    one, other = baseline.attention.of(kind)[layer].weights[head], run.attention.of(kind)[layer].weights[head]
+    expect(page.locator("#whatif [data-map=modified] rect[data-query]")).to_have_count(other.size)
     folded = page.locator(".steps-beside .folded button")
     if folded.count():
         folded.first.click()  # unfolds them all
     expect(folded).to_have_count(0)
-    one, other = baseline.attention.of(kind)[layer].weights[head], run.attention.of(kind)[layer].weights[head]
-    expect(page.locator("#whatif [data-map=modified] rect[data-query]")).to_have_count(other.size)
     np.testing.assert_allclose(weights(page, "original"), one, atol=1e-5)
     np.testing.assert_allclose(weights(page, "modified"), other, atol=1e-5)
     compared = compare(baseline, run)

@@ -38,7 +38,7 @@ from transformer.web.sessions.training_queue import BusyError, TrainingQueue
 from ...live.test_plan import question
 from ...live.test_stream import TINY
 from ...models import json_values, packed
-from ..loop import async_test, until
+from ..loop import TIMEOUT, async_test, until
 from ..workers import FakeWorker, fake_workers
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -442,7 +442,7 @@ async def test_plans_take_turns_in_the_queue_and_none_is_made_for_a_session_that
 
     def slow(form: Any, limits: Limits) -> Any:
         begun.append(form["name"])
-        go.wait(10)
+        assert go.wait(TIMEOUT)
         return make(form, limits)
 
     monkeypatch.setattr(routes, "plan", slow)

@@ -76,9 +76,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, heard: list[str]) -> Iterat
 
 def test_the_start_is_reported_and_the_shipped_models_are_on_the_processor(server: Server, heard: list[str]) -> None:
     assert heard == ["/startup-report"]
-    assert httpx.get(f"{server.url}health", trust_env=False).json()["device"] == "cpu"
-    config = httpx.get(f"{server.url}config", trust_env=False).text
-    assert json.dumps(Message("device.zero_gpu").for_page()["english"])[1:-1] in config
+    health, config = (httpx.get(f"{server.url}{path}", trust_env=False, timeout=60) for path in ("health", "config"))
+    assert health.json()["device"] == "cpu"
+    assert json.dumps(Message("device.zero_gpu").for_page()["english"])[1:-1] in config.text
 
 
 @pytest.mark.parametrize("layers", [1, 3])
