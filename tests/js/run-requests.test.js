@@ -4,6 +4,7 @@ import "./page.js";
 import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import { pageAddress } from "../../assets/js/core/address.js";
+import { changes, requestChanges, undoChange } from "../../assets/js/core/changes.js";
 import { openExperiment } from "../../assets/js/core/experiments.js";
 import { showRun, state, update } from "../../assets/js/core/state.js";
 import { setShippedModels } from "../../assets/js/net/models.js";
@@ -82,6 +83,28 @@ test("a sentence that is asked for after an experiment is looked at where the vi
   answer("found");
   answer("later");
   assert.equal(state.head, 0);
+});
+
+test("an answer's sentence goes into the box, unless something was typed meanwhile", () => {
+  const example = { name: "", sentence: "found", watch: "" };
+  Object.assign(box, { value: "before" });
+  requests.askExample(example);
+  answer("found");
+  assert.equal(box.value, "found");
+  requests.askExample({ ...example, sentence: "another" });
+  Object.assign(box, { value: "typed" });
+  answer("another");
+  answer("another"); // to a question that was put twice
+  assert.equal(box.value, "typed");
+});
+
+test("a change is undone before the answer to what was asked is settled", () => {
+  const [kept, undone] = [0, 1].map((head) => ({ do: "ablate", kind: "cross", layer: 0, head }));
+  requestChanges(/** @type {any} */ ([kept, undone]));
+  undoChange(/** @type {any} */ ({ ...undone }));
+  assert.deepEqual(changes(), [kept]);
+  answer("here");
+  answer("here");
 });
 
 test("Back while a question is on its way asks for the run of its address", ({ mock }) => {

@@ -73,8 +73,9 @@ export function editMask(kind, query, key) {
   ]);
 }
 
-/** @param {Change} one */
-export const undoChange = (one) => requestChanges(changes().filter((each) => each !== one));
+/** @param {Change} one of the run, which is another object in what was asked for */
+export const undoChange = (one) =>
+  requestChanges(changes().filter((each) => formatChanges([each]) !== formatChanges([one])));
 
 /** Whether a change means something for another sentence. @param {Change} one */
 export const isLasting = (one) => !schema.interventions[one.do].of_sentence;

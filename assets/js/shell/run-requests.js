@@ -15,12 +15,10 @@ import { reconnect } from "../net/reconnect.js";
  * @typedef {{ run: Run | null, baseline: Run | null, error: Message | null, sentence: string | null }} Answer
  */
 /**
- * `data()` is called when the question is sent; `typed` is what the box had when it was asked; `place` is where its run is
- * looked at.
+ * `data()` is called when the question is sent; `place` is where its run is looked at.
  * @typedef {{
  *   event: "ask" | "example" | "surprise" | "choose",
  *   data: () => Partial<RunRequest> & { example?: boolean },
- *   typed: string,
  *   place?: Partial<State>,
  * }} Question
  */
@@ -44,6 +42,7 @@ const session = {
   example: /** @type {Example | null} */ (null), // that was asked for last
   checkpoint: /** @type {string | null} */ (null), // likewise
   sentence: "", // likewise
+  typed: /** @type {string | null} */ (null), // what the box had when the newest question was asked
   sent: /** @type {Question | null} */ (null), // the question that is on its way
   next: /** @type {Question | null} */ (null), // the newest question that came meanwhile
   // The latest.
@@ -100,7 +99,8 @@ export class RunRequests {
 
   /** @param {Question["event"]} event @param {Question["data"]} data @param {Question["place"]} [place] */
   ask(event, data, place) {
-    session.next = { event, data, typed: this.box.value, place };
+    session.next = { event, data, place };
+    session.typed = this.box.value;
     if (!session.sent) this.send();
   }
 
@@ -201,7 +201,7 @@ export class RunRequests {
   onAnswered() {
     clearTimeout(this.doubt);
     clearTimeout(this.patience);
-    const { place, typed = this.box.value } = session.sent ?? {};
+    const place = session.sent?.place;
     session.sent = null;
     if (session.next) {
       this.send();
@@ -212,7 +212,7 @@ export class RunRequests {
     const { showBusy, complain, focusSteps } = this.reactions;
     showBusy(false);
     const { error, sentence } = this.latestAnswer();
-    if (sentence !== null && this.box.value === typed) this.box.value = sentence; // what is being typed stays
+    if (sentence !== null && this.box.value === session.typed) this.box.value = sentence; // what is being typed stays
     complain(error, session.sentence); // `watch` does not hear of an answer that equals the last one
     this.arrive?.();
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
