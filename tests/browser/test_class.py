@@ -75,6 +75,7 @@ def vote_at_stop(lead: Page, students: list[Page], stop: int) -> None:
     expect(lead.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))  # it comes with its question
     lead.keyboard.press("PageDown")
     for page in students:
+        expect(page.locator(".room-choices")).to_be_in_viewport(ratio=1)  # wherever the stop before was scrolled to
         page.locator(".room-choice").nth(0).click()
     expect(lead.locator("#room-answered")).to_have_text(matching("room.answered", answered=len(students)))
     lead.keyboard.press("PageDown")
@@ -137,10 +138,12 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(lead.locator("#room-close")).to_be_hidden()
         lead.keyboard.press("PageDown")  # reveal
         for page in (lead, phone, laptop):
+            expect(page.locator("#room-tally")).to_be_in_viewport(ratio=1)
             assert votes(page, 1)[:2] == [1, 1]
             assert votes(page, 2)[:2] == [0, 1]
             expect(page.locator("#room-tally .right")).to_have_count(1)
             expect(page.locator("#lesson .reveal")).to_be_visible()
+            expect(page.locator("#lesson .asking")).to_be_hidden()  # the bars stand with the question: one is enough
         assert faults(lead) + faults(phone) == []
         other.context.set_offline(False)
         assert votes(other, 2)[:2] == [0, 1]

@@ -49,6 +49,7 @@ const panel = {
   right: /** @type {{ about: string, right: number } | null} */ (null), // of the question that was asked from this page
   revealed: "", // the question whose answer the open view shows already
   seen: { key: "", place: "" }, // the question that was revealed last, and where the class was then
+  shown: "", // what a student's screen was last scrolled to
 };
 
 /** @param {View} view */
@@ -66,7 +67,8 @@ export function mount({ element, server, signal }) {
     const drawn = h("div", {}, room.role === "student" ? studentPanel() : teacherPanel());
     for (const each of drawn.querySelectorAll("details")) each.open = open.has(each.id);
     keepFocus(place, () => replaceChanged(place, [...drawn.children]));
-    revealInView();
+    const isRevealed = revealInView();
+    if (isNewToStudent() || isRevealed) scrollToPanel(place);
   };
   document.addEventListener("room:changed", draw, { signal });
   document.addEventListener("question:drawn", draw, { signal });
@@ -113,6 +115,8 @@ function markPage() {
   const pending = pendingQuestion();
   const kind = pending && parseAbout(pending.about)?.kind;
   const isVeiled = kind === "next" || kind === "source";
+  const question = room.shown?.question;
+  const isTallied = room.phase !== "ended" && question?.state === "revealed" && isOfView(question) && !isPast(question);
   /** @type {Record<string, boolean>} */
   const marks = {
     "class-teacher": room.role === "teacher" && room.phase !== "ended",
@@ -120,6 +124,7 @@ function markPage() {
     "class-follows": room.role === "student" && room.phase !== "ended" && isFollowing(),
     "class-vote": Boolean(pending) && !isVeiled,
     "class-veil": isVeiled,
+    "class-tallied": isTallied,
     notes: isNotesPage() && room.role === "teacher",
   };
   for (const [name, isOn] of Object.entries(marks)) document.body.classList.toggle(name, isOn);
@@ -130,14 +135,33 @@ function markPage() {
   for (const each of document.querySelectorAll(".tab-panel")) /** @type {HTMLElement} */ (each).inert = isVeiled;
 }
 
-/** The answer is revealed: the open view shows it as well. */
+/** The answer is revealed: the open view shows it as well. Returns whether it did so now. */
 function revealInView() {
   const question = room.shown?.question;
-  if (question?.state !== "revealed" || !isOfView(question)) return;
+  if (question?.state !== "revealed" || !isOfView(question)) return false;
   const key = `${room.code} ${question.id}`;
-  if (panel.revealed === key) return;
+  if (panel.revealed === key) return false;
   panel.revealed = key;
   openQuestion()?.reveal();
+  return true;
+}
+
+/** Whether the class is at another place, votes on another question, or sees its votes. */
+function isNewToStudent() {
+  if (room.role !== "student") return false;
+  const { question, place } = room.shown ?? {};
+  const at = new URLSearchParams(isFollowing() ? (place ?? "") : "");
+  const voting = question && [question.id, question.round, question.state === "revealed"];
+  const shown = JSON.stringify([...["tab", "stop", "part", "exercise"].map((name) => at.get(name)), voting]);
+  const isNew = shown !== panel.shown;
+  panel.shown = shown;
+  return isNew;
+}
+
+/** A phone may have scrolled on: to the answer, or along a figure. @param {Element} place */
+function scrollToPanel(place) {
+  const look = () => place.scrollIntoView({ block: "nearest" });
+  requestAnimationFrame(() => requestAnimationFrame(look)); // after the view has scrolled to its answer
 }
 
 /** Whether the class has gone on since a question was revealed. @param {ShownQuestion} question */
