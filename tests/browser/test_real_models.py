@@ -196,6 +196,23 @@ def test_words_and_pieces_on_every_view(screen: Visit) -> None:
     expect(source).to_have_text(groups.names)
 
 
+def test_long_words_stay_in_the_picture(screen: Visit) -> None:
+    long = "*".join(f"force_word.{step}.er" for step in range(2, 20))
+    page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=overview&words=yes&step=1&changes={long}")
+    expect(page.locator(".overview .word-out .target")).to_contain_text("erer")
+    for size in (PHONE, SCREEN):
+        page.set_viewport_size(size["viewport"])
+        screen.settle()
+        for frame, words in (("svg", ".token text"), (".word-out rect", ".word-out text")):
+            box = page.locator(f".overview {frame}").first.bounding_box()
+            assert box
+            for text in page.locator(f".overview {words}:visible").all():
+                own = text.bounding_box()
+                assert own
+                assert box["x"] - 1 <= own["x"], text.inner_html()
+                assert own["x"] + own["width"] <= box["x"] + box["width"] + 1, text.inner_html()
+
+
 def test_an_alignment_is_drawn_and_every_head_is_measured(screen: Visit) -> None:
     page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=lesson&stop=15")
     grid, verdict = page.locator(".alignment-grid"), page.locator(".alignment .say")

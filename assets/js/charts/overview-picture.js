@@ -2,7 +2,7 @@
 // words.
 
 import { findChange } from "../core/changes.js";
-import { h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
+import { fitted, h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { formatPercent, t } from "../core/i18n.js";
 import { argmax } from "../core/state.js";
 import { outputToken } from "../core/words.js";
@@ -12,7 +12,7 @@ import { overviewLayout, SHOWN_CANDIDATES } from "./overview-layout.js";
 import { openPlace, placeKey, placeName, targetOf } from "./overview-place.js";
 
 /** @import { Kind, Run, Side, Stack } from "../core/types.d.ts" */
-/** @import { Box, Column, Layer, Layout } from "./overview-layout.js" */
+/** @import { Box, Column, Layer, Layout, Tokens } from "./overview-layout.js" */
 /** @import { Place } from "./overview-place.js" */
 /** A token that is followed through the picture. @typedef {{ side: Side, at: number }} Token */
 /** @typedef {ReturnType<typeof overviewPicture>} Picture */
@@ -23,6 +23,7 @@ import { openPlace, placeKey, placeName, targetOf } from "./overview-place.js";
 /** @typedef {ReturnType<typeof rowOfAllHeads>[number]} HeadsWeight */
 
 const WORD_SIZE = 13;
+const OUT_SIZE = 20; // of the word that comes out, where it has room
 const MARK = 1.5; // px beyond a row that is marked
 
 /** @type {Record<Side, Stack>} */
@@ -217,9 +218,9 @@ function drawColumn(stack, run, layout, captions, chips, unfold) {
  * @param {Side} side @param {Run} run @param {Layout} layout @param {(token: Token | null) => void} follow
  */
 function tokenChips(side, run, layout, follow) {
-  const { boxes, isStrip } = layout[STACK_OF[side]].tokens;
+  const { tokens } = layout[STACK_OF[side]];
   return tokensOf(run, side).map((token, at) => {
-    const chip = tokenChip(token, at, side, boxes[at], isStrip, layout.type);
+    const chip = tokenChip(token, at, side, tokens, layout.type);
     for (const each of ["pointerenter", "focus"]) chip.addEventListener(each, () => follow({ side, at }));
     for (const each of ["pointerleave", "blur"]) chip.addEventListener(each, () => follow(null));
     return chip;
@@ -263,17 +264,22 @@ function foldButton(stack, { from, to, box }, act, type) {
 }
 
 /**
- * @param {string} token @param {number} at @param {Side} side @param {Box} box @param {boolean} isStrip
- * @param {number} type
+ * @param {string} token @param {number} at @param {Side} side @param {Tokens} tokens @param {number} type
  */
-function tokenChip(token, at, side, box, isStrip, type) {
+function tokenChip(token, at, side, { boxes, box: line, isStrip }, type) {
+  const box = boxes[at];
   const isStep = side === "target" && !isStrip; // a click goes there
   const name = isStep ? `${t("step_n", { step: at + 1 })}: ${token}` : token;
   const attributes = { tabindex: 0, role: isStep ? "button" : "img", "aria-label": name };
   const ground = svg("rect", { ...box, rx: isStrip ? 0 : 5 * type, class: "ground" });
   const above = isStrip ? box.y - 10 * type : box.y + box.height / 2;
-  const middle = { x: box.x + box.width / 2, y: above, class: `label ${side} middle` };
-  const text = svg("text", { ...middle, style: `font-size: ${WORD_SIZE * type}px` }, token);
+  const size = WORD_SIZE * type;
+  const label = fitted(token, size, isStrip ? line.width : box.width - 8 * type);
+  const half = textWidth(label, size) / 2; // a long word of a slim cell stays in its line
+  const x = isStrip
+    ? Math.min(Math.max(box.x + box.width / 2, line.x + half), line.x + line.width - half)
+    : box.x + box.width / 2;
+  const text = svg("text", { x, y: above, class: `label ${side} middle`, style: `font-size: ${size}px` }, label);
   const kind = `${isSpecial(token) ? " special" : ""}${isStrip ? " slim" : ""}`;
   return svg("g", { class: `token ${side}${kind}`, ...attributes }, ground, text);
 }
@@ -339,7 +345,7 @@ function candidateRows({ candidates: box, row, type }, run) {
         if (!each) return;
         element.setAttribute("class", `candidate ${each.token === chosen ? "chosen" : ""}`);
         element.setAttribute("data-probability", String(each.probability));
-        name.textContent = each.token;
+        name.textContent = fitted(each.token, WORD_SIZE * type, left - 16 * type);
         bar.setAttribute("width", String(Math.max(2, room * each.probability)));
         share.textContent = formatPercent(each.probability);
       });
@@ -354,14 +360,18 @@ function wordOut({ word, type }, run) {
       ...{ x: word.x + word.width / 2, y: word.y + y * type },
       ...{ class: `${name} middle`, style: `font-size: ${size * type}px` },
     });
-  const [says, out, next] = [text(14, 12), text(38, 20, "label target"), text(62, 12)];
+  const [says, out, next] = [text(14, 12), text(38, OUT_SIZE, "label target"), text(62, 12)];
+  const room = word.width - 16 * type;
   return {
     element: svg("g", { class: "word-out" }, svg("rect", { ...word, rx: 8 * type }), says, out, next),
     draw(/** @type {number} */ step) {
       const { token } = run.steps[step];
       const isForced = Boolean(findChange({ do: "force_word", step }, run.changes));
       says.textContent = t(isForced ? "overview.forced_out" : "overview.out", { step: step + 1 });
-      out.textContent = token;
+      const shrunk = (OUT_SIZE * room) / textWidth(token, OUT_SIZE * type);
+      const size = type * Math.max(WORD_SIZE, Math.min(OUT_SIZE, shrunk));
+      out.setAttribute("style", `font-size: ${size}px`);
+      out.textContent = fitted(token, size, room);
       const hasNext = step + 1 < run.steps.length;
       next.textContent = hasNext
         ? t("overview.becomes", { next: step + 2 })

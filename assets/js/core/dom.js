@@ -87,6 +87,18 @@ export function textWidth(text, size) {
   return ruler.measureText(text).width;
 }
 
+/**
+ * The beginning of a label that has no more room than this, px.
+ * @param {string} text @param {number} size @param {number} room
+ */
+export function fitted(text, size, room) {
+  const letters = [...text];
+  const all = letters.length;
+  const written = () => (letters.length < all ? `${letters.join("")}…` : text);
+  while (letters.length > 1 && textWidth(written(), size) > room) letters.pop();
+  return written();
+}
+
 const PATHS = {
   first: "M6 5v14M18 5l-7 7 7 7",
   back: "M15 5l-7 7 7 7",
