@@ -223,6 +223,10 @@ def test_an_alignment_is_drawn_and_every_head_is_measured(screen: Visit) -> None
     for key in ("ArrowRight", "Space"):
         page.keyboard.press(key)
     expect(grid.locator("[aria-selected=true]")).to_have_count(2)
+    row = grid.locator("tbody tr").first.locator("td")
+    for key, cell in (("End", row.last), ("Home", row.first)):  # of the row, not of the run's steps
+        page.keyboard.press(key)
+        expect(cell).to_be_focused()
     expect(verdict).to_contain_text(t("heads.luck"))
     expect_fitting(page)
 

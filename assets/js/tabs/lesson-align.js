@@ -117,10 +117,17 @@ function gridTable(run, cells) {
 }
 
 /** @type {Record<string, [number, number]>} */
-const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const STEPS = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  Home: [0, -Infinity],
+  End: [0, Infinity],
+};
 
 /**
- * The Tab key reaches one cell, arrow keys the others; Space, Enter and a click toggle one.
+ * The Tab key reaches one cell, arrow keys, Home and End the others; Space, Enter and a click toggle one.
  * @param {HTMLElement} grid @param {HTMLElement[][]} cells @param {(cell: HTMLElement) => void} toggle
  */
 function listenToCells(grid, cells, toggle) {
@@ -142,13 +149,15 @@ function listenToCells(grid, cells, toggle) {
   });
   grid.addEventListener("keydown", (event) => {
     const cell = cellOf(event);
+    const toggles = event.key === " " || event.key === "Enter";
     const step = STEPS[event.key];
-    if (!cell || (!step && event.key !== " " && event.key !== "Enter")) return;
-    const next = step && cells[Number(cell.dataset.row) + step[0]]?.[Number(cell.dataset.column) + step[1]];
+    if (!cell || (!step && !toggles)) return;
+    const row = cells[Number(cell.dataset.row) + (step?.[0] ?? 0)];
+    const next = step && row?.[Math.min(Math.max(Number(cell.dataset.column) + step[1], 0), row.length - 1)];
     event.preventDefault();
     event.stopPropagation(); // these keys also change the step
     if (next) moveTo(next);
-    else if (!step) toggle(cell);
+    else if (toggles) toggle(cell);
   });
 }
 
