@@ -65,6 +65,13 @@ UNSEEN_OF_TAB = """() => {
 }"""
 
 
+# px of the smallest word in the stop's figure, as it is scaled.
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("#lesson .lesson-figure text")].map((text) => {
+  const { a, b } = text.getScreenCTM();
+  return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
+}), 99)"""
+
+
 def press(page: Page, key: str) -> None:
     """And wait for the frame in which what it changes is scrolled into view."""
     page.keyboard.press(key)

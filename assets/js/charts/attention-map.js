@@ -95,7 +95,7 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
   });
   const { size, left, cell, fits } = measured.find((each) => each.fits) ?? measured[1];
   const slant = fits ? 0 : widest(keys, size); // px of a label that is turned, because it is wider than its cell
-  const foot = slant ? slant * 0.82 + (maxCell ? 22 : 28) : 36;
+  const foot = slant ? slant * 0.82 + (maxCell ? 22 : 28) : 36 * type;
   const feet = maxHeight - 2 * foot > TALL * type ? 2 : 1; // the words of the columns, above as well
   const room = Math.max(MIN_CELL * type, (maxHeight - feet * foot) / queries.length);
   const down = Math.max(Math.min(most * type, cell, room), isNarrow && predicted[0] ? 2.3 * size : 0);
@@ -112,6 +112,7 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
     digitSize: digitSize(cell, type),
     width: left + keys.length * cell + 4 + (slant && isTall ? slant * 0.6 : 0), // the last label above leans out
     top: isTall ? foot - 6 : 4,
+    type,
     height: queries.length * down + foot,
   };
 }
@@ -270,13 +271,15 @@ function paintCell(cell, { box, value }) {
  * @param {{ queries: string[], predicted: (string | undefined)[], keys: string[] }} words
  * @param {[Side, Side]} sides @param {ReturnType<typeof heatmapLayout>} layout
  */
-function heatmapLabels({ queries, predicted, keys }, sides, { left, cell, down, size, slant, isNarrow, isTall }) {
+function heatmapLabels({ queries, predicted, keys }, sides, layout) {
+  const { left, cell, down, size, slant, isNarrow, isTall, type } = layout;
   const rows = queries.map((read, i) => {
     const place = { x: left - 12, y: (i + 0.5) * down, anchor: /** @type {const} */ ("end"), size };
     return rowLabel(read, predicted[i], sides[0], place, isNarrow, { "data-query": i });
   });
+  const lower = slant ? 1 : type; // a word that is not turned stands around its place
   const column = (/** @type {string} */ token, /** @type {number} */ i, isAbove = false) => {
-    const [x, y] = [left + i * cell + (cell - GAP) / 2, isAbove ? -16 : queries.length * down + 18];
+    const [x, y] = [left + i * cell + (cell - GAP) / 2, isAbove ? -16 * lower : queries.length * down + 18 * lower];
     const turn = slant ? { transform: `rotate(-55 ${x} ${y})` } : {};
     const end = isAbove ? /** @type {const} */ ("start") : /** @type {const} */ ("end");
     const anchor = slant ? end : /** @type {const} */ ("middle");

@@ -141,6 +141,8 @@ export function fitToScreen(element, figure, signal) {
     each.style.transformOrigin = "top left";
     onResize(each, fit, signal);
   }
+  const top = document.getElementById("top");
+  if (top) onResize(top, fit, signal); // a message there moves what is below
   addEventListener("resize", fit, { signal });
 }
 

@@ -15,13 +15,9 @@ import { encoderInput } from "./lesson-view.js";
 /** @import { LessonView } from "./lesson-view.js" */
 
 const [FEW, MANY] = [4, 8];
-/** Of the maps of many heads, and of few: px a cell, and the share of the screen's height that one takes in front of a
- * class, where many stand in two rows. */
-const SMALL = [
-  { maxCell: 18, share: 0.22 },
-  { maxCell: 44, share: 0.45 },
-];
-const MAX_SHARE = 0.72; // the same of a map that stands alone
+const MAX_CELL = [18, 44]; // px a cell of the maps of many heads, and of few
+const MAX_SHARE = 0.72; // of the screen's height that a map takes
+const ROWS_SHARE = 0.66; // the same of all rows of maps in front of a class
 const MAX_ROWS = 8; // of a long sentence
 const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
 
@@ -95,23 +91,23 @@ export const map = (view, kind, layer, head, query) => [
  */
 export function headMaps(view) {
   const { heads, keys } = view.run.attention.encoder;
-  const size = SMALL[heads > FEW ? 0 : 1];
+  const columns = heads > MANY ? 6 : heads > FEW ? 3 : 2; // in front of a class
+  const size = { maxCell: MAX_CELL[heads > FEW && !isPresenting() ? 0 : 1], rows: Math.ceil(heads / columns) };
   const draw = keys.length > MAX_NAMED ? wordlessMap : mapPicture;
   const figures = Array.from({ length: heads }, (_, head) => {
     const picture = draw(view, "encoder", view.layer, head, null, size);
     return h("figure", { "data-head": head }, picture, h("small", {}, t("head_n", { head: head + 1 })));
   });
-  const name = heads > MANY ? "many" : heads > FEW ? "many in-two-rows" : "";
-  return h("div", { class: `heads ${name}` }, figures);
+  return h("div", { class: heads > FEW ? "heads many" : "heads", style: `--columns: ${columns}` }, figures);
 }
 
 /**
  * @param {LessonView} view @param {Kind} kind @param {number} layer @param {number} head @param {number | null} query
- * @param {{ maxCell: number, share: number } | null} small
+ * @param {{ maxCell: number, rows: number } | null} small px a cell of a small one, and the rows of them in front of a class
  */
 const mapPicture = ({ run, signal }, kind, layer, head, query, small = null) =>
   fluidPicture((width) => {
-    const maxHeight = innerHeight * (small && isPresenting() ? small.share : MAX_SHARE);
+    const maxHeight = innerHeight * (small && isPresenting() ? ROWS_SHARE / small.rows : MAX_SHARE);
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
     const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });
     markRow(picture, query);
@@ -126,6 +122,6 @@ const mapPicture = ({ run, signal }, kind, layer, head, query, small = null) =>
 const wordlessMap = ({ run }, kind, layer, head, _query, small) => {
   const label = describeLargestWeights(kind, layer, head, run);
   const picture = thumbnail(kind, layer, head, run);
-  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${100 * small.share}vh`); // it is square
+  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`); // it is square
   return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);
 };

@@ -2,6 +2,7 @@
 
 import { shapeChain } from "../charts/sublayer-stages.js";
 import { activationFloor, activationName } from "../charts/sublayer-view.js";
+import { isPresenting } from "../core/address.js";
 import { h, scrollBox, word } from "../core/dom.js";
 import { formatList, formatNumber, formatPercent, t } from "../core/i18n.js";
 import { commonDigits, dot, fixed, products, sum } from "../core/numbers.js";
@@ -217,7 +218,9 @@ export const STOPS = {
     },
   },
   heads: {
-    wide: true,
+    get wide() {
+      return !isPresenting(); // a room reads larger maps, in rows beside the question
+    },
     captioned: true,
     colours: "encoder",
     headline: ({ run }) => [
@@ -499,7 +502,9 @@ export const STOPS = {
     },
   },
   align: {
-    wide: true,
+    get wide() {
+      return !isPresenting(); // as the heads
+    },
     headline: ({ run }) => [
       "argmax_j w_{tj}",
       shapeChain([run.attention.cross.layers, run.model.heads, run.output.length, run.source.length]),

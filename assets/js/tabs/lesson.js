@@ -4,6 +4,7 @@
 import { pictureFrame } from "../charts/export.js";
 import { hereButton } from "../charts/overview-mini.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
+import { isPresenting } from "../core/address.js";
 import { awaitStopQuestion, offerQuestion } from "../core/class-questions.js";
 import { h, setChildren } from "../core/dom.js";
 import { joinSentences, nodes, t } from "../core/i18n.js";
@@ -94,7 +95,8 @@ async function draw(parts, element, server) {
   hideAnswer(figure);
   bar.draw();
   plan.draw();
-  if (!isOpen(element) || !isNew(baselineRun(), state.stop, state.stops, kind, layer, head, query, step)) return;
+  const place = [state.stop, state.stops, kind, layer, head, query, step];
+  if (!isOpen(element) || !isNew(baselineRun(), ...place, isPresenting())) return;
   parts.drawn.abort();
   const drawn = new AbortController();
   parts.drawn = drawn;
