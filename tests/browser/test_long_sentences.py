@@ -14,7 +14,8 @@ from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
 
 from .catalogue import matching, t
-from .conftest import Visit, module
+from .conftest import Visit, module, until
+from .test_places import SMALLEST
 
 WORDS = 33
 ON_PAPER = 12  # rows and columns of a map
@@ -100,3 +101,8 @@ def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> 
     show(page, tab="lesson", stop=6)
     expect(page.locator("#lesson .heads [role=img] canvas").first).to_be_visible()
     expect(page.locator("#lesson .heads .label")).to_have_count(0)
+    show(page, tab="lesson", stop=3)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.keyboard.press("f")
+    expect(page.locator("#lesson .strips .label")).to_have_count(2 + 2 * 5)
+    until(lambda: page.evaluate(SMALLEST) >= 12)

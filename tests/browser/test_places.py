@@ -215,6 +215,16 @@ def test_a_phone_sees_the_tabs_and_the_one_that_is_open(visit: Visit) -> None:
     expect_in_view(page, page.locator("#tab-break"))
 
 
+def test_a_phone_names_every_row_of_a_short_map(visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size(PHONE)
+    visit.open("?tab=lesson&stop=11&checkpoint=classroom")
+    rows = page.locator("#lesson .lesson-figure text.output")
+    expect(rows).to_have_count(9)
+    for row in rows.all():
+        expect(row).to_be_visible()
+
+
 def test_the_keyboard_gets_past_the_frame_and_out_of_every_popup(visit: Visit) -> None:
     page = visit.open()
     page.locator(".skip").wait_for(state="attached")

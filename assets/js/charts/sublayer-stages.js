@@ -1,5 +1,6 @@
 // The stages of one head, from the query to the end of the layer: formula, shapes and numbers.
 
+import { isPresenting } from "../core/address.js";
 import { h, scrollBox, setChildren, word } from "../core/dom.js";
 import { formulas } from "../core/formula.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
@@ -25,6 +26,8 @@ import { chooseCell, fluidPicture, vectorStrips } from "./vector-strip.js";
 /** @import { Part, SublayerView } from "./sublayer-view.js" */
 /** @import { Row, StripOptions } from "./vector-strip.js" */
 /** @typedef {"qkv" | "scores" | "values" | "concat" | "residual" | "ffn" | "ffn_residual"} Stage */
+
+const FEW = 5; // keys, and as many values, that a room can read on one screen
 
 /** @type {Stage[]} */
 export const STAGES = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];
@@ -220,7 +223,8 @@ function foldable(view, list, draw) {
   const place = h("div", { class: "foldable" });
   const redraw = () => {
     const isOpen = opened.has(list);
-    const { shown, rest } = orderKeys(weights, { isOpen });
+    const most = isPresenting() && (list === "k" || list === "v") ? FEW : undefined;
+    const { shown, rest } = orderKeys(weights, { isOpen, most });
     const text = isOpen ? t("inside.strongest") : t("inside.show_more", { count: rest.length });
     const toggle = link(text, () => {
       if (!opened.delete(list)) opened.add(list);
