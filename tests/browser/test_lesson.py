@@ -244,7 +244,15 @@ def expect_figure(name: str, seen: dict[str, Any], answers: Answers) -> None:
         case "embeddings":
             np.testing.assert_allclose(drawn, read.embedding.ravel(), atol=1e-5)
         case "positions":
-            rows = np.stack([read.embedding[query], read.positions[query], read.input[query]])
+            compared = [i for i in (0, 1, max(5, len(run.source)) - 1) if i < len(run.source)]
+            rows = np.stack(
+                [
+                    read.embedding[query],
+                    read.positions[query],
+                    read.input[query],
+                    *(read.positions[i] for i in compared),
+                ]
+            )
             np.testing.assert_allclose(drawn, rows.ravel(), atol=1e-5)
         case "qkv" | "scores" | "softmax" | "residual" | "ffn":
             assert drawn

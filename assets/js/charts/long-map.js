@@ -91,7 +91,8 @@ export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zo
   const cell = sized(isTurned ? turnedFit(columns, size, room) : room / across);
   const top = isTurned ? SINE * widest(columns, size) + 2 * size : 2.4 * size;
   const height = (maxHeight ?? (zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
-  const lowest = Math.max(isFitted ? LOWEST : MIN_ROW * type, isNarrow && predicted[0] ? 2 * ROW_PITCH * size : 0);
+  const twoLines = isNarrow && predicted[0] ? 2 * ROW_PITCH * size + MARGIN : 0; // which stand closer than two rows
+  const lowest = Math.max(isFitted ? LOWEST : MIN_ROW * type, twoLines);
   const down = Math.max(lowest, Math.min(cell / (zoom ?? 1), MAX_ROW * type, height / count)) * (zoom ?? 1);
   const body = { width: across * cell, height: count * down };
   const lean = isTurned ? overhang(columns, size, cell) : 0;

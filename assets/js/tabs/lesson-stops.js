@@ -28,12 +28,13 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
 /**
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
  * shapes. Until the question is answered a figure that would give the answer away is veiled (`hides`), or a table of
- * scores has fewer `columns`. A `wide` figure stands above the text, another beside it; `colours` says what those in it
+ * scores has fewer `columns`; with the answer come more `columns`, or what `answer` draws. A `wide` figure stands above the text, another beside it; `colours` says what those in it
  * mean. `texts` are those that differ from the usual for a model.
  * @typedef {{ hides?: boolean, wide?: boolean, colours?: "strips" | Kind, captioned?: boolean,
  *   texts?: (view: LessonView) => Partial<Texts>, ask: (view: LessonView) => Quiz | Promise<Quiz> } & (
  *     { stage: Stage, columns?: { asked: string[], answered?: string[] } } |
- *     { headline: (view: LessonView) => [string, string], draw: (view: LessonView) => Child | Promise<Child> }
+ *     { headline: (view: LessonView) => [string, string], draw: (view: LessonView) => Child | Promise<Child>,
+ *       answer?: (view: LessonView) => Promise<Child> }
  *   )} Stop
  */
 
@@ -132,6 +133,15 @@ export const STOPS = {
         view.showArithmetic(t("cell.input", { n: i + 1 }), [h("p", { class: "arithmetic" }, line)]);
       };
       return strips(view, rows, t("lesson.positions.sum"), explain);
+    },
+    async answer(view) {
+      if (!view.run.model.positions) return null;
+      const { positions } = await encoderInput(view);
+      const compared = new Set([0, 1, Math.max(MIN_FAR, positions.length) - 1]);
+      const rows = positions.map((values, i) => ({ label: t("lesson.positions.pattern", { n: i + 1 }), values }));
+      const title = t("lesson.positions.patterns");
+      const shown = rows.filter((_, i) => compared.has(i)); // a short sentence may not have the last
+      return [h("h4", {}, title), strips(view, shown, title)];
     },
     async ask({ run, server, places: usual }) {
       if (!run.model.positions) {

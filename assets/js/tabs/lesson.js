@@ -154,7 +154,8 @@ async function fetchContent(name, view) {
   const caption = stop.captioned ? h("h4", {}, nodes(texts.figure, quiz.places)) : null;
   if ("draw" in stop) {
     const drawing = [caption, await stop.draw(view)];
-    return { ...content, headline: formulaRow(...stop.headline(view)), asked: drawing, answered: drawing };
+    const answered = stop.answer ? [drawing, await stop.answer(view)] : drawing;
+    return { ...content, headline: formulaRow(...stop.headline(view)), asked: drawing, answered };
   }
   const head = await encoderHead(view);
   const drawing = (/** @type {string[] | undefined} */ columns) => [
