@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from transformer import AttentionMap, Transformer, Translation, Translator
+from transformer.analysis import compare
 from transformer.analysis.self_checks import Check, check
 from transformer.inference.attention_maps import KINDS, Kind
+from transformer.inference.translator import Candidates
 
 from .test_sublayer import CASES, babbler_of
 
@@ -97,11 +99,18 @@ def test_a_map_that_differs_from_the_full_pass_is_found(toy: Translator, beer: T
 
 def test_a_probability_that_differs_from_the_full_pass_is_found(toy: Translator, beer: Translation) -> None:
     first, *others = beer.steps
-    best, *rest = first.candidates
-    step = replace(first, candidates=(replace(best, probability=best.probability - 0.001), *rest))
+    distribution = first.candidates.distribution.clone()
+    distribution[distribution.argmax()] -= 0.001
+    step = replace(first, candidates=Candidates(toy.checkpoint.tgt_vocab.tokens, distribution))
     assert failed(toy, replace(beer, steps=(step, *others))) == ["cached"]
     cola = toy.translate("Ich möchte ein Cola")
     assert failed(toy, replace(beer, attention=cola.attention)) == ["cached"]
+
+
+def test_no_candidate_is_made(toy: Translator, beer: Translation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Candidates, "__iter__", pytest.fail)  # a real model has 58,101 at each step
+    assert not failed(toy, beer)
+    assert compare(beer, toy.translate("Ich möchte ein Cola")).steps[0].kept
 
 
 def test_nan_fails_every_check(toy: Translator, beer: Translation) -> None:

@@ -75,7 +75,7 @@ def _step(baseline: Translation, modified: Translation, t: int) -> StepPair:
     two = modified.steps[t] if t < len(modified.steps) else None
     kept = None
     if one and two:
-        kept = next(candidate.probability for candidate in two.candidates if candidate.token == one.token)
+        kept = two.candidates.probability_of(one.token)
     return StepPair(one, two, baseline.output[:t] == modified.output[:t], kept)
 
 

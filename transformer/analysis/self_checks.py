@@ -84,11 +84,7 @@ def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor
 def _from_a_full_pass(
     translator: Translator, run: Translation, maps: list[AttentionMap], seen: dict[str, Tensor]
 ) -> float:
-    vocab = translator.checkpoint.tgt_vocab.ids
-    decoded = np.zeros((len(run.steps), len(vocab)))  # (T, V)
-    for row, step in zip(decoded, run.steps, strict=True):
-        for candidate in step.candidates:
-            row[vocab[candidate.token]] = candidate.probability
+    decoded = np.stack([step.candidates.distribution.numpy() for step in run.steps])  # (T, V)
     differences = [decoded - read_only(seen["logits"][0].softmax(dim=-1))]
     for m in maps:
         differences.append(m.weights - read_only(seen[SUBLAYERS[m.kind].tap(m.layer, "weights")][0]))

@@ -73,7 +73,8 @@ class Candidate:
 class Candidates(Sequence[Candidate]):
     """Every token of a vocabulary, most likely first; of equally likely ones the lower id first.
 
-    They are ranked and made on access: a run has millions, of which a page shows ten at each step.
+    They are ranked and made on access: a run has millions, of which a page shows ten at each step. What needs the
+    probabilities of all takes the distribution.
 
     Args:
         tokens: of the vocabulary, by id.
@@ -82,10 +83,18 @@ class Candidates(Sequence[Candidate]):
 
     def __init__(self, tokens: Tokens, distribution: Tensor) -> None:
         self._tokens = tokens
-        self._distribution = distribution.to("cpu", copy=True)  # a row of a batch would keep the batch
+        self.distribution = distribution.to("cpu", copy=True)  # a row of a batch would keep the batch
 
     def __len__(self) -> int:
-        return len(self._distribution)
+        return len(self.distribution)
+
+    def probability_of(self, token: str) -> float:
+        """Of one token.
+
+        Raises:
+            ValueError: it is not in the vocabulary.
+        """
+        return float(self.distribution[self._tokens.index(token)])
 
     @overload
     def __getitem__(self, place: int) -> Candidate: ...
@@ -102,13 +111,18 @@ class Candidates(Sequence[Candidate]):
         probabilities, ids = self._all
         return (Candidate(self._tokens[i], p) for i, p in zip(ids.tolist(), probabilities.tolist(), strict=True))
 
+    @property
+    def ids(self) -> Tensor:
+        """Of the tokens, in the order of the candidates."""
+        return self._all[1]
+
     @cached_property
     def _first(self) -> tuple[Tensor, Tensor]:
-        return ranked(self._distribution, FEW_CANDIDATES)
+        return ranked(self.distribution, FEW_CANDIDATES)
 
     @cached_property
     def _all(self) -> tuple[Tensor, Tensor]:
-        return ranked(self._distribution, len(self))
+        return ranked(self.distribution, len(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -125,11 +139,11 @@ class TranslationStep:
 
     token: str
     probability: float
-    candidates: Sequence[Candidate]
+    candidates: Candidates
 
     def drawn_from(self, sampling: Sampling) -> tuple[float, ...]:
         """The probability of each candidate after temperature, top-k and top-p, in the order of `candidates`."""
-        return tuple(sampling.distribution(torch.tensor([each.probability for each in self.candidates])).tolist())
+        return tuple(sampling.distribution(self.candidates.distribution)[self.candidates.ids].tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,11 +456,7 @@ class Translator:
 
     def first_other_seed(self, run: Translation, sampling: Sampling, most: int = MAX_FIRST_SEED) -> int | None:
         """The first seed up to `most` that samples something else than a greedy run outputs; None if none does."""
-        ids = self.checkpoint.tgt_vocab.ids
-        distributions = torch.zeros(len(run.steps), len(ids))
-        for row, step in zip(distributions, run.steps, strict=True):
-            row[[ids[each.token] for each in step.candidates]] = torch.tensor([c.probability for c in step.candidates])
-        return sampling.first_other_seed(distributions, most)
+        return sampling.first_other_seed(torch.stack([step.candidates.distribution for step in run.steps]), most)
 
     def beam(self, sentence: str, width: int = 4, alpha: float = 0.6, penalty: Penalty = "paper") -> BeamTree:
         """Translate by beam search; the defaults are the paper's (§6.1).

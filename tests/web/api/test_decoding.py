@@ -10,6 +10,7 @@ import torch
 from transformer import Translator
 from transformer.data.vocabulary import END
 from transformer.inference.decoding import Hypothesis, Sampling
+from transformer.inference.translator import Candidates
 from transformer.web.api import decoding
 from transformer.web.api.runs import reference, run
 from transformer.web.schema import RunRequest
@@ -122,6 +123,11 @@ def test_what_is_drawn_is_the_translators(
             if candidate.token in shown:
                 each = shown[candidate.token]
                 assert (each["probability"], each["drawn"]) == (candidate.probability, p)
+
+
+def test_a_sample_makes_only_the_candidates_that_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Candidates, "__iter__", pytest.fail)  # a real model has 58,101 at each step
+    assert asked(decoding.sampled, "toy", "Ich möchte ein Bier", seed=None, temperature=1.7)["steps"]
 
 
 # Teacher forcing

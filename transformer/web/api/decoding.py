@@ -189,17 +189,18 @@ def _sample(request: SampleRequest) -> Sample:
         settings["seed"] = model.first_other_seed(greedy, sampling) or 0
     sampling = Sampling(**settings)
     drawn = model.translate(request.sentence, sampling=sampling)
+    ids = model.checkpoint.tgt_vocab.ids
     steps: list[DrawnStep] = []
     for step in drawn.steps:
+        drawn_from = sampling.distribution(step.candidates.distribution)
         candidates: list[DrawnCandidate] = [
-            {"token": each.token, "probability": each.probability, "drawn": p}
-            for each, p in zip(step.candidates, step.drawn_from(sampling), strict=True)
+            {"token": each.token, "probability": each.probability, "drawn": float(drawn_from[ids[each.token]])}
+            for each in (Candidate(step.token, step.probability), *step.candidates[:MAX_CANDIDATES])
         ]
-        chosen = next(each for each in candidates if each["token"] == step.token)
-        shown = candidates[:MAX_CANDIDATES]
+        chosen, *shown = candidates
         if chosen not in shown:
             shown[-1] = chosen
-        left = sum(each["drawn"] > 0 for each in candidates)
+        left = int((drawn_from > 0).sum())
         steps.append({**chosen, "left": left, "candidates": shown})
     return {"text": drawn.text, "complete": drawn.complete, **settings, **_likelihood(drawn), "steps": steps}  # type: ignore[typeddict-item]
 
