@@ -13,6 +13,7 @@ from transformer.web.access_log import LOG, RateLimit
 from transformer.web.api.events import ask
 from transformer.web.api.runs import translate
 from transformer.web.api.sublayers import shapes
+from transformer.web.fair_queue import ClientLeftError
 from transformer.web.server.logged_calls import logged
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 from transformer.web.settings import Settings
@@ -90,6 +91,16 @@ def test_the_outcome_of_every_kind_of_handler(lines: Lines) -> None:
     with pytest.raises(KeyError):
         in_a_loop(logged(action)(""))
     assert outcome() == ("action", "fault")
+
+
+def test_a_client_that_leaves_is_no_fault(lines: Lines) -> None:
+    @logged
+    def action() -> None:
+        raise ClientLeftError
+
+    with pytest.raises(ClientLeftError):
+        action()
+    assert lines.last["outcome"] == "left"
 
 
 def test_a_fault_has_its_type_and_where_but_not_its_message(lines: Lines, caplog: pytest.LogCaptureFixture) -> None:

@@ -6,8 +6,8 @@ text. A line has `time` (UTC), `level` and `action`; that of an action also has
     checkpoint   the name of a shipped one, "own" for a session's own model, else null
     characters   of the sentence
     ms           duration
-    outcome      "ok", the key of a refusal (see assets/locales) or "refused", "left" (the client disconnected during a
-                 stream), "full" (action "wait": the queue was full), or "fault"
+    outcome      "ok", the key of a refusal (see assets/locales) or "refused", "left" (the client disconnected
+                 before its answer ended), "full" (action "wait": the queue was full), or "fault"
 
 and that of a request to our own routes `status`, `received` and `sent` (bytes) instead of the first two. A fault has
 `error`, the type, and `where`, the code that led to it: its message could quote a visitor.

@@ -1,5 +1,6 @@
 """Logs the calls of handlers; see access_log.py."""
 
+import asyncio
 import inspect
 import logging
 import time
@@ -12,6 +13,7 @@ import gradio as gr
 
 from ...inference.translator import available_checkpoints
 from .. import access_log
+from ..fair_queue import ClientLeftError
 from ..sessions.model_store import is_own_model
 from ..sessions.real_models import real_models
 
@@ -34,6 +36,9 @@ def logged(function: Callable[..., Any]) -> Callable[..., Any]:
 
         try:
             yield returned
+        except (ClientLeftError, asyncio.CancelledError):
+            outcome = "left"
+            raise
         except gr.Error as error:
             outcome = str(getattr(getattr(error.__cause__, "message", None), "key", "refused"))
             raise
