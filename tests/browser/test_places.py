@@ -155,16 +155,18 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
         page.keyboard.press("n")
 
 
-def test_a_room_sees_the_whole_alignment_grid(visit: Visit) -> None:
+@pytest.mark.parametrize("language", ["en", "zh-Hans"])
+def test_a_room_sees_the_whole_alignment_grid(visit: Visit, language: str) -> None:
     page = visit.page
     page.set_viewport_size(ROOM)
-    visit.open("?tab=lesson&stops=12,15&stop=15&present=yes&checkpoint=classroom")
+    visit.open("?tab=lesson&stops=12,15&stop=15&present=yes&checkpoint=classroom&language=" + language)
     grid = page.locator(".alignment-grid")
     for _ in ("asked", "revealed"):
         for word in grid.locator("th .word").all():
             assert in_view(page, word)
         cut = "grid => [grid.parentElement, ...grid.querySelectorAll('th span')].some((each) => "
         assert not grid.evaluate(f"{cut}each.scrollHeight > each.clientHeight + 1)")
+        assert grid.evaluate("({ parentElement: box }) => box.scrollWidth <= box.clientWidth + 1")
         press(page, "r")
     assert in_view(page, page.locator("#lesson .reveal"))
     assert in_view(page, page.locator(".alignment .say"))
