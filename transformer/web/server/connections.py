@@ -183,7 +183,7 @@ class BoundedConnection(H11Protocol):
         elif self._left >= 0:
             self._left -= len(data)
             if self._left < 0:
-                self.flow.hold_reading(LEFT_SECONDS)
+                self.flow.hold_reading(2 * LEFT_SECONDS)  # beyond the end
                 self.loop.call_later(LEFT_SECONDS, self.transport.abort)
 
     def on_response_complete(self) -> None:
