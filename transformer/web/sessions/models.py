@@ -115,7 +115,7 @@ def own_model(checkpoint: str) -> LoadedModel | None:
 def _shipped(checkpoint: str) -> tuple[Translator, str]:
     """With its card, which may be deleted while the server runs."""
     if checkpoint not in available_checkpoints():
-        raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(available_checkpoints())))
+        raise RefusedCheckpointError("error.no_checkpoint", names=Words((*available_checkpoints(), *real_models())))
     try:
         loaded = Translator.load(checkpoint)
         pause_at_each_layer(loaded.checkpoint.model)
