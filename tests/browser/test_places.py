@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from transformer.mistakes import MISTAKES
+
 from .catalogue import t
-from .conftest import Visit, module, place, until
+from .conftest import Visit, module, move, place, until
 
 STOPS = 14
 ROOM: Any = {"width": 1280, "height": 720}
@@ -65,8 +67,20 @@ UNSEEN_OF_TAB = """() => {
 }"""
 
 
-# px of the smallest word in the stop's figure, as it is scaled.
-SMALLEST = """() => Math.min(...[...document.querySelectorAll("#lesson .lesson-figure text")].map((text) => {
+# The words of the exercise's figure, and of what is asked and told beside it, that are not all on the screen.
+UNSEEN_OF_EXERCISE = """() => {
+  const words = document.querySelectorAll(".exercise .columns :is(text, .word, .chip, .choice, .reveal)");
+  return [...words].filter((each) => {
+    const { left, top, right, bottom } = each.getBoundingClientRect();
+    const isSeen = left > -1 && top > -1 && right < innerWidth + 1 && bottom < innerHeight + 1;
+    return each.checkVisibility() && !isSeen;
+  }).map((each) => each.textContent);
+}"""
+
+
+# px of the smallest word in the figure of the stop or of the exercise, as it is scaled.
+SMALLEST = """() => Math.min(...[...document.querySelectorAll(":is(.lesson-figure, .columns) text")].map((text) => {
+  if (!text.checkVisibility()) return 99;
   const { a, b } = text.getScreenCTM();
   return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
 }), 99)"""
@@ -153,6 +167,40 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
         until(lambda: page.evaluate(UNSEEN) == [])
         assert reveal.evaluate("element => parseFloat(getComputedStyle(element).fontSize)") >= 24
         page.keyboard.press("n")
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_a_room_sees_every_exercise_and_its_answer_without_scrolling(visit: Visit, is_class: bool) -> None:
+    page = visit.page
+    page.set_viewport_size(ROOM)
+    visit.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
+    if is_class:
+        page.locator("#lesson .choice").first.wait_for()
+        page.locator("#class-start").click()
+        expect(page.locator("#room-code")).to_be_visible()
+        page.keyboard.press("Escape")
+    for name in MISTAKES:
+        move(page, {"tab": "break", "part": "mistakes", "exercise": name})
+        expect(page.locator(".exercise h2")).to_contain_text(t(f"mistakes.{name}.title"))
+        recorded = page.locator(".exercise").get_by_role("button", name=t("mistakes.live.recorded"))
+        if recorded.is_visible():
+            recorded.click()
+        expect(page.locator(".exercise .say")).to_be_visible()
+        if is_class:
+            page.keyboard.press("PageDown")
+            expect(page.locator("#room-close")).to_be_visible()
+        figure = page.locator(".exercise .columns :is(text, .chip):visible").first
+        for step in ("asked", "revealed"):
+            expect(figure).to_be_visible()
+            until(lambda: page.evaluate(UNSEEN_OF_EXERCISE) == [] and page.evaluate(SMALLEST) >= 12)
+            if step == "asked" and is_class:
+                page.keyboard.press("PageDown")
+                expect(page.locator("#room-close")).to_be_hidden()
+                page.keyboard.press("PageDown")
+                expect(page.locator("#room-tally")).to_be_visible()
+            elif step == "asked":
+                press(page, "r")
+        expect_in_view(page, page.locator(".exercise .reveal"))
 
 
 @pytest.mark.parametrize("language", ["en", "zh-Hans"])

@@ -141,8 +141,10 @@ export function fitToScreen(element, figure, signal) {
     each.style.transformOrigin = "top left";
     onResize(each, fit, signal);
   }
-  const top = document.getElementById("top");
-  if (top) onResize(top, fit, signal); // a message there moves what is below
+  for (const id of ["top", "class"]) {
+    const above = document.getElementById(id); // a message or a vote there moves what is below
+    if (above) onResize(above, fit, signal);
+  }
   addEventListener("resize", fit, { signal });
 }
 

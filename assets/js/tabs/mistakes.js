@@ -16,6 +16,7 @@ import {
   trainMistake,
 } from "../net/mistake-training.js";
 import { readSession, writeSession } from "../net/session.js";
+import { fitToScreen } from "../shell/frame.js";
 import { lossCurves, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./mistake-symptoms.js";
 import { describeWaiting, formatDuration } from "./train-start.js";
 
@@ -44,6 +45,7 @@ export function mount({ element, props, server, signal }) {
   const list = exerciseList(mistakes, open, signal);
   const head = exerciseHead(move);
   const places = exercisePlaces();
+  fitToScreen(places.columns, places.shown, signal);
   let exercise = /** @type {Exercise | null} */ (null);
 
   function open(/** @type {string} */ name) {
@@ -145,8 +147,9 @@ function exercisePlaces() {
   const live = h("div", { class: "live" });
   const symptom = h("div", { class: "symptom" });
   const question = h("section", { class: "question", "aria-live": "polite" });
-  const columns = h("div", { class: "columns" }, h("div", {}, live, symptom), question);
-  return { live, symptom, question, columns, reveal: h("section", { class: "revealed" }) };
+  const shown = h("div", {}, live, symptom);
+  const columns = h("div", { class: "columns" }, shown, question);
+  return { live, symptom, shown, question, columns, reveal: h("section", { class: "revealed" }) };
 }
 
 /**
@@ -193,7 +196,8 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
     if (!cause || cause === name) revealed.add(name);
     drawAnswer();
     training?.draw(); // whose curves have names by now
-    question.querySelector(".reveal")?.scrollIntoView({ block: "nearest" });
+    const look = () => question.querySelector(".reveal")?.scrollIntoView({ block: "nearest" });
+    requestAnimationFrame(() => requestAnimationFrame(look)); // by then the figure fits a room's screen
   }
 
   live.replaceChildren(...(training?.content ?? []));
