@@ -14,7 +14,7 @@
 #   make everyday   say which of fifty everyday sentences the classroom translates right
 #   make sample     print 200 sentences of the classroom's grammar
 # Measurements, on an idle machine
-#   make bench      the benchmarks (5 minutes)
+#   make bench      the benchmarks (7 minutes)
 #   make live       the cost of watching a training, and of trainings to visitors (2 minutes)
 #   make modified   the wait for a run with interventions, and the cost of ablating every head (1 minute)
 #   make load       a class of thirty for 5 minutes, then three hundred visitors at once (13 minutes)

@@ -4,6 +4,7 @@ Everything runs in this process in float32, as in models.py; both sides have rea
 """
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -40,7 +41,15 @@ SIZES: dict[str, Any] = {
     "init_std": 0.02,
 }
 
-# In a process of its own: the growth of its memory by a model, over the bytes of the model's weights in float32.
+# In a process of its own, as the next one.
+FIRST = """
+import json, sys
+from pathlib import Path
+from tests.benchmarks.translators import first_translations
+
+print(json.dumps(first_translations(Path(sys.argv[1]))))
+"""
+# The growth of its memory by a model, over the bytes of the model's weights in float32.
 GROWTH = """
 import gc, sys
 from pathlib import Path
@@ -80,8 +89,11 @@ def decoding(folder: Path) -> Iterator[Ratio]:
     yield ratio(f"beam of {WIDTH}, {TOKENS} tokens from {TOKENS}, opus-mt", MARIAN, 0.75, *took)
 
 
-def first_translation(folder: Path) -> Ratio:
-    """The files are in the system's cache, as after a download; a translation has all its maps and candidates."""
+def first_translations(folder: Path) -> tuple[list[float], list[float]]:
+    """ms of first translations and of reading the file, in turn.
+
+    The files are in the system's cache, as after a download; a translation has all its maps and candidates.
+    """
     weights = folder / "model.safetensors"
 
     def translated() -> None:
@@ -89,16 +101,25 @@ def first_translation(folder: Path) -> Ratio:
         word = translator.checkpoint.tgt_vocab.tokens[-1]
         assert len(translator.translate(SENTENCE, forced=(*[word] * (SAID - 1), "E")).output) == SAID
 
-    took = in_turn(translated, weights.read_bytes, LOADS)
+    return in_turn(translated, weights.read_bytes, LOADS)
+
+
+def first_translation(folder: Path) -> Ratio:
+    """In a process of its own: a file is read into memory that another benchmark has freed in an eighth of the time."""
+    took = json.loads(_printed(FIRST, folder))
     return ratio(f"first translation of a cached model, {SAID} tokens, opus-mt", "reading its file", 1.5, *took)
 
 
 def memory(folder: Path) -> Ratio:
-    code = GROWTH.format(page=os.sysconf("SC_PAGE_SIZE"))
-    run = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
-    grown, weights = (int(each) / 2**20 for each in run.stdout.split())
+    printed = _printed(GROWTH.format(page=os.sysconf("SC_PAGE_SIZE")), folder)
+    grown, weights = (int(each) / 2**20 for each in printed.split())
     what = "memory of a loaded model, opus-mt"
     return ratio(what, "its weights in float32", 1.15, [grown] * 2, [weights] * 2, unit="MiB")
+
+
+def _printed(code: str, folder: Path) -> str:
+    """What a process prints that runs this."""
+    return subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True).stdout
 
 
 def measure() -> Iterator[Ratio]:
