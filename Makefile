@@ -17,7 +17,7 @@
 #   make bench      the benchmarks (7 minutes)
 #   make live       the cost of watching a training, and of trainings to visitors (2 minutes)
 #   make modified   the wait for a run with interventions, and the cost of ablating every head (1 minute)
-#   make load       a class of thirty for 5 minutes, then three hundred visitors at once (13 minutes)
+#   make load       a class of thirty for 5 minutes, then three hundred visitors at once (17 minutes)
 #   make crowd      thirty visitors of one real model, beside those of the toy (2 minutes)
 #   make attack     what one hostile visitor does to the others, 18 attacks (33 minutes)
 
