@@ -150,7 +150,8 @@ def test_an_own_model_stays_on_its_replica(replicas: Replicas, tmp_path: Path) -
                 answer = visitor.post("gradio_api/run/translate", json={"data": ["wort1 wort2", key]}).json()
                 assert answer["data"][0]["source"][:2] == ["wort1", "wort2"]
             assert visitor.get(f"models/{key}").content == file
-            assert len({number for _, _, number in replicas.proxy.seen[begun:]}) == 1
+            seen = [(path, number) for _, path, number in replicas.proxy.seen[begun:]]  # an open page asks meanwhile
+            assert len({number for path, number in seen if path.startswith(("/models", "/gradio_api/run/"))}) == 1
     finally:
         replicas.proxy.sticky = False
 
