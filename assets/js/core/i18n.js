@@ -15,6 +15,7 @@ const LANGUAGE_KEY = "attention-bitte-language";
 /** @type {Record<string, string>} */
 let catalogue = {};
 export let language = "en"; // until a catalogue has come
+let wanted = language; // the language that was chosen last
 let formats = formatsOf(language); // made once, because toLocaleString looks its language up every time
 
 /**
@@ -22,9 +23,12 @@ let formats = formatsOf(language); // made once, because toLocaleString looks it
  * @param {string} name
  */
 async function speak(name) {
+  wanted = name;
   const answer = await fetch(assetAddress(`/locales/${name}.json`));
   if (!answer.ok) throw new Error(`no catalogue of ${name}`);
-  catalogue = await answer.json();
+  const texts = await answer.json();
+  if (name !== wanted) return; // another one was chosen before this one's texts came
+  catalogue = texts;
   language = name;
   formats = formatsOf(name);
   document.documentElement.lang = name;
@@ -140,6 +144,7 @@ export const formatPercents = (one, other) => percentTexts(one, other, inPercent
 /** The visitor's own choice, kept for the next visit. @param {string} name */
 export async function chooseLanguage(name) {
   await speak(name);
+  if (name !== language) return;
   writePreference(LANGUAGE_KEY, name);
 }
 

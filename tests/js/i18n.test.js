@@ -1,0 +1,23 @@
+// The language that was chosen last is spoken, whichever texts come first.
+
+import "./page.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chooseLanguage, language } from "../../assets/js/core/i18n.js";
+
+test("texts that come late do not undo a later choice", async ({ mock }) => {
+  Object.assign(document, { baseURI: "https://example.org/", documentElement: {}, dispatchEvent() {} });
+  /** @type {Record<string, (answer: unknown) => void>} */
+  const answers = {};
+  const fetched = (/** @type {string} */ address) =>
+    new Promise((resolve) => {
+      answers[String(address).includes("zh") ? "zh" : "en"] = () => resolve({ ok: true, json: async () => ({}) });
+    });
+  mock.method(globalThis, "fetch", fetched);
+  const [first, second] = [chooseLanguage("zh-Hans"), chooseLanguage("en")];
+  answers.en(null);
+  await second;
+  answers.zh(null);
+  await first;
+  assert.equal(language, "en");
+});
