@@ -85,6 +85,14 @@ class Server:
         self.process.wait(timeout=60)
 
 
+def get(url: str) -> httpx.Response:
+    return httpx.get(url, timeout=60, trust_env=False)
+
+
+def post(url: str, path: str, body: Any, **headers: str) -> httpx.Response:
+    return httpx.post(url + path, json=body, headers=headers, timeout=60, trust_env=False)
+
+
 def upload(url: str, content: bytes) -> str:
     """The key of a model whose file a visitor uploads."""
     answer = httpx.post(f"{url}models", content=content, headers={"Session": "me"}, timeout=60, trust_env=False)

@@ -7,7 +7,6 @@ import subprocess
 from inspect import iscoroutine
 from typing import Any
 
-import httpx
 import numpy as np
 import orjson
 import pytest
@@ -17,7 +16,7 @@ from gradio_client.exceptions import AppError
 from transformer.web.page import ACTIONS
 
 from ..web.loop import in_a_loop
-from .conftest import ROOT, TRAINED
+from .conftest import ROOT, TRAINED, get, post
 
 DOCUMENT = (ROOT / "transformer/web/README.md").read_text().split("## API")[1].split("\n## ")[0]
 HERE = "http://127.0.0.1:7860/"
@@ -84,12 +83,9 @@ def test_a_refusal_is_a_sentence(url: str) -> None:
 
 def test_the_request_queue_takes_the_action_that_a_body_names(url: str) -> None:
     """Gradio does what the body names, and not what the address does."""
-    named = {
-        each["api_name"]: each["id"]
-        for each in httpx.get(f"{url}config", timeout=60, trust_env=False).json()["dependencies"]
-    }
+    named = {each["api_name"]: each["id"] for each in get(f"{url}config").json()["dependencies"]}
     body = {"data": [BIER, "toy"], "fn_index": named["translate"]}
-    answer = httpx.post(f"{url}gradio_api/run/spot_the_bug", json=body, timeout=60, trust_env=False)
+    answer = post(url, "gradio_api/run/spot_the_bug", body)
     assert answer.json()["data"][0]["text"] == "i want a beer ."
 
 
@@ -97,4 +93,4 @@ def test_the_request_queue_takes_the_action_that_a_body_names(url: str) -> None:
     "path", ["app.py", "checkpoints/toy/config.json", "/etc/passwd", "assets/../app.py", "https://example.com/"]
 )
 def test_other_files_stay_unreachable(url: str, path: str) -> None:
-    assert httpx.get(f"{url}gradio_api/file={path}", timeout=60, trust_env=False).status_code in (403, 404)
+    assert get(f"{url}gradio_api/file={path}").status_code in (403, 404)

@@ -1,12 +1,11 @@
 """A class: a teacher leads by the keys of a remote, students follow and vote, and nobody else changes anything."""
 
-import httpx
 import numpy as np
 import segno
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import matching, t
-from .conftest import OPENED, Visit, place, visiting
+from .conftest import OPENED, Visit, place, post, visiting
 from .test_accessible import AXE, RULES
 
 LESSON = "?tab=lesson&stop=1&present=yes"
@@ -120,7 +119,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(other.locator(".class-panel")).to_contain_text(t("room.broken"))
 
         strange = {"secret": "guess", "do": "reveal", "right": 0}
-        refused = httpx.post(f"{url}rooms/{code}/lead", json=strange, timeout=60, trust_env=False)
+        refused = post(url, f"rooms/{code}/lead", strange)
         assert refused.json()["error"]["key"] == "room.not_yours"
 
         lead.keyboard.press("PageDown")  # close
@@ -189,7 +188,7 @@ def test_a_wrong_code_answers_in_a_sentence_and_the_qr_code_leads_to_the_room(vi
     page = visit.open(f"{OPENED}&room=AAAA")
     expect(page.locator("#room-over")).to_contain_text("AAAA")
     host = {"Host": "192.0.2.7:7860"}
-    opened = httpx.post(f"{url}rooms", headers=host, timeout=60, trust_env=False).json()
+    opened = post(url, "rooms", None, **host).json()
     assert opened["address"] == f"http://192.0.2.7:7860/?room={opened['code']}"
     page.set_content(f"<img id=qr src='{opened['qr']}' style='width: 330px; image-rendering: pixelated'>")
     drawn = page.evaluate(

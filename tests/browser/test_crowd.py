@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 
 from .. import visitors
 from .catalogue import t
-from .conftest import Server, Visit, until, visiting
+from .conftest import Server, Visit, get, post, until, visiting
 
 BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 CONCURRENCY, QUEUE_SIZE = 2, 3
@@ -33,7 +33,7 @@ class Held(Server):
         super().__init__(**{"GATE": str(self.gate), **sizes})  # type: ignore[arg-type]
 
     def queue(self) -> dict[str, int]:
-        counts: dict[str, int] = httpx.get(f"{self.url}health", timeout=60, trust_env=False).json()["queue"]
+        counts: dict[str, int] = get(f"{self.url}health").json()["queue"]
         return counts
 
     @cached_property
@@ -51,7 +51,7 @@ class Held(Server):
 
     def _ask(self, session: str) -> None:
         asked = self.page.click("translate", "ask", session, {"checkpoint": "toy", "sentence": BEER, "changes": []})
-        answer = httpx.post(self.url + asked.path, json=asked.body, timeout=60, trust_env=False)
+        answer = post(self.url, asked.path, asked.body)
         self.statuses.append(answer.status_code)
 
     def open(self) -> None:
@@ -119,10 +119,10 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(server: Held, v
 
 def test_a_program_is_refused_with_a_sentence_and_a_time(server: Held) -> None:
     server.occupy(CONCURRENCY + QUEUE_SIZE, session="")
-    answer = httpx.post(f"{server.url}gradio_api/run/translate", json=TRANSLATE, timeout=60, trust_env=False)
+    answer = post(server.url, "gradio_api/run/translate", TRANSLATE)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert "Too many are asking" in answer.json()["error"]
-    assert httpx.get(f"{server.url}health", timeout=60, trust_env=False).status_code == 200  # which never waits
+    assert get(f"{server.url}health").status_code == 200  # which never waits
 
 
 def test_clients_that_leave_or_send_slowly_take_no_place(server: Held) -> None:

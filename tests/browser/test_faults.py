@@ -27,7 +27,7 @@ from transformer.storage.portable import save_portable
 
 from ..models import packed
 from ..visitors import Page, Question, Visitor, train
-from .conftest import ROOT, TRAINED, Server, until, upload
+from .conftest import ROOT, TRAINED, Server, get, until, upload
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
 
@@ -74,7 +74,7 @@ class Space(Server):
         return list(self.temporary.rglob("*.safetensors"))
 
     def training(self) -> dict[str, int]:
-        counts: dict[str, int] = httpx.get(f"{self.url}health", timeout=60, trust_env=False).json()["training"]
+        counts: dict[str, int] = get(f"{self.url}health").json()["training"]
         return counts
 
     def ask(self, question: Question) -> httpx.Response:
@@ -191,10 +191,10 @@ def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Space
     save_portable(packed(), tmp_path / "mine")
     key = upload(server.url, (tmp_path / "mine").read_bytes())
     address = f"{server.url}models/{key}"
-    assert httpx.get(address, timeout=60, trust_env=False).status_code == 200
+    assert get(address).status_code == 200
     for file in server.models():
         file.unlink()
-    answer = httpx.get(address, timeout=60, trust_env=False)
+    answer = get(address)
     assert (answer.status_code, answer.text) == (404, "This model is no longer here.")
     assert server.call("translate", "wort1 wort2", key).status_code == 200  # it is in memory
 
@@ -250,7 +250,7 @@ def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
         shown = json.loads(server.ask(chosen).json()["data"][-1])
         assert (shown["run"], shown["error"]["key"]) == (None, "error.model_broken")
         assert server.call("translate", COLA, "toy").status_code == 200
-        assert httpx.get(server.url, timeout=60, trust_env=False).status_code == 200
+        assert get(server.url).status_code == 200
     finally:
         path.write_bytes(whole)
 

@@ -28,7 +28,7 @@ from ..visitors import Connection, Question, Visitor, right, sentences, train
 from ..visitors import Page as KnownPage
 from ..web.loop import in_a_loop
 from .catalogue import t
-from .conftest import ROOT, Server, Visit, until, upload, visiting
+from .conftest import ROOT, Server, Visit, get, post, until, upload, visiting
 from .proxy import Proxy
 
 JSON = {"Content-Type": "application/json"}
@@ -67,14 +67,6 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
     replicas.proxy.close()
     for server in replicas.servers:
         server.end()
-
-
-def get(url: str) -> httpx.Response:
-    return httpx.get(url, timeout=60, trust_env=False)
-
-
-def post(url: str, path: str, body: Any, **headers: str) -> httpx.Response:
-    return httpx.post(url + path, json=body, headers=headers, timeout=60, trust_env=False)
 
 
 # Replicas

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from .catalogue import t
-from .conftest import Visit, module, move, place, until
+from .conftest import FRAMES, Visit, module, move, place, until
 
 KINDS = ("encoder", "decoder", "cross")
 OPENING = {"tab": "overview", "kind": "cross", "layer": 1, "head": 5, "step": 3, "stack": "encoder"}
@@ -60,7 +60,7 @@ def overview(shared: Visit) -> Page:
         move(page, OPENING)
     page.locator("#overview .part").first.wait_for()
     # The picture that was there is drawn again in the frame after its tab is opened.
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate(FRAMES)
     return page
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from transformer.mistakes import MISTAKES
 
 from .catalogue import t
-from .conftest import Visit, module, move, place, until
+from .conftest import FRAMES, Visit, module, move, place, until
 
 STOPS = 14
 ROOM: Any = {"width": 1280, "height": 720}
@@ -89,7 +89,7 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll(":is(.lesson-figur
 def press(page: Page, key: str) -> None:
     """And wait for the frame in which what it changes is scrolled into view."""
     page.keyboard.press(key)
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate(FRAMES)
 
 
 def here(page: Page) -> dict[str, Any]:

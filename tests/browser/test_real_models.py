@@ -18,7 +18,7 @@ from transformer.inference.words import words_of
 from ..hub import COMMIT, NAME, Hub, served
 from ..marian import marian_folder
 from .catalogue import matching, t
-from .conftest import Server, Visit, move, until, visiting
+from .conftest import Server, Visit, get, move, post, until, visiting
 
 SENTENCE = "Frau Müller wohnt in Wien!"
 WEIGHTS = "model.safetensors"
@@ -115,7 +115,7 @@ def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -
         expect(page.locator("#sentence input")).to_have_value(SENTENCE)
         expect(page).to_have_url(re.compile("checkpoint=owner[^&]+opus-mt-de-en&"))
         assert hub.downloads(WEIGHTS) == 1
-        loaded = httpx.get(f"{server.url}health", trust_env=False, timeout=60).json()["models"]
+        loaded = get(f"{server.url}health").json()["models"]
         assert loaded["loaded"].keys() == {NAME}
         for tab in TABS:
             visit.tab(tab)
@@ -139,7 +139,7 @@ def test_a_real_model_on_every_tab(hub: Hub, server: Server, browser: Browser) -
 
 def test_a_program_names_it_and_nothing_else(hub: Hub, server: Server) -> None:
     def call(action: str, *values: object) -> httpx.Response:
-        return httpx.post(f"{server.url}gradio_api/run/{action}", json={"data": values}, trust_env=False, timeout=60)
+        return post(server.url, f"gradio_api/run/{action}", {"data": values})
 
     answer = call("translate", SENTENCE, NAME).json()["data"][0]
     assert answer["source"][-1] == "E"
@@ -147,7 +147,7 @@ def test_a_program_names_it_and_nothing_else(hub: Hub, server: Server) -> None:
     asked = len(hub.asked)
     for name in ("owner/unlisted", f"{NAME}@main", "/etc", "../checkpoints/toy", ""):
         assert call("attention", SENTENCE, "cross", 0, 0, name).status_code == 500
-        refused = httpx.post(f"{server.url}load", json={"checkpoint": name}, trust_env=False, timeout=60)
+        refused = post(server.url, "load", {"checkpoint": name})
         assert (refused.status_code, refused.json()["error"]["key"]) == (400, "error.no_checkpoint")
     assert len(hub.asked) == asked
 

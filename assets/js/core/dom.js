@@ -87,6 +87,9 @@ export function textWidth(text, size) {
   return ruler.measureText(text).width;
 }
 
+/** Until what changes now is drawn, and fitted to its place in the frame after. */
+export const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
 /**
  * The beginning of a label that has no more room than this, px.
  * @param {string} text @param {number} size @param {number} room

@@ -3,7 +3,7 @@
 
 import { setPageParameters } from "../core/address.js";
 import { isQuestionComing, openQuestion } from "../core/class-questions.js";
-import { h, keepFocus, segmented, setChildren } from "../core/dom.js";
+import { h, keepFocus, segmented, setChildren, twoFrames } from "../core/dom.js";
 import { formatMessage, formatNumber, t } from "../core/i18n.js";
 import { button, closest, link, onResize } from "../core/parts.js";
 import { schema } from "../core/schema.js";
@@ -160,8 +160,7 @@ function isNewToStudent() {
 
 /** A phone may have scrolled on: to the answer, or along a figure. @param {Element} place */
 function scrollToPanel(place) {
-  const look = () => place.scrollIntoView({ block: "nearest" });
-  requestAnimationFrame(() => requestAnimationFrame(look)); // after the view has scrolled to its answer
+  twoFrames().then(() => place.scrollIntoView({ block: "nearest" })); // after the view has scrolled to its answer
 }
 
 /** Whether the class has gone on since a question was revealed. @param {ShownQuestion} question */

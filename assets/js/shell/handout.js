@@ -8,7 +8,7 @@ import { shapeTable } from "../charts/shape-table.js";
 import { STAGES, stageSection } from "../charts/sublayer-stages.js";
 import { pageAddress } from "../core/address.js";
 import { isAblated } from "../core/changes.js";
-import { h, svg, word } from "../core/dom.js";
+import { h, svg, twoFrames, word } from "../core/dom.js";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../core/i18n.js";
 import { cells, rowHeading, table } from "../core/parts.js";
 import { assetAddress } from "../core/schema.js";
@@ -64,8 +64,6 @@ export async function handout(server) {
   const body = h("body", { style: `max-width: ${WIDTH}px` }, copy);
   return `<!doctype html>\n${h("html", { lang: language }, h("head", {}, head), body).outerHTML}\n`;
 }
-
-const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
 /** A copy without the page's buttons and scripts, in the colours of paper. @param {HTMLElement} sheet */
 function staticCopy(sheet) {

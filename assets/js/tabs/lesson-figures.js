@@ -122,6 +122,7 @@ const mapPicture = ({ run, signal }, kind, layer, head, query, small = null) =>
 const wordlessMap = ({ run }, kind, layer, head, _query, small) => {
   const label = describeLargestWeights(kind, layer, head, run);
   const picture = thumbnail(kind, layer, head, run);
-  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`); // it is square
+  // It is square.
+  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`);
   return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);
 };

@@ -6,7 +6,7 @@ import { hereButton } from "../charts/overview-mini.js";
 import { formulaRow, stageFigure, stageHeadline } from "../charts/sublayer-stages.js";
 import { isPresenting } from "../core/address.js";
 import { awaitStopQuestion, offerQuestion } from "../core/class-questions.js";
-import { h, setChildren } from "../core/dom.js";
+import { h, setChildren, twoFrames } from "../core/dom.js";
 import { joinSentences, nodes, t } from "../core/i18n.js";
 import { LESSON_STOPS } from "../core/lesson-plan.js";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
@@ -185,8 +185,7 @@ function drawQuestion(parts, content) {
     if (isSolved() || i >= choices.length || guesses.includes(i)) return;
     keepGuesses(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
     drawAnswer();
-    const look = () => answer.element.scrollIntoView({ block: "nearest" });
-    requestAnimationFrame(() => requestAnimationFrame(look)); // by then the figure fits a room's screen
+    twoFrames().then(() => answer.element.scrollIntoView({ block: "nearest" })); // the figure fits a room's screen by then
   };
   const buttons = choices.map(({ text }, i) =>
     button("choice", [h("small", {}, String(i + 1)), " ", text], () => choose(i)),

@@ -1,7 +1,7 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
 import { offerQuestion } from "../core/class-questions.js";
-import { h, replaceKeepingFocus, word } from "../core/dom.js";
+import { h, replaceKeepingFocus, twoFrames, word } from "../core/dom.js";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, drawInSight, isOpen, link, onStopKeys } from "../core/parts.js";
 import { EXERCISES, offeredCauses } from "../core/schema.js";
@@ -197,7 +197,7 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
     drawAnswer();
     training?.draw(); // whose curves have names by now
     const look = () => question.querySelector(".reveal")?.scrollIntoView({ block: "nearest" });
-    requestAnimationFrame(() => requestAnimationFrame(look)); // by then the figure fits a room's screen
+    twoFrames().then(look); // by then the figure fits a room's screen
   }
 
   live.replaceChildren(...(training?.content ?? []));

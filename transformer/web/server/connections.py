@@ -31,7 +31,7 @@ HEADER_BYTES = 32 * 2**10  # of a request's line and headers: a link can have a 
 BODY_BYTES_A_SECOND, PIECES_A_SECOND = 4 * 2**20, 1000  # of an address: what arrives faster waits
 CONNECTIONS_A_SECOND, TURN_SECONDS = 400, 3  # of an address: more new ones wait until they are read, at most as long
 RECEIVED_BYTES = 128 * 2**10  # of a connection that wait in the system
-CHUNKS, CHUNK_BYTES = 20, 1024  # in what arrives of a chunked body, and one more in each so many bytes
+CHUNKS, CHUNK_BYTES = 20, 1024  # one read of a chunked body may have 20 chunks, and one more per 1,024 bytes
 CHUNK_HEAD = re.compile(rb"\r\n[0-9A-Fa-f]{1,20} *(?:;[^\r\n]*)?(?=\r\n)")
 CHUNKED = re.compile(rb"^transfer-encoding:[^\n]*chunked", re.IGNORECASE | re.MULTILINE)
 LEFT_BYTES, LEFT_SECONDS = 64 * 2**10, 1  # of a body that are read after its answer; then to read that answer
