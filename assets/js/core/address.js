@@ -39,6 +39,7 @@ export function placeParameters() {
  */
 export function formatAddress(href, presenting, run) {
   const url = new URL(href);
+  const written = new URLSearchParams(url.search); // each change of url.searchParams would write the whole address
   /** @type {Record<string, string | null>} */
   const special = {
     checkpoint: modelAddress(run.checkpoint),
@@ -48,10 +49,11 @@ export function formatAddress(href, presenting, run) {
     present: presenting ? "yes" : null,
   };
   for (const [name, parameter] of PARAMETERS) {
-    for (const each of namesOf(name, parameter)) url.searchParams.delete(each);
+    for (const each of namesOf(name, parameter)) written.delete(each);
     const value = name in special ? special[name] : formatParameter(parameter);
-    if (value !== null) url.searchParams.set(name, value);
+    if (value !== null) written.set(name, value);
   }
+  url.search = written.toString();
   return url.href;
 }
 

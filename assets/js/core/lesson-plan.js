@@ -34,11 +34,11 @@ function usualPlace(stop) {
   return "follows" in each ? LESSON_STOPS.indexOf(each.follows) + 0.5 : stop;
 }
 
+const OF_REAL = [...LESSON_STOPS.keys()].sort((a, b) => usualPlace(a) - usualPlace(b));
+const OF_SMALL = OF_REAL.filter((stop) => !("ofReal" in STOPS[LESSON_STOPS[stop]]));
+
 /** The whole lesson, in its usual order. @param {boolean} isReal */
-const wholeLesson = (isReal) =>
-  [...LESSON_STOPS.keys()]
-    .filter((stop) => isReal || !("ofReal" in STOPS[LESSON_STOPS[stop]]))
-    .sort((a, b) => usualPlace(a) - usualPlace(b));
+const wholeLesson = (isReal) => (isReal ? OF_REAL : OF_SMALL);
 
 /** Lessons to choose from, in minutes. */
 export const PLANS = [20, 45, 90];

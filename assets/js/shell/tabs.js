@@ -49,6 +49,7 @@ export function mount({ element }) {
 
 /** @param {HTMLElement} list @param {HTMLButtonElement[]} tabs */
 function open(list, tabs) {
+  document.body.dataset.tab = state.tab;
   for (const tab of tabs) {
     const isOpen = tab.dataset.tabId === state.tab;
     tab.setAttribute("aria-selected", String(isOpen));
