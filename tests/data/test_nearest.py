@@ -32,6 +32,8 @@ def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
         ("Ich komme aus Spanien.", "Ich komme aus "),
         ("Das Wetter ist heute sehr schön.", "Das Wetter ist schön"),
         ("Können Sie mir bitte helfen?", "Sie können "),
+        ("Wie geht's?", "Wie geht es "),
+        ("Wie geht’s dir?", "Wie geht es dir"),
     ],
 )
 def test_several_shared_words_count_more_than_a_rare_one(sentence: str, expected: str) -> None:

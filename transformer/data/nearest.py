@@ -1,5 +1,6 @@
 """The sentence of a corpus that is nearest to one that a model cannot read."""
 
+import re
 from collections import Counter
 from functools import lru_cache
 from heapq import nlargest
@@ -46,5 +47,5 @@ def _candidates(corpus: Corpus) -> tuple[list[tuple[AlignedPair, set[tuple[str, 
 
 def _parts(sentence: str) -> set[tuple[str, ...]]:
     """The words of a sentence, and each two neighbours."""
-    words = list(filter(None, map(strip_punctuation, fold(sentence).split())))
+    words = list(filter(None, map(strip_punctuation, re.split(r"[\s'’]+", fold(sentence)))))  # "geht's" shares "geht"
     return {*((word,) for word in words), *pairwise(words)}
