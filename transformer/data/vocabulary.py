@@ -66,6 +66,11 @@ def _spelt_out(word: str) -> str:
     return lower(word).replace("ä", "ae").replace("ö", "oe").replace("ü", "ue").replace("ß", "ss")
 
 
+def _without_spelt_umlauts(folded: str) -> str:
+    """A folded word that was typed without a German keyboard, as the umlauts themselves fold: "moechte" -> "mochte"."""
+    return re.sub("(?<![aeouq])([aou])e", r"\1", folded)
+
+
 def check_visible(text: str) -> None:
     """Raises SentenceError where a text has invisible characters."""
     for char in () if text.isascii() and text.isprintable() else text:
@@ -183,7 +188,7 @@ class Vocabulary:
             return None if word in SPECIAL else word
         folded = fold(word)
         if self._is_folded:
-            return folded if folded in self.ids else None
+            return next((each for each in (folded, _without_spelt_umlauts(folded)) if each in self.ids), None)
         alike = self._by_letters.get(folded, ())
         for letters in (lower, str.casefold):
             if same := [token for token in alike if letters(token) == letters(word)]:
