@@ -62,13 +62,13 @@ export function refusalNotice(server, translate) {
    * @param {Message | null} error @param {string} sentence that the error is about
    * @param {string} wrongLink what was wrong with the page's address
    */
-  function draw(error, sentence, wrongLink) {
+  async function draw(error, sentence, wrongLink) {
     latest += 1;
     const kept = error && t("run.refused", { sentence: state.run.sentence });
     message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), kept) : []));
     message.hidden = !message.textContent;
     suggestions.hidden = true;
-    if (error && OF_WORDS.includes(error.key)) lead(sentence);
+    if (error && OF_WORDS.includes(error.key)) await lead(sentence);
   }
   return { elements: [message, suggestions], draw };
 }
@@ -86,9 +86,15 @@ function translatorOf(sentence) {
   return Object.keys(models()).find((checkpoint) => models()[checkpoint].real?.languages[0] === language);
 }
 
-/** Whole sentences, which follow, say more than words of similar spelling. @param {Message} error */
-const reason = (error) =>
-  formatMessage(error.key === "error.unknown_near" ? { ...error, key: "refusal.unknown" } : error);
+/**
+ * Whole sentences, which follow, say more than words of similar spelling, and than a few of many.
+ * @param {Message} error
+ */
+function reason(error) {
+  const known = /** @type {{ rest: number } | undefined} */ (error.values.known);
+  const isShort = error.key === "error.unknown_near" || (error.key === "error.unknown" && known?.rest);
+  return formatMessage(isShort ? { ...error, key: "refusal.unknown" } : error);
+}
 
 /** Open Train on a sentence. @param {string} sentence @param {[string, string][]} pairs to learn beside it */
 async function teach(sentence, pairs) {
