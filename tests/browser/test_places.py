@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from transformer.mistakes import MISTAKES
 
 from .catalogue import t
-from .conftest import FRAMES, Visit, module, move, place, until
+from .conftest import FRAMES, LAPTOP, Visit, module, move, place, until
 
 STOPS = 14
 ROOM: Any = {"width": 1280, "height": 720}
@@ -309,8 +309,17 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
         "window.shifted = 0; new PerformanceObserver((list) => { for (const each of list.getEntries()) "
         "if (!each.hadRecentInput) shifted += each.value; }).observe({ type: 'layout-shift', buffered: true })"
     )
-    for query in ("", "?checkpoint=classroom&tab=attention", "?checkpoint=classroom&tab=lesson&stop=12"):
+    for size, query in (
+        (LAPTOP["viewport"], ""),
+        (LAPTOP["viewport"], "?checkpoint=classroom&tab=attention"),
+        (LAPTOP["viewport"], "?checkpoint=classroom&tab=lesson&stop=12"),
+        (PHONE, "?checkpoint=classroom&tab=positions"),
+        (PHONE, "?checkpoint=classroom&tab=train"),
+        (PHONE, "?checkpoint=classroom&tab=break&part=decoding&strategy=sampling"),
+        (PHONE, "?tab=attention&sentence=Das Wasser ist kalt"),  # which the toy refuses
+    ):
         visit.requests.clear()
+        page.set_viewport_size(size)
         visit.open(query)
         visit.settle()
         assert page.evaluate("shifted") <= 0.05, query

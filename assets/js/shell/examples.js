@@ -35,6 +35,7 @@ export function exampleBar(choose) {
     if (open) more.hidden = true;
   };
   const look = () => {
+    more.hidden = true; // it takes room itself, and must not decide whether it is there
     more.hidden = element.classList.contains("unfolded") || sentences.scrollHeight <= sentences.clientHeight + 2;
   };
   new ResizeObserver(look).observe(sentences);

@@ -108,12 +108,12 @@ const build = ({ server, signal }, translate) => ({
  * @param {Parts} parts @param {Message | null} error @param {string} sentence that the error is about
  * @param {string} wrongLink what was wrong with the page's address
  */
-function complain(parts, error, sentence, wrongLink = "") {
+async function complain(parts, error, sentence, wrongLink = "") {
   parts.isRefused = isRefusal(error);
   parts.run.classList.toggle("stale", parts.isRefused);
   parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
-  parts.refusal.draw(error, sentence, wrongLink);
   if (parts.isRefused) fold(false); // what leads on is in view
+  await parts.refusal.draw(error, sentence, wrongLink);
 }
 
 /**

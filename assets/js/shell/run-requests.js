@@ -25,7 +25,7 @@ import { reconnect } from "../net/reconnect.js";
 /**
  * The run bar's callbacks for a request.
  * @typedef {{
- *   complain: (error: Message | null, sentence: string, wrongLink?: string) => void,
+ *   complain: (error: Message | null, sentence: string, wrongLink?: string) => void | Promise<void>,
  *   showBusy: (isBusy: boolean) => void,
  *   focusSteps: () => void,
  * }} Reactions
@@ -56,8 +56,11 @@ export const exampleOf = (run) => (session.example?.sentence === run.sentence ? 
 export const plainText = (text) => text.toLowerCase().normalize("NFD").replaceAll("\u0308", "").replaceAll("ß", "ss");
 
 export class RunRequests {
-  /** @type {(() => void) | null} */
-  arrive = null; // while the page is on its way to what its address asks for
+  /**
+   * While the page is on its way to what its address asks for. It is shown once what it complains of is.
+   * @type {((complained?: void | Promise<void>) => Promise<void>) | null}
+   */
+  arrive = null;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   unheard;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -213,8 +216,8 @@ export class RunRequests {
     showBusy(false);
     const { error, sentence } = this.latestAnswer();
     if (sentence !== null && this.box.value === session.typed) this.box.value = sentence; // what is being typed stays
-    complain(error, session.sentence); // `watch` does not hear of an answer that equals the last one
-    this.arrive?.();
+    const complained = complain(error, session.sentence); // `watch` does not hear of an answer that equals the last one
+    this.arrive?.(complained);
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const isInBox = document.activeElement === this.box;
     if (isInBox && !error && this.box.value === state.run.sentence) focusSteps();
@@ -258,7 +261,7 @@ export class RunRequests {
       run &&
       !session.sent &&
       formatAddress(location.href, false, run) === formatAddress(location.href, false, state.run);
-    this.arrive = () => {
+    this.arrive = async (complained) => {
       const { error } = this.latestAnswer();
       const less = run && error && withoutWhatIsWrong(run, error, wrong);
       if (less) {
@@ -271,6 +274,7 @@ export class RunRequests {
       );
       if (missing.length)
         this.reactions.complain(error, session.sentence, t("link.wrong", { what: formatList(missing) }));
+      await complained;
       document.body.classList.remove("opening");
     };
     if (!run || isShown) {

@@ -136,6 +136,7 @@ export function mount({ element, props, server, signal }) {
     data.draw(chosen.corpus, planned.plan, messageOf);
     bar.draw(planned.plan, problems());
     bar.element.classList.toggle("stale", isStale());
+    whole.classList.toggle("unplanned", !planned.plan);
   }
   function drawTraining() {
     picture.arrange();
