@@ -194,6 +194,51 @@ def test_one_is_always_told_where_one_is(shared: Visit, overview: Page) -> None:
     assert place(page)["tab"] == "overview"
 
 
+def test_a_word_that_ends_a_sentence_is_not_read_again(overview: Page) -> None:
+    page = overview
+    back = page.locator("#overview .return")
+    expect(back).to_be_visible()
+    page.locator("#step").fill("6")
+    expect(page.locator("#overview .word-out")).to_contain_text(t("overview.ends"))
+    expect(back).to_be_hidden()
+
+
+# One weight of 1 among 128 × 128 cells, and words that stand in no other's way.
+LONG = f"""async () => {{
+    const {{ state, showRun, update }} = await {module("core/state.js")};
+    const {{ attention }} = state.run;
+    const {{ cross }} = attention;
+    const values = new Float32Array(cross.values.length).fill(0.001);
+    const at = (query, key) => ((0 * cross.heads + 0) * cross.queries.length + query) * cross.keys.length + key;
+    values[at(2, 40)] = values[at(2, 90)] = 0.4;
+    values[at(2, 41)] = 0.1;
+    values[at(100, 100)] = 1;
+    showRun({{ ...state.run, attention: {{ ...attention, cross: {{ ...cross, values }} }} }});
+    update({{ tab: "overview", step: 2 }});
+}}"""
+
+
+def test_long_sentences_name_the_strongest_words_and_show_single_weights(overview: Page) -> None:
+    page = overview
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.evaluate(MADE_UP, [2, 4, 128])
+    page.evaluate(LONG)
+    run = run_of(page)
+    named = page.locator("#overview .token.slim.source.named")
+    expect(named).to_have_text([run["source"][40], run["source"][90]])
+    page.locator("#overview .token.source").nth(41).hover()
+    expect(named).to_have_text([run["source"][41], run["source"][90]])
+    darkest = page.locator("#overview canvas").evaluate("""(canvas) => {
+        const box = document.querySelector("[data-place='head.cross.0.0'] rect").getBoundingClientRect();
+        const { left, top, width } = canvas.getBoundingClientRect();
+        const sharp = canvas.width / width;
+        const place = [box.left - left, box.top + box.height * 0.7 - top, box.width, box.height * 0.2];
+        const { data } = canvas.getContext("2d").getImageData(...place.map((px) => px * sharp));
+        return Math.min(...Array.from({ length: data.length / 4 }, (_, i) => data[4 * i]));
+    }""")
+    assert darkest < 120  # else the mean of many cells is painted
+
+
 @pytest.mark.parametrize(("layers", "heads", "tokens"), [(2, 1, 4), (12, 16, 128)])
 def test_it_draws_few_heads_and_many(overview: Page, layers: int, heads: int, tokens: int) -> None:
     page = overview

@@ -93,6 +93,14 @@ test("what is presented fits the screen, with an answer in the page's type", () 
   }
 });
 
+test("a few long words are shortened, and many give way to a strip", () => {
+  const words = (/** @type {number[]} */ source) => ({ words: { source, target: [30] } });
+  const long = overviewLayout(sizes(2, 4, 0, words([340, 500, 280, 30, 240, 260])));
+  assert.ok(!long.encoder.tokens.isStrip);
+  expectApart(long);
+  assert.ok(overviewLayout(sizes(2, 4, 0, words(Array(33).fill(84)))).encoder.tokens.isStrip);
+});
+
 test("stacks of different depth stand beside each other", () => {
   const layout = overviewLayout(sizes(6, 8, 5, { layers: { encoder: 12, decoder: 3 } }));
   assert.ok(layout.isWide);

@@ -101,7 +101,7 @@ function memoryBus({ decoder, memory, busX, isWide, type }) {
   return [trunk, ...ends.flatMap(({ x, y }) => [`M${busX} ${y}H${x}`, arrow(x, y, 1, 0, type)])];
 }
 
-/** From the decoder's last layer to the word, and back to the decoder's inputs. @param {Layout} layout */
+/** From the decoder's last layer to the word. @param {Layout} layout */
 function outputPath({ decoder, output, isWide, type, height }) {
   const { word, candidates, linear } = output;
   const middle = word.x + word.width / 2;
@@ -116,8 +116,6 @@ function outputPath({ decoder, output, isWide, type, height }) {
     return [`M${from} ${stream.bottom}H${middle}`, ...down];
   }
   const foot = Math.min(height - 6, stream.bottom + 6 * type);
-  const tokens = decoder.tokens.box;
-  const back = Math.min(word.y + word.height / 2, tokens.y + tokens.height / 2);
   return [
     `M${from} ${stream.bottom}V${foot}H${middle}V${linear.y + linear.height + 2}`,
     arrow(middle, linear.y + linear.height + 2, 0, -1, type),
@@ -125,7 +123,14 @@ function outputPath({ decoder, output, isWide, type, height }) {
     arrow(middle, candidates.y + candidates.height + 2, 0, -1, type),
     `M${middle} ${candidates.y - 1}V${word.y + word.height + 2}`,
     arrow(middle, word.y + word.height + 2, 0, -1, type),
-    `M${word.x - 2} ${back}H${tokens.x + tokens.width + 4}`,
-    arrow(tokens.x + tokens.width + 4, back, -1, 0, type),
   ];
+}
+
+/** From the word back to the decoder's inputs, where they stand beside each other. @param {Layout} layout */
+export function returnPath({ decoder, output, isWide, type }) {
+  const { word } = output;
+  const tokens = decoder.tokens.box;
+  const [end, y] = [tokens.x + tokens.width + 4, Math.min(word.y + word.height / 2, tokens.y + tokens.height / 2)];
+  const parts = isWide ? [`M${word.x - 2} ${y}H${end}`, arrow(end, y, -1, 0, type)] : [];
+  return svg("path", { d: parts.join(""), class: "flow return" });
 }

@@ -46,6 +46,7 @@ const DENSE_SIDE = 36; // px
 const SMALLEST_TYPE = 0.78; // of a picture that keeps to its room
 const NAME = 12; // px of the names of sublayers
 const LARGE_NAME = 15; // px, where the rest is smaller than the page's type
+const LONG_PER_LINE = 4; // long words that are shortened share a line, before a strip replaces the words
 
 /** @param {Sizes} sizes */
 export function overviewLayout(sizes) {
@@ -279,20 +280,28 @@ function spread(short, long) {
 function drawTokens(words, { x, y, width }, sizes) {
   const { chip, gap } = lengths(sizes);
   const most = sizes.isTight ? 2 : 4; // lines
-  /** @type {Box[]} */
-  const boxes = [];
-  let [left, line] = [0, 0];
-  for (const each of words) {
-    const own = Math.min(width, each + 12 * sizes.type);
-    if (left > 0 && left + own > width) [left, line] = [0, line + 1];
-    boxes.push({ x: x + left, y: y + line * (chip + gap), width: own, height: chip });
-    left += own + gap;
+  const inLines = (/** @type {number} */ longest) => {
+    /** @type {Box[]} */
+    const boxes = [];
+    let [left, line] = [0, 0];
+    for (const each of words) {
+      const own = Math.min(longest, each + 12 * sizes.type);
+      if (left > 0 && left + own > width) [left, line] = [0, line + 1];
+      boxes.push({ x: x + left, y: y + line * (chip + gap), width: own, height: chip });
+      left += own + gap;
+    }
+    return { boxes, lines: line + 1 };
+  };
+  let { boxes, lines } = inLines(width);
+  for (let perLine = 2; lines > most && perLine <= LONG_PER_LINE; perLine++)
+    ({ boxes, lines } = inLines((width + gap) / perLine - gap));
+  if (lines <= most) {
+    const used = Math.max(...boxes.map((box) => box.x + box.width)) - x;
+    return { boxes, box: { x, y, width: used, height: lines * (chip + gap) - gap }, isStrip: false };
   }
-  const isStrip = line >= most;
-  const height = isStrip ? 2 * chip : (line + 1) * (chip + gap) - gap;
   const cell = width / words.length;
-  const cells = () => words.map((_, i) => ({ x: x + i * cell, y: y + chip, width: cell, height: chip }));
-  return { boxes: isStrip ? cells() : boxes, box: { x, y, width, height }, isStrip };
+  const cells = words.map((_, i) => ({ x: x + i * cell, y: y + chip, width: cell, height: chip }));
+  return { boxes: cells, box: { x, y, width, height: 2 * chip }, isStrip: true };
 }
 
 /** @param {Column} encoder @param {Sizes} sizes @returns {Box} */

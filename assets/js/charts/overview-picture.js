@@ -6,12 +6,12 @@ import { fitted, h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js"
 import { formatPercent, t } from "../core/i18n.js";
 import { argmax } from "../core/state.js";
 import { outputToken } from "../core/words.js";
-import { keepPainted, paintMap, sharpCanvas } from "./map-canvas.js";
-import { connections, streams } from "./overview-connections.js";
+import { gridOf, keepPainted, mergedCells, paintMap, sharpCanvas } from "./map-canvas.js";
+import { connections, returnPath, streams } from "./overview-connections.js";
 import { overviewLayout, SHOWN_CANDIDATES } from "./overview-layout.js";
 import { openPlace, placeKey, placeName, targetOf } from "./overview-place.js";
 
-/** @import { Kind, Run, Side, Stack } from "../core/types.d.ts" */
+/** @import { DrawnRun, Kind, Run, Side, Stack } from "../core/types.d.ts" */
 /** @import { Box, Column, Layer, Layout, Tokens } from "./overview-layout.js" */
 /** @import { Place } from "./overview-place.js" */
 /** A token that is followed through the picture. @typedef {{ side: Side, at: number }} Token */
@@ -55,6 +55,7 @@ export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
     lane: svg("path", { class: "lane" }),
     ring: svg("rect", { class: "ring" }),
     paid: svg("path", { class: "paid" }),
+    back: returnPath(layout),
   };
   const chips = {
     source: tokenChips("source", run, layout, follow),
@@ -68,6 +69,7 @@ export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
     ...streams(layout),
     marks.lane,
     ...connections(layout, run),
+    marks.back,
     ...SIDES.flatMap((side) => drawColumn(STACK_OF[side], run, layout, captions, chips[side], unfold)),
     marks.paid,
     control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), layout.type, layout.name),
@@ -84,6 +86,7 @@ export function overviewPicture(run, { unfold, follow, goTo, ...place }) {
       const shown = { step, token, row, top: token?.side === "source" ? row[token.at] : strongest(row) };
       drawMarks(marks, layout, run, shown);
       markChips(chips, shown);
+      nameCells(chips, layout, run, shown);
       output.draw(step);
     },
     /** Go to where the visitor was, and mark it; null for nowhere. */
@@ -136,17 +139,40 @@ function showPlace(picture, place) {
 function paintedMaps(layout, run) {
   const { canvas, context } = sharpCanvas(layout.width, layout.height);
   canvas.setAttribute("aria-hidden", "true"); // its numbers are a click away, each map's in its tab
+  const { a: pixels } = context.getTransform();
   keepPainted(canvas, () => {
     context.clearRect(0, 0, layout.width, layout.height);
     for (const { kind, layer, heads } of sublayersOf(layout)) {
-      const { queries, keys } = run.attention[kind];
+      const drawn = visibleCells(run, kind, layer, heads[0].width * pixels);
+      const { queries, keys } = drawn.attention[kind];
       heads.forEach(({ x, y, width, height }, head) => {
         const cells = { cellWidth: width / keys.length, cellHeight: height / queries.length };
-        paintMap(context, run, kind, layer, head, { x, y, ...cells });
+        paintMap(context, drawn, kind, layer, head, { x, y, ...cells });
       });
     }
   });
   return canvas;
+}
+
+/**
+ * The run, or where a pixel is several cells of a map, one whose cells are pixels with the largest weight of each:
+ * their mean would hide a head that attends to one word of a hundred. Only this layer of it is right.
+ * @param {Run} run @param {Kind} kind @param {number} layer @param {number} pixels of a map's side
+ * @returns {DrawnRun}
+ */
+function visibleCells(run, kind, layer, pixels) {
+  const maps = run.attention[kind];
+  const merged = Math.ceil(Math.max(maps.keys.length, maps.queries.length) / pixels);
+  if (merged <= 1) return run;
+  const grids = Array.from({ length: maps.heads }, (_, head) => mergedCells(gridOf(maps, layer, head), merged));
+  const [{ across, down, open }] = grids;
+  const values = new Float32Array((layer + 1) * maps.heads * across * down);
+  for (const [head, { weights }] of grids.entries()) values.set(weights, (layer * maps.heads + head) * across * down);
+  const allowed = Array.from({ length: down }, (_, row) =>
+    [...open.subarray(row * across, (row + 1) * across)].map(Boolean),
+  );
+  const small = { ...maps, values, allowed, queries: maps.queries.slice(0, down), keys: maps.keys.slice(0, across) };
+  return { ...run, reference: null, attention: { ...run.attention, [kind]: small } };
 }
 
 /** @param {Box} box @param {number} by */
@@ -275,13 +301,46 @@ function tokenChip(token, at, side, { boxes, box: line, isStrip }, type) {
   const above = isStrip ? box.y - 10 * type : box.y + box.height / 2;
   const size = WORD_SIZE * type;
   const label = fitted(token, size, isStrip ? line.width : box.width - 8 * type);
-  const half = textWidth(label, size) / 2; // a long word of a slim cell stays in its line
-  const x = isStrip
-    ? Math.min(Math.max(box.x + box.width / 2, line.x + half), line.x + line.width - half)
-    : box.x + box.width / 2;
+  const x = isStrip ? cellLabel(token, at, { boxes, box: line }, size).middle : box.x + box.width / 2;
   const text = svg("text", { x, y: above, class: `label ${side} middle`, style: `font-size: ${size}px` }, label);
   const kind = `${isSpecial(token) ? " special" : ""}${isStrip ? " slim" : ""}`;
   return svg("g", { class: `token ${side}${kind}`, ...attributes }, ground, text);
+}
+
+/**
+ * Where the word of a slim cell stands: above its cell, and a long one within the line.
+ * @param {string} token @param {number} at @param {Pick<Tokens, "boxes" | "box">} tokens @param {number} size
+ */
+function cellLabel(token, at, { boxes, box: line }, size) {
+  const half = textWidth(fitted(token, size, line.width), size) / 2;
+  const above = boxes[at].x + boxes[at].width / 2;
+  return { middle: Math.min(Math.max(above, line.x + half), line.x + line.width - half), half };
+}
+
+/**
+ * Words of slim cells: that of the token that is followed, that of the step, and of source tokens those that the step
+ * attends to more than evenly, as far as there is room beside stronger ones.
+ * @param {Record<Side, SVGElement[]>} chips @param {Layout} layout @param {Run} run @param {Shown} shown
+ */
+function nameCells(chips, layout, run, { step, token, row, top }) {
+  const attended = row.filter(({ mean }) => mean > 1 / row.length).sort((a, b) => b.mean - a.mean);
+  const wanted = { source: [...(top.weight > 0 ? [top.key] : []), ...attended.map(({ key }) => key)], target: [step] };
+  for (const side of SIDES) {
+    const { tokens } = layout[STACK_OF[side]];
+    if (!tokens.isStrip) continue;
+    const words = tokensOf(run, side);
+    const size = WORD_SIZE * layout.type;
+    /** @type {{ middle: number, half: number }[]} */
+    const named = [];
+    for (const chip of chips[side]) chip.classList.remove("named");
+    for (const at of [...(token?.side === side ? [token.at] : []), ...wanted[side]]) {
+      const label = cellLabel(words[at], at, tokens, size);
+      const isFree = named.every(({ middle, half }) => Math.abs(middle - label.middle) > half + label.half + size / 2);
+      if (!isFree) continue;
+      named.push(label);
+      chips[side][at].classList.add("named");
+    }
+  }
 }
 
 /**
@@ -383,8 +442,8 @@ function wordOut({ word, type }, run) {
 // ---- what a step and a token change ----
 
 /**
- * @param {ReturnType<typeof rowMarks> & Record<"lane" | "ring" | "paid", SVGElement>} marks @param {Layout} layout
- * @param {Run} run @param {Shown} shown
+ * @param {ReturnType<typeof rowMarks> & Record<"lane" | "ring" | "paid" | "back", SVGElement>} marks
+ * @param {Layout} layout @param {Run} run @param {Shown} shown
  */
 function drawMarks(marks, layout, run, { step, token, row, top }) {
   marks.draw(run, step, token);
@@ -395,6 +454,7 @@ function drawMarks(marks, layout, run, { step, token, row, top }) {
   const box = headBox(layout, "cross", top.layer, top.head);
   marks.ring.setAttribute("visibility", box && top.weight > 0 ? "visible" : "hidden");
   if (box) setBox(marks.ring, grown(box, 2));
+  marks.back.setAttribute("visibility", step + 1 < run.steps.length ? "visible" : "hidden");
 }
 
 /** @param {Record<Side, SVGElement[]>} chips @param {Shown} shown */
