@@ -92,6 +92,10 @@ def test_a_bare_address_opens_on_the_picture_whose_every_part_says_what_it_opens
     expect(page.locator("[data-place='head.encoder.0.1']")).to_be_focused()
     page.keyboard.press("Enter")
     assert place(page) == place(page) | {"tab": "attention", "kind": "encoder", "layer": 0, "head": 1}
+    expect(page.locator("#panel-attention")).to_be_focused()
+    page.go_back()
+    page.locator("[data-place='head.cross.5.7']").press("Enter")
+    expect(page.locator("#panel-attention .say")).to_be_in_viewport(ratio=1)
     for part, expected in {
         "layer.decoder.3": {"tab": "inside", "kind": "decoder", "layer": 3},
         "sublayer.cross.1": {"tab": "inside", "kind": "cross", "layer": 1},

@@ -42,7 +42,18 @@ export function targetOf(place, run) {
 export function openPlace(place) {
   const { stage, ...target } = targetOf(place, state.run);
   update(target);
+  enterPanel();
   if (stage) scrollToStage(stage);
+}
+
+/** To the beginning of the tab that was opened, from wherever in the picture; the focus goes there, too. */
+function enterPanel() {
+  const panel = /** @type {HTMLElement} */ (document.getElementById(`panel-${state.tab}`));
+  const bar = /** @type {HTMLElement} */ (document.querySelector(".tab-bar")); // it stays in sight
+  const above = bar.getBoundingClientRect().bottom - panel.getBoundingClientRect().top;
+  if (above > 0) scrollBy(0, -above);
+  panel.tabIndex = -1;
+  panel.focus({ preventScroll: true });
 }
 
 const PATIENCE_MS = 5000; // for the numbers of a head
