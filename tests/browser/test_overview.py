@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from .catalogue import t
 from .conftest import FRAMES, Visit, module, move, place, until
+from .test_accessible import AXE, AXE_SAYS, RULES, faults
 
 KINDS = ("encoder", "decoder", "cross")
 OPENING = {"tab": "overview", "kind": "cross", "layer": 1, "head": 5, "step": 3, "stack": "encoder"}
@@ -258,3 +259,26 @@ def test_it_draws_few_heads_and_many(overview: Page, layers: int, heads: int, to
         page.set_viewport_size({"width": width, "height": 720})
         until(partial(lambda most: page.locator("#overview svg").last.bounding_box()["width"] < most, width))
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_changed_run_is_drawn_and_told_as_it_is(visit: Visit) -> None:
+    changes = "ablate.cross.2.6*positions.encoder.removed.0*drop_residual.decoder.3.2"
+    page = visit.open(f"?tab=overview&step=4&changes={changes}")
+    silenced = page.locator("#overview .silenced")
+    expect(silenced).to_have_attribute(
+        "aria-label", t("overview.silenced", opens=name_of("head.cross", "attention", layer=2, head=6))
+    )
+    run = run_of(page)
+    cross = run["attention"]["cross"]
+    working = [(layer, head) for layer in range(6) for head in range(8) if (layer, head) != (1, 5)]
+    heads = [max(weight(run, "cross", *each, 3, key) for key in range(len(cross["keys"]))) for each in working]
+    layer, head = working[heads.index(max(heads))]
+    expect(page.locator("#overview .say")).to_contain_text(
+        f"head {head + 1} of layer {layer + 1}, puts {max(heads):.0%}"
+    )
+    expect(page.locator("#overview .part.positions")).to_have_text(
+        [t("overview.input_bare"), t("overview.input")], use_inner_text=False
+    )
+    expect(page.locator("#overview .gap")).to_have_count(1)
+    page.evaluate(f"{AXE}; 0")
+    assert faults(page, AXE_SAYS, [RULES, False]) == []

@@ -46,6 +46,22 @@ export function markHead(picture, kind, layer, head) {
   });
 }
 
+/**
+ * Mark the words of a row and of the key that it attends to most, and scroll their lines to them.
+ * @param {Element} picture @param {number} row @param {number} key
+ */
+export function markWords(picture, row, key) {
+  for (const each of picture.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
+  for (const name of [`query ${row}`, `key ${key}`]) {
+    const marked = picture.querySelector(`[data-word="${name}"]`);
+    const line = marked?.closest(".word-line");
+    if (!marked || !line) continue;
+    marked.setAttribute("aria-current", "true");
+    const [at, frame] = [marked.getBoundingClientRect(), line.getBoundingClientRect()];
+    line.scrollLeft += at.left + at.width / 2 - frame.left - frame.width / 2;
+  }
+}
+
 /** A head, and its strongest link. @param {Kind} kind @param {number} layer @param {number} head */
 function describeHead(kind, layer, head) {
   const { heads, queries, keys, values } = state.run.attention[kind];

@@ -1,5 +1,6 @@
 // Connections between the parts of the overview.
 
+import { findChange } from "../core/changes.js";
 import { svg } from "../core/dom.js";
 
 /** @import { Run } from "../core/types.d.ts" */
@@ -22,7 +23,7 @@ export function connections(layout, run) {
   return [
     ...[encoder, decoder].flatMap((column) => [
       path(branches(column, column === decoder, type), "flow"),
-      ...additions(column, column === decoder, run.model.norm_first, type),
+      ...additions(column, column === decoder, run, type),
     ]),
     path(memoryBus(layout), "bus"),
     path(outputPath(layout), "flow"),
@@ -72,16 +73,24 @@ function branches(column, isMirrored, type) {
   return [...intoStream, ...throughSublayers];
 }
 
-/** The sum and the norm of each sublayer. @param {Column} column @param {boolean} isMirrored @param {boolean} isNormFirst
- * @param {number} type */
-function additions(column, isMirrored, isNormFirst, type) {
+/** The sum and the norm of each sublayer, and a gap in the stream where it is not added. @param {Column} column
+ * @param {boolean} isMirrored @param {Run} run @param {number} type */
+function additions(column, isMirrored, run, type) {
   const { near, middle } = streamOf(column, isMirrored);
-  return sublayers(column).flatMap(({ enters, leaves }) => {
+  const { x, width } = column.stream;
+  const stack = isMirrored ? "decoder" : "encoder";
+  const parts = column.layers.flatMap(({ layer, attention, feedForward }) =>
+    [...attention, feedForward].map((ends, i) => ({ ...ends, layer, sublayer: i + 1 })),
+  );
+  return parts.flatMap(({ enters, leaves, layer, sublayer }) => {
+    const isDropped = findChange({ do: "drop_residual", stack, layer, sublayer }, run.changes);
+    const gap = svg("rect", { x: x - 1, y: leaves - 12 * type, width: width + 2, height: 6 * type, class: "gap" });
     const plus = `M${middle - 3 * type} ${leaves}h${6 * type}M${middle} ${leaves - 3 * type}v${6 * type}`;
-    const norm = isNormFirst
+    const norm = run.model.norm_first
       ? { x: near + (isMirrored ? -6 : 4) * type, y: enters - 5 * type, width: 2 * type, height: 10 * type }
       : { x: middle - 6 * type, y: leaves + 6 * type, width: 12 * type, height: 2 * type };
     return [
+      ...(isDropped ? [gap] : []),
       svg("circle", { cx: middle, cy: leaves, r: 5 * type, class: "add" }),
       svg("path", { d: plus, class: "plus" }),
       svg("rect", { ...norm, class: "norm" }),

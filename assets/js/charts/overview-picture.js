@@ -1,7 +1,7 @@
 // The picture of the whole: the paper's Figure 1 of one run. Built once a run; a step only moves marks and changes
 // words.
 
-import { findChange } from "../core/changes.js";
+import { findChange, isAblated } from "../core/changes.js";
 import { fitted, h, isSpecial, svg, textWidth, typeScale } from "../core/dom.js";
 import { formatPercent, t } from "../core/i18n.js";
 import { argmax } from "../core/state.js";
@@ -228,7 +228,8 @@ function onPress(element, act) {
 function drawColumn(stack, run, layout, captions, chips, unfold) {
   const { type } = layout;
   const { title, input, layers, fold } = layout[stack];
-  const name = t(run.model.positions ? "overview.input" : "overview.input_bare");
+  const isBare = !run.model.positions || findChange({ do: "positions", stack, how: "removed" }, run.changes);
+  const name = t(isBare ? "overview.input_bare" : "overview.input");
   const heading = svg("text", { ...title, class: "stack-name", style: `font-size: ${14 * type}px` });
   heading.append(t(`overview.${stack}`));
   return [
@@ -265,13 +266,26 @@ function drawLayer(stack, { layer, box, label, attention, feedForward }, run, ca
     const size = { width: textWidth(captions[kind], px) + 8, height: 24 * type };
     const name = control(place, { x: caption.x - 2, y: caption.y - size.height / 2, ...size }, run);
     name.append(svg("text", { ...caption, class: "name", style: `font-size: ${px}px` }, captions[kind]));
-    const parts = heads.map((map, head) => control({ what: "head", kind, layer, head }, map, run));
+    const parts = heads.map((map, head) => {
+      const part = control({ what: "head", kind, layer, head }, map, run);
+      return isAblated(kind, layer, head, run.changes) ? silenced(part, map) : part;
+    });
     return [name, ...parts];
   });
   const words = t("overview.ffn");
   const network = control({ what: "ffn", stack, layer }, feedForward.box, run, words, type, px);
   const frame = svg("rect", { ...box, rx: 8 * type, class: "layer-frame" });
   return svg("g", { "data-layer": `${stack} ${layer}` }, frame, number, ...sublayers, network);
+}
+
+/** A head that contributes nothing is crossed out. @param {SVGElement} part @param {Box} box */
+function silenced(part, { x, y, width, height }) {
+  part.classList.add("silenced");
+  part.setAttribute("aria-label", t("overview.silenced", { opens: part.getAttribute("aria-label") ?? "" }));
+  part.append(
+    svg("path", { d: `M${x} ${y}l${width} ${height}M${x} ${y + height}l${width} ${-height}`, class: "cross" }),
+  );
+  return part;
 }
 
 /**
@@ -548,24 +562,30 @@ function lanePath(layout, { side, at }, count) {
   return `M${foot} ${top}C${foot} ${(top + bottom) / 2} ${x} ${(top + bottom) / 2} ${x} ${bottom}V${stream.bottom}`;
 }
 
+/** The heads of a kind that are not silenced, counted through all layers. @param {Run} run @param {Kind} kind */
+export function workingHeads(run, kind) {
+  const { layers, heads } = run.attention[kind];
+  const all = Array.from({ length: layers * heads }, (_, i) => i);
+  return all.filter((i) => !isAblated(kind, Math.floor(i / heads), i % heads, run.changes));
+}
+
 /**
- * A row of all heads of a kind: for each key the mean weight, and the head with the highest.
+ * A row of all working heads of a kind: for each key the mean weight, and the head with the highest.
  * @param {Run} run @param {Kind} kind @param {number} query
  */
 export function rowOfAllHeads(run, kind, query) {
-  const { layers, heads, queries, keys, values } = run.attention[kind];
+  const { heads, queries, keys, values } = run.attention[kind];
   const size = queries.length * keys.length;
+  const working = workingHeads(run, kind);
   return keys.map((_, key) => {
     let sum = 0;
-    let best = 0;
-    const first = query * keys.length + key;
-    for (let head = 0; head < layers * heads; head++) {
-      const value = values[head * size + first];
+    let [best, weight] = [0, 0];
+    for (const each of working) {
+      const value = values[each * size + query * keys.length + key];
       sum += value;
-      if (value > values[best * size + first]) best = head;
+      if (value > weight) [best, weight] = [each, value];
     }
-    const weight = values[best * size + first];
-    return { key, mean: sum / (layers * heads), layer: Math.floor(best / heads), head: best % heads, weight };
+    return { key, mean: sum / (working.length || 1), layer: Math.floor(best / heads), head: best % heads, weight };
   });
 }
 

@@ -20,12 +20,12 @@ import { reveal, revealCell, strongestKey, zoomRange } from "../charts/long-map.
 import { repaintThumbnail, weightStrip } from "../charts/map-canvas.js";
 import { weightsOfWord } from "../charts/map-parts.js";
 import { zoomControl } from "../charts/map-zoom.js";
-import { markHead, modelView } from "../charts/model-view.js";
+import { markHead, markWords, modelView } from "../charts/model-view.js";
 import { isPresenting } from "../core/address.js";
 import { isAblated } from "../core/changes.js";
 import { h, isSpecial, namedChoice, scrollBox } from "../core/dom.js";
 import { formatPercent, joinSentences, t } from "../core/i18n.js";
-import { button, changeDetector, closest, kindPicker, onResize } from "../core/parts.js";
+import { button, changeDetector, closest, isOpen, kindPicker, onResize } from "../core/parts.js";
 import { argmax, attentionRow, SIDES, state, subscribe, update } from "../core/state.js";
 import { headPicker } from "./head-picker.js";
 
@@ -56,8 +56,11 @@ export function mount({ element, signal }) {
   const small = headGrid(signal);
   large.onPointedWord(small.point);
   let width = 0; // of the large map; 0 until its tab has been open
+  let isBehind = false; // something has changed while its tab was closed, where nothing can be scrolled to
 
   function draw() {
+    isBehind = !isOpen(element);
+    if (isBehind) return;
     const { run, kind, head, gold, drawing, step } = state;
     kinds.set(kind);
     drawings.set(drawing);
@@ -80,7 +83,7 @@ export function mount({ element, signal }) {
   }
   const resize = () => {
     const { clientWidth } = large.place;
-    if (!clientWidth || clientWidth === width) return;
+    if (!clientWidth || (clientWidth === width && !isBehind)) return;
     width = clientWidth;
     if (state.run) draw();
   };
@@ -155,7 +158,7 @@ function largeMap(open, redraw, signal) {
     /** Scroll to the row that is put into words, and to the word that it attends to most. */
     reveal(/** @type {Element} */ drawn, /** @type {number} */ row) {
       const strongest = strongestKey(state, row);
-      if (state.drawing !== "all" && isNewSight(drawn, row, strongest)) revealRow(place, drawn, row, strongest);
+      if (isNewSight(drawn, row, strongest)) revealRow(place, drawn, row, strongest);
     },
     onPointedWord: (/** @type {(word: Word | null) => void} */ listener) => listenForWords(large, listener),
   };
@@ -181,6 +184,7 @@ function picture(width, zoom, drawnLines, open) {
  */
 function revealRow(place, drawn, row, key) {
   if (state.drawing === "heatmap") revealCell(drawn, row, key);
+  else if (state.drawing === "all") markWords(drawn, row, key);
   else reveal(place, wordsOf(drawn, row, key));
 }
 

@@ -2,7 +2,7 @@
 
 import { pictureFrame } from "../charts/export.js";
 import { foldedLayers } from "../charts/overview-layout.js";
-import { overviewPicture, rowOfAllHeads, strongest } from "../charts/overview-picture.js";
+import { overviewPicture, rowOfAllHeads, strongest, workingHeads } from "../charts/overview-picture.js";
 import { takeAskedPlace } from "../charts/overview-place.js";
 import { isPresenting } from "../core/address.js";
 import { findChange } from "../core/changes.js";
@@ -156,9 +156,11 @@ function describeStep() {
   };
   const isForced = findChange({ do: "force_word", step }, run.changes);
   const isOpenRow = run.attention.cross.allowed[step].includes(true);
+  const isSilent = workingHeads(run, "cross").length === 0;
+  const attends = isSilent ? "silent.cross" : isOpenRow ? "attends" : "attends_nothing";
   return joinSentences(
     nodes("overview.reads", places),
-    nodes(isOpenRow ? "overview.attends" : "overview.attends_nothing", places),
+    nodes(`overview.${attends}`, places),
     nodes(hasNext ? "overview.goes_on" : token === "E" ? "overview.is_end" : "overview.is_cut", places),
     isForced ? t("overview.is_forced") : null,
   );
@@ -181,6 +183,7 @@ function describeToken({ side, at }) {
   };
   const isSeen = run.attention[kind].allowed[step][at];
   const path = nodes(`overview.follow.${side}`, places);
+  if (workingHeads(run, kind).length === 0) return joinSentences(path, t(`overview.silent.${kind}`));
   if (isSeen) return joinSentences(path, nodes(`overview.paid.${side}`, places));
   return joinSentences(path, nodes(side === "target" && at > step ? "overview.not_yet" : "overview.unseen", places));
 }
