@@ -90,6 +90,10 @@ def test_a_refusal_keeps_what_was_typed_and_leads_on(visit: Visit) -> None:
     expect(message).to_be_hidden()
     expect(offers).to_be_hidden()
 
+    visit.ask("Der Hund " * 20)
+    why = re.escape(t("refusal.too_many_words", count=40, most=12))
+    expect(message).to_have_text(re.compile(f"^{why} {matching('run.refused').pattern}"))
+
     page = visit.open(f"?checkpoint=classroom&sentence={unread}")  # a link says so as typing does
     expect_refused(unread, "classroom")
     page.locator("#teach").click()

@@ -4,7 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from .catalogue import EN, matching, t
 from .conftest import TRAINED, Visit, until, visiting
@@ -170,6 +170,23 @@ def test_what_cannot_be_trained_is_refused_in_a_sentence(shared: Visit) -> None:
     expect(page.locator("#train")).to_contain_text(EN["pairs.not_utf8"])
     choose_file(page, b'<img src=x onerror=alert(1)>,"<script>alert(2)</script> ${alert(3)} {{alert(4)}}"\n')
     expect(page.locator("#train .vocabularies")).to_contain_text("onerror")  # as text; an alert would fail the visit
+
+
+def test_an_estimate_beyond_the_limit_says_where_the_training_is_stopped(shared: Visit) -> None:
+    """As on a busy machine."""
+
+    def slow_down(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        if isinstance(body, dict) and "seconds" in body:
+            body["seconds"] = 300
+        route.fulfill(response=answer, json=body)
+
+    page = shared.page
+    page.route("**/component_server/", slow_down)
+    shared.open("?tab=train&checkpoint=classroom")
+    expect(page.locator("#train-facts .time")).to_have_text(t("train.facts.cut", time="2 min", whole="5 min"))
+    page.unroute("**/component_server/")
 
 
 def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed(shared: Visit) -> None:

@@ -21,6 +21,13 @@ const OF_SENTENCE = [
   "error.invisible",
 ];
 
+/** @type {Record<string, string>} */
+const SHORT = {
+  "error.unknown": "refusal.unknown",
+  "error.unknown_near": "refusal.unknown",
+  "error.too_many_words": "refusal.too_many_words",
+};
+
 /** Whether an error is that the model cannot read the sentence. @param {Message | null} error */
 export const isRefusal = (error) => error !== null && OF_SENTENCE.includes(error.key);
 
@@ -92,8 +99,8 @@ function translatorOf(sentence) {
  */
 function reason(error) {
   const known = /** @type {{ rest: number } | undefined} */ (error.values.known);
-  const isShort = error.key === "error.unknown_near" || (error.key === "error.unknown" && known?.rest);
-  return formatMessage(isShort ? { ...error, key: "refusal.unknown" } : error);
+  const key = error.key === "error.unknown_near" || known?.rest ? SHORT[error.key] : null;
+  return formatMessage(key ? { ...error, key } : error);
 }
 
 /** Open Train on a sentence. @param {string} sentence @param {[string, string][]} pairs to learn beside it */

@@ -17,8 +17,11 @@ const clock = { points: training.points, since: 0 };
 /** Whether there is nothing left to stop. */
 const isOver = () => ["measuring", "developing"].includes(training.phase);
 
-/** `begin()` is called for Start. @param {() => void} begin */
-export function startBar(begin) {
+/**
+ * `begin()` is called for Start; the server stops a training after `limit` seconds.
+ * @param {() => void} begin @param {number} limit
+ */
+export function startBar(begin, limit) {
   const onStop = (/** @type {MouseEvent} */ { detail }) => {
     if (detail <= 1 && !isOver()) stopTraining(); // the second click of two was meant for Start
   };
@@ -46,7 +49,7 @@ export function startBar(begin) {
       const step = training.points.at(-1)?.[0] ?? 0;
       progress.style.visibility = isRunning ? "visible" : "hidden";
       if (isRunning) progress.value = step / training.span;
-      facts.replaceChildren(...(isRunning ? describeProgress(step) : describePlan(plan)));
+      facts.replaceChildren(...(isRunning ? describeProgress(step) : describePlan(plan, limit)));
     },
   };
 }
@@ -72,14 +75,16 @@ function showField(field) {
   control?.focus({ preventScroll: true });
 }
 
-/** @param {Plan | null} plan */
-function describePlan(plan) {
+/** @param {Plan | null} plan @param {number} limit */
+function describePlan(plan, limit) {
   if (!plan?.parameters) return [plan ? t("train.facts_none") : "…"];
   const { parameters, bytes = null, seconds = null } = plan;
   const weights = { parameters: formatCompact(parameters), bytes: bytes === null ? "" : formatBytes(bytes) };
   const size = h("span", {}, t(bytes === null ? "train.facts.weights" : "train.facts.size", weights));
   if (seconds === null) return [size];
-  return [h("b", { class: "time" }, t("train.facts.time", { time: formatDuration(seconds) })), size];
+  const whole = formatDuration(seconds);
+  const time = seconds > limit ? t("train.facts.cut", { time: formatDuration(limit), whole }) : null;
+  return [h("b", { class: "time" }, time ?? t("train.facts.time", { time: whole })), size];
 }
 
 /** @param {{ place: number | null, left: number | null }} training one that waits for its turn */

@@ -122,7 +122,7 @@ export function mount({ element, props, server, signal }) {
   const data = dataCard({ server, limits, settings, changed, touched: () => picture.bringToFront("data"), signal });
   const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
   const picture = pictureColumn(data.element, replay.element, own);
-  const bar = startBar(begin);
+  const bar = startBar(begin, limits.seconds);
   const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
   const whole = h("div", { class: "train" }, picture.element, side);
   element.replaceChildren(realNote(element), whole);
