@@ -263,7 +263,10 @@ def uploaded_corpus(pairs: Sequence[Pair], name: str = "own", shared_vocabulary:
     aligned: dict[str, AlignedPair] = {}  # of several translations of one source, the first
     for (source, target), (spelling, _) in zip(tokenised, typed, strict=True):
         unaligned = ((),) * len(target.split())
-        aligned.setdefault(source, AlignedPair(source, target, GoldAlignment(unaligned, unaligned), spelling))
+        gold = GoldAlignment(unaligned, unaligned)
+        aligned.setdefault(
+            source, AlignedPair(source, target, gold, _closed_up(source) if spelling == source else spelling)
+        )
     without_marks: dict[str, AlignedPair] = {}
     for source, pair in aligned.items():
         without_marks.setdefault(_without_marks(source), pair)
@@ -278,6 +281,11 @@ def uploaded_corpus(pairs: Sequence[Pair], name: str = "own", shared_vocabulary:
         words={"all": tuple(itertools.islice(dict.fromkeys(typed), _SHOWN_PAIRS))},  # the page lists two columns
         find=lambda source: aligned.get(source) or without_marks.get(_without_marks(source)),
     )
+
+
+def _closed_up(source: str) -> str:
+    """The tokens of a model's file as people write them: "Ja , gut !" -> "Ja, gut!". A quoted P stays apart."""
+    return re.sub(r"(?<!”) (?=[.,;:!?…](?: |$))", "", source)
 
 
 def _without_marks(source: str) -> str:

@@ -227,7 +227,7 @@ def test_a_model_that_is_not_used_expires(store: ModelStore, clock: Clock) -> No
 def test_a_model_has_the_examples_of_its_corpus_and_its_own_pairs(store: ModelStore) -> None:
     corpus = store.load(find(store, put(store))).corpus
     assert corpus.size == 2
-    assert [example.sentence for example in corpus.examples] == ["wort1 wort2", "übung !"]
+    assert [example.sentence for example in corpus.examples] == ["wort1 wort2", "übung!"]
     assert corpus.words["all"][0] == ("wort1 wort2", "wort2 wort1")
     shipped = store.load(find(store, put(store, portable=replace(PORTABLE, corpus="classroom")))).corpus
     assert shipped.size == 2
