@@ -325,3 +325,6 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
         assert page.evaluate("shifted") <= 0.05, query
         if not query:
             assert len([each for each in visit.requests if each.startswith("http")]) < 40
+    page.emulate_media(reduced_motion="no-preference")
+    hide = "view => { document.body.classList.add('opening'); return getComputedStyle(view).visibility; }"
+    assert page.locator(".tab-panel.open .view").first.evaluate(hide) == "hidden"  # at once, not after a transition
