@@ -50,7 +50,7 @@ def percent(share: float) -> str:
     """As assets/js/core/message-format.js writes it, in any of the languages."""
     share = float(share)
     if 0 < share < 0.0001:
-        return "< 0.01%"
+        return "<\u00a00.01%"
     if 0.9995 <= share < 1:
-        return "> 99.9%"
+        return ">\u00a099.9%"
     return f"{share:.{0 if share in (0, 1) else 2 if share < 0.01 else 1 if share < 0.1 or share > 0.99 else 0}%}"

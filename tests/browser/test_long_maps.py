@@ -167,6 +167,17 @@ def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_th
     assert place(page)["step"] == 1
 
 
+# A modified run that outputs longer words: those of its map, and of the difference, take more room.
+LONGER = f"""async () => {{
+    const {{ state, showRun }} = await {module("core/state.js")};
+    const {{ run, baseline }} = state;
+    const words = run.decoder_input.map((word) => word + "longer");
+    const decoder = {{ ...run.attention.decoder, queries: words, keys: words }};
+    const cross = {{ ...run.attention.cross, queries: words }};
+    showRun({{ ...run, decoder_input: words, attention: {{ ...run.attention, decoder, cross }} }}, baseline);
+}}"""
+
+
 def test_the_three_maps_scroll_together_from_the_largest_change(visit: Visit) -> None:
     page = visit.open("?tab=break&part=whatif")
     show(page, changed=True)
@@ -188,3 +199,6 @@ def test_the_three_maps_scroll_together_from_the_largest_change(visit: Visit) ->
     page.wait_for_function(
         "() => [...document.querySelectorAll('#whatif [data-map] > .scroll')].every((each) => each.scrollLeft === 7)"
     )
+    page.evaluate(LONGER)
+    sizes = maps.locator(".body").evaluate_all("all => all.map((each) => each.getBoundingClientRect().toJSON())")
+    assert len({(round(each["top"]), round(each["width"]), round(each["height"])) for each in sizes}) == 1

@@ -122,9 +122,10 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
  * as many elements, has words that stick to the place's edges.
  * @param {Kind} kind @param {number} layer @param {number} head
  * @param {{ width: number, sides: [Side, Side], run?: DrawnRun, maxCell?: number, maxHeight?: number, zoom?: number,
- *   isOnPaper?: boolean }} options
+ *   isOnPaper?: boolean, beside?: DrawnRun[] }} options
  *   `maxCell`: px of the cells of a small one; `maxHeight`: px of the whole, unless its rows would be too low to read;
- *   `zoom`: a long sentence fits the width, this many times; `isOnPaper`: one drawing, which nothing scrolls
+ *   `zoom`: a long sentence fits the width, this many times; `isOnPaper`: one drawing, which nothing scrolls;
+ *   `beside`: runs whose long maps stand beside this one, with cells of the same size
  * @returns {HTMLElement | SVGElement}
  */
 export function heatmap(kind, layer, head, { width, sides, run = state.run, isOnPaper = false, zoom, ...limits }) {

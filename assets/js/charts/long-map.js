@@ -25,8 +25,8 @@ import {
 /** @import { DrawnRun, Kind, Side } from "../core/types.d.ts" */
 /** @typedef {ReturnType<typeof longLayout>} LongLayout */
 /**
- * @typedef {{ width: number, sides: [Side, Side], least: number, maxCell?: number, maxHeight?: number, zoom?: number }}
- *   Options
+ * @typedef {{ width: number, sides: [Side, Side], least: number, maxCell?: number, maxHeight?: number, zoom?: number,
+ *   beside?: DrawnRun[] }} Options `beside`: runs whose maps stand beside this one, with cells of the same size
  */
 /** @typedef {{ run: DrawnRun, kind: Kind, layer: number, head: number }} Shown */
 /**
@@ -72,28 +72,42 @@ export function zoomRange(picture) {
  * How large the parts of a long sentence's map are.
  * @param {{ run: DrawnRun, kind: Kind }} shown @param {Options} options
  */
-export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zoom }) {
+export function longLayout({ run, kind }, { width, least, maxCell, maxHeight, zoom, beside = [] }) {
   const { queries, keys } = run.attention[kind];
   const type = typeScale();
   const size = SIZE * type;
   const isNarrow = width < NARROW * type;
   const isLong = Math.max(queries.length, keys.length) > FIT_FROM;
-  const [reads, columns] = [queries, keys].map((words) => words.map(shortened));
-  const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && shortened(token)));
-  const left = widest(labelTexts(reads, predicted, isNarrow), size) + BESIDE;
+  const wordsOf = (/** @type {DrawnRun} */ each) => {
+    const { queries, keys } = each.attention[kind];
+    const [reads, columns] = [queries, keys].map((words) => words.map(shortened));
+    const outputs = predictions(kind, each);
+    const predicted = outputs.map((token) => (isLong && isNarrow ? undefined : token && shortened(token)));
+    return { reads, columns, predicted, names: labelTexts(reads, predicted, isNarrow) };
+  };
+  const own = wordsOf(run);
+  const { reads, columns, predicted } = own;
+  const all = [own, ...beside.map(wordsOf)];
+  const left = Math.max(...all.map(({ names }) => widest(names, size))) + BESIDE;
   const [count, across] = [queries.length, keys.length];
+  const [most, mostAcross] = [
+    Math.max(...all.map(({ reads }) => reads.length)),
+    Math.max(...all.map(({ columns }) => columns.length)),
+  ];
   const isFitted = isLong && Boolean(zoom ?? maxCell);
   const tap = isLong && !matchMedia("(pointer: coarse)").matches ? Math.min(least, MIN_ROW) : least;
   const sized = (/** @type {number} */ fit) =>
     Math.max(isFitted ? 1 : tap, Math.min(maxCell ?? MAX_ROW * type, fit)) * (zoom ?? 1);
   const room = width - left - MARGIN;
-  const isTurned = widest(columns, size) > sized(room / across) - 2;
-  const cell = sized(isTurned ? turnedFit(columns, size, room) : room / across);
-  const top = isTurned ? SINE * widest(columns, size) + 2 * size : 2.4 * size;
+  const widestColumn = Math.max(...all.map(({ columns }) => widest(columns, size)));
+  const isTurned = widestColumn > sized(room / mostAcross) - 2;
+  const turned = () => Math.min(...all.map(({ columns }) => turnedFit(columns, size, room)));
+  const cell = sized(isTurned ? turned() : room / mostAcross);
+  const top = isTurned ? SINE * widestColumn + 2 * size : 2.4 * size;
   const height = (maxHeight ?? (zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
   const twoLines = isNarrow && predicted[0] ? 2 * ROW_PITCH * size + MARGIN : 0; // which stand closer than two rows
   const lowest = Math.max(isFitted ? LOWEST : MIN_ROW * type, twoLines);
-  const down = Math.max(lowest, Math.min(cell / (zoom ?? 1), MAX_ROW * type, height / count)) * (zoom ?? 1);
+  const down = Math.max(lowest, Math.min(cell / (zoom ?? 1), MAX_ROW * type, height / most)) * (zoom ?? 1);
   const body = { width: across * cell, height: count * down };
   const lean = isTurned ? overhang(columns, size, cell) : 0;
   const wide = left + body.width + MARGIN + lean;

@@ -24,14 +24,15 @@ export const withPlurals = (text, values, rules) =>
 export const parts = (text) => text.split(/\{(\w+)\}/);
 
 /**
- * A share in percent, with two or three digits: "97%", "99.4%", "0.03%". Only 0 is "0%" and only 1 is "100%".
+ * A share in percent, with two or three digits: "97%", "99.4%", "0.03%". Only 0 is "0%" and only 1 is "100%". A sign
+ * stays beside its number, also at the end of a line.
  *
  * @param {number} share
  * @param {(share: number, digits: number) => string} format
  */
 export function percentText(share, format) {
-  if (share > 0 && share < 0.0001) return `< ${format(0.0001, 2)}`;
-  if (share >= 0.9995 && share < 1) return `> ${format(0.999, 1)}`;
+  if (share > 0 && share < 0.0001) return `<\u00a0${format(0.0001, 2)}`;
+  if (share >= 0.9995 && share < 1) return `>\u00a0${format(0.999, 1)}`;
   const digits = share === 0 || share === 1 ? 0 : share < 0.01 ? 2 : share < 0.1 || share > 0.99 ? 1 : 0;
   return format(share, digits);
 }

@@ -252,9 +252,10 @@ function describeMost({ largest, difference }) {
 }
 
 /** @param {Parts} parts @param {MapName} name @param {DrawnRun} run @param {number} width */
-function drawMap({ maps, zoom }, name, run, width) {
+function drawMap({ maps, zoom, difference }, name, run, width) {
   const { kind, layer, head, step } = state;
-  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value() });
+  const beside = [state.run, state.baseline, difference].flatMap((each) => (each && each !== run ? [each] : []));
+  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value(), beside });
   const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
   markRow(picture, hasStep ? step : null);
   picture.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
