@@ -79,17 +79,38 @@ UNSEEN_OF_EXERCISE = """() => {
 
 
 # px of the smallest word in the figure of the stop or of the exercise, as it is scaled.
-SMALLEST = """() => Math.min(...[...document.querySelectorAll(":is(.lesson-figure, .columns) text")].map((text) => {
-  if (!text.checkVisibility()) return 99;
-  const { a, b } = text.getScreenCTM();
-  return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
-}), 99)"""
+SMALLEST = """() => {
+  const words = document.querySelectorAll(":is(.lesson-figure, .columns) :is(text, td, th, h4, small, .word, .chip)");
+  return Math.min(99, ...[...words].filter((each) => each.checkVisibility() && each.textContent).map((each) => {
+    const { a, b } = each.getScreenCTM?.() ?? { a: each.getBoundingClientRect().width / each.offsetWidth, b: 0 };
+    return parseFloat(getComputedStyle(each).fontSize) * Math.hypot(a, b);
+  }));
+}"""
 
 
 def press(page: Page, key: str) -> None:
     """And wait for the frame in which what it changes is scrolled into view."""
     page.keyboard.press(key)
     page.evaluate(FRAMES)
+
+
+def open_class(page: Page) -> None:
+    page.locator("#lesson .choice").first.wait_for()
+    page.locator("#class-start").click()
+    expect(page.locator("#room-code")).to_be_visible()
+    page.keyboard.press("Escape")
+
+
+def ask_class(page: Page) -> None:
+    page.keyboard.press("PageDown")
+    expect(page.locator("#room-close")).to_be_visible()
+
+
+def reveal_to_class(page: Page) -> None:
+    page.keyboard.press("PageDown")
+    expect(page.locator("#room-close")).to_be_hidden()
+    page.keyboard.press("PageDown")
+    expect(page.locator("#room-tally")).to_be_visible()
 
 
 def here(page: Page) -> dict[str, Any]:
@@ -145,16 +166,24 @@ def until_here(page: Page, expected: dict[str, Any]) -> None:
     expect(page.locator(f"[data-tab-id={expected['tab']}]")).to_have_attribute("aria-selected", "true")
 
 
+@pytest.mark.parametrize("is_class", [False, True])
 @pytest.mark.parametrize("checkpoint", ["toy", "classroom"])
-def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, checkpoint: str) -> None:
+def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, checkpoint: str, is_class: bool) -> None:
     page = visit.page
     page.set_viewport_size(ROOM)
     visit.open(f"?tab=lesson&stop=1&present=yes&checkpoint={checkpoint}")
+    if is_class:
+        open_class(page)
     for stop in range(1, STOPS + 1):
         expect(page.locator("#stop-title")).to_contain_text(t("lesson.title", n=stop, of=STOPS, name="").strip())
         page.locator(".lesson-figure > *").first.wait_for()
         choices = page.locator("#lesson .choice")
-        if choices.count():
+        if choices.count() and is_class:
+            ask_class(page)
+            expect_in_view(page, choices.last, page.locator("#room-answered"))
+            reveal_to_class(page)
+            expect_in_view(page, page.locator("#room-tally"))
+        elif choices.count():
             expect_in_view(page, choices.last)
             press(page, "1")
             why = page.locator("#lesson .why")
@@ -164,7 +193,7 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
         reveal = page.locator("#lesson .reveal")
         expect(reveal).to_be_visible()
         expect_in_view(page, page.locator("#stop-title"), reveal, page.locator("#translation [aria-current=step]"))
-        until(lambda: page.evaluate(UNSEEN) == [])
+        until(lambda: page.evaluate(UNSEEN) == [] and page.evaluate(SMALLEST) >= 14)
         assert reveal.evaluate("element => parseFloat(getComputedStyle(element).fontSize)") >= 24
         page.keyboard.press("n")
 
@@ -175,10 +204,7 @@ def test_a_room_sees_every_exercise_and_its_answer_without_scrolling(visit: Visi
     page.set_viewport_size(ROOM)
     visit.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
     if is_class:
-        page.locator("#lesson .choice").first.wait_for()
-        page.locator("#class-start").click()
-        expect(page.locator("#room-code")).to_be_visible()
-        page.keyboard.press("Escape")
+        open_class(page)
     for name in MISTAKES:
         move(page, {"tab": "break", "part": "mistakes", "exercise": name})
         expect(page.locator(".exercise h2")).to_contain_text(t(f"mistakes.{name}.title"))
@@ -187,17 +213,13 @@ def test_a_room_sees_every_exercise_and_its_answer_without_scrolling(visit: Visi
             recorded.click()
         expect(page.locator(".exercise .say")).to_be_visible()
         if is_class:
-            page.keyboard.press("PageDown")
-            expect(page.locator("#room-close")).to_be_visible()
+            ask_class(page)
         figure = page.locator(".exercise .columns :is(text, .chip):visible").first
         for step in ("asked", "revealed"):
             expect(figure).to_be_visible()
             until(lambda: page.evaluate(UNSEEN_OF_EXERCISE) == [] and page.evaluate(SMALLEST) >= 12)
             if step == "asked" and is_class:
-                page.keyboard.press("PageDown")
-                expect(page.locator("#room-close")).to_be_hidden()
-                page.keyboard.press("PageDown")
-                expect(page.locator("#room-tally")).to_be_visible()
+                reveal_to_class(page)
             elif step == "asked":
                 press(page, "r")
         expect_in_view(page, page.locator(".exercise .reveal"))

@@ -97,7 +97,8 @@ function heatmapLayout(queries, predicted, keys, width, { maxCell, maxHeight = I
   const slant = fits ? 0 : widest(keys, size); // px of a label that is turned, because it is wider than its cell
   const foot = slant ? slant * 0.82 + (maxCell ? 22 : 28) : 36 * type;
   const feet = maxHeight - 2 * foot > TALL * type ? 2 : 1; // the words of the columns, above as well
-  const room = Math.max(MIN_CELL * type, (maxHeight - feet * foot) / queries.length);
+  const least = maxCell ? 1.05 * size : MIN_CELL * type; // of a small map as low as its words
+  const room = Math.max(least, (maxHeight - feet * foot) / queries.length);
   const down = Math.max(Math.min(most * type, cell, room), isNarrow && predicted[0] ? 2.3 * size : 0);
   const isTall = queries.length * down > (isNarrow && !maxCell ? TALL_ON_A_PHONE : TALL) * type;
   return {

@@ -3,9 +3,9 @@
 import { state } from "./state.js";
 
 /**
- * A question of a view. `reveal` shows its answer there.
+ * A question of a view. `reveal` shows its answer there; `votes` is the place beside it for those of a class.
  * @typedef {{ kind: "stop" | "mistake", name: string, text: string, choices: string[], right: number,
- *   reveal: () => void }} OfferedQuestion
+ *   reveal: () => void, votes: HTMLElement }} OfferedQuestion
  */
 
 /**

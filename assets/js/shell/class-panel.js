@@ -1,7 +1,8 @@
 // The class under the run bar: for the teacher its code, its question and the votes; for a student the question and the
-// choices. Where there is no class, nothing.
+// choices. Where there is no class, nothing. In front of a class the votes stand with the question in the open view, and
+// leave its figure the room.
 
-import { setPageParameters } from "../core/address.js";
+import { isPresenting, setPageParameters } from "../core/address.js";
 import { isQuestionComing, openQuestion } from "../core/class-questions.js";
 import { h, keepFocus, segmented, setChildren, twoFrames } from "../core/dom.js";
 import { formatMessage, formatNumber, t } from "../core/i18n.js";
@@ -58,6 +59,7 @@ export function mount({ element, server, signal }) {
   element.replaceChildren();
   const draw = () => {
     markPage();
+    drawVotesInView();
     if (room.role === null && !room.message) {
       element.replaceChildren(); // most pages are in no class
       return;
@@ -72,6 +74,7 @@ export function mount({ element, server, signal }) {
   };
   document.addEventListener("room:changed", draw, { signal });
   document.addEventListener("question:drawn", draw, { signal });
+  document.addEventListener("frame:changed", draw, { signal });
   document.addEventListener("class:wanted", startClass, { signal });
   const clock = setInterval(() => drawClock(place), 500);
   signal.addEventListener("abort", () => clearInterval(clock));
@@ -178,11 +181,14 @@ function isPast(question) {
 function teacherPanel() {
   const { phase, shown } = room;
   if (room.role === null || phase === "ended") return [endedLine()];
-  const question = shown?.question ?? null;
+  const question = shown?.question && !isPast(shown.question) ? shown.question : null;
+  const isAsked = question !== null && isAskedInView(question); // where its text and choices stand, too
   const head = h("div", { class: "class-line" }, [
     h("b", { id: "room-code" }, room.code),
     h("span", { class: "students", id: "room-students" }, t("room.students", { count: shown?.students ?? 0 })),
     connectionNote(),
+    question ? null : address(),
+    isAsked ? voting(question) : null,
     h("span", { class: "space" }),
     askButtons(),
     button("pill", t("room.address"), () => addressDialog(dialogs()).showModal(), {
@@ -191,13 +197,12 @@ function teacherPanel() {
     menu(),
   ]);
   const notes = isNotesPage() ? speakerNotes() : null;
-  return [head, address(), message(), question && !isPast(question) ? teacherQuestion(question) : null, notes];
+  return [head, message(), question && teacherQuestion(question, isAsked), notes];
 }
 
-/** The address where it is not in a dialog. */
-function address() {
-  return room.address && !room.shown?.students ? h("p", { class: "hint room-link" }, room.address) : null;
-}
+/** The address where it is not in a dialog, as long as nobody has come. */
+const address = () =>
+  room.address && !room.shown?.students ? h("span", { class: "hint room-link" }, room.address) : null;
 
 /** The teacher's rarely used controls. */
 function menu() {
@@ -264,48 +269,62 @@ function askClass(question) {
   ask(question.about, question.choices, panel.seconds || null);
 }
 
-/** @param {ShownQuestion} question */
-function teacherQuestion(question) {
-  const { text, choices } = describeQuestion(question);
-  const isRevealed = question.state === "revealed";
+/** Whether a question stands in the open view, whose visitor sees it. @param {ShownQuestion} question */
+const isAskedInView = (question) => isOfView(question) && !isNotesPage();
+
+/** Whether the votes on it stand there as well. @param {ShownQuestion} question */
+const isTalliedInView = (question) =>
+  room.role === "teacher" && isPresenting() && question.state === "revealed" && isAskedInView(question);
+
+function drawVotesInView() {
+  const drawn = openQuestion();
+  const question = room.shown?.question;
+  if (!drawn) return;
+  const isTallied = room.phase !== "ended" && question && isTalliedInView(question) && !isPast(question);
+  replaceChanged(drawn.votes, isTallied ? [h("h3", {}, drawn.text), tally(question)] : []);
+}
+
+/** How many have voted, and what the teacher can do about it. @param {ShownQuestion} question @returns {Child[]} */
+function voting(question) {
+  if (question.state === "revealed") return [];
   const answered = question.answered ?? 0;
   const of = Math.max(answered, room.shown?.students ?? 0);
-  const count = h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of }));
-  const buttons = [
-    question.state === "open"
-      ? button("pill primary", t("room.close"), () => lead({ do: "close" }), { id: "room-close" })
-      : null,
-    isRevealed ? null : button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
-    isRevealed || question.round > 0
-      ? null
-      : button("pill", t("room.again"), () => lead({ do: "vote_again" }), { id: "room-again" }),
-  ];
-  const line = h(
-    "div",
-    { class: "class-line" },
-    isRevealed ? null : count,
+  const isOpen = question.state === "open";
+  return [
+    h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of })),
     clock(),
     stateNote(question),
-    h("span", { class: "space" }),
-    buttons,
-  );
+    isOpen ? button("pill primary", t("room.close"), () => lead({ do: "close" }), { id: "room-close" }) : null,
+    button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
+    question.round === 0
+      ? button("pill", t("room.again"), () => lead({ do: "vote_again" }), { id: "room-again" })
+      : null,
+  ];
+}
+
+/**
+ * What the open view does not show of a question.
+ * @param {ShownQuestion} question @param {boolean} isAsked whether it shows the question
+ */
+function teacherQuestion(question, isAsked) {
+  const { text, choices } = describeQuestion(question);
+  const isRevealed = question.state === "revealed";
+  if (isAsked && (!isRevealed || isTalliedInView(question))) return null;
   const seesVotes = isRevealed || (isNotesPage() && question.state === "closed"); // the projector shows no bars before
   const offered = h(
     "ol",
     { class: "room-offered" },
     choices.map((choice) => h("li", {}, choice)),
   );
-  const isInView = isOfView(question) && !isNotesPage();
   return h("div", { class: "room-question" }, [
-    isInView && !isRevealed ? null : h("h2", {}, text),
-    seesVotes ? tally(question) : isInView ? null : offered,
-    line,
+    h("h2", {}, text),
+    seesVotes ? tally(question) : offered,
+    isAsked ? null : h("div", { class: "class-line" }, voting(question)),
   ]);
 }
 
 /** @param {ShownQuestion} question */
 function stateNote({ state: stands, round }) {
-  if (stands === "revealed") return null;
   const text = stands === "closed" ? t("room.is_closed") : round ? t("room.second_round") : "";
   return h("span", { class: "hint" }, text);
 }
@@ -437,7 +456,6 @@ function endedLine() {
   };
   return h("div", { class: "class-line" }, [
     h("p", { class: "message", role: "alert", id: "room-over" }, text),
-    h("span", { class: "space" }),
     wasLost ? button("pill primary", t("room.reopen"), reopenRoom, { id: "room-reopen" }) : null,
     isTeacher && revealedQuestions().length
       ? button("pill", t("room.summary"), () => summaryDialog(dialogs()).showModal(), {

@@ -135,7 +135,11 @@ export function fitToScreen(element, figure, signal) {
     const isWide = drawn.width > 0.75 * width; // nothing stands beside it
     const excess = isWide ? element.offsetHeight - room : drawn.bottom - top - room;
     scale(figure, 1 - excess / drawn.height, isWide);
-    scale(element, room / element.offsetHeight, true);
+    fitHeight(element, room);
+    if (isWide || !element.style.transform) return;
+    scale(figure, 1); // with all it has become smaller: by itself it need not be as small
+    const beside = figure.getBoundingClientRect();
+    scale(figure, 1 - (beside.bottom - top - room) / beside.height);
   };
   for (const each of [element, figure]) {
     each.style.transformOrigin = "top left";
@@ -146,6 +150,22 @@ export function fitToScreen(element, figure, signal) {
     if (above) onResize(above, fit, signal);
   }
   addEventListener("resize", fit, { signal });
+}
+
+/**
+ * By as little as need be: its lines hold more words when they are smaller.
+ * @param {HTMLElement} element @param {number} room px
+ */
+function fitHeight(element, room) {
+  if (element.offsetHeight <= room) return;
+  let [fits, most] = [Math.max(MIN_SCALE, room / element.offsetHeight), 1];
+  for (let tries = 0; tries < 4; tries++) {
+    const by = (fits + most) / 2;
+    scale(element, by, true);
+    if (by * element.offsetHeight <= room) fits = by;
+    else most = by;
+  }
+  scale(element, fits, true);
 }
 
 /** @param {HTMLElement} element @param {number} wanted @param {boolean} keepsWidth */

@@ -17,8 +17,10 @@ import { encoderInput } from "./lesson-view.js";
 const [FEW, MANY] = [4, 8];
 const MAX_CELL = [18, 44]; // px a cell of the maps of many heads, and of few
 const MAX_SHARE = 0.72; // of the screen's height that a map takes
-const ROWS_SHARE = 0.66; // the same of all rows of maps in front of a class
+const ROOM_SHARE = 0.58; // the same in front of a class, which needs room for the votes
+const ROWS_SHARE = 0.54; // and of all rows of small maps
 const MAX_ROWS = 8; // of a long sentence
+const MAX_ACROSS = 6; // tokens of a map of which four stand side by side in front of a class
 const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
 
 /**
@@ -91,7 +93,7 @@ export const map = (view, kind, layer, head, query) => [
  */
 export function headMaps(view) {
   const { heads, keys } = view.run.attention.encoder;
-  const columns = heads > MANY ? 6 : heads > FEW ? 3 : 2; // in front of a class
+  const columns = heads > MANY ? 6 : heads > FEW ? (keys.length > MAX_ACROSS ? 3 : 4) : 2; // in front of a class
   const size = { maxCell: MAX_CELL[heads > FEW && !isPresenting() ? 0 : 1], rows: Math.ceil(heads / columns) };
   const draw = keys.length > MAX_NAMED ? wordlessMap : mapPicture;
   const figures = Array.from({ length: heads }, (_, head) => {
@@ -107,7 +109,8 @@ export function headMaps(view) {
  */
 const mapPicture = ({ run, signal }, kind, layer, head, query, small = null) =>
   fluidPicture((width) => {
-    const maxHeight = innerHeight * (small && isPresenting() ? ROWS_SHARE / small.rows : MAX_SHARE);
+    const share = small ? ROWS_SHARE / small.rows : ROOM_SHARE;
+    const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
     const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });
     markRow(picture, query);

@@ -206,11 +206,12 @@ function drawQuestion(parts, content) {
     answer.draw(known.guesses.at(-1), solved, isAlone);
     if (solved) question.dataset.right = String(right);
   };
-  setChildren(question, isAlone ? null : guessing, answer.element);
+  const votes = h("div", { class: "class-votes" });
+  setChildren(question, isAlone ? null : [guessing, votes], answer.element);
   delete question.dataset.right;
   drawAnswer();
   parts.choose = choose;
-  offerToClass(name, content, () => choose(-1));
+  offerToClass(name, content, votes, () => choose(-1));
 }
 
 /** The figure of a stop, veiled while it would give the answer away. @param {Parts} parts @param {Content} content */
@@ -260,8 +261,8 @@ function answerText({ name, quiz: { choices, right, places }, texts }, reveal) {
   };
 }
 
-/** @param {StopName} name @param {Content} content @param {() => void} reveal shows the answer */
-function offerToClass(name, { quiz: { choices, right, places }, texts }, reveal) {
+/** @param {StopName} name @param {Content} content @param {HTMLElement} votes @param {() => void} reveal shows the answer */
+function offerToClass(name, { quiz: { choices, right, places }, texts }, votes, reveal) {
   const text = t(texts.question, places);
   const offered = {
     kind: /** @type {const} */ ("stop"),
@@ -270,6 +271,7 @@ function offerToClass(name, { quiz: { choices, right, places }, texts }, reveal)
     choices: choices.map((each) => each.text),
     right,
     reveal,
+    votes,
   };
   offerQuestion("stop", choices.length > 1 ? offered : null);
 }

@@ -203,7 +203,7 @@ function showExercise(mistake, { live, symptom, question, reveal }, server, answ
   live.replaceChildren(...(training?.content ?? []));
   question.replaceChildren(...quiz.content);
   show(null, []);
-  offerToClass(name, () => choose(-1));
+  offerToClass(name, quiz.votes, () => choose(-1));
   return { name, draw, choose, end: () => lifetime.abort() };
 }
 
@@ -231,13 +231,13 @@ function symptomOf(name, server, signal, show) {
 
 /**
  * A class may predict before it sees the symptom, and while a training goes on.
- * @param {string} name @param {() => void} reveal shows the answer
+ * @param {string} name @param {HTMLElement} votes @param {() => void} reveal shows the answer
  */
-function offerToClass(name, reveal) {
+function offerToClass(name, votes, reveal) {
   const causes = offeredCauses(name);
   const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
   const right = causes.indexOf(name);
-  offerQuestion("mistake", { kind: "mistake", name, text: t("mistakes.question"), choices, right, reveal });
+  offerQuestion("mistake", { kind: "mistake", name, text: t("mistakes.question"), choices, right, reveal, votes });
 }
 
 /** @param {string} exercise @param {DecodingSymptom | Symptom} found */
@@ -340,12 +340,15 @@ function guessPanel(name, choose) {
     const text = [h("small", {}, String(i + 1)), " ", t(`mistakes.${cause}.cause`)];
     return button("choice", text, () => choose(i), { value: cause });
   });
+  const votes = h("div", { class: "class-votes" });
   const show = link(t("mistakes.show"), () => choose(-1));
   const verdict = h("p", { class: "reveal" });
   const wait = h("p", { class: "hint" }, t("mistakes.first"));
   const keys = h("p", { class: "keys hint" }, t("mistakes.keys"));
+  const asked = [h("h3", {}, t("mistakes.question")), h("div", { class: "choices" }, choices)];
   return {
-    content: [h("h3", {}, t("mistakes.question")), h("div", { class: "choices" }, choices), wait, verdict, show, keys],
+    content: [...asked, votes, wait, verdict, show, keys],
+    votes,
     draw(/** @type {boolean} */ isSeen) {
       const isAnswered = revealed.has(name);
       const tried = guesses.get(name) ?? [];
