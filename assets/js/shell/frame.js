@@ -128,7 +128,7 @@ const MIN_SCALE = 0.6; // what is smaller no back row reads
 export function fitToScreen(element, figure, signal) {
   const fit = () => {
     for (const each of [element, figure]) scale(each, 1);
-    if (!isPresenting()) return;
+    if (!isPresenting() || narrow.matches) return; // a small screen scrolls
     const { top, width } = element.getBoundingClientRect();
     const room = innerHeight - (top + scrollY) - 24;
     const drawn = figure.getBoundingClientRect();
