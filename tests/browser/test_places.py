@@ -335,6 +335,8 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
         (LAPTOP["viewport"], ""),
         (LAPTOP["viewport"], "?checkpoint=classroom&tab=attention"),
         (LAPTOP["viewport"], "?checkpoint=classroom&tab=lesson&stop=12"),
+        (PHONE, "?checkpoint=classroom&tab=attention"),
+        (PHONE, "?checkpoint=classroom&tab=inside"),
         (PHONE, "?checkpoint=classroom&tab=positions"),
         (PHONE, "?checkpoint=classroom&tab=train"),
         (PHONE, "?checkpoint=classroom&tab=break&part=decoding&strategy=sampling"),
