@@ -185,6 +185,7 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(visit: Visit, c
             expect_in_view(page, page.locator("#room-tally"))
         elif choices.count():
             expect_in_view(page, choices.last)
+            expect(page.locator("#lesson .shape")).to_be_hidden()  # of some stops it is the answer
             press(page, "1")
             why = page.locator("#lesson .why")
             if why.is_visible():
