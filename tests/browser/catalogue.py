@@ -2,6 +2,7 @@
 
 import json
 import re
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from .conftest import ROOT
@@ -53,4 +54,6 @@ def percent(share: float) -> str:
         return "<\u00a00.01%"
     if 0.9995 <= share < 1:
         return ">\u00a099.9%"
-    return f"{share:.{0 if share in (0, 1) else 2 if share < 0.01 else 1 if share < 0.1 or share > 0.99 else 0}%}"
+    digits = 0 if share in (0, 1) else 2 if share < 0.01 else 1 if share < 0.1 or share > 0.99 else 0
+    rounded = (Decimal(share) * 100).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)  # Python's rounds 12.5 to 12
+    return f"{rounded}%"

@@ -121,7 +121,7 @@ def test_what_the_page_is_told_of_it(key: str) -> None:
     assert about["checkpoint"] == key
     assert (about["name"], about["corpus"], about["sentences"], about["surprise"]) == ("Mein Modell", "own", 3, False)
     assert (about["layers"], about["heads"], about["d_model"]) == (1, 2, 16)
-    assert about["examples"][0]["sentence"] == "Wie geht es dir ?"
+    assert about["examples"][0]["sentence"] == "Wie geht es dir?"
     assert about["words"]["all"][0] == ["Wie geht es dir ?", "How are you ?"]
 
 
@@ -132,7 +132,7 @@ def test_a_shipped_model_is_described_without_loading_it(monkeypatch: pytest.Mon
 
 def test_a_click_on_another_model_shows_its_first_example(key: str) -> None:
     sentence, answer = events.choose({"checkpoint": key, "sentence": "Ich möchte ein Bier", "example": True})
-    assert sentence == answer["run"]["sentence"] == "Wie geht es dir ?"
+    assert sentence == answer["run"]["sentence"] == "Wie geht es dir?"
     assert refused(events.surprise({"checkpoint": key})[1], "error.no_held_out")
 
 
