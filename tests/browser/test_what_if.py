@@ -105,7 +105,7 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
 
 def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(visit: Visit) -> None:
     """With a way to a sentence where the change shows."""
-    sentence = "Den Hund sieht der Lehrer"
+    sentence = "Wir kaufen kein altes Auto"
     page = visit.open(f"?tab=break&checkpoint=classroom&sentence={quote(sentence)}&changes=remove_mask.decoder")
     change = {"do": "remove_mask", "kind": "decoder"}
     baseline, run = translate(CLASSROOM, sentence=sentence), translate(CLASSROOM, change, sentence=sentence)

@@ -110,7 +110,7 @@ def all_spellings() -> set[str]:
     endings = {ending for genders in lexicon.A.values() for ending in genders.values()}
     words |= {stem + ending for stem in ("ein", "mein", "dein", "kein") for ending in endings}
     words |= {word for each in (*IDIOMS, *GREETINGS) for word in each.spellings()} | {"gern", "sehr", "es", "das"}
-    words |= {"Zug", "Bus", "Student"}
+    words |= {"Zug", "Bus", "Student", "Lehrerin"}
     pronouns = (*lexicon.SUBJECTS, *lexicon.ASKED, *(each for case in lexicon.OBJECTS.values() for each in case))
     return words | {german for german, *_ in pronouns}
 
@@ -194,7 +194,7 @@ er kauft keine bücher
 he=er is~kauft not=keine buying=kauft any=keine books=bücher .
 # kein with a modal
 er muss kein bier trinken
-he=er does=kein not=kein have=muss to~muss+trinken drink=trinken any=kein beer=bier .
+he=er does=kein~muss not=kein have=muss to~muss+trinken drink=trinken any=kein beer=bier .
 # nicht without a second verb
 sie schläft nicht
 she=sie is~schläft not=nicht sleeping=schläft .

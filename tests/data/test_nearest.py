@@ -19,21 +19,22 @@ def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     classroom = CORPORA["classroom"]
     found = nearest_pairs("Der Hund fährt nach Berlin", classroom, 5)
     assert len(found) == 5
-    assert "fährt" in found[0].spelling
+    assert "Der Hund " in found[0].spelling
     assert " nach " in found[0].spelling
+    assert any("fährt" in pair.spelling for pair in found)
     assert all(classroom.find(pair.source) for pair in found)
 
 
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
-        ("Ich möchte Schokolade essen, bitte!", "Ich möchte "),
+        ("Ich möchte Gurken essen, bitte!", "Ich möchte "),
         ("Ich möchte bitte zahlen.", "Ich möchte "),
-        ("Ich komme aus Spanien.", "Ich komme aus "),
-        ("Das Wetter ist heute sehr schön.", "Das Wetter ist schön"),
+        ("Ich komme aus Italien.", "Ich komme aus "),
+        ("Das Wetter ist heute furchtbar.", "Das Wetter ist "),
         ("Können Sie mir bitte helfen?", "Sie können "),
-        ("Wie geht's?", "Wie geht es "),
-        ("Wie geht’s dir?", "Wie geht es dir"),
+        ("Wie geht’s deiner Frau?", "Wie geht's"),
+        ("Wie steht's?", "Wie geht's"),
     ],
 )
 def test_several_shared_words_count_more_than_a_rare_one(sentence: str, expected: str) -> None:

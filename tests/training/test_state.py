@@ -42,7 +42,7 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def fresh(folder: Path, **run: Any) -> TrainingState:
     """A run before its first step, with dropout."""
-    model = network(src_vocab_size=128, tgt_vocab_size=128)
+    model = network(src_vocab_size=256, tgt_vocab_size=256)
     return TrainingState(folder / STATE, model, adam(model), ALONE, {"seed": 0} | run)
 
 

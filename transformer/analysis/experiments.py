@@ -35,7 +35,7 @@ from ..inference.translator import Translation, Translator
 from ..storage.checkpoint import FOLDER
 
 FILE = "experiments.json"
-SEARCHED, UNUSUAL = 150, 400  # held-out sentences, and those of which a word is replaced
+SEARCHED, UNUSUAL = 150, 1000  # held-out sentences, and those of which a word is replaced
 REPLACED = ("heute", "jetzt", "oft", "immer", "manchmal"), ("zehn", "zwölf", "zwanzig")  # one may stand for another
 UNSURE = 150  # of the latter, those of whose translation the model is least sure
 CLEAREST = 1  # rank

@@ -66,6 +66,7 @@ class Corpus:
             when one of them is first needed: a generated corpus takes seconds.
         pad_source: whether every source is padded to source_length, so that attention maps show padding.
         examples: sentences to try, one per phenomenon.
+        phrases: sources of common pairs of the training.
         words: by kind of word, (German, English).
         find: source tokens, joined by spaces -> the pair with its gold alignment, or None where the corpus lacks the
             sentence.
@@ -80,6 +81,7 @@ class Corpus:
     load: Callable[[], tuple[tuple[Pair, ...], Vocabulary, Vocabulary]]
     pad_source: bool = True
     examples: tuple[Example, ...] = ()
+    phrases: tuple[str, ...] = ()
     words: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     find: Callable[[str], AlignedPair | None] = lambda source: None
     held_out: Mapping[str, Callable[[], tuple[AlignedPair, ...]]] = field(default_factory=dict)

@@ -16,14 +16,14 @@ def nearest_pairs(sentence: str, corpus: Corpus, most: int) -> list[AlignedPair]
     """Whole pairs of a corpus that share words with a sentence, the nearest first.
 
     Pairs are ranked by what they share of all words and neighbouring words of both sentences. Rarer words weigh
-    more, and a word that no pair has weighs as much as one that a single pair has; two neighbours weigh half as much
-    as a word.
+    more, and a word that no pair has weighs as much as one that a single pair has; two neighbours weigh as much as
+    one of them.
     """
     candidates, frequency = _candidates(corpus)
     wanted = _parts(sentence)
 
     def weight(part: tuple[str, ...]) -> float:
-        return sum(log(1 + len(candidates) / max(1, frequency[word])) for word in part) / len(part) ** 2
+        return sum(log(1 + len(candidates) / max(1, frequency[word])) for word in part) / len(part)
 
     def score(candidate: tuple[AlignedPair, set[tuple[str, ...]]]) -> float:
         parts = candidate[1]
@@ -35,11 +35,11 @@ def nearest_pairs(sentence: str, corpus: Corpus, most: int) -> list[AlignedPair]
 
 @lru_cache(maxsize=8)
 def _candidates(corpus: Corpus) -> tuple[list[tuple[AlignedPair, set[tuple[str, ...]]]], Counter[str]]:
-    """Examples and held-out pairs or, where a corpus has none, all of its own, each with its words and neighbouring
-    words; and in how many of them each word is."""
+    """Examples, phrases and held-out pairs or, where a corpus has no held-out ones, all of its own, each with its words
+    and neighbouring words; and in how many of them each word is."""
     held_out = next(iter(corpus.held_out.values()), tuple)()  # of the first set, which is made in a moment
     examples = (filter(None, map(strip_punctuation, lower(each.sentence).split())) for each in corpus.examples)
-    sources = list(map(" ".join, examples)) if held_out else [source for source, _ in corpus.pairs]
+    sources = [*map(" ".join, examples), *corpus.phrases] if held_out else [source for source, _ in corpus.pairs]
     pairs = {pair.source: pair for pair in (*filter(None, map(corpus.find, sources)), *held_out)}
     candidates = [(pair, _parts(pair.spelling)) for pair in pairs.values()]
     return candidates, Counter(part[0] for _, parts in candidates for part in parts if len(part) == 1)

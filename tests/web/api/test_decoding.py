@@ -18,7 +18,7 @@ from transformer.web.sessions.models import translator
 
 from .endpoints import BEER, FLAGSHIP, Answer, Function
 
-MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my phone”
+MISTAKEN = "Wo ist die müde Oma jetzt?"  # the model leaves “tired” out
 ASKED = [("toy", BEER), ("classroom", FLAGSHIP), ("classroom", MISTAKEN)]
 
 
@@ -149,7 +149,7 @@ def test_the_teacher_reads_the_reference_and_free_running_itself(checkpoint: str
     taught = translator(checkpoint).translate(sentence, forced=wanted)
     for row, step in zip(answer["teacher"], taught.steps, strict=True):
         assert (row["output"], row["probability"]) == (step.candidates[0].token, step.candidates[0].probability)
-    teacher, free = (9, 7) if sentence == MISTAKEN else (len(wanted), len(wanted))
+    teacher, free = (7, 3) if sentence == MISTAKEN else (len(wanted), len(wanted))
     assert answer["right"] == {"teacher": teacher, "free": free}
 
 

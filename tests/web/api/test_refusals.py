@@ -1,7 +1,5 @@
 """A refusal names what can read the sentence, the nearest sentence that can be read, and pairs to learn beside it."""
 
-import re
-
 from transformer.web.api.refusals import SUGGESTED_PAIRS, alternatives
 
 from .endpoints import BEER
@@ -16,8 +14,8 @@ def test_a_refused_sentence_leads_on() -> None:
     assert (found["nearest"], found["readers"]) == (None, [])
     assert len(found["pairs"]) == SUGGESTED_PAIRS
     assert alternatives({"checkpoint": "toy", "sentence": f"{BEER} xyzzy"})["readers"] == []
-    found = alternatives({"checkpoint": "classroom", "sentence": "Guten Morgen, wohnt dein Onkel in Berlin?"})
-    assert re.fullmatch(r"Good morning, .* in Berlin\?", found["pairs"][0][1])
+    found = alternatives({"checkpoint": "classroom", "sentence": "Guten Tag, was hat Onkel Peter gesprochen?"})
+    assert found["pairs"][0][1] == "Good day, what has Peter spoken?"
 
 
 def test_a_model_that_is_gone_has_no_alternatives() -> None:

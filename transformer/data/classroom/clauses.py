@@ -67,7 +67,7 @@ TIMES = {
     "present": (lex.OFTEN, lex.ALWAYS, lex.SOMETIMES, lex.MORNING, lex.EVENING, lex.TOMORROW, lex.TODAY, lex.GLADLY,
                 *DAYS_AND_HOURS),
     "perfect": (lex.TODAY, lex.YESTERDAY, lex.ALREADY),
-    "modal": (lex.TODAY, lex.NOW, lex.TOMORROW, lex.EVENING, *DAYS_AND_HOURS),
+    "modal": (lex.TODAY, lex.NOW, lex.LATER, lex.TOMORROW, lex.EVENING, *DAYS_AND_HOURS),
     "wish": (lex.TODAY, lex.NOW),
     "copula": (lex.TODAY, lex.NOW),
     "location": (lex.TODAY, lex.NOW),

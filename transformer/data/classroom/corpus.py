@@ -7,6 +7,7 @@ import argparse
 import itertools
 import random
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
@@ -22,6 +23,8 @@ HELD_OUT = "held-out sentences", "unseen combinations", "unseen pairs"
 HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS = HELD_OUT
 TRAINING_SIZE = 100_000
 HELD_OUT_SIZE = 1_000  # of each set
+MAX_REPEATS = 5  # of a training sentence: short ones are drawn again and again, in place of others
+MAX_PHRASES = 40  # of a phrase without a choice, whose words stand in no other sentence
 FIXED_PHRASES = {lower(each.german) for each in IDIOMS if not each.slots}
 ABOUT_HELD_OUT = f"""\
 - *{HELD_OUT_SENTENCES}*: training has none of them, but many that are close.
@@ -87,13 +90,16 @@ class _Drawn:
         self.training: list[Pair] = []
         self.held_out: dict[str, dict[str, Sentence]] = {split: {} for split in HELD_OUT}
         self._sentences, self._lock = _generated(0), Lock()
+        self._repeats: Counter[str] = Counter()
 
     def until(self, enough: Callable[[], bool]) -> None:
         with self._lock:
             while not enough():
                 sentence = next(self._sentences)
                 split = split_of(sentence)
-                if split == "":
+                most = MAX_PHRASES if sentence.source in FIXED_PHRASES else MAX_REPEATS
+                if split == "" and self._repeats[sentence.source] < most:
+                    self._repeats[sentence.source] += 1
                     self.training.append((sentence.source, sentence.target))
                 elif split and len(self.held_out[split]) < HELD_OUT_SIZE:
                     self.held_out[split].setdefault(sentence.source, replace(sentence, held_out=split))
@@ -109,7 +115,7 @@ def held_out(split: str) -> tuple[Sentence, ...]:
 
 @cache
 def classroom_corpus(size: int = TRAINING_SIZE) -> Corpus:
-    """The corpus to train on, or its first pairs. All of them take 11 seconds to generate, when first needed."""
+    """The corpus to train on, or its first pairs. All of them take 13 seconds to generate, when first needed."""
     return Corpus(
         name="classroom",
         size=size,
@@ -117,6 +123,7 @@ def classroom_corpus(size: int = TRAINING_SIZE) -> Corpus:
         load=partial(_load, size),
         pad_source=False,
         examples=EXAMPLES,
+        phrases=tuple(phrase for phrase in sorted(FIXED_PHRASES) if " " in phrase),
         words=_word_list(),
         find=find,
         held_out={split: partial(held_out, split) for split in HELD_OUT},
@@ -128,7 +135,6 @@ _drawn = _Drawn()
 
 
 def _load(size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
-    # A short phrase is drawn again and again, as it is said again and again: once would be too rarely to learn it.
     _drawn.until(lambda: len(_drawn.training) >= size)
     pairs = tuple(_drawn.training[:size])
     german = sorted({word for source, _ in pairs for word in source.split()})

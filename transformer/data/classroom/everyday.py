@@ -100,9 +100,21 @@ SLOTS: Mapping[str, Callable[[Chooser], Phrase]] = {
     "WHEN": _of_lexemes((lex.TODAY, lex.NOW)),
     "TONGUE": _of_nouns("language", "acc", ""),
     "PERSON": _of_nouns("person", "nom", "mein", "dein", is_one=True),
+    "KIN": _of_nouns("person animal", "nom", "mein", "dein", is_one=True),
+    "FEELING": _of_adjectives("müde", "krank", "hungrig", "glücklich", "traurig"),
+    "PLACE": _of_lexemes(lex.PLACES),
     "MINE": _of_nouns("thing animal building text", "nom", "mein", "dein", is_one=True),
     "JOB": _of_lexemes(
-        [Adverb(*each) for each in (("Lehrer", "teacher"), ("Student", "student"), ("Ärztin", "doctor"))]
+        [
+            Adverb(*each)
+            for each in (
+                ("Lehrer", "teacher"),
+                ("Lehrerin", "teacher"),
+                ("Student", "student"),
+                ("Ärztin", "doctor"),
+                ("Arzt", "doctor"),
+            )
+        ]
     ),
     "VALUE": _of_adjectives("schön", "gut", "teuer", "billig", "interessant", "lecker", "neu"),
     "SKY": _of_adjectives("schön", "gut", "schlecht", "kalt", "warm"),

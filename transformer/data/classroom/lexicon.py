@@ -115,7 +115,7 @@ class Verb(Lexeme):
     @property
     def progressive(self) -> str:
         first, *others = self.base.split()
-        stem = first + first[-1] if first == "get" else first.removesuffix("e")
+        stem = first + first[-1] if first in ("get", "swim") else first.removesuffix("e")
         return " ".join([stem + "ing", *others])
 
     def _english(self, column: int) -> str:
@@ -180,9 +180,12 @@ class Negation(Lexeme):
 NOUNS = (
     Noun("m", "Mann", "Männer", "man", "men", "person"),
     Noun("m", "Freund", "Freunde", "friend", "friends", "person"),
+    Noun("f", "Freundin", "Freundinnen", "friend", "friends", "person"),
     Noun("m", "Lehrer", "Lehrer", "teacher", "teachers", "person"),
     Noun("m", "Sohn", "Söhne", "son", "sons", "person"),
     Noun("f", "Frau", "Frauen", "woman", "women", "person"),
+    Noun("m", "Mann", "", "husband", "", "person"),  # mein Mann
+    Noun("f", "Frau", "", "wife", "", "person"),
     Noun("f", "Schwester", "Schwestern", "sister", "sisters", "person"),
     Noun("f", "Ärztin", "Ärztinnen", "doctor", "doctors", "person"),
     Noun("m", "Arzt", "Ärzte", "doctor", "doctors", "person"),
@@ -194,6 +197,7 @@ NOUNS = (
     Noun("m", "Bruder", "Brüder", "brother", "brothers", "person"),
     Noun("f", "Tochter", "Töchter", "daughter", "daughters", "person"),
     Noun("f", "Oma", "", "grandma", "", "person"),
+    Noun("m", "Opa", "", "grandpa", "", "person"),
     Noun("m", "Hund", "Hunde", "dog", "dogs", "animal"),
     Noun("f", "Katze", "Katzen", "cat", "cats", "animal"),
     Noun("n", "Bier", "Biere", "beer", "beers", "drink", is_mass=True),
@@ -207,6 +211,8 @@ NOUNS = (
     Noun("m", "Salat", "Salate", "salad", "salads", "food", is_mass=True),
     Noun("f", "Orange", "Orangen", "orange", "oranges", "food"),
     Noun("f", "Suppe", "Suppen", "soup", "soups", "food", is_mass=True),
+    Noun("f", "Banane", "Bananen", "banana", "bananas", "food"),
+    Noun("f", "Kartoffel", "Kartoffeln", "potato", "potatoes", "food"),
     Noun("n", "Ei", "Eier", "egg", "eggs", "food"),
     Noun("m", "Apfel", "Äpfel", "apple", "apples", "food"),
     Noun("n", "Brot", "", "bread", "", "food", is_mass=True),
@@ -215,6 +221,8 @@ NOUNS = (
     Noun("f", "Pizza", "Pizzas", "pizza", "pizzas", "food", is_mass=True),
     Noun("n", "Fleisch", "", "meat", "", "food", is_mass=True),
     Noun("m", "Reis", "", "rice", "", "food", is_mass=True),
+    Noun("f", "Schokolade", "", "chocolate", "", "food", is_mass=True),
+    Noun("n", "Eis", "", "ice·cream", "", "food", is_mass=True),
     Noun("n", "Buch", "Bücher", "book", "books", "text"),
     Noun("m", "Brief", "Briefe", "letter", "letters", "letter"),
     Noun("f", "Zeitung", "Zeitungen", "newspaper", "newspapers", "news"),
@@ -226,6 +234,12 @@ NOUNS = (
     Noun("n", "Fahrrad", "Fahrräder", "bicycle", "bicycles", "thing"),
     Noun("f", "Tasche", "Taschen", "bag", "bags", "thing"),
     Noun("m", "Schlüssel", "Schlüssel", "key", "keys", "thing"),
+    Noun("m", "Schuh", "Schuhe", "shoe", "shoes", "thing"),
+    Noun("f", "Jacke", "Jacken", "jacket", "jackets", "thing"),
+    Noun("n", "Bild", "Bilder", "picture", "pictures", "thing"),
+    Noun("n", "Bett", "Betten", "bed", "beds", "thing"),
+    Noun("m", "Computer", "Computer", "computer", "computers", "thing"),
+    Noun("f", "Blume", "Blumen", "flower", "flowers", "thing"),
     Noun("n", "Haus", "Häuser", "house", "houses", "building"),
     Noun("n", "Zimmer", "Zimmer", "room", "rooms", "building"),
     Noun("f", "Wohnung", "Wohnungen", "apartment", "apartments", "building"),
@@ -238,6 +252,11 @@ NOUNS = (
     Noun("f", "Schule", "", "school", "", "place"),
     Noun("f", "Stadt", "", "city", "", "place"),
     Noun("f", "Apotheke", "", "pharmacy", "", "place"),
+    Noun("f", "Bank", "", "bank", "", "place"),
+    Noun("n", "Museum", "", "museum", "", "place"),
+    Noun("n", "Krankenhaus", "", "hospital", "", "place"),
+    Noun("m", "Flughafen", "", "airport", "", "place"),
+    Noun("n", "Café", "", "café", "", "place"),
     Noun("n", "Deutsch", "", "german", "", "language", is_mass=True),
     Noun("n", "Englisch", "", "english", "", "language", is_mass=True),
     Noun("n", "Spanisch", "", "spanish", "", "language", is_mass=True),
@@ -268,7 +287,14 @@ ADJECTIVES = (
     Adjective("neu", "new", "text letter news thing opening building place"),
     Adjective("rot", "red", "thing opening building"),
     Adjective("blau", "blue", "thing opening building"),
+    Adjective("grün", "green", "thing opening building"),
+    Adjective("schwarz", "black", "thing opening building"),
+    Adjective("kaputt", "broken", "thing opening"),
+    Adjective("toll", "great", "text letter person thing building place weather"),
     Adjective("interessant", "interesting", "text letter news"),
+    Adjective("wichtig", "important", "text letter news"),
+    Adjective("langweilig", "boring", "text letter news"),
+    Adjective("lustig", "funny", "text letter person self"),
     Adjective("jung", "young", "person animal self"),
     Adjective("nett", "nice", "person self"),
     Adjective("müde", "tired", "person animal self"),
@@ -279,12 +305,14 @@ ADJECTIVES = (
 )
 
 UNSUITABLE_ADJECTIVES = {  # that a noun's kind would allow: adults are short, not small
-    **dict.fromkeys(("Mann", "Freund", "Lehrer", "Frau", "Ärztin", "Arzt", "Vater", "Mutter", "Oma"), ("klein",)),
+    **dict.fromkeys(
+        ("Mann", "Freund", "Lehrer", "Frau", "Ärztin", "Arzt", "Vater", "Mutter", "Oma", "Freundin"), ("klein",)
+    ),
     **dict.fromkeys(("Kind", "Mädchen"), ("alt",)),
-    **dict.fromkeys(("Suppe", "Brot", "Käse", "Fleisch", "Reis"), ("groß", "klein")),
-    "Oma": ("jung", "klein"),
-    "Toilette": ("billig", "teuer", "gut", "schön"),
-    **dict.fromkeys(("Stadt", "Schule", "Bahnhof"), ("billig", "teuer", "neu")),
+    **dict.fromkeys(("Suppe", "Brot", "Käse", "Fleisch", "Reis", "Schokolade", "Eis"), ("groß", "klein")),
+    **dict.fromkeys(("Oma", "Opa"), ("jung", "klein")),
+    "Toilette": ("billig", "teuer", "gut", "schön", "toll"),
+    **dict.fromkeys(("Stadt", "Schule", "Bahnhof", "Bank", "Krankenhaus", "Flughafen"), ("billig", "teuer", "neu")),
 }
 
 # States that pass: they go with "heute" and "jetzt".
@@ -317,6 +345,11 @@ VERBS = (
          is_state=True, only_present=True, has_progressive=False),
     Verb("kennen", "kenne kennt", "gekannt", "know knows knew known", "person place", takes_place=False, is_state=True,
          only_present=True, has_progressive=False),
+    Verb("vermissen", "vermisse vermisst", "vermisst", "miss misses missed missed", "person animal", takes_place=False,
+         is_state=True, only_present=True, has_progressive=False),
+    Verb("vergessen", "vergesse vergisst", "vergessen", "forget forgets forgot forgotten", BELONGINGS,
+         takes_place=False, has_progressive=False),
+    Verb("fragen", "frage fragt", "gefragt", "ask asks asked asked", "person", takes_place=False),
     Verb("besuchen", "besuche besucht", "besucht", "visit visits visited visited", "person", takes_place=False),
     Verb("verstehen", "verstehe versteht", "verstanden", "understand understands understood understood",
          "person text language", takes_place=False, is_state=True, has_progressive=False),
@@ -343,6 +376,11 @@ VERBS = (
     Verb("kochen", "koche kocht", "gekocht", "cook cooks cooked cooked"),
     Verb("tanzen", "tanze tanzt", "getanzt", "dance dances danced danced"),
     Verb("wohnen", "wohne wohnt", "gewohnt", "live lives lived lived", needs_place=True, has_progressive=False),
+    Verb("singen", "singe singt", "gesungen", "sing sings sang sung"),
+    Verb("lachen", "lache lacht", "gelacht", "laugh laughs laughed laughed"),
+    Verb("schwimmen", "schwimme schwimmt", "geschwommen", "swim swims swam swum", auxiliary="sein",
+         animal_subject=True),
+    Verb("fern+sehen", "sehe sieht", "ferngesehen", "watch·tv watches·tv watched·tv watched·tv"),
     Verb("regnen", "regne regnet", "geregnet", "rain rains rained rained", is_weather=True),
     Verb("arbeiten", "arbeite arbeitet", "gearbeitet", "work works worked worked"),
     Verb("warten", "warte wartet", "gewartet", "wait waits waited waited", animal_subject=True),
@@ -387,16 +425,49 @@ MORNING = aligned("am Morgen", "in=am the=am morning=Morgen")
 EVENING = aligned("am Abend", "in=am the=am evening=Abend")
 WEEKDAYS = tuple(
     aligned(f"am {german}", f"on=am {english}={german}")
-    for german, english in (("Montag", "monday"), ("Freitag", "friday"), ("Samstag", "saturday"), ("Sonntag", "sunday"))
+    for german, english in (
+        ("Montag", "monday"),
+        ("Dienstag", "tuesday"),
+        ("Mittwoch", "wednesday"),
+        ("Donnerstag", "thursday"),
+        ("Freitag", "friday"),
+        ("Samstag", "saturday"),
+        ("Sonntag", "sunday"),
+    )
 )
 HOURS = tuple(
     aligned(f"um {german} Uhr", f"at=um {english}={german} o'clock=Uhr")
-    for german, english in (("drei", "three"), ("acht", "eight"), ("zehn", "ten"))
+    for german, english in (
+        ("drei", "three"),
+        ("fünf", "five"),
+        ("sieben", "seven"),
+        ("acht", "eight"),
+        ("zehn", "ten"),
+    )
 )
+LATER = Adverb("später", "later")
 GLADLY = Adverb("gern", "gladly")  # "likes to drink"
 
-CITIES = tuple(Adverb(*each) for each in (("Berlin", "berlin"), ("Hamburg", "hamburg"), ("Wien", "vienna")))
-COUNTRIES = tuple(Adverb(*each) for each in (("Deutschland", "germany"), ("England", "england"), ("Spanien", "spain")))
+CITIES = tuple(
+    Adverb(*each)
+    for each in (
+        ("Berlin", "berlin"),
+        ("Hamburg", "hamburg"),
+        ("Wien", "vienna"),
+        ("München", "munich"),
+        ("Paris", "paris"),
+    )
+)
+COUNTRIES = tuple(
+    Adverb(*each)
+    for each in (
+        ("Deutschland", "germany"),
+        ("England", "england"),
+        ("Spanien", "spain"),
+        ("Frankreich", "france"),
+        ("Österreich", "austria"),
+    )
+)
 NAMES = tuple(
     Adverb(name, name.lower()) for name in ("Anna", "Lisa", "Maria", "Emma", "Paul", "Max", "Peter", "Thomas")
 )
@@ -414,6 +485,9 @@ PLACES = (
     aligned("am Bahnhof", "at=am the=am train=Bahnhof station=Bahnhof"),
     aligned("vor dem Haus", "in=vor front=vor of=vor the=dem house=Haus"),
     aligned("hinter dem Haus", "behind=hinter the=dem house=Haus"),
+    aligned("im Bett", "in=im bed=Bett"),
+    aligned("am Strand", "at=am the=am beach=Strand"),
+    aligned("an der Universität", "at=an the=der university=Universität"),
     aligned("hier", "here=hier"),
     *(aligned(f"in {each.german}", f"in=in {each.english}={each.german}") for each in (*CITIES, *COUNTRIES)),
 )
@@ -428,17 +502,21 @@ ON_THINGS = (  # where things lie
 )
 HOME = aligned("nach Hause", "home=nach+Hause")
 WALKS = (
+    aligned("ins Bett", "to=ins bed=Bett"),
     aligned("ins Kino", "to=ins the=ins cinema=Kino"),
     aligned("ins Restaurant", "to=ins the=ins restaurant=Restaurant"),
     aligned("in den Park", "to=in the=den park=Park"),
     aligned("in die Stadt", "to=in the=die city=Stadt"),
     aligned("in die Schule", "to=in school=die+Schule"),
     aligned("zur Arbeit", "to=zur work=Arbeit"),
+    aligned("zur Universität", "to=zur the=zur university=Universität"),
+    aligned("zum Arzt", "to=zum the=zum doctor=Arzt"),
+    aligned("zum Flughafen", "to=zum the=zum airport=Flughafen"),
     aligned("zum Bahnhof", "to=zum the=zum train=Bahnhof station=Bahnhof"),
 )
 RIDES = (
     *(aligned(f"nach {each.german}", f"to=nach {each.english}={each.german}") for each in (*CITIES, *COUNTRIES)),
-    *WALKS[3:],
+    *WALKS[4:],
 )
 WHERE, WHEN, WHY = Adverb("wo", "where"), Adverb("wann", "when"), Adverb("warum", "why")
 WHAT, WHO, WHERE_TO = Adverb("was", "what"), Adverb("wer", "who"), Adverb("wohin", "where")
@@ -467,6 +545,8 @@ OBJECTS: dict[Case, tuple[tuple[str, str, int], ...]] = {  # sie and ihr could b
 
 def unsuitable_determiners(noun: Noun) -> tuple[str, ...]:
     """Determiners that the noun cannot have, or that change its meaning: "mein Mann" is a husband."""
+    if noun.english in ("husband", "wife"):
+        return ("der", "ein", "kein", "", *NUMBERS)
     if noun.kind in WITHOUT_ARTICLE:
         return ("der", "ein", "mein", "dein", *NUMBERS)
     if noun.singular in ("Mann", "Frau", "Mädchen"):
@@ -491,9 +571,17 @@ A: dict[Case, dict[Gender, str]] = {  # endings of ein, mein and kein
     "acc": {"m": "en", "f": "e", "n": "", "pl": "e"},
     "dat": {"m": "em", "f": "er", "n": "em"},
 }
-NUMBERS = {"zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "zehn": "ten"}
+NUMBERS = {"zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "sechs": "six", "zehn": "ten"}
 AGES = tuple(
-    Adverb(*each) for each in (("zehn", "ten"), ("zwölf", "twelve"), ("zwanzig", "twenty"), ("dreißig", "thirty"))
+    Adverb(*each)
+    for each in (
+        ("zehn", "ten"),
+        ("zwölf", "twelve"),
+        ("achtzehn", "eighteen"),
+        ("zwanzig", "twenty"),
+        ("dreißig", "thirty"),
+        ("vierzig", "forty"),
+    )
 )
 
 

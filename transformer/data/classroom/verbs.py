@@ -58,8 +58,10 @@ def english_modal(
         for word in en:
             if word.text == "cannot":
                 word.sure = (verbs.finite, negator)
-            elif word.text == "not" or (word.text in ("do", "does") and word is en[0]):
+            elif word.text == "not":
                 word.sure = (negator,)
+            elif word.text in ("do", "does") and word is en[0]:  # "not" needs it, and it has the verb's person
+                word.sure, word.possible = (negator,), (verbs.finite,)
     if not verbs.end:
         return en
     if en[-1].text == "to":  # it may belong to "want" or to "drink"
