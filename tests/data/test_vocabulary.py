@@ -113,6 +113,11 @@ def test_an_umlaut_is_dropped_only_where_every_token_is_folded() -> None:
     assert refusal("schön", kept).key == "error.unknown"
 
 
+def test_a_phones_apostrophe_is_a_keyboards_where_no_word_has_it() -> None:
+    assert Vocabulary(("P", "geht's"), folds=True).read("Geht’s?") == [("Geht’s", "geht's")]
+    assert Vocabulary(("P", "geht’s", "geht's"), folds=True).encode("Geht’s geht's") == [1, 2]
+
+
 def test_words_are_read_as_they_were_typed() -> None:
     assert SOURCE.read("„Ich möchte, ein BIER!“") == [
         ("Ich", "ich"), ("möchte", "mochte"), ("ein", "ein"), ("BIER", "bier"),

@@ -183,7 +183,10 @@ class Vocabulary:
         return found
 
     def _token(self, word: str) -> str | None:
-        """The token that a typed word is read as, if there is one."""
+        """The token that a typed word is read as, if there is one: "geht’s" is *geht's* where no token has a ’."""
+        return self._token_of_letters(word) or self._token_of_letters(word.replace("’", "'"))
+
+    def _token_of_letters(self, word: str) -> str | None:
         if word in self.ids:
             return None if word in SPECIAL else word
         folded = fold(word)
