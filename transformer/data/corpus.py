@@ -66,7 +66,7 @@ class Corpus:
             when one of them is first needed: a generated corpus takes seconds.
         pad_source: whether every source is padded to source_length, so that attention maps show padding.
         examples: sentences to try, one per phenomenon.
-        phrases: sources of common pairs of the training.
+        phrases: sources of everyday phrases, which training has.
         words: by kind of word, (German, English).
         find: source tokens, joined by spaces -> the pair with its gold alignment, or None where the corpus lacks the
             sentence.

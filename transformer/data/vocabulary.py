@@ -184,7 +184,8 @@ class Vocabulary:
 
     def _token(self, word: str) -> str | None:
         """The token that a typed word is read as, if there is one: "geht’s" is *geht's* where no token has a ’."""
-        return self._token_of_letters(word) or self._token_of_letters(word.replace("’", "'"))
+        token = self._token_of_letters(word)
+        return self._token_of_letters(word.replace("’", "'")) if token is None and "’" in word else token
 
     def _token_of_letters(self, word: str) -> str | None:
         if word in self.ids:

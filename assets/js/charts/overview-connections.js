@@ -50,7 +50,10 @@ const streamOf = ({ stream }, isMirrored) => ({
 });
 
 /** @param {Column} column */
-const sublayers = ({ layers }) => layers.flatMap(({ attention, feedForward }) => [...attention, feedForward]);
+const sublayers = ({ layers }) =>
+  layers.flatMap(({ layer, attention, feedForward }) =>
+    [...attention, feedForward].map((ends, i) => ({ ...ends, layer, sublayer: i + 1 })),
+  );
 
 /** From the tokens into the stream, and from it through each sublayer. @param {Column} column @param {boolean} isMirrored
  * @param {number} type */
@@ -79,10 +82,7 @@ function additions(column, isMirrored, run, type) {
   const { near, middle } = streamOf(column, isMirrored);
   const { x, width } = column.stream;
   const stack = isMirrored ? "decoder" : "encoder";
-  const parts = column.layers.flatMap(({ layer, attention, feedForward }) =>
-    [...attention, feedForward].map((ends, i) => ({ ...ends, layer, sublayer: i + 1 })),
-  );
-  return parts.flatMap(({ enters, leaves, layer, sublayer }) => {
+  return sublayers(column).flatMap(({ enters, leaves, layer, sublayer }) => {
     const isDropped = findChange({ do: "drop_residual", stack, layer, sublayer }, run.changes);
     const gap = svg("rect", { x: x - 1, y: leaves - 12 * type, width: width + 2, height: 6 * type, class: "gap" });
     const plus = `M${middle - 3 * type} ${leaves}h${6 * type}M${middle} ${leaves - 3 * type}v${6 * type}`;

@@ -29,7 +29,8 @@ import { candidate, MAX_CANDIDATES } from "./translate.js";
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
  * shapes. Until the question is answered a figure that would give the answer away is veiled (`hides`), or a table of
  * scores has fewer `columns`; with the answer come more `columns`, or what `answer` draws. A `wide` figure stands above
- * the text, another beside it; `colours` says what those in it mean. `texts` are those that differ from the usual for a model.
+ * the text, another beside it; `colours` says what those in it mean. `texts` are those that differ from the usual for a
+ * model.
  * @typedef {{ hides?: boolean, wide?: boolean, colours?: "strips" | Kind, captioned?: boolean,
  *   texts?: (view: LessonView) => Partial<Texts>, ask: (view: LessonView) => Quiz | Promise<Quiz> } & (
  *     { stage: Stage, columns?: { asked: string[], answered?: string[] } } |

@@ -261,7 +261,10 @@ function answerText({ name, quiz: { choices, right, places }, texts }, reveal) {
   };
 }
 
-/** @param {StopName} name @param {Content} content @param {HTMLElement} votes @param {() => void} reveal shows the answer */
+/**
+ * @param {StopName} name @param {Content} content @param {HTMLElement} votes their place
+ * @param {() => void} reveal shows the answer
+ */
 function offerToClass(name, { quiz: { choices, right, places }, texts }, votes, reveal) {
   const text = t(texts.question, places);
   const offered = {

@@ -24,7 +24,7 @@ HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS = HELD_OUT
 TRAINING_SIZE = 100_000
 HELD_OUT_SIZE = 1_000  # of each set
 MAX_REPEATS = 5  # of a training sentence: short ones are drawn again and again, in place of others
-MAX_PHRASES = 40  # of a phrase without a choice, whose words stand in no other sentence
+MAX_PHRASES = 40  # of a phrase without a choice ("Guten Morgen"), which is not learned from five
 FIXED_PHRASES = {lower(each.german) for each in IDIOMS if not each.slots}
 ABOUT_HELD_OUT = f"""\
 - *{HELD_OUT_SENTENCES}*: training has none of them, but many that are close.
