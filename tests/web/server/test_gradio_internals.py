@@ -46,7 +46,7 @@ from transformer.web.without_stubs import WRITER
 from ..loop import async_test, in_a_loop, until
 
 SECRET = "geheim"
-ended = threading.Event()  # an endless call
+begun, ended = threading.Event(), threading.Event()  # an endless call
 TOY, OWN = "toy", "own-abc"
 
 
@@ -81,6 +81,7 @@ def client() -> Iterator[TestClient]:
     def endless() -> None:
         turn = current_turn.get()
         assert turn
+        begun.set()
         try:
             while True:
                 turn.pause()
@@ -378,12 +379,14 @@ def test_gradio_holds_no_call_back(events: EventQueue) -> None:
 
 def test_a_call_ends_when_its_listener_has_left(client: TestClient, events: EventQueue) -> None:
     """Also one that is being worked on, in a thread."""
+    begun.clear()
     ended.clear()
     events._readers["left"] += 1
     for _ in range(2):  # one works, one waits
         call(client, "call/endless", data=[], session_hash="left")
     queue = request_queue.request_queue()
     in_a_loop(until(lambda: min(len(events._tasks), queue.working + queue.waiting) == 2))
+    assert begun.wait(30)
     del events._readers["left"]
     assert client.portal
     client.portal.call(events._forget, "left")
