@@ -107,7 +107,7 @@ def test_checks_that_cannot_be_made_are_no_success(visit: Visit) -> None:
     page.locator("#checks summary").click()
     expect(page.locator("#checks .popover")).to_have_text(t("checks.failed"))
     assert page.locator("#checks [data-check]").count() == 0
-    page.unroute_all()
+    page.unroute_all(behavior="wait")
     answers = answering(page)
     visit.ask(COLA)
     visit.settle()

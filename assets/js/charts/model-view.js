@@ -1,7 +1,7 @@
 // Every head of every layer at once, as BertViz's model view shows them: rows are layers, columns are heads. A word
 // that is pointed at shows what every head attends to from it, or from where it is attended to.
 
-import { chip, h, setChildren, word } from "../core/dom.js";
+import { chip, h, scrollToMiddle, setChildren, word } from "../core/dom.js";
 import { formatPercent, nodes, t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
 import { argmax, SIDES, state } from "../core/state.js";
@@ -57,8 +57,7 @@ export function markWords(picture, row, key) {
     const line = marked?.closest(".word-line");
     if (!marked || !line) continue;
     marked.setAttribute("aria-current", "true");
-    const [at, frame] = [marked.getBoundingClientRect(), line.getBoundingClientRect()];
-    line.scrollLeft += at.left + at.width / 2 - frame.left - frame.width / 2;
+    scrollToMiddle(line, marked);
   }
 }
 

@@ -133,6 +133,15 @@ export const word = (token, side) => h("b", { class: `word ${side}${isSpecial(to
 export const chip = (tag, token, side, attributes = {}) =>
   h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
+/**
+ * A line scrolls until one of its parts is in its middle.
+ * @param {Element} line @param {Element} part
+ */
+export function scrollToMiddle(line, part) {
+  const [at, frame] = [part.getBoundingClientRect(), line.getBoundingClientRect()];
+  line.scrollLeft += at.left + at.width / 2 - frame.left - frame.width / 2;
+}
+
 /** Choices for `segmented`: counted from 0, shown from 1. @param {number} count @returns {[string, string][]} */
 export const numberedOptions = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 

@@ -2,7 +2,7 @@
 
 import { isPresenting, updateAddressBar } from "../core/address.js";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../core/changes.js";
-import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js";
+import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { plannedStops } from "../core/lesson-plan.js";
 import { button, changeDetector, link, onResize } from "../core/parts.js";
@@ -186,9 +186,8 @@ const MAX_WRAPPED = 32; // tokens of both sides: of more, each side has one line
 
 /** The token that is spoken of is in view, where its line scrolls. @param {HTMLElement} row @param {number} i */
 function scrollToToken(row, i) {
-  const token = /** @type {HTMLElement | undefined} */ (row.children[i]);
-  if (!token) return; // another run has come since this frame was asked for
-  row.scrollLeft = token.offsetLeft - row.offsetLeft - (row.clientWidth - token.offsetWidth) / 2;
+  const token = row.children[i];
+  if (token) scrollToMiddle(row, token); // else another run has come since this frame was asked for
 }
 
 /**
@@ -197,13 +196,13 @@ function scrollToToken(row, i) {
  */
 function fitTokens(target) {
   const line = target.parentElement;
-  const now = /** @type {HTMLElement | undefined} */ (target.children[state.step]);
+  const now = target.children[state.step];
   if (!line || !now) return;
   line.style.removeProperty("zoom");
   const { clientWidth, scrollWidth } = line;
   if (scrollWidth <= clientWidth) return;
   if (isPresenting()) line.style.setProperty("zoom", String(Math.max(MIN_ZOOM, clientWidth / scrollWidth - 0.01)));
-  line.scrollLeft = now.offsetLeft - line.clientWidth / 2;
+  scrollToMiddle(line, now);
 }
 
 /** The parts that stay while the visitor steps through a run. @param {Parts} parts */

@@ -1,7 +1,7 @@
 // The bar of tabs, and the panel of the one that is open. Which one that is is part of the state.
 
 import { hereButton } from "../charts/overview-mini.js";
-import { h } from "../core/dom.js";
+import { h, scrollToMiddle } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { changeDetector } from "../core/parts.js";
 import { schema } from "../core/schema.js";
@@ -59,6 +59,6 @@ function open(list, tabs) {
     panel?.setAttribute("aria-labelledby", tab.id);
     panel?.classList.toggle("open", isOpen);
     panel?.dispatchEvent(new Event("opened"));
-    if (isOpen) list.scrollTo({ left: tab.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2 });
+    if (isOpen) scrollToMiddle(list, tab);
   }
 }

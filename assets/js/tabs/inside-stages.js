@@ -1,7 +1,7 @@
 // The stages of Inside a head: an index that leads to each, and the figures of those in view.
 
 import { STAGES, stageContent } from "../charts/sublayer-stages.js";
-import { h, setChildren } from "../core/dom.js";
+import { h, scrollToMiddle, setChildren } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { button } from "../core/parts.js";
 
@@ -100,8 +100,7 @@ function stageIndex(open) {
     /** @param {Stage} stage that is read */
     mark(stage) {
       for (const [each, link] of links) link.setAttribute("aria-current", String(each === stage));
-      const { offsetLeft, offsetWidth } = /** @type {HTMLElement} */ (links.get(stage));
-      element.scrollLeft = offsetLeft + offsetWidth / 2 - element.clientWidth / 2;
+      scrollToMiddle(element, /** @type {HTMLElement} */ (links.get(stage)));
     },
   };
 }

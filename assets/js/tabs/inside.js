@@ -2,7 +2,7 @@
 
 import { areMany } from "../charts/key-order.js";
 import { shapeTable } from "../charts/shape-table.js";
-import { chip, h, replaceKeepingFocus, setChildren, word } from "../core/dom.js";
+import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../core/dom.js";
 import { formatPercent, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, drawInSight, isOpen, kindPicker, link } from "../core/parts.js";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.js";
@@ -137,8 +137,8 @@ const queryButton = (token, i, { data, query }) =>
 /** Many words stand in one line, which scrolls to the chosen one. @param {HTMLElement} queries */
 function scrollToPressed(queries) {
   queries.classList.toggle("many", areMany(queries.children));
-  const pressed = /** @type {HTMLElement | null} */ (queries.querySelector("[aria-pressed=true]"));
-  if (pressed) queries.scrollLeft = pressed.offsetLeft - queries.clientWidth / 2;
+  const pressed = queries.querySelector("[aria-pressed=true]");
+  if (pressed) scrollToMiddle(queries, pressed);
 }
 
 /** The keys of the highest weights, which lead to all of them. @param {SublayerView} view @param {() => void} open */

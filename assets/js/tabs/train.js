@@ -249,9 +249,8 @@ function planner(element, server, draw, signal) {
   };
   async function ask() {
     if (!isStale() || !isOpen(element)) return;
-    const asked = question();
-    const answer = await server.plan(asked).catch(() => null);
-    const text = JSON.stringify(asked);
+    const text = JSON.stringify(question()); // the settings in it change meanwhile
+    const answer = await server.plan(JSON.parse(text)).catch(() => null);
     if (signal.aborted || text !== JSON.stringify(question())) return; // something else is chosen by now
     const failed = (/** @type {object} */ message) => ({ problems: [{ field: "", message }] });
     const plan = answer ?? failed({ key: "error.no_answer", values: {} });

@@ -4,7 +4,7 @@ import { paddingMasked } from "../charts/attention-map.js";
 import { pictureButtons, pictureFrame } from "../charts/export.js";
 import { areMany, orderKeys } from "../charts/key-order.js";
 import { findChange, isAblated, replaceChange } from "../core/changes.js";
-import { h, numberedOptions, replaceKeepingFocus, scrollBox, segmented, word } from "../core/dom.js";
+import { h, numberedOptions, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../core/dom.js";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.js";
 import { button, changeDetector, link } from "../core/parts.js";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../core/state.js";
@@ -81,8 +81,7 @@ function draw(parts) {
     card.className = i > step ? "future" : i === step ? "now" : "";
     card.firstElementChild?.setAttribute("aria-current", i === step ? "step" : "false");
   }
-  const now = /** @type {HTMLElement} */ (parts.cards.children[step]);
-  parts.cards.scrollLeft = now.offsetLeft - (parts.cards.clientWidth - now.offsetWidth) / 2;
+  scrollToMiddle(parts.cards, parts.cards.children[step]);
   const name = isMean ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
   const shown = { layer, name, isMean, weights: attentionRow("cross", layer, averaged ? null : head, step) };
   parts.heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who: name });
@@ -170,7 +169,7 @@ function drawBars({ bars, more, areAllShown }, { layer, isMean, weights }) {
   bars.replaceChildren(...items);
   const strip = bars.parentElement;
   const strongest = isFolded ? 0 : argmax(weights);
-  if (strip) strip.scrollLeft = items[strongest].offsetLeft - bars.offsetLeft - strip.clientWidth / 2;
+  if (strip) scrollToMiddle(strip, items[strongest]);
 }
 
 /** @param {Attributes} attributes @param {string} text @param {number} share @param {Child} name */
