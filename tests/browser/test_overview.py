@@ -36,6 +36,9 @@ MADE_UP = f"""async ([layers, heads, tokens]) => {{
     update({{ tab: "overview", step: 2 }});
 }}"""
 
+# Whether the picture is there, and no wider than this: it is drawn again for another size of the screen.
+DRAWN_WITHIN = "most => document.querySelector('#overview .overview > svg')?.getBoundingClientRect().width < most"
+
 
 def run_of(page: Page) -> dict[str, Any]:
     return page.evaluate(f"{STATE}.then((run) => JSON.parse(JSON.stringify({{ ...run, heads: null }})))")
@@ -257,7 +260,7 @@ def test_it_draws_few_heads_and_many(overview: Page, layers: int, heads: int, to
     expect(page.locator("#overview .token")).to_have_count(2 * tokens)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 720})
-        until(partial(lambda most: page.locator("#overview svg").last.bounding_box()["width"] < most, width))
+        page.wait_for_function(DRAWN_WITHIN, arg=width)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from .catalogue import EN, matching, t
 from .conftest import TRAINED, Visit, until, visiting
@@ -44,6 +44,10 @@ def set_number(page: Page, field: str, value: object) -> None:
     box = setting.locator("input")
     box.fill(str(value))
     box.press("Tab")
+
+
+def asks_for_plan(request: Request) -> bool:
+    return '"fn_name":"plan"' in (request.post_data or "")
 
 
 def start(page: Page) -> None:
@@ -106,7 +110,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     expect(page.locator("#train-stop")).to_be_focused()
     expect(page.locator("#train-live .js-line").first).to_be_visible(timeout=TRAINED)
     # An estimate learns from the training that has ended.
-    with page.expect_response(lambda answer: '"fn_name":"plan"' in (answer.request.post_data or ""), timeout=TRAINED):
+    with page.expect_response(lambda answer: asks_for_plan(answer.request), timeout=TRAINED):
         finished(page)
     expect(page.locator("#train-start")).to_be_focused()
     right = t("train.scores.training", right=10, count=10, exact="100%", accuracy="100%")
@@ -173,24 +177,22 @@ def test_what_cannot_be_trained_is_refused_in_a_sentence(shared: Visit) -> None:
     expect(page.locator("#train .vocabularies")).to_contain_text("onerror")  # as text; an alert would fail the visit
 
 
-def test_a_plan_of_what_has_been_changed_since_is_not_shown(shared: Visit) -> None:
-    page, held = shared.open("?tab=train"), list[Route]()
+def test_a_plan_of_what_has_been_changed_since_is_not_shown(visit: Visit) -> None:
+    page, held = visit.open("?tab=train"), list[Route]()
     expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "false")
 
     def hold_first(route: Route) -> None:
-        is_first = '"fn_name":"plan"' in (route.request.post_data or "") and not held
-        held.append(route) if is_first else route.continue_()
+        held.append(route) if asks_for_plan(route.request) and not held else route.continue_()
 
     page.route("**/component_server/", hold_first)
-    with page.expect_request("**/component_server/"):
+    with page.expect_request(asks_for_plan):
         set_number(page, "layers", 5)
     set_number(page, "n_heads", 5)
     expect(page.locator("#train-problems")).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
-    with page.expect_response("**/component_server/"):
+    with page.expect_response(lambda answer: asks_for_plan(answer.request)):
         held[0].continue_()
-    shared.settle()
+    visit.settle()
     expect(page.locator("#train-problems")).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
-    page.unroute_all(behavior="wait")
 
 
 def test_an_estimate_beyond_the_limit_says_where_the_training_is_stopped(shared: Visit) -> None:

@@ -344,16 +344,15 @@ function nameCells(chips, layout, run, { step, token, row, top }) {
     if (!tokens.isStrip) continue;
     const words = tokensOf(run, side);
     const size = WORD_SIZE * layout.type;
-    /** @type {{ middle: number, half: number }[]} */
+    /** @type {{ at: number, middle: number, half: number }[]} */
     const named = [];
-    for (const chip of chips[side]) chip.classList.remove("named");
     for (const at of [...(token?.side === side ? [token.at] : []), ...wanted[side]]) {
       const label = cellLabel(words[at], at, tokens, size);
       const isFree = named.every(({ middle, half }) => Math.abs(middle - label.middle) > half + label.half + size / 2);
-      if (!isFree) continue;
-      named.push(label);
-      chips[side][at].classList.add("named");
+      if (isFree) named.push({ at, ...label });
     }
+    const shown = new Set(named.map(({ at }) => at));
+    for (const [at, chip] of chips[side].entries()) chip.classList.toggle("named", shown.has(at));
   }
 }
 

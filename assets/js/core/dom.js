@@ -75,6 +75,8 @@ export const typeScale = () => parseFloat(getComputedStyle(document.documentElem
 
 /** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
+/** Of the page, read once: to read it is to compute the style of all that has changed. */
+let family = "";
 
 /**
  * How wide a label is, px: letters of some scripts are twice as wide as others.
@@ -83,7 +85,8 @@ let ruler = null;
 export function textWidth(text, size) {
   ruler ??= document.createElement("canvas").getContext("2d");
   if (!ruler) return text.length * size;
-  ruler.font = `600 ${size}px ${getComputedStyle(document.body).fontFamily}`;
+  family ||= getComputedStyle(document.body).fontFamily;
+  ruler.font = `600 ${size}px ${family}`;
   return ruler.measureText(text).width;
 }
 
