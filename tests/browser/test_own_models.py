@@ -172,6 +172,8 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
         requestChanges(parseChanges("drop_residual.decoder.1.1*drop_residual.decoder.1.3")))"""
     page.evaluate(drop)
     visit.tab("inside")
+    page.locator("#stage-residual").scroll_into_view_if_needed()  # only stages in view are drawn
     expect(page.locator("#stage-residual")).to_contain_text(matching("inside.residual_dropped.about"))
     assert formulas(page, "#stage-residual") == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o"
+    page.locator("#stage-ffn_residual").scroll_into_view_if_needed()
     until(lambda: formulas(page, "#stage-ffn_residual") == "ŷ = LayerNorm(y),  FFN(ŷ)")

@@ -382,6 +382,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
         for line in page.locator(".arithmetic-panel .arithmetic").all_inner_texts():
             expect_right(line)
     page.locator("#inside [aria-label=layer] [value='0']").click()  # where nothing but the temperature was changed
+    page.locator("#stage-residual").scroll_into_view_if_needed()  # only stages in view are drawn
     expect(page.locator("#stage-residual")).to_contain_text(t("inside.residual.about", word="i"))
     for key in ("inside.concat.ablated", "inside.scores.closed", "inside.ablated"):
         expect(page.locator("#inside")).not_to_contain_text(t(key))
