@@ -108,4 +108,7 @@ def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> 
     page.set_viewport_size({"width": 1280, "height": 720})
     page.keyboard.press("f")
     expect(page.locator("#lesson .strips .label")).to_have_count(2 + 2 * 5)
+    for step in (0, 30, 15):
+        show(page, step=step)
+        expect(page.locator("#translation [aria-current=step]")).to_be_in_viewport(ratio=0.6)
     until(lambda: page.evaluate(SMALLEST) >= 12)

@@ -54,7 +54,7 @@ export function markWords(picture, row, key) {
   for (const each of picture.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
   for (const name of [`query ${row}`, `key ${key}`]) {
     const marked = picture.querySelector(`[data-word="${name}"]`);
-    const line = marked?.closest(".word-line");
+    const line = /** @type {HTMLElement | null | undefined} */ (marked?.closest(".word-line"));
     if (!marked || !line) continue;
     marked.setAttribute("aria-current", "true");
     scrollToMiddle(line, marked);

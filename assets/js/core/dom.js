@@ -137,12 +137,13 @@ export const chip = (tag, token, side, attributes = {}) =>
   h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
 /**
- * A line scrolls until one of its parts is in its middle.
- * @param {Element} line @param {Element} part
+ * A line scrolls until one of its parts is in its middle. It may be drawn smaller than it is, for a room.
+ * @param {HTMLElement} line @param {Element} part
  */
 export function scrollToMiddle(line, part) {
   const [at, frame] = [part.getBoundingClientRect(), line.getBoundingClientRect()];
-  line.scrollLeft += at.left + at.width / 2 - frame.left - frame.width / 2;
+  const away = at.left + at.width / 2 - frame.left - frame.width / 2;
+  line.scrollLeft += away * (line.offsetWidth / frame.width || 1);
 }
 
 /** Choices for `segmented`: counted from 0, shown from 1. @param {number} count @returns {[string, string][]} */
