@@ -89,6 +89,11 @@ def get(url: str) -> httpx.Response:
     return httpx.get(url, timeout=60, trust_env=False)
 
 
+def asks_for(request: Request, function: str) -> bool:
+    """Whether a page asks for this server function."""
+    return f'"fn_name":"{function}"' in (request.post_data or "")
+
+
 def post(url: str, path: str, body: Any, **headers: str) -> httpx.Response:
     return httpx.post(url + path, json=body, headers=headers, timeout=60, trust_env=False)
 

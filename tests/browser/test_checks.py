@@ -1,6 +1,5 @@
 """The badge in the header: four checks of the run that is shown, with their largest errors, or a plain warning."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 from transformer.web.api.checks import checks
 
 from .catalogue import t
-from .conftest import Visit
+from .conftest import Visit, asks_for
 
 NAMES = ["rows", "masked", "cached", "torch"]
 BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
@@ -51,7 +50,7 @@ def answering(page: Page, change: Callable[[dict[str, Any]], dict[str, Any]] = l
     answers = []
 
     def answer(route: Route) -> None:
-        if json.loads(route.request.post_data or "{}").get("fn_name") != "checks":
+        if not asks_for(route.request, "checks"):
             return route.fallback()
         answers.append(change(route.fetch().json()))
         return route.fulfill(json=answers[-1])

@@ -9,7 +9,7 @@ from transformer.inference.translator import Translator
 from transformer.storage.checkpoint import available_checkpoints
 
 from .catalogue import LOCALES, matching, t
-from .conftest import OPENED, Visit, place
+from .conftest import OPENED, Visit, asks_for, place
 
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
 BIER = "Ich möchte ein Bier"
@@ -392,7 +392,7 @@ def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
     visit.draw_stages()
     visit.settle()
     visit.requests.clear()
-    with page.expect_request(lambda request: '"fn_name":"shapes"' in (request.post_data or "")):  # the last
+    with page.expect_request(lambda request: asks_for(request, "shapes")):  # the last
         visit.ask("ich möchte ein Cola")
     expect(page.locator("#translation")).to_contain_text("coke")
     visit.settle()

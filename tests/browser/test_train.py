@@ -4,10 +4,10 @@ import csv
 import io
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Request, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from .catalogue import EN, matching, t
-from .conftest import TRAINED, Visit, until, visiting
+from .conftest import TRAINED, Visit, asks_for, until, visiting
 from .test_accessible import barriers
 
 SPANISH = [
@@ -44,10 +44,6 @@ def set_number(page: Page, field: str, value: object) -> None:
     box = setting.locator("input")
     box.fill(str(value))
     box.press("Tab")
-
-
-def asks_for_plan(request: Request) -> bool:
-    return '"fn_name":"plan"' in (request.post_data or "")
 
 
 def start(page: Page) -> None:
@@ -110,7 +106,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     expect(page.locator("#train-stop")).to_be_focused()
     expect(page.locator("#train-live .js-line").first).to_be_visible(timeout=TRAINED)
     # An estimate learns from the training that has ended.
-    with page.expect_response(lambda answer: asks_for_plan(answer.request), timeout=TRAINED):
+    with page.expect_response(lambda answer: asks_for(answer.request, "plan"), timeout=TRAINED):
         finished(page)
     expect(page.locator("#train-start")).to_be_focused()
     right = t("train.scores.training", right=10, count=10, exact="100%", accuracy="100%")
@@ -182,14 +178,14 @@ def test_a_plan_of_what_has_been_changed_since_is_not_shown(visit: Visit) -> Non
     expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "false")
 
     def hold_first(route: Route) -> None:
-        held.append(route) if asks_for_plan(route.request) and not held else route.continue_()
+        held.append(route) if asks_for(route.request, "plan") and not held else route.continue_()
 
     page.route("**/component_server/", hold_first)
-    with page.expect_request(asks_for_plan):
+    with page.expect_request(lambda request: asks_for(request, "plan")):
         set_number(page, "layers", 5)
     set_number(page, "n_heads", 5)
     expect(page.locator("#train-problems")).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
-    with page.expect_response(lambda answer: asks_for_plan(answer.request)):
+    with page.expect_response(lambda answer: asks_for(answer.request, "plan")):
         held[0].continue_()
     visit.settle()
     expect(page.locator("#train-problems")).to_contain_text(t("plan.heads", d_model=64, n_heads=5))

@@ -105,16 +105,9 @@ SLOTS: Mapping[str, Callable[[Chooser], Phrase]] = {
     "PLACE": _of_lexemes(lex.PLACES),
     "MINE": _of_nouns("thing animal building text", "nom", "mein", "dein", is_one=True),
     "JOB": _of_lexemes(
-        [
-            Adverb(*each)
-            for each in (
-                ("Lehrer", "teacher"),
-                ("Lehrerin", "teacher"),
-                ("Student", "student"),
-                ("Ärztin", "doctor"),
-                ("Arzt", "doctor"),
-            )
-        ]
+        lex.adverbs(
+            {"Lehrer": "teacher", "Lehrerin": "teacher", "Student": "student", "Ärztin": "doctor", "Arzt": "doctor"}
+        )
     ),
     "VALUE": _of_adjectives("schön", "gut", "teuer", "billig", "interessant", "lecker", "neu"),
     "SKY": _of_adjectives("schön", "gut", "schlecht", "kalt", "warm"),

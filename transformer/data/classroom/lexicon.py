@@ -3,6 +3,7 @@
 In German spelling. The model reads them in lower case, where Morgen and morgen become the same word.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -167,6 +168,11 @@ def aligned(german: str, english: str) -> Adverb:
     words = [word.split("=") for word in english.split()]
     links = tuple(tuple(places[word] for word in linked.split("+")) for _, linked in words)
     return Adverb(german, " ".join(word for word, _ in words), links)
+
+
+def adverbs(words: Mapping[str, str]) -> tuple[Adverb, ...]:
+    """Of one word each: English by German."""
+    return tuple(Adverb(german, english) for german, english in words.items())
 
 
 @dataclass(frozen=True)
@@ -425,48 +431,32 @@ MORNING = aligned("am Morgen", "in=am the=am morning=Morgen")
 EVENING = aligned("am Abend", "in=am the=am evening=Abend")
 WEEKDAYS = tuple(
     aligned(f"am {german}", f"on=am {english}={german}")
-    for german, english in (
-        ("Montag", "monday"),
-        ("Dienstag", "tuesday"),
-        ("Mittwoch", "wednesday"),
-        ("Donnerstag", "thursday"),
-        ("Freitag", "friday"),
-        ("Samstag", "saturday"),
-        ("Sonntag", "sunday"),
-    )
+    for german, english in {
+        "Montag": "monday",
+        "Dienstag": "tuesday",
+        "Mittwoch": "wednesday",
+        "Donnerstag": "thursday",
+        "Freitag": "friday",
+        "Samstag": "saturday",
+        "Sonntag": "sunday",
+    }.items()
 )
 HOURS = tuple(
     aligned(f"um {german} Uhr", f"at=um {english}={german} o'clock=Uhr")
-    for german, english in (
-        ("drei", "three"),
-        ("fünf", "five"),
-        ("sieben", "seven"),
-        ("acht", "eight"),
-        ("zehn", "ten"),
-    )
+    for german, english in {"drei": "three", "fünf": "five", "sieben": "seven", "acht": "eight", "zehn": "ten"}.items()
 )
 LATER = Adverb("später", "later")
 GLADLY = Adverb("gern", "gladly")  # "likes to drink"
 
-CITIES = tuple(
-    Adverb(*each)
-    for each in (
-        ("Berlin", "berlin"),
-        ("Hamburg", "hamburg"),
-        ("Wien", "vienna"),
-        ("München", "munich"),
-        ("Paris", "paris"),
-    )
-)
-COUNTRIES = tuple(
-    Adverb(*each)
-    for each in (
-        ("Deutschland", "germany"),
-        ("England", "england"),
-        ("Spanien", "spain"),
-        ("Frankreich", "france"),
-        ("Österreich", "austria"),
-    )
+CITIES = adverbs({"Berlin": "berlin", "Hamburg": "hamburg", "Wien": "vienna", "München": "munich", "Paris": "paris"})
+COUNTRIES = adverbs(
+    {
+        "Deutschland": "germany",
+        "England": "england",
+        "Spanien": "spain",
+        "Frankreich": "france",
+        "Österreich": "austria",
+    }
 )
 NAMES = tuple(
     Adverb(name, name.lower()) for name in ("Anna", "Lisa", "Maria", "Emma", "Paul", "Max", "Peter", "Thomas")
@@ -572,16 +562,15 @@ A: dict[Case, dict[Gender, str]] = {  # endings of ein, mein and kein
     "dat": {"m": "em", "f": "er", "n": "em"},
 }
 NUMBERS = {"zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "sechs": "six", "zehn": "ten"}
-AGES = tuple(
-    Adverb(*each)
-    for each in (
-        ("zehn", "ten"),
-        ("zwölf", "twelve"),
-        ("achtzehn", "eighteen"),
-        ("zwanzig", "twenty"),
-        ("dreißig", "thirty"),
-        ("vierzig", "forty"),
-    )
+AGES = adverbs(
+    {
+        "zehn": "ten",
+        "zwölf": "twelve",
+        "achtzehn": "eighteen",
+        "zwanzig": "twenty",
+        "dreißig": "thirty",
+        "vierzig": "forty",
+    }
 )
 
 
