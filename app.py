@@ -22,19 +22,13 @@ except ImportError as error:
     sys.exit(f"The page needs {error.name}: install it with pip install '.[page]'")
 
 from transformer.inference.device import on_zero_gpu
-from transformer.web.page import build, launch
-from transformer.web.server.process import serve
+from transformer.web.server.process import serve as main
 
 if on_zero_gpu():
     import transformer.web.server.zero_gpu  # noqa: F401  # its function on the GPU must be there before the start
 
 gc.freeze()
 gc.enable()
-
-
-def main() -> None:
-    serve(build, launch)
-
 
 if __name__ == "__main__":
     main()

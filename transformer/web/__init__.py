@@ -1,3 +1,3 @@
 """The page, its API and its server."""
 
-from . import without_stubs  # noqa: F401  # before gradio
+from . import gradio_internals  # noqa: F401  # before gradio

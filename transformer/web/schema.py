@@ -10,7 +10,7 @@ from dataclasses import Field as DataclassField
 from dataclasses import fields
 from typing import Annotated, Any, Literal, NotRequired, cast, get_args, get_origin
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..analysis.sublayer import PARTS as MATRICES
@@ -33,10 +33,6 @@ MAX_CHOICES, MAX_CHOICE = 130, 300  # of a question to a class: the words of a l
 MAX_QUESTION = 1000  # characters of its text
 
 # ---- requests ----
-
-SessionId = Annotated[  # `visit` is its old name
-    str, Field(min_length=1, max_length=MAX_SESSION_ID, validation_alias=AliasChoices("session", "visit"))
-]
 
 
 class Request(BaseModel):
@@ -79,10 +75,10 @@ class CandidatesRequest(ChangedRunRequest):
     text: str = Field("", max_length=MAX_PIECE)
 
 
-class ChooseRequest(RunRequest):
-    """Another checkpoint for the sentence in the input box: an example of the previous one, or the visitor's own."""
+class TranslateRequest(ChangedRunRequest):
+    """A run to show; with `or_example` the checkpoint's first example where it cannot read the sentence."""
 
-    example: bool = False
+    or_example: bool = False
 
 
 class RefusedRequest(RunRequest):
@@ -147,7 +143,6 @@ class HeadsRequest(RunRequest):
     ablated model's output."""
 
     what: Literal["sweep", "ablations"]
-    session: SessionId
 
 
 class SweepRequest(RunRequest):
@@ -232,16 +227,10 @@ AnyTrainingForm = Annotated[
 ]
 
 
-class RecordingRequest(Request):
-    """A mistake of training, as it was recorded."""
+class TrainingMistakeRequest(Request):
+    """A mistake of training."""
 
     name: Literal[tuple(name for name, each in MISTAKES.items() if each.kind == "training")]  # type: ignore[valid-type]
-
-
-class MistakeTrainingRequest(RecordingRequest):
-    """A mistake of training, which small models are trained to show."""
-
-    session: SessionId
 
 
 class StopRequest(Request):
@@ -365,7 +354,7 @@ class PageSchema(TypedDict):
     max_piece: int  # characters that a piece is searched by
     assets: str  # the address of that folder
     plotly: str  # that of its JavaScript
-    rooms: bool  # whether a class can be opened
+    classes: bool  # whether a class can be opened
     max_choices: int  # of a question to a class
     max_choice: int  # characters of one
     max_question: int  # characters of a question's text
@@ -457,7 +446,7 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 }
 
 
-def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: str, rooms: bool) -> PageSchema:
+def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: str, classes: bool) -> PageSchema:
     """The schema in the page's head, for assets/js/core/schema.js.
 
     Args:
@@ -465,7 +454,7 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: 
         parts: those of Break it.
         assets: the address of that folder.
         plotly: that of its JavaScript.
-        rooms: whether a class can be opened.
+        classes: whether a class can be opened.
     """
     languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
     return {
@@ -478,7 +467,7 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: 
         "max_piece": MAX_PIECE,
         "assets": assets,
         "plotly": plotly,
-        "rooms": rooms,
+        "classes": classes,
         "max_choices": MAX_CHOICES,
         "max_choice": MAX_CHOICE,
         "max_question": MAX_QUESTION,

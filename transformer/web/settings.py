@@ -14,15 +14,13 @@ class Settings:
 
     concurrency: int = setting(
         "TRANSFORMER_CONCURRENCY",
-        1,
-        "requests of each of the two queues at work at a time; the others wait",
-        "TRANSFORMER_AT_ONCE",
+        2,
+        "requests of each of the two lanes at work at a time, all but one of which an address can have; others wait",
     )
     queue_size: int = setting(
         "TRANSFORMER_QUEUE_SIZE",
         500,
-        "requests that may wait in each queue; further ones are refused with status 503",
-        "TRANSFORMER_LINE",
+        "requests that may wait in each lane; further ones are refused with status 503",
     )
     proxies: int = setting(
         "TRANSFORMER_PROXIES",
@@ -49,10 +47,7 @@ class Settings:
         1000,
         "MB of the real models in memory; beyond it the least recently used one is unloaded",
     )
-    rooms: bool = setting("TRANSFORMER_ROOMS", True, "0 for a server where no class can be opened")
-    replica: str = setting(
-        "TRANSFORMER_REPLICA", "", "this replica's letter, with which the codes of its class rooms begin"
-    )
+    classes: bool = setting("TRANSFORMER_ROOMS", True, "0 for a server where no class can be opened")
     mcp: bool = setting("TRANSFORMER_MCP", False, "1 for the MCP endpoint, whose tools language models call")
 
     def __post_init__(self) -> None:

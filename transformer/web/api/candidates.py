@@ -9,7 +9,6 @@ from ...analysis.sublayer import record
 from ...inference.words import SPACE
 from ..schema import CandidatesRequest
 from ..sessions.models import cached_per_checkpoint, translator
-from .endpoints import server_function
 from .runs import run_of
 
 MAX_FOUND = 10
@@ -31,7 +30,6 @@ class FoundCandidates(TypedDict):
     found: list[FoundCandidate]
 
 
-@server_function
 def candidates(request: CandidatesRequest) -> FoundCandidates:
     """The tokens that contain a text: exact matches first, then those that begin with it, then the likeliest."""
     tokens = translator(request.checkpoint).checkpoint.tgt_vocab.tokens

@@ -5,7 +5,6 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...analysis.self_checks import check
 from ..schema import ChangedRunRequest
 from ..sessions.models import cached_per_checkpoint, translator
-from .endpoints import server_function
 from .runs import run_of
 
 
@@ -24,7 +23,6 @@ class Checks(TypedDict):
     checks: list[Check]
 
 
-@server_function
 @cached_per_checkpoint(256)
 def checks(request: ChangedRunRequest) -> Checks:
     """Measurements on one run, each with its limit."""

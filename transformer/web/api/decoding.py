@@ -17,7 +17,6 @@ from ...inference.translator import BeamTree, Candidate, Sampling, Translation
 from ...network.cost import count_parameters
 from ..schema import BeamRequest, ForcedMistake, ForcedRequest, RunRequest, SampleRequest
 from ..sessions.models import cached_per_checkpoint, translator
-from .endpoints import action, server_function
 from .runs import reference, run
 
 MAX_DROPPED = 3  # branches that the page shows of those dropped at a step, the likeliest
@@ -69,7 +68,6 @@ class ShownBeamSearch(BeamSearch):
     left_out: list[int]
 
 
-@server_function
 @cached_per_checkpoint(16)
 def beam(request: BeamRequest) -> ShownBeamSearch:
     """The tree of a beam search beside greedy decoding, without most of what was dropped."""
@@ -131,7 +129,6 @@ def _hypotheses(tree: BeamTree, vocab: Vocabulary) -> list[RankedText]:
     return found
 
 
-@action
 def beam_search(sentence: str, width: int = 4, alpha: float = 0.6, checkpoint: str = "toy") -> dict[str, Any]:
     """Translate by beam search, with the whole tree.
 
@@ -175,7 +172,6 @@ class Sample(Likelihood):
     steps: list[DrawnStep]
 
 
-@server_function
 def sampled(request: SampleRequest) -> Sample:
     """A translation whose words are drawn, with what they were drawn from."""
     return _sample(request)
@@ -205,7 +201,6 @@ def _sample(request: SampleRequest) -> Sample:
     return {"text": drawn.text, "complete": drawn.complete, **settings, **_likelihood(drawn), "steps": steps}  # type: ignore[typeddict-item]
 
 
-@action
 def sample(
     sentence: str,
     temperature: float = 1.0,
@@ -255,7 +250,6 @@ class TeacherForcing(TypedDict):
     reference: bool
 
 
-@server_function
 def forced(request: ForcedRequest) -> TeacherForcing:
     """Teacher forcing beside free running.
 
@@ -312,7 +306,6 @@ def _compared(request: RunRequest, runs: _TeacherForcedRun, mistake: ForcedMista
     }
 
 
-@server_function
 def diverging(request: RunRequest) -> TeacherForcing:
     """Teacher forcing beside free running, after a forced mistake that free running does not recover from.
 
@@ -364,7 +357,6 @@ def _right(rows: list[ForcedRow]) -> int:
     return sum(row["output"] == row["wanted"] for row in rows)
 
 
-@action
 def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = None, word: str = "") -> dict[str, Any]:
     """Compare the model's output when it reads the reference (teacher forcing) with its output in free running.
 

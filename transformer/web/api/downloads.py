@@ -15,7 +15,6 @@ from ..schema import CheckpointRequest, DownloadRequest
 from ..sessions.model_store import file_name, model_store
 from ..sessions.models import card, found_in_card, own_model, title, translator
 from ..sessions.real_models import real_models
-from .endpoints import server_function
 from .runs import run_of
 
 TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")
@@ -60,7 +59,6 @@ def as_text(token: str) -> str:
     return f"'{token}" if plain[:1].isspace() or plain.lstrip()[:1] in ("=", "+", "-", "@", "\u2212") else token
 
 
-@server_function
 def weights_csv(request: DownloadRequest) -> Download:
     """Every attention weight as a table."""
     table = run_of(request).table(request.words)
@@ -69,7 +67,6 @@ def weights_csv(request: DownloadRequest) -> Download:
     return {"name": f"{_short(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}
 
 
-@server_function
 def notebook(request: DownloadRequest) -> Download:
     """A notebook that makes the run again."""
     own = model_store().find(request.checkpoint)
@@ -85,7 +82,6 @@ def _short(checkpoint: str) -> str:
     return checkpoint.split("/")[-1] if checkpoint in real_models() else title(checkpoint)
 
 
-@server_function
 def provenance(request: CheckpointRequest) -> Provenance:
     """How a model was made, and the versions that run it here."""
     made = translator(request.checkpoint)

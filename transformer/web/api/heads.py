@@ -7,7 +7,6 @@ from ...analysis.head_ablation import HeadAblation
 from ...training.evaluation import alignment_scores
 from ..schema import RunRequest
 from ..sessions.models import cached_per_checkpoint, readable, translator
-from .endpoints import server_function
 from .runs import run
 
 
@@ -25,7 +24,6 @@ class Heads(TypedDict):
     ablations: list[HeadAblation]
 
 
-@server_function
 def heads(request: RunRequest) -> Heads:
     """Each head's alignment error rate over the held-out set, if there is one, and the run without each head."""
     return {

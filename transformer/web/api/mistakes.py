@@ -2,10 +2,10 @@
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Literal
 
-import gradio as gr
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import CORPORA
@@ -14,11 +14,11 @@ from ...live.mistake_training import for_page
 from ...live.recordings import Recording, recordings
 from ...messages import MessageError
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
-from ..fair_queue import Client, release_turn
-from ..schema import AnyMistakeRequest, MistakeRequest, RecordingRequest
+from ..client import NOBODY, Client
+from ..schema import AnyMistakeRequest, MistakeRequest, TrainingMistakeRequest
 from ..sessions.models import cached_per_checkpoint, title, translator
-from ..sessions.training_queue import training_queue
-from .endpoints import action, server_function
+from ..sessions.training_queue import MistakeTrainingEvent, training_queue
+from .turns import turn
 
 
 class MistakeCode(TypedDict):
@@ -53,13 +53,18 @@ def opening() -> list[MistakeCode]:
     ]
 
 
-@server_function
-def recorded(request: RecordingRequest) -> Recording:
+async def train_mistake(request: TrainingMistakeRequest, client: Client) -> AsyncGenerator[MistakeTrainingEvent]:
+    """Small models that are trained with a mistake and without it."""
+    async with aclosing(training_queue().train_mistake(request.name, client)) as events:
+        async for event in events:
+            yield event  # type: ignore[misc]  # also as a line of JSON
+
+
+def recorded(request: TrainingMistakeRequest) -> Recording:
     """A training mistake as it was recorded, for a lesson without the time to train."""
     return recordings()[request.name]
 
 
-@server_function
 @cached_per_checkpoint(16)
 def mistake(request: MistakeRequest) -> DecodingSymptom:
     """A mistake of decoding in a run, or, if this run hardly shows it, in another model's run that does."""
@@ -93,8 +98,9 @@ def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
     return symptom, checkpoint
 
 
-@action
-async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkpoint: str = "toy") -> dict[str, Any]:
+async def spot_the_bug(
+    name: str, sentence: str = "Ich möchte ein Bier", checkpoint: str = "toy", *, client: Client = NOBODY
+) -> dict[str, Any]:
     """Show one of the mistakes that circulate in tutorials: the same thing done right and wrong.
 
     Args:
@@ -110,24 +116,24 @@ async def spot_the_bug(name: str, sentence: str = "Ich möchte ein Bier", checkp
     mistake = MISTAKES[request.name]
     about = {"name": name, "kind": mistake.kind, "right_code": mistake.right, "wrong_code": mistake.wrong}
     if isinstance(mistake, DecodingMistake):
-        symptom, shown_on = await asyncio.to_thread(_shown, request)
+        async with turn(checkpoint, client):
+            symptom, shown_on = await asyncio.to_thread(_shown, request)
         return {**about, "checkpoint": shown_on, **_sides(dict(for_page(symptom)), {})}
-    client = release_turn()  # a training waits in the training queue
     return {**about, "checkpoint": None, **await _trained(name, client)}
 
 
 async def _trained(name: str, client: Client) -> dict[str, Any]:
     losses: dict[str, list[float]] = {}
-    async with aclosing(training_queue().train_mistake(name, client)) as events:
+    async with aclosing(training_queue().train_mistake(name, Client(client.address))) as events:
         async for line in events:
             event = json.loads(line) if isinstance(line, str) else line
             if event["event"] == "progress":
                 losses.setdefault(event["side"], []).extend(loss for _, loss in event["points"])
             if event["event"] == "error":
-                raise gr.Error(event["message"]["english"])
+                raise ValueError(event["message"]["english"])
             if event["event"] == "symptom":
                 return _sides(event, losses)
-    raise gr.Error("The server is going down.")
+    raise ValueError("The server is going down.")
 
 
 def _sides(shown: dict[str, Any], losses: dict[str, list[float]]) -> dict[str, Any]:

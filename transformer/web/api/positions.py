@@ -10,7 +10,6 @@ from ...inference.translator import positional_encoding as encode
 from ..figures import positions as figures
 from ..schema import MAX_VALUES, EncodingRequest, InputRequest, ValuesRequest
 from ..sessions.models import cached_per_checkpoint
-from .endpoints import action, server_function
 from .payload import floats
 from .runs import run_of
 
@@ -37,7 +36,6 @@ class InputFigure(TypedDict):
     figure: Figure
 
 
-@server_function
 @lru_cache(maxsize=16)  # 1.3 MB each at most
 def positional_encoding(request: EncodingRequest) -> Encoding:
     """The encoding as figures; the page moves the two curves itself."""
@@ -54,7 +52,6 @@ def positional_encoding(request: EncodingRequest) -> Encoding:
     }
 
 
-@server_function
 @cached_per_checkpoint(16)
 def input_sum(request: InputRequest) -> InputFigure:
     """Embedding + position = input of a stack of a run, as a figure."""
@@ -64,7 +61,6 @@ def input_sum(request: InputRequest) -> InputFigure:
     return {"tokens": read.tokens, "d_model": read.input.shape[1], "figure": json.loads(figure.to_json())}
 
 
-@action
 def positions(length: int = 10, d_model: int = 64) -> dict[str, Any]:
     """Compute the sinusoidal positional encoding of "Attention Is All You Need".
 

@@ -9,7 +9,6 @@ from ...data.classroom import lexicon
 from ...inference.translator import CheckpointError, available_checkpoints
 from ..schema import RefusedRequest
 from ..sessions.models import corpus_of, held_out, translator
-from .endpoints import server_function
 
 SUGGESTED_PAIRS = 8  # beside the sentence, for a model that is to learn it
 CAPITALISED = {  # of the classroom's English words, which are all in lower case
@@ -28,7 +27,6 @@ class Alternatives(TypedDict):
     pairs: list[tuple[str, str]]
 
 
-@server_function
 def alternatives(request: RefusedRequest) -> Alternatives:
     """Suggestions after a sentence that a checkpoint has refused.
 

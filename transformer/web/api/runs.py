@@ -12,7 +12,6 @@ from ..sessions.model_store import when_unloaded
 from ..sessions.models import cached_per_checkpoint, corpus_of, translator
 from ..sessions.real_models import FLOAT_BYTES, real_models
 from .bounded_cache import BoundedCache
-from .endpoints import action
 from .payload import for_programs
 
 REAL_RUNS = 200 * 2**20  # bytes of the runs of real models that are kept
@@ -72,7 +71,6 @@ def reference(checkpoint: str, translation: Translation) -> AlignedPair | None:
     return known.find(" ".join(token for token in translation.source if token != PAD)) if known else None
 
 
-@action
 def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
     """Translate a sentence, with every attention weight of the run.
 
@@ -88,7 +86,6 @@ def translate(sentence: str, checkpoint: str = "toy") -> dict[str, Any]:
     return for_programs(run(request.checkpoint, request.sentence))
 
 
-@action
 def attention(
     sentence: str, kind: str = "cross", layer: int = 0, head: int = 0, checkpoint: str = "toy"
 ) -> dict[str, Any]:

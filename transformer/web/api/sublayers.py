@@ -13,7 +13,6 @@ from ...network.config import TransformerConfig
 from ...network.shapes import shapes as shapes_of
 from ..schema import ChangedRunRequest, ParametersRequest, SublayerRequest
 from ..sessions.models import cached_per_checkpoint, translator
-from .endpoints import server_function
 from .payload import FloatArray, array, floats
 from .runs import run_of
 
@@ -55,7 +54,6 @@ class Shapes(TypedDict):
     facts: dict[Literal["d_model", "n_heads", "d_ff", "layers"], int]
 
 
-@server_function
 @cached_per_checkpoint(16)
 def inside(request: SublayerRequest) -> Sublayer:
     """Every number of one attention sublayer."""
@@ -74,7 +72,6 @@ def inside(request: SublayerRequest) -> Sublayer:
     }
 
 
-@server_function
 @cached_per_checkpoint(16)
 def stack(request: ChangedRunRequest) -> dict[Stack, FloatArray]:
     """Every token's vector before the first layer and after each, (L + 1, tokens, d_model), of both stacks."""
@@ -82,7 +79,6 @@ def stack(request: ChangedRunRequest) -> dict[Stack, FloatArray]:
     return {"encoder": array(found["encoder"]), "decoder": array(found["decoder"])}
 
 
-@server_function
 def parameters(request: ParametersRequest) -> ParameterRow:
     """One row of a matrix and its bias."""
     model = translator(request.checkpoint)
@@ -90,7 +86,6 @@ def parameters(request: ParametersRequest) -> ParameterRow:
     return {"weights": floats(weights), "bias": bias}
 
 
-@server_function
 def shapes(request: ChangedRunRequest) -> Shapes:
     """The shape of every tensor here, and in a network of the paper's size."""
     config, translation = translator(request.checkpoint).checkpoint.model.config, run_of(request)

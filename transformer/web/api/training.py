@@ -1,8 +1,11 @@
-"""The Train tab's requests before a training begins."""
+"""The Train tab's requests: before a training, the training, and its end."""
 
+import asyncio
 import base64
 import math
-from dataclasses import asdict
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import asdict, replace
 from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -12,10 +15,14 @@ from ...data.uploaded_pairs import MAX_BYTES
 from ...live.form import DEFAULTS, MAX_HELD_OUT, PAPER
 from ...live.plan import Problem
 from ...live.plan import plan as planned
+from ...messages import MessageError
 from ...storage.portable import MAX_NAME_LENGTH
-from ..schema import AnyTrainingForm, FileRequest, PairsRequest
-from ..sessions.training_queue import training_queue
-from .endpoints import Refusal, server_function
+from ..client import Client
+from ..schema import AnyTrainingForm, FileRequest, PairsRequest, StopRequest
+from ..sessions.model_store import OWN_MODEL_PREFIX
+from ..sessions.training_queue import TrainingEvent, training_queue
+from .question import Refusal
+from .turns import turn
 
 SHOWN_WORDS = 60  # of a vocabulary
 
@@ -37,7 +44,6 @@ class PairsRefusal(Refusal):
     bad: NotRequired[tuple[BadRow, ...]]
 
 
-@server_function
 def pairs(request: PairsRequest) -> Table | PairsRefusal:
     """A visitor's sentence pairs, checked, and the rows that cannot be used."""
     try:
@@ -82,7 +88,6 @@ class TrainingPlan(TypedDict):
     example: PairAsIds | None
 
 
-@server_function
 def plan(request: AnyTrainingForm) -> TrainingPlan:
     """Plan a training before it starts. Errors in the form are part of the answer, not a refusal."""
     training_queue().prepare()
@@ -124,3 +129,22 @@ def _first_pair(corpus: Corpus) -> PairAsIds:
         "target": [target.tokens[i] for i in output],
         "target_ids": output,
     }
+
+
+async def train(request: AnyTrainingForm, client: Client) -> AsyncGenerator[TrainingEvent]:
+    """Train, and keep the model for the session."""
+    training_queue().check(client)
+    async with turn(OWN_MODEL_PREFIX, client):  # where slow work waits: a plan can take a second
+        found = await asyncio.to_thread(planned, request, training_queue().limits)
+    if found.job is None:
+        refusal = found.problems[0].message
+        raise MessageError(refusal.key, **refusal.values)
+    job = replace(found.job, hub_token=client.hub_token)
+    async with aclosing(training_queue().train(job, client)) as events:
+        async for event in events:
+            yield event  # type: ignore[misc]  # also as a line of JSON
+
+
+async def stop_training(request: StopRequest, client: Client) -> None:
+    """End a training after its present step; its model is kept."""
+    training_queue().stop(request.run)

@@ -1,6 +1,7 @@
 """What if: two runs side by side, and how much each head contributes."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -20,11 +21,12 @@ from ...data.vocabulary import END, PAD, START
 from ...inference.attention_maps import KINDS, Kind
 from ...messages import MessageError
 from ...network.cost import count_heads
-from ..schema import ChangedRunRequest, CheckpointRequest, RunRequest, SweepRequest
+from ..client import Client
+from ..schema import ChangedRunRequest, CheckpointRequest, HeadsRequest, RunRequest, SweepRequest
 from ..sessions.models import cached_per_checkpoint, readable, translator
-from .endpoints import action, server_function
 from .payload import for_programs
 from .runs import reference, run, run_of
+from .turns import turn
 
 MAX_PAIRS = 50  # held-out sentences: few enough for an immediate answer
 HEADS_AT_ONCE = 8  # of a real model, after which its page hears of them
@@ -70,7 +72,6 @@ class AblatedHeads(TypedDict):
     ablations: list[HeadAblation]
 
 
-@server_function
 def sweep(request: SweepRequest) -> Sweep:
     """How much each head contributes to the sentence shown, or to held-out sentences."""
     return _sweep(request.checkpoint, None if request.on == "held_out" else request.sentence)
@@ -101,7 +102,21 @@ def _data(checkpoint: str, sentence: str | None) -> tuple[Batch, str | None]:
     return run_as_data(asked, own), own.text
 
 
-def sweep_events(checkpoint: str, sentence: str) -> Iterator["SweptHeads"]:
+async def head_events(request: HeadsRequest, client: Client) -> AsyncGenerator[SweptHeads | AblatedHeads]:
+    """Each head's contribution to a sentence, as heads are ablated. A turn for every part, so that others who wait have
+    theirs between two."""
+    parts: Iterator[SweptHeads | AblatedHeads] = (_swept if request.what == "sweep" else _ablated)(
+        request.checkpoint, request.sentence
+    )
+    while True:
+        async with turn(request.checkpoint, client):
+            event = await asyncio.to_thread(next, parts, None)
+        if event is None:
+            return
+        yield event
+
+
+def _swept(checkpoint: str, sentence: str) -> Iterator[SweptHeads]:
     """A sweep over the heads of one sentence, as it is computed."""
     model = translator(checkpoint).checkpoint
     data, wanted = _data(checkpoint, sentence)
@@ -124,7 +139,7 @@ def sweep_events(checkpoint: str, sentence: str) -> Iterator["SweptHeads"]:
         }
 
 
-def ablation_events(checkpoint: str, sentence: str) -> Iterator["AblatedHeads"]:
+def _ablated(checkpoint: str, sentence: str) -> Iterator[AblatedHeads]:
     """A run without each cross-attention head, as it is computed."""
     asked, own = translator(checkpoint), run(checkpoint, sentence)
     config, done = asked.checkpoint.model.config, 0
@@ -140,7 +155,6 @@ def _held_out(checkpoint: str) -> list[tuple[str, str]]:
     return [(pair.source, pair.target) for pair in pairs]
 
 
-@server_function
 def vocabulary(request: CheckpointRequest) -> dict[Literal["source", "target"], list[str]]:
     """The words that a model reads, and those that it can output."""
     known = translator(request.checkpoint).checkpoint
@@ -154,7 +168,6 @@ def vocabulary(request: CheckpointRequest) -> dict[Literal["source", "target"], 
     }
 
 
-@action
 def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy") -> dict[str, Any]:
     """Translate a sentence with parts of the network changed, beside the original run.
 
@@ -184,7 +197,6 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
     }
 
 
-@action
 def which_heads_matter(sentence: str = "", checkpoint: str = "toy") -> dict[str, Any]:
     """Ablate every head of a network alone, and measure what that costs.
 

@@ -1,4 +1,4 @@
-"""The server's process: its port, its memory, how it ends."""
+"""The server's process: its port, its memory, how it starts and ends."""
 
 import ctypes
 import errno
@@ -7,49 +7,65 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from typing import Any
 
-from .. import access_log
+import uvicorn
+
+from ...inference.device import on_zero_gpu
+from .. import access_log, page
 from ..sessions.model_store import when_unloaded
+from .application import application
 
 M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD = -8, -3, -1  # of malloc.h
+FIRST_PORT, PORTS = 7860, 100
+SECONDS_TO_END = 2  # for answers that are on their way
+IDLE_SECONDS = 20  # of a connection
+MAX_CONNECTIONS = 2000  # further requests are refused with status 503
 
 
-def serve(build: Callable[[], Any], launch: Callable[[], dict[str, Any]]) -> None:
-    """Serve a page until the process is told to end. A setting that it cannot be served with is reported in one line.
-
-    Args:
-        build: makes the page.
-        launch: how to launch it.
-    """
-    named = os.environ.get("GRADIO_SERVER_PORT")  # which Gradio would take for the first of a hundred to try
-    port = int(named) if named else None
-    if port and (reason := why_not(port)):
-        sys.exit(f"GRADIO_SERVER_PORT={port} cannot be used: {reason}")
+def serve() -> None:
+    """Serve the page until the process is told to end. A setting that it cannot be served with is reported in one
+    line."""
+    bound = listening()
     return_freed_memory()
     try:
         access_log.start()
-        page, options = build(), launch()
+        app = application(page.build(), page.head())
     except ValueError as error:  # a device or a log format that does not exist, a corrupt checkpoint
         sys.exit(str(error))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that atexit removes the sessions' files
+    if on_zero_gpu():
+        from spaces.zero import startup  # which `launch` would call: it tells the hub of the function for a GPU
+
+        startup()
     gc.freeze()  # these objects are permanent: scanning them would take a quarter of a second per collection
-    try:
-        page.launch(**options, server_port=port)
-    except OSError as error:  # the port was taken meanwhile
-        sys.exit(str(error))
+    name, port = bound.getsockname()[:2]
+    print(f"* Running on local URL:  http://{f'[{name}]' if ':' in name else name}:{port}", flush=True)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # client_of reads them, as far as they are believed
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=SECONDS_TO_END,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again in the end: atexit removes files
+    uvicorn.Server(config).run(sockets=[bound])
 
 
-def why_not(port: int) -> str | None:
-    """The error that keeps the server off its port, which Gradio hides; None if the port is free."""
-    name = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
-    try:
-        socket.create_server((name, port), family=socket.AF_INET6 if ":" in name else socket.AF_INET).close()
-    except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        return "another program has that port" if taken else error.strerror
-    return None
+def listening() -> socket.socket:
+    """A socket on $GRADIO_SERVER_PORT of $GRADIO_SERVER_NAME, else on the first free port from 7860."""
+    name, named = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1", os.environ.get("GRADIO_SERVER_PORT")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    for port in [int(named)] if named else range(FIRST_PORT, FIRST_PORT + PORTS):
+        try:
+            return socket.create_server((name, port), family=family, backlog=1000)
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            if named or not taken:
+                why = "another program has that port" if taken else error.strerror
+                sys.exit(f"GRADIO_SERVER_PORT={port} cannot be used: {why}")
+    sys.exit(f"none of the ports from {FIRST_PORT} to {FIRST_PORT + PORTS - 1} is free")
 
 
 def return_freed_memory() -> None:

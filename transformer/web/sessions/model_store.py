@@ -30,7 +30,7 @@ from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ...settings import from_environment
 from ...storage.portable import MAX_CARD_LENGTH, PortableError, PortableModel, load_portable
-from ..fair_queue import Client, pause_at_each_layer
+from ..client import Client
 from . import own_folder
 
 OWN_MODEL_PREFIX = "own-"  # of every key; no shipped checkpoint has such a name
@@ -293,7 +293,6 @@ def is_own_model(checkpoint: object) -> TypeGuard[str]:
 
 
 def _loaded(portable: PortableModel, key: str) -> LoadedModel:
-    pause_at_each_layer(portable.checkpoint.model)
     return LoadedModel(portable, Translator(portable.checkpoint, key), _corpus(portable))
 
 

@@ -17,7 +17,6 @@ from ...messages import MessageError, Words
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
 from .. import access_log as log
-from ..fair_queue import pause_at_each_layer
 from ..opus_models import ListedModel
 from ..schema import CheckpointRequest
 from .model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
@@ -118,7 +117,6 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
         raise RefusedCheckpointError("error.no_checkpoint", names=Words((*available_checkpoints(), *real_models())))
     try:
         loaded = Translator.load(checkpoint)
-        pause_at_each_layer(loaded.checkpoint.model)
         return loaded, (FOLDER / checkpoint / CARD).read_text("utf-8")
     except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
         log.fault("checkpoint", error)
@@ -167,6 +165,13 @@ def title(checkpoint: str) -> str:
     """Its name for people."""
     model = model_store().find(checkpoint)
     return model.name if model else checkpoint
+
+
+def logged_name(checkpoint: object) -> str | None:
+    """What the log may say of a checkpoint: the name of a shipped or a real one, "own", or nothing."""
+    if isinstance(checkpoint, str) and checkpoint in (*available_checkpoints(), *real_models()):
+        return checkpoint
+    return "own" if is_own_model(checkpoint) else None
 
 
 class RealModel(TypedDict):

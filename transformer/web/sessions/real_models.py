@@ -25,7 +25,6 @@ from ...messages import MessageError
 from ...storage import hub, marian
 from ...storage.pickled import converted
 from .. import access_log
-from ..fair_queue import pause_at_each_layer
 from ..opus_models import ListedModel
 from ..settings import settings
 from .listed_models import listed
@@ -243,7 +242,6 @@ class RealModels:
             source_length=min(checkpoint.source_length, MAX_PIECES),
             output_limit=min(checkpoint.output_limit, MAX_OUTPUT),
         )
-        pause_at_each_layer(checkpoint.model)
         return size, Translator(checkpoint, model.listed.checkpoint)
 
     def _go_on(self, model: _Model, loading: Loading) -> None:

@@ -17,7 +17,7 @@ from typing import Literal
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...messages import MessageError
-from ..fair_queue import Client
+from ..client import Client
 from ..settings import settings
 
 LETTERS = "ACDEFHJKMNPQRTWXY3479"  # of codes: none looks like another, also in handwriting

@@ -29,7 +29,8 @@ from ...messages import Message, MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ...storage.portable import PortableError
-from ..fair_queue import Client, FairQueue, QueueFullError, Ticket
+from ..client import Client
+from ..fair_queue import FairQueue, QueueFullError, Ticket
 from .model_store import ModelStore, ModelStoreFullError, Room, model_store, size_of
 from .models import Model, about
 from .shared_run import Event, Events, Joined, SharedRun, line_of
@@ -169,7 +170,8 @@ class TrainingQueue:
                 self._spare = None
 
     def counts(self) -> dict[str, int]:
-        return {"running": self._queue.working, "waiting": self._queue.waiting}
+        counts = self._queue.counts()
+        return {"running": counts["working"], "waiting": counts["waiting"]}
 
     def stop(self, run: str) -> None:
         """End a training after its present step, and keep its model."""

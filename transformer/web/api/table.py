@@ -1,0 +1,76 @@
+"""Every question that the page asks, and every action for programs, once.
+
+The routes of the page, the types of the browser's client and Gradio's API are made from this table.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from . import (
+    candidates,
+    checks,
+    decoding,
+    downloads,
+    heads,
+    mistakes,
+    models,
+    positions,
+    refusals,
+    runs,
+    sublayers,
+    training,
+    translate,
+    what_if,
+)
+from .question import Question
+
+QUESTIONS: dict[str, Question] = {
+    function.__name__: Question(function.__name__, function)
+    for function in (
+        translate.translate,
+        translate.surprise,
+        refusals.alternatives,
+        candidates.candidates,
+        checks.checks,
+        heads.heads,
+        sublayers.inside,
+        sublayers.parameters,
+        sublayers.shapes,
+        sublayers.stack,
+        positions.positional_encoding,
+        positions.input_sum,
+        what_if.sweep,
+        what_if.head_events,
+        what_if.vocabulary,
+        decoding.beam,
+        decoding.sampled,
+        decoding.forced,
+        decoding.diverging,
+        mistakes.mistake,
+        mistakes.recorded,
+        mistakes.train_mistake,
+        training.pairs,
+        training.plan,
+        training.train,
+        training.stop_training,
+        models.load_model,
+        models.share_model,
+        models.shared_model,
+        models.delete_model,
+        downloads.weights_csv,
+        downloads.notebook,
+        downloads.provenance,
+    )
+}
+
+ACTIONS: tuple[Callable[..., Any], ...] = (
+    runs.translate,
+    runs.attention,
+    positions.positions,
+    what_if.what_if,
+    what_if.which_heads_matter,
+    decoding.beam_search,
+    decoding.sample,
+    decoding.teacher_forcing,
+    mistakes.spot_the_bug,
+)

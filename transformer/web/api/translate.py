@@ -1,0 +1,70 @@
+"""The run that the page shows: of a sentence under changes, beside the same without them."""
+
+import random
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ...analysis import compare
+from ...inference.interventions import NOTHING, Interventions
+from ...inference.translator import SentenceError
+from ...messages import MessageError, MessageJSON
+from ..schema import SurpriseRequest, TranslateRequest
+from ..sessions.models import cached_per_checkpoint, examples_of, held_out, translator
+from .payload import Run, for_page
+from .runs import reference, run
+
+
+class ShownRun(TypedDict):
+    """`baseline` is the same run without its changes; None where it has none. A run beside an error stands in for one
+    whose sentence was refused."""
+
+    run: Run
+    baseline: Run | None
+    error: MessageJSON | None
+
+
+def translate(request: TranslateRequest) -> ShownRun:
+    """The run of a sentence. Where the checkpoint cannot read it, `or_example` asks for the checkpoint's first example
+    instead, with the reason.
+
+    Raises:
+        CheckpointError, SentenceError, ChangesError
+    """
+    checkpoint, changes = request.checkpoint, request.changes
+    try:
+        return show(checkpoint, request.sentence, changes)
+    except SentenceError as error:
+        if not request.or_example:
+            raise
+        lasting = Interventions(tuple(each for each in changes.changes if not each.of_sentence))
+        return show(checkpoint, examples_of(checkpoint)[0].sentence, lasting) | {"error": error.message.for_page()}
+
+
+def surprise(request: SurpriseRequest) -> ShownRun:
+    """The run of a sentence that the checkpoint's training never saw, drawn at random."""
+    pairs = held_out(request.checkpoint)
+    if not pairs:
+        raise MessageError("error.no_held_out")
+    return show(request.checkpoint, random.choice(pairs).spelling, request.changes)
+
+
+def show(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> ShownRun:
+    """The run of a sentence for the page, and if it has changes the baseline.
+
+    Raises:
+        CheckpointError, SentenceError, ChangesError
+    """
+    baseline = _page(checkpoint, sentence, NOTHING)
+    if not changes.changes:
+        return {"run": baseline, "baseline": None, "error": None}
+    return {"run": _page(checkpoint, sentence, changes), "baseline": baseline, "error": None}
+
+
+@cached_per_checkpoint(256)
+def _page(checkpoint: str, sentence: str, changes: Interventions) -> Run:
+    translation = run(checkpoint, sentence, changes)
+    shown = for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
+    if changes.changes:
+        steps = compare(run(checkpoint, sentence), translation).steps
+        shown["beside"] = [{"kept": step.kept, "same_input": step.same_input} for step in steps]
+    return shown

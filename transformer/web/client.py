@@ -1,0 +1,56 @@
+"""Where a request comes from, as far as the server believes it."""
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from .settings import settings
+
+MAX_NAME = 64  # characters of a name that is not an IP address, and of a session
+PORT = re.compile(r"^\[(.*)\](?::\d+)?$|^([^:]*):\d+$")  # behind an address: 1.2.3.4:80, [::1]:80
+
+
+@dataclass(frozen=True)
+class Client:
+    """A visitor or a program.
+
+    Attributes:
+        address: where it comes from.
+        session: which of the visitors there it is, by its own word.
+        hub_token: by which the hub counts a visitor's GPU time.
+    """
+
+    address: str = ""
+    session: str = ""
+    hub_token: str = field(default="", compare=False, repr=False)
+
+
+NOBODY = Client()
+
+
+def client_of(scope: Scope, session: str | None = None) -> Client:
+    """The client of a request; its session is that of the header `Session` where none is given."""
+    headers = Headers(scope=scope)
+    named = headers.get("session", "") if session is None else session
+    return Client(_address(scope, headers), named[:MAX_NAME], headers.get("x-ip-token", ""))
+
+
+def _address(scope: Scope, headers: Headers) -> str:
+    """The peer, or behind proxies ($TRANSFORMER_PROXIES) the one that the first of them heard.
+
+    Of an IPv6 address only the network counts, because one computer has 2^64 addresses there.
+    """
+    peer = (scope.get("client") or ("",))[0]
+    forwarded = ",".join(headers.getlist("x-forwarded-for")).split(",")
+    trusted = [name.strip() for name in forwarded if name.strip()][-settings().proxies :] if settings().proxies else []
+    name = PORT.sub(r"\1\2", trusted[0] if trusted else peer)
+    try:
+        ip = ipaddress.ip_address(name)
+    except ValueError:
+        return name[:MAX_NAME]
+    if isinstance(ip, ipaddress.IPv6Address):
+        ip = ip.ipv4_mapped or ipaddress.ip_network((ip.packed, 64), strict=False).network_address
+    return str(ip)

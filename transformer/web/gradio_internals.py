@@ -1,0 +1,61 @@
+"""All that relies on what Gradio does not document; tests/web/test_gradio_internals.py fails where it is not needed.
+
+It is imported before Gradio, by `transformer.web`.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+# At each import Gradio writes type stubs (.pyi) beside its own components, for editors. That takes most of the time of
+# `import gradio`, so it starts a second sooner without.
+WRITER = "gradio.component_meta", "create_or_modify_pyi"
+
+
+class _Loader(Loader):
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.loader.exec_module(module)
+        setattr(module, WRITER[1], lambda *_: None)
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name == WRITER[0] else None
+        if spec and spec.loader:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+sys.meta_path.insert(0, _Finder())
+
+
+def without_quotes(page: Any) -> None:
+    """Where a call has too few values, Gradio would write them to the server's log: here, its error says how many."""
+    import gradio as gr
+
+    def validate(function: Any, values: list[Any]) -> None:
+        if len(values) < len(function.inputs):
+            error = f"This action takes {len(function.inputs)} values, and {len(values)} came."
+            raise gr.Error(error, print_exception=False)
+
+    page.validate_inputs = validate
+
+
+def refusals() -> dict[type[Exception], Any]:
+    """Handlers of what Gradio lets escape from a call that names no action of this server: a fault, in its eyes."""
+    from gradio.route_utils import FnIndexInferError
+    from starlette.responses import JSONResponse
+
+    async def refuse(*_: Any) -> JSONResponse:
+        return JSONResponse({"error": "This server does not have this action."}, 404)
+
+    return {FnIndexInferError: refuse, KeyError: refuse}

@@ -1,0 +1,60 @@
+"""The application: our own routes, and Gradio's Blocks at /."""
+
+import os
+
+import gradio as gr
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from ...files import shipped
+from .. import gradio_internals
+from ..api.table import QUESTIONS
+from ..settings import settings
+from . import files, page_routes
+from .guard import Guard
+
+MAX_CALL, MAX_TABLE = 256 * 2**10, 8 * 2**20  # bytes: a sentence and its changes; 2,000 pairs of the longest sentences
+TABLES = ("/api/pairs", "/api/plan", "/api/train")
+OWN = ("/api/", "/classes", "/dist/", "/health", "/models")
+
+
+def max_body(path: str) -> int | None:
+    """Bytes of a request's body; None for a model, which its route bounds."""
+    return None if path == "/models" else MAX_TABLE if path in TABLES else MAX_CALL
+
+
+def application(page: gr.Blocks, head: str) -> FastAPI:
+    """The page with its server.
+
+    Args:
+        head: the contents of the page's <head>.
+    """
+    app = FastAPI(
+        openapi_url=None,
+        routes=[*page_routes.routes(QUESTIONS), *files.ROUTES],
+        middleware=[
+            Middleware(Guard, own=OWN, max_body=max_body),
+            Middleware(CORSMiddleware, allow_origins=()),  # of its own, so that Gradio lets no other site read answers
+        ],
+    )
+    gradio_internals.without_quotes(page)
+    return gr.mount_gradio_app(
+        app,
+        page,
+        path="/",
+        app_kwargs={"exception_handlers": gradio_internals.refusals()},
+        root_path=os.environ.get("GRADIO_ROOT_PATH"),
+        head=head,
+        css_paths=[files.BUNDLE["app.css"]],
+        theme=gr.themes.Base(
+            font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
+        ),
+        favicon_path=str(shipped("assets") / "favicon.png"),
+        footer_links=[],
+        show_error=False,
+        run_history=False,  # it would write every run to the visitor's disk
+        enable_monitoring=False,
+        ssr_mode=False,
+        mcp_server=settings().mcp,
+    )
