@@ -1,4 +1,4 @@
-"""The page comes with what it opens on, and with all of its modules in one answer."""
+"""The page comes with what it opens on."""
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -6,7 +6,6 @@ from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from transformer.web.component import ASSETS, modules
 from transformer.web.server.front_page import FrontPage
 
 PAGE = "<html><head><title>ü</title></head><body>&lt;/head></body></html>"
@@ -19,16 +18,8 @@ def served() -> TestClient:
     async def other(_: object) -> PlainTextResponse:
         return PlainTextResponse(PAGE)
 
-    routes = [Route("/", page), Route("/other", other), Route("/modules", modules)]
+    routes = [Route("/", page), Route("/other", other)]
     return TestClient(Starlette(routes=routes, middleware=[Middleware(FrontPage, head="<i>ä</i>")]))
-
-
-def test_every_module_comes_in_one_answer_once() -> None:
-    client = served()
-    answer = client.get("/modules")
-    expected = {path.relative_to(ASSETS / "js").as_posix(): path.read_text("utf-8") for path in ASSETS.rglob("*.js")}
-    assert answer.json() == expected
-    assert client.get("/modules", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
 
 
 def test_the_page_has_its_head_and_is_compressed_for_those_who_can_read_it() -> None:

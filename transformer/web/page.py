@@ -4,6 +4,7 @@ A click or a call is one request with one answer, which any replica can give. Re
 server/request_queue.py), also those that come through Gradio's.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -13,7 +14,6 @@ from typing import Any
 import gradio as gr
 import plotly
 from starlette.middleware import Middleware
-from starlette.routing import Route
 
 from ..data import CORPORA
 from ..inference.translator import available_checkpoints
@@ -26,7 +26,7 @@ from .api.events import Shown
 from .api.heads import heads
 from .api.refusals import alternatives
 from .api.sharing import share_model, shared_model
-from .component import ASSETS, component, modules
+from .component import ASSETS, component
 from .schema import MAX_POSITIONS, page_schema
 from .server import mcp_tools, room_routes
 from .server.compression import Compression
@@ -53,7 +53,7 @@ ACTIONS = (  # for programs
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 LAUNCH: dict[str, Any] = {
-    "css_paths": [ASSETS / "style.css"],
+    "css_paths": [ASSETS / "dist" / "app.css"],
     "theme": gr.themes.Base(font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     "run_history": False,  # it would write every run to the visitor's disk
     "enable_monitoring": False,
@@ -65,18 +65,18 @@ LAUNCH: dict[str, Any] = {
 
 
 def _attention() -> None:
-    component("tabs/attention", elem_id="attention")
-    component("tabs/heads", elem_id="heads", server=(heads,))
+    component("attention", elem_id="attention")
+    component("heads", elem_id="heads", server=(heads,))
 
 
 def _positions() -> None:
     d_model = translator("toy").checkpoint.model.config.d_model
     opening = {"d_model": d_model, "longest": MAX_POSITIONS}
-    component("tabs/positions", opening, elem_id="positions", server=FIGURES)
+    component("positions", opening, elem_id="positions", server=FIGURES)
 
 
 def _break_it() -> None:
-    component("tabs/break-it", elem_id="breakit")
+    component("break-it", elem_id="breakit")
     for place_component in BREAK_IT.values():
         place_component()
 
@@ -85,30 +85,28 @@ INSIDE = (sublayers.inside, sublayers.parameters, sublayers.shapes)
 FIGURES = (positions.positional_encoding, positions.input_sum)
 LESSON = (sublayers.inside, sublayers.parameters, sublayers.stack, decoding.diverging, *FIGURES)
 BREAK_IT: dict[str, Callable[[], object]] = {  # its parts; each shows the element of its name
-    "whatif": lambda: component("tabs/what-if", elem_id="whatif", server=(what_if.sweep, what_if.vocabulary)),
+    "whatif": lambda: component("what-if", elem_id="whatif", server=(what_if.sweep, what_if.vocabulary)),
     "mistakes": lambda: component(
-        "tabs/mistakes", mistakes.opening(), elem_id="mistakes", server=(mistakes.mistake, mistakes.recorded)
+        "mistakes", mistakes.opening(), elem_id="mistakes", server=(mistakes.mistake, mistakes.recorded)
     ),
     "decoding": lambda: component(
-        "tabs/decoding", elem_id="decoding", server=(decoding.beam, decoding.sampled, decoding.forced)
+        "decoding", elem_id="decoding", server=(decoding.beam, decoding.sampled, decoding.forced)
     ),
 }
 TABS: dict[str, Callable[[], object]] = {
-    "overview": lambda: component("tabs/overview", elem_id="overview"),
-    "translate": lambda: component("tabs/translate", elem_id="story", server=(candidates,)),
+    "overview": lambda: component("overview", elem_id="overview"),
+    "translate": lambda: component("translate", elem_id="story", server=(candidates,)),
     "attention": _attention,
     "positions": _positions,
-    "inside": lambda: component("tabs/inside", elem_id="inside", server=INSIDE),
-    "train": lambda: component(
-        "tabs/train", training.opening(), elem_id="train", server=(training.pairs, training.plan)
-    ),
+    "inside": lambda: component("inside", elem_id="inside", server=INSIDE),
+    "train": lambda: component("train", training.opening(), elem_id="train", server=(training.pairs, training.plan)),
     "break": _break_it,
-    "lesson": lambda: component("tabs/lesson", elem_id="lesson", server=LESSON),
+    "lesson": lambda: component("lesson", elem_id="lesson", server=LESSON),
 }
 
 
 def schema_json() -> str:
-    """The schema that the page's modules share with the server (schema.js), as JSON for a script."""
+    """The schema that the page's modules share with the server (schema.ts), as JSON for a script."""
     shared = page_schema(
         list(TABS),
         list(BREAK_IT),
@@ -119,11 +117,17 @@ def schema_json() -> str:
     return json.dumps(shared).replace("<", r"\u003c")  # nothing in it may end its script
 
 
+def app_address() -> str:
+    """The bundle's address, which changes with it: a browser may keep it."""
+    app = ASSETS / "dist" / "app.js"
+    return f"gradio_api/file={app}?{hashlib.sha256(app.read_bytes()).hexdigest()[:16]}"
+
+
 def head() -> str:
     """The contents of the page's <head>."""
     return f"""{(ASSETS / "head.html").read_text("utf-8")}
 <script type="application/json" id="schema">{schema_json()}</script>
-<script>{(ASSETS / "js" / "core" / "load.js").read_text("utf-8")}</script>
+<link rel="modulepreload" id="app" href="{app_address()}">
 """
 
 
@@ -135,7 +139,7 @@ def launch() -> dict[str, Any]:
     """
     mcp = mcp_tools.endpoint()
     classes = room_routes.ROUTES if settings().rooms else room_routes.OFF
-    routes = [*mcp["routes"], *ROUTES, *classes, Route("/modules", modules, methods=["GET"])]
+    routes = [*mcp["routes"], *ROUTES, *classes]
     return LAUNCH | {
         "app_kwargs": {
             "middleware": [Middleware(Compression), *middleware(routes), Middleware(FrontPage, head=head())],
@@ -168,7 +172,7 @@ def build() -> gr.Blocks:
     opening = CORPORA["toy"].examples[0].sentence
     with Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         component(
-            "shell/header",
+            "header",
             {
                 "device": str(toy.device),
                 "why": toy.why_device().for_page(),
@@ -178,9 +182,9 @@ def build() -> gr.Blocks:
             models=models,
         )
         names, opened = tuple(handler.__name__ for handler in EVENTS), json.dumps(events.show("toy", opening))
-        top = component("shell/run-bar", opened, events=names, server=(alternatives, shared_model), models=models)
-        component("shell/class-panel", elem_id="class", server=(share_model,))
-        component("shell/tabs", elem_id="tabs")
+        top = component("run-bar", opened, events=names, server=(alternatives, shared_model), models=models)
+        component("class-panel", elem_id="class", server=(share_model,))
+        component("tabs", elem_id="tabs")
         for name, place_components in TABS.items():
             with gr.Column(elem_id=f"panel-{name}", elem_classes="tab-panel"):
                 place_components()
