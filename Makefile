@@ -4,6 +4,7 @@
 #   make check      format, lint, types and the fast tests: a minute, after every change
 #   make test       everything, with a browser; sets up what it needs on a fresh machine
 #   make format     format and sort everything as make check wants it
+#   make bundle     make assets/dist, which browsers load, of assets/js; it is committed
 # The shipped models
 #   make toy        train the toy checkpoint
 #   make classroom  train the classroom checkpoint
@@ -28,7 +29,7 @@ NODE := $(BIN)/node .venv/js/node_modules
 # A test run starts Python thirty times, which need not compile the same files each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check lint unit library page test everything format toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
+.PHONY: demo check lint unit library page test everything format bundle toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -44,7 +45,7 @@ lint: .venv/js/schema.d.ts
 	$(BIN)/ruff check .
 	$(NODE)/@biomejs/biome/bin/biome ci
 	$(NODE)/typescript/bin/tsc -p tests/js
-	$(BIN)/node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test tests/js/*.test.js
+	$(BIN)/node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test tests/js/*.test.ts
 	$(BIN)/mypy
 
 # Two processes, of which one needs no Gradio: they import and collect less than workers that share all tests.
@@ -69,6 +70,9 @@ format: .venv/measure .venv/js
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(NODE)/@biomejs/biome/bin/biome check --write
+
+bundle: .venv/js
+	$(BIN)/node tests/js/bundle.ts
 
 toy: .venv/demo
 	$(BIN)/python -m transformer.training --corpus toy --out checkpoints/toy
@@ -142,6 +146,6 @@ sample: .venv/demo
 	$(BIN)/python -m tests.js.wire .venv/js
 	$(NODE)/json-schema-to-typescript/dist/src/cli.js --ignoreMinAndMaxItems .venv/js/schema.json $@
 
-.venv/bench: tests/benchmarks/requirements.txt .venv/test
+.venv/bench: tests/benchmarks/requirements.txt .venv/test .venv/js
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/benchmarks/requirements.txt
 	@touch $@

@@ -197,7 +197,7 @@ def test_every_sentence_of_the_library_is_in_the_catalogue() -> None:
 
 # ---- what the page says ----
 
-JS = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "assets/js").rglob("*.js"))}
+JS = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "assets/js").rglob("*.ts"))}
 ROOMS = {key.split(".")[0] for key in EN if "." in key}
 CHOICE = re.compile(r'namedChoice\(.*?[\w\]],\s*"([\w.]+)",', re.DOTALL)  # of names whose texts are under a key
 STRING = re.compile(r'"((?:\w+\.)+\w+)"|(?<!\w)(?:t|nodes)\(\s*"([^"]+)"')

@@ -2,14 +2,13 @@
 until the page is ready.
 
 The same Chromium draws both sides, from the same maps of the same runs, served by this machine. BertViz's page is the
-result of `head_view` with its three external scripts. Ours is the attention view alone: its modules, the style of the
+result of `head_view` with its three external scripts. Ours is the attention view alone: its bundle, the style of the
 page, the English texts, and the server's data of a run. Neither includes its host, Gradio or a notebook; only our
 switches are measured in the whole page, with all its views.
 """
 
 import gzip
 import json
-import posixpath
 import re
 import shutil
 import socket
@@ -56,19 +55,21 @@ SETTLED = 200  # ms
 THREAD = "the page's thread, click to frame"
 Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
 
-# As the page loads its modules (assets/js/core/load.js), and as it fills a tab (web/component.py).
-OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="style.css">
+# The bundle of the view alone, and how the page fills a tab (web/component.py).
+VIEW = """
+export { mapPaint } from "./assets/js/charts/attention-map.ts";
+export { mountView } from "./assets/js/core/mount.ts";
+export { showRun } from "./assets/js/core/state.ts";
+export { mount } from "./assets/js/tabs/attention.ts";
+"""
+OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="dist/app.css">
 <script type="application/json" id="schema">{schema_json().replace(f"gradio_api/file={ASSETS}", ".")}</script>
-<script>{(ASSETS / "js" / "core" / "load.js").read_text("utf-8")}</script>
 <body style="margin: 0"><div class="view" id="attention"></div>
 <script type="module">
-const load = async (name) => import(await window.moduleAddress(name));
-const [{{ mount }}, {{ mapPaint }}, {{ showRun }}] = await Promise.all(
-  ["core/mount.js", "charts/attention-map.js", "core/state.js"].map(load),
-);
+import {{ mapPaint, mount, mountView, showRun }} from "./view.js";
 document.body.append(mapPaint());
 const element = document.querySelector(".view");
-await mount("tabs/attention.js", {{ element, watch: () => {{}} }});
+await mountView(mount, {{ element, watch: () => {{}} }});
 showRun(RUN);
 </script></body></html>
 """
@@ -96,18 +97,11 @@ WORK = """([what, how, value]) => new Promise((done) => requestAnimationFrame(()
 }))"""
 
 
-def imported(*names: str) -> dict[str, str]:
-    """The sources of these modules of assets/js and of all that they import."""
-    found: dict[str, str] = {}
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name in found:
-            continue
-        found[name] = (ASSETS / "js" / name).read_text("utf-8")
-        paths = re.findall(r'^(?:import|}).* from "(\.[\w./-]+)";$', found[name], re.MULTILINE)
-        waiting += [posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) for path in paths]
-    return found
+def bundled(source: str) -> bytes:
+    """A module that imports from the repository, as `make bundle` bundles those of the page."""
+    esbuild = [ROOT / ".venv/bin/node", ROOT / ".venv/js/node_modules/esbuild/bin/esbuild"]
+    options = ["--bundle", "--minify", "--format=esm", "--charset=utf8"]
+    return subprocess.run([*esbuild, *options], input=source.encode(), cwd=ROOT, check=True, capture_output=True).stdout
 
 
 def of_words(count: int) -> tuple[Translation, Checkpoint]:
@@ -212,7 +206,7 @@ def folder_served(folder: Path) -> Iterator[str]:
 
 def counts(address: str) -> bool:
     """Whether what is at this address came over the network for the view itself."""
-    return not address.startswith("blob:") and not address.endswith(("favicon.ico", "require.js"))
+    return not address.endswith(("favicon.ico", "require.js"))
 
 
 def opened(browser: Browser, address: str, what: str) -> tuple[float, list[bytes]]:
@@ -328,8 +322,7 @@ def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]
             pages = {f"{at}ours.html": ".large > .heatmap", f"{at}bertviz.html": "#attention line"}
             written = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
             (folder / "ours.html").write_text(OURS.replace("RUN", written), "utf-8")
-            modules = imported("core/mount.js", "tabs/attention.js")
-            (folder / "modules").write_text(json.dumps(modules), "utf-8")
+            (folder / "view.js").write_bytes(bundled(VIEW))
             (folder / "bertviz.html").write_text(bertviz(run), "utf-8")
             yield from openings(browser, name, pages)
             ours = shown_in_page(browser, url, payload)

@@ -1,0 +1,27 @@
+// Which keys of a query are drawn: all of a short sentence; of a long one the strongest first, the rest folded.
+
+const MANY = 12; // words that fit a figure in the order of the sentence
+const STRONGEST = 8;
+
+/** Whether the keys of a sentence are too many to draw them all. */
+export const areMany = (keys: ArrayLike<unknown>) => keys.length > MANY;
+
+/**
+ * Keys by their weights: `shown` are drawn, `rest` is folded. Of a few keys all are shown, in the order of the
+ * sentence; of many the strongest, the first of equals first, and those that a text names.
+ * @param options `isOpen`: none is folded; those of the rest follow in the order of the sentence
+ */
+export function orderKeys(
+  weights: number[],
+  { isOpen = false, most = STRONGEST, named = [] }: { isOpen?: boolean; most?: number; named?: number[] } = {},
+) {
+  const all = weights.map((_, key) => key);
+  if (!areMany(weights)) return { shown: all, rest: [] };
+  const byWeight = all.toSorted((a, b) => weights[b] - weights[a]);
+  const shown = byWeight.filter((key, rank) => rank < most || named.includes(key));
+  const rest = all.filter((key) => !shown.includes(key));
+  return isOpen ? { shown: [...shown, ...rest], rest: [] } : { shown, rest };
+}
+
+/** A key's name among many, of which several may be the same word. */
+export const keyName = (keys: string[], key: number) => (areMany(keys) ? `${keys[key]} ${key + 1}` : keys[key]);

@@ -1,0 +1,33 @@
+// The server's declarations for the page (transformer/web/schema.py): parameters of the address, interventions,
+// exercises.
+
+import type { DecodingSettings, PageSchema, Parameter } from "#schema";
+
+/** It stands in the page's head. */
+export const schema: PageSchema = JSON.parse(document.getElementById("schema")?.textContent ?? "null");
+
+/** The address of a file of the folder `assets`. */
+export const assetAddress = (path: string) => new URL(schema.assets + path, document.baseURI);
+
+/** The settings of the decoding strategies: the parameters with a slider. */
+export const DECODING_SETTINGS: Record<
+  keyof DecodingSettings,
+  Required<Pick<Parameter, "min" | "max" | "step">> & { default: number }
+> = Object.fromEntries(
+  Object.entries(schema.parameters).flatMap(([name, { kind, min = 0, max = 0, step = 1, default: usual }]) =>
+    kind === "number" ? [[name, { min, max, step, default: Number(usual) }]] : [],
+  ),
+) as any;
+
+/** The settings of one strategy. */
+export const settingsOf = (strategy: string) =>
+  Object.keys(DECODING_SETTINGS).filter(
+    (name) => schema.parameters[name].strategy === strategy,
+  ) as (keyof DecodingSettings)[];
+
+/** The exercises of Spot the bug in their order, each with the mistakes whose causes are offered beside its own. */
+export const EXERCISES = schema.exercises;
+
+/** The four causes to choose from, in the order of the exercises, so that the place of the right one tells nothing. */
+export const offeredCauses = (name: string) =>
+  Object.keys(EXERCISES).filter((each) => each === name || EXERCISES[name].includes(each));

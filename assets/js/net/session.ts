@@ -1,0 +1,32 @@
+// Storage for a reload of this tab, and for the next visit. A page inside another site's frame may have no
+// storage; then a choice lasts as long as the page.
+
+function attempt<T>(access: () => T) {
+  try {
+    return access();
+  } catch {
+    return null;
+  }
+}
+
+/** A choice kept in this browser, or null. */
+export const readPreference = (key: string) => attempt(() => localStorage.getItem(key));
+
+export const writePreference = (key: string, value: string) => attempt(() => localStorage.setItem(key, value));
+
+/** The value stored under a key, or null. */
+export const readSession = (key: string) => attempt(() => JSON.parse(sessionStorage.getItem(key) ?? "null"));
+
+export const writeSession = (key: string, value: unknown) =>
+  attempt(() => {
+    sessionStorage.removeItem(key); // where there is no room for it, nothing is better than something old
+    sessionStorage.setItem(key, JSON.stringify(value));
+  });
+
+/** Store `value()` when the page is left, and not while the visitor types. */
+export function saveOnLeave(key: string, value: () => unknown) {
+  const save = () => writeSession(key, value());
+  addEventListener("pagehide", save);
+  // A phone forgets tabs that it has put away.
+  document.addEventListener("visibilitychange", () => document.hidden && save());
+}

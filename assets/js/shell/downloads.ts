@@ -1,0 +1,56 @@
+// A handout, a notebook and the weights of this run, as files; and a model's.
+
+import { download } from "../charts/export.ts";
+import { h } from "../core/dom.ts";
+import { t } from "../core/i18n.ts";
+import { askAboutRun } from "../core/server-cache.ts";
+import { state } from "../core/state.ts";
+import type { OwnModel, Server } from "../core/types.ts";
+import { forgetModel, modelName } from "../net/models.ts";
+import { handout } from "./handout.ts";
+
+type TextFile = { name: string; text: string; type: string };
+
+/** Whether the file is of words. */
+const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
+
+export function downloadMenu(server: Server) {
+  const failed = h("p", { role: "alert", hidden: true }, t("home.failed"));
+  const files: Record<string, () => Promise<TextFile>> = {
+    handout: async () => ({
+      name: `${modelName(state.run.checkpoint)}-handout.html`,
+      text: await handout(server),
+      type: "text/html",
+    }),
+    notebook: async () => ({ ...(await askAboutRun("notebook", server, inUnit())), type: "application/x-ipynb+json" }),
+    csv: async () => ({ ...(await askAboutRun("weights_csv", server, inUnit())), type: "text/csv" }),
+  };
+  const line = ([what, make]: [string, () => Promise<TextFile>]) => {
+    const save = async () => {
+      button.disabled = true;
+      failed.hidden = true;
+      try {
+        const { name, text, type } = await make();
+        download(new Blob([text], { type }), name);
+      } catch {
+        failed.hidden = false;
+      }
+      button.disabled = false;
+    };
+    const button = h("button", { type: "button", class: "link", "data-file": what, onclick: save }, t(`home.${what}`));
+    return h("p", {}, button, " ", h("small", {}, t(`home.${what}.about`)));
+  };
+  const list = h("div", { class: "popover" }, Object.entries(files).map(line), failed);
+  return h("details", { class: "pill", id: "home" }, h("summary", {}, t("home")), list);
+}
+
+/** Save a model's file. */
+export async function downloadModel({ checkpoint, name }: OwnModel, complain: (text: string) => void) {
+  const answer = await fetch(new URL(`models/${checkpoint}`, document.baseURI)).catch(() => null);
+  if (answer?.ok) {
+    download(await answer.blob(), `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.safetensors`);
+    return;
+  }
+  complain(t(answer ? "error.model_gone" : "file.not_taken"));
+  if (answer) forgetModel(checkpoint);
+}

@@ -1,0 +1,65 @@
+// Which number's arithmetic is shown, and of which model, where answers come late.
+
+import "./page.ts";
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { explainCell } from "../../assets/js/charts/arithmetic.ts";
+import { chooseLanguage } from "../../assets/js/core/i18n.ts";
+
+export type SublayerView = import("../../assets/js/charts/sublayer-view.ts").SublayerView;
+
+/** Elements hold nothing, and every text is its key: only headings are looked at. */
+const createElement = () => ({ setAttribute() {}, append() {} });
+Object.assign(document, { createElement, documentElement: {}, baseURI: "https://example.org", dispatchEvent() {} });
+const texts = new Proxy({}, { get: (_, key) => key });
+Object.assign(globalThis, { Node: class {}, fetch: async () => ({ ok: true, json: async () => texts }) });
+await chooseLanguage("en");
+
+let shown: string[] = [];
+let asked: { question: any; answer: () => void }[] = [];
+let drawn: AbortController;
+
+/** A view of a model with one dimension. */
+function viewOf(checkpoint: string): SublayerView {
+  const at = (name: string) => (["x", "memory"].includes(name) ? [1] : [0.5]);
+  const weights = Buffer.from(Float32Array.of(0.5).buffer).toString("base64");
+  const parameters = (question: object) =>
+    new Promise((done) => asked.push({ question, answer: () => done({ weights, bias: null }) }));
+  return {
+    ...{ run: { checkpoint }, kind: "cross", layer: 0, head: 0, query: 0, signal: drawn.signal },
+    data: { queries: ["S"], keys: ["ich"], head_dim: 1, at },
+    server: { parameters },
+    showArithmetic,
+  } as any;
+}
+
+const showArithmetic = (title: string) => shown.push(title);
+
+beforeEach(() => {
+  [shown, asked, drawn] = [[], [], new AbortController()];
+});
+
+test("only the number that was asked for last is shown", async () => {
+  const view = viewOf("first");
+  const early = explainCell(view, "q", 0);
+  await explainCell(view, "x", 0);
+  asked[0].answer();
+  await early;
+  assert.deepEqual(shown, ["cell.x"]);
+});
+
+test("nothing is shown of a view that is gone", async () => {
+  const late = explainCell(viewOf("second"), "q", 0);
+  drawn.abort();
+  asked[0].answer();
+  await late;
+  assert.deepEqual(shown, []);
+});
+
+test("weights are those of the view's model", async () => {
+  const shownThen = explainCell(viewOf("third"), "q", 0);
+  asked[0].answer();
+  await shownThen;
+  assert.equal(asked[0].question.checkpoint, "third");
+  assert.deepEqual(shown, ["cell.q"]);
+});

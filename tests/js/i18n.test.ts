@@ -1,0 +1,22 @@
+// The language that was chosen last is spoken, whichever texts come first.
+
+import "./page.ts";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chooseLanguage, language } from "../../assets/js/core/i18n.ts";
+
+test("texts that come late do not undo a later choice", async ({ mock }) => {
+  Object.assign(document, { baseURI: "https://example.org/", documentElement: {}, dispatchEvent() {} });
+  const answers: Record<string, (answer: unknown) => void> = {};
+  const fetched = (address: string) =>
+    new Promise((resolve) => {
+      answers[String(address).includes("zh") ? "zh" : "en"] = () => resolve({ ok: true, json: async () => ({}) });
+    });
+  mock.method(globalThis, "fetch", fetched);
+  const [first, second] = [chooseLanguage("zh-Hans"), chooseLanguage("en")];
+  answers.en(null);
+  await second;
+  answers.zh(null);
+  await first;
+  assert.equal(language, "en");
+});

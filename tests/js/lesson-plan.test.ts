@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  formatStops,
+  LESSON_STOPS,
+  PLANS,
+  parseStops,
+  planMinutes,
+  plannedStops,
+  stopOrder,
+} from "../../assets/js/core/lesson-plan.ts";
+
+const names = (stops: number[]) => stops.map((stop) => LESSON_STOPS[stop]);
+
+test("the lessons take as long as they say, and a real model's whole lesson has one stop more, after cross-attention", () => {
+  for (const minutes of PLANS) assert.equal(planMinutes(stopOrder(plannedStops(minutes, false), false)), minutes);
+  for (const minutes of [20, 45]) assert.deepEqual(plannedStops(minutes, true), plannedStops(minutes, false));
+  const [usual, real] = [stopOrder(null, false), stopOrder(null, true)];
+  assert.equal(plannedStops(90, true), null);
+  assert.deepEqual(names(real.toSpliced(real.indexOf(14), 1)), names([...usual]));
+  assert.deepEqual(names(real.slice(11, 14)), ["cross", "align", "logits"]);
+});
+
+test("links go on to count as they did", () => {
+  assert.deepEqual(names(parseStops("12,13,14") ?? []), ["cross", "logits", "loop"]);
+  assert.equal(formatStops([14, 0]), "15,1");
+  assert.equal(parseStops("16"), null);
+});
