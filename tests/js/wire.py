@@ -14,60 +14,46 @@ from pydantic import TypeAdapter
 
 from transformer.live.mistake_training import Symptom
 from transformer.web import schema
-from transformer.web.api.endpoints import FUNCTIONS, Refusal
-from transformer.web.api.events import ShownRun
 from transformer.web.api.mistakes import MistakeCode
-from transformer.web.page import schema_json
-from transformer.web.server.room_routes import OpenedRoom
-from transformer.web.server.routes import HeadsEvent, LoadingEvent
+from transformer.web.api.question import Failure, Question, Refusal
+from transformer.web.api.table import QUESTIONS
+from transformer.web.page import Opening, opening
 from transformer.web.sessions.models import Model
-from transformer.web.sessions.rooms import RoomEnded, RoomEvent
-from transformer.web.sessions.training_queue import MistakeTrainingEvent, TrainingEvent
 
-REQUESTS = {
-    "AskEvent": schema.ChangedRunRequest,
-    "ChooseEvent": schema.ChooseRequest,
-    "SurpriseEvent": schema.SurpriseRequest,
-    "StopRequest": schema.StopRequest,
-    "HeadsRequest": schema.HeadsRequest,
-    "MistakeTraining": schema.MistakeTrainingRequest,
-    "AnyLeadRequest": schema.AnyLeadRequest,
-}
+REQUESTS = {"HeadsRequest": schema.HeadsRequest}
 ANSWERS = {
     "Refusal": Refusal,
-    "ShownRun": ShownRun,
     "Model": Model,
     "MistakeCode": MistakeCode,
     "Symptom": Symptom,
-    "LoadingEvent": LoadingEvent,
-    "HeadsEvent": HeadsEvent,
-    "TrainingEvent": TrainingEvent,
-    "MistakeTrainingEvent": MistakeTrainingEvent,
-    "OpenedRoom": OpenedRoom,
-    "RoomEvent": RoomEvent | RoomEnded,
-    "PageSchema": schema.PageSchema,
+    "Opening": Opening,
 }
 
 
-def json_schema(functions: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
-    """One JSON Schema of everything here.
-
-    Args:
-        functions: each server function's request and answer.
-    """
-    requests = {**REQUESTS, **{f"{name}.request": request for name, (request, _) in functions.items()}}
-    answers = {**ANSWERS, **{f"{name}.answer": answer for name, (_, answer) in functions.items()}}
+def json_schema(questions: Mapping[str, Question]) -> dict[str, Any]:
+    """One JSON Schema of everything here and of each question's request and answer, or of the events of its stream."""
+    requests, answers = dict(REQUESTS), dict(ANSWERS)
+    for name, each in questions.items():
+        requests[f"{name}.request"], answer = each.types
+        answers[f"{name}.answer"] = answer | Failure if each.streams else answer
     inputs: list[Any] = [(name, "validation", TypeAdapter(each)) for name, each in requests.items()]
     inputs += [(name, "serialization", TypeAdapter(each)) for name, each in answers.items()]
     references, described = TypeAdapter.json_schemas(inputs)
     place = {name: reference for (name, _), reference in references.items()}
-    called = {name: _object({side: place[f"{name}.{side}"] for side in ("request", "answer")}) for name in functions}
     definitions = described["$defs"]
     for each in definitions.values():
         if "do" in each.get("properties", ()):
             each["required"] = list(each["properties"])  # a change is written whole
+
+    def asked(streams: bool, answer: str) -> dict[str, Any]:
+        names = [name for name, each in questions.items() if each.streams == streams]
+        return _object(
+            {name: _object({"request": place[f"{name}.request"], answer: place[f"{name}.answer"]}) for name in names}
+        )
+
     settings = _object({name: {"type": "number"} for name in schema.settings()})
-    root = {"ServerFunctions": _object(called), **{name: place[name] for name in (*REQUESTS, *ANSWERS)}}
+    root = {"Questions": asked(False, "answer"), "Streams": asked(True, "event")}
+    root |= {name: place[name] for name in (*REQUESTS, *ANSWERS)}
     root["DecodingSettings"] = {"$ref": "#/$defs/DecodingSettings"}
     definitions["DecodingSettings"] = settings | {"title": "DecodingSettings"}
     return _plain({**_object(root), "title": "Wire", "$defs": definitions})
@@ -97,5 +83,5 @@ def _plain(schema: Any, inside: str = "") -> Any:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    (folder / "schema.json").write_text(json.dumps(json_schema(FUNCTIONS), indent=1))
-    (folder / "page.json").write_text(schema_json())
+    (folder / "schema.json").write_text(json.dumps(json_schema(QUESTIONS), indent=1))
+    (folder / "page.json").write_text(json.dumps(opening()))

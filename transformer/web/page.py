@@ -6,17 +6,20 @@ from typing import Any
 
 import gradio as gr
 from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..data import CORPORA
 from ..files import shipped
 from ..inference.translator import available_checkpoints
+from ..messages import MessageJSON
 from .api import mistakes, training
-from .api.table import ACTIONS
-from .api.translate import show
-from .schema import MAX_POSITIONS, page_schema
+from .api.mistakes import MistakeCode
+from .api.table import ACTIONS, QUESTIONS
+from .api.translate import ShownRun, show
+from .schema import MAX_POSITIONS, PageSchema, page_schema
 from .server.files import bundle_address
 from .server.programs import as_action
-from .sessions.models import about, translator
+from .sessions.models import Model, described, translator
 from .sessions.real_models import real_models
 from .settings import settings
 
@@ -27,41 +30,62 @@ MAX_SESSIONS = 20  # of programs, whose last answers Gradio keeps
 MAX_ACTIONS = 8  # of programs that Gradio lets wait for a turn of ours
 
 # The template is empty and stays so: Gradio would run what a visitor typed if it ever stood in a template.
+# Modules read what the page is opened with when they are loaded, so it stands in the document before.
 START = """
-const starting = import(new URL("{app}", document.baseURI)).then((app) => app.start(element, JSON.parse(props.value)));
-starting.catch((error) => {{
+const opening = document.createElement("script");
+Object.assign(opening, {{ id: "opening", type: "application/json", textContent: props.value }});
+document.head.append(opening);
+import(new URL("{app}", document.baseURI)).then((app) => app.start(element.firstElementChild)).catch((error) => {{
     element.textContent = "The page could not be loaded. Reload it.";
     throw error;
 }});
 """
 
 
-def opening() -> dict[str, Any]:
+class Opening(TypedDict):
     """What the page is opened with: the schema that it shares with the server, the models, the toy's first run."""
+
+    schema: PageSchema
+    shown: ShownRun
+    models: dict[str, Model]
+    device: str
+    why: MessageJSON
+    space_host: str | None
+    d_model: int
+    max_positions: int
+    train: dict[str, Any]
+    mistakes: list[MistakeCode]
+
+
+def opening() -> Opening:
+    """Loads the toy checkpoint."""
     toy = translator("toy")
-    shipped_models = (name for name in CORPORA if name in available_checkpoints())
-    return {
-        "schema": page_schema(
-            TABS,
-            PARTS,
-            assets=f"gradio_api/file={shipped('assets')}",
-            plotly=bundle_address("plotly.js"),
-            classes=settings().classes,
-        ),
-        "run": to_jsonable_python(show("toy", CORPORA["toy"].examples[0].sentence)),
-        "models": {name: about(name) for name in (*shipped_models, *real_models())},
-        "device": str(toy.device),
-        "why": toy.why_device().for_page(),
-        "space_host": os.environ.get("SPACE_HOST"),
-        "d_model": toy.checkpoint.model.config.d_model,
-        "max_positions": MAX_POSITIONS,
-        "train": training.opening(),
-        "mistakes": mistakes.opening(),
-    }
+    own = (name for name in CORPORA if name in available_checkpoints())
+    return to_jsonable_python(
+        Opening(
+            schema=page_schema(
+                TABS,
+                PARTS,
+                [name for name, each in QUESTIONS.items() if each.streams],
+                assets=f"gradio_api/file={shipped('assets')}/",
+                plotly=bundle_address("plotly.js"),
+                classes=settings().classes,
+            ),
+            shown=show("toy", CORPORA["toy"].examples[0].sentence),
+            models={name: described(name) for name in (*own, *real_models())},
+            device=str(toy.device),
+            why=toy.why_device().for_page(),
+            space_host=os.environ.get("SPACE_HOST"),
+            d_model=toy.checkpoint.model.config.d_model,
+            max_positions=MAX_POSITIONS,
+            train=training.opening(),
+            mistakes=mistakes.opening(),
+        )
+    )
 
 
 def build() -> gr.Blocks:
-    """The page, opened on the finished translation of the toy's first example. Loads the toy checkpoint."""
+    """The page, opened on the finished translation of the toy's first example."""
     gr.set_static_paths([shipped("assets")])
     with gr.Blocks(title="Attention, bitte", analytics_enabled=False) as page:
         gr.HTML(

@@ -352,6 +352,7 @@ class PageSchema(TypedDict):
     parameters: dict[str, Parameter]  # of the address, in their order there
     max_sentence: int  # characters
     max_piece: int  # characters that a piece is searched by
+    streams: list[str]  # questions whose answers are streams
     assets: str  # the address of that folder
     plotly: str  # that of its JavaScript
     classes: bool  # whether a class can be opened
@@ -446,12 +447,15 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 }
 
 
-def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: str, classes: bool) -> PageSchema:
+def page_schema(
+    tabs: Sequence[str], parts: Sequence[str], streams: Sequence[str], assets: str, plotly: str, classes: bool
+) -> PageSchema:
     """The schema in the page's head, for assets/js/core/schema.ts.
 
     Args:
         tabs: their names in their order.
         parts: those of Break it.
+        streams: questions whose answers are streams.
         assets: the address of that folder.
         plotly: that of its JavaScript.
         classes: whether a class can be opened.
@@ -465,6 +469,7 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: 
         "parameters": parameters(tabs, parts),
         "max_sentence": MAX_CHARACTERS,
         "max_piece": MAX_PIECE,
+        "streams": list(streams),
         "assets": assets,
         "plotly": plotly,
         "classes": classes,

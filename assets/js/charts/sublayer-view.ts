@@ -3,7 +3,7 @@
 import { findChange, isAblated, temperatureOf } from "../core/changes.ts";
 import { fixed } from "../core/numbers.ts";
 import type { Sublayer } from "../core/server-cache.ts";
-import type { Child, Kind, Run, Server } from "../core/types.ts";
+import type { Child, Kind, Run } from "../core/types.ts";
 
 /**
  * One query of one head. `showArithmetic` shows the arithmetic of a cell; `columns` are those of the table of scores,
@@ -17,7 +17,6 @@ export type SublayerView = {
   layer: number;
   head: number;
   query: number;
-  server: Server;
   signal?: AbortSignal;
   showArithmetic: (title: string, body: Child[]) => void;
   columns?: string[];

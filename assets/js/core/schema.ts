@@ -1,10 +1,12 @@
 // The server's declarations for the page (transformer/web/schema.py): parameters of the address, interventions,
 // exercises.
 
-import type { DecodingSettings, PageSchema, Parameter } from "#schema";
+import type { DecodingSettings, Opening, PageSchema, Parameter } from "#schema";
 
-/** It stands in the page's head. */
-export const schema: PageSchema = JSON.parse(document.getElementById("schema")?.textContent ?? "null");
+/** What the page is opened with (transformer/web/page.py). */
+export const opening: Opening = JSON.parse(document.getElementById("opening")?.textContent ?? "null");
+
+export const schema: PageSchema = opening.schema;
 
 /** The address of a file of the folder `assets`. */
 export const assetAddress = (path: string) => new URL(schema.assets + path, document.baseURI);

@@ -1,8 +1,9 @@
 // The server's answers about runs, each asked for once.
 
-import type { Sublayer as RecordedSublayer, Refusal } from "#schema";
+import type { Sublayer as RecordedSublayer } from "#schema";
+import { type AnswerOf, api, type QuestionName, type RequestOf } from "../net/client.ts";
 import { decodeFloats, state } from "./state.ts";
-import type { AnswerOf, Kind, RequestOf, Run, Server, ServerFunctionName, Side } from "./types.ts";
+import type { Kind, Run, Side } from "./types.ts";
 
 /**
  * One attention sublayer of a run, every number of it; `at(name, ...index)` is the vector at the first axes of an
@@ -17,20 +18,12 @@ const MAX_ANSWERS = 24;
 
 const answers: Map<string, Promise<any>> = new Map();
 
-/** The same question is asked once; a refusal is an error. */
-export function askOnce<Question, Answer>(
-  name: string,
-  question: Question,
-  ask: (question: Question) => Promise<Answer | Refusal>,
-): Promise<Exclude<Answer, Refusal>> {
-  const key = JSON.stringify([name, question]);
+/** The same question is asked once. */
+export function askOnce<Name extends QuestionName>(name: Name, request: RequestOf<Name>): Promise<AnswerOf<Name>> {
+  const key = JSON.stringify([name, request]);
   const known = answers.get(key);
   if (known) return known;
-  const answer = ask(question).then((data) => {
-    const error = (data as Partial<Refusal> | null)?.error;
-    if (!data || error) throw new Error(error?.key ?? "no answer");
-    return data as Exclude<Answer, Refusal>;
-  });
+  const answer = (api[name] as (request: RequestOf<Name>) => Promise<AnswerOf<Name>>)(request);
   answer.catch(() => answers.delete(key)); // the next call asks again
   answers.set(key, answer);
   if (answers.size > MAX_ANSWERS) answers.delete(answers.keys().next().value ?? key);
@@ -44,27 +37,18 @@ const runQuestion = (run: Run = state.run) => ({
   changes: run.changes,
 });
 
-export function askAboutRun<Name extends ServerFunctionName>(
+export const askAboutRun = <Name extends QuestionName>(
   name: Name,
-  server: Server,
   more?: Omit<RequestOf<Name>, "checkpoint" | "sentence" | "changes">,
   run: Run = state.run,
-): Promise<Exclude<AnswerOf<Name>, Refusal>> {
-  const request = { ...runQuestion(run), ...more } as RequestOf<Name>;
-  return askOnce(name, request, server[name] as any) as Promise<any>;
-}
+) => askOnce(name, { ...runQuestion(run), ...more } as RequestOf<Name>);
 
 /** The arrays of an answer as numbers, made once. */
 const decoded: WeakMap<RecordedSublayer, Record<string, Float32Array>> = new WeakMap();
 
 /** One sublayer of a run. */
-export async function fetchSublayer(
-  server: Server,
-  kind: Kind,
-  layer: number,
-  run: Run = state.run,
-): Promise<Sublayer> {
-  const data = await askAboutRun("inside", server, { kind, layer }, run);
+export async function fetchSublayer(kind: Kind, layer: number, run: Run = state.run): Promise<Sublayer> {
+  const data = await askAboutRun("inside", { kind, layer }, run);
   const arrays =
     decoded.get(data) ??
     Object.fromEntries(Object.entries(data.arrays).map(([name, array]) => [name, decodeFloats(array.data)]));
@@ -80,10 +64,10 @@ export async function fetchSublayer(
 
 /** A row of a weight matrix of a sublayer, and its bias. */
 export async function fetchParameters(
-  { run: { checkpoint }, kind, layer, server }: { run: Run; kind: Kind; layer: number; server: Server },
+  { run: { checkpoint }, kind, layer }: { run: Run; kind: Kind; layer: number },
   part: Matrix,
   row: number,
 ): Promise<{ weights: number[]; bias: number | null }> {
-  const data = await askOnce("parameters", { checkpoint, kind, layer, part, row }, server.parameters);
+  const data = await askOnce("parameters", { checkpoint, kind, layer, part, row });
   return { weights: Array.from(decodeFloats(data.weights)), bias: data.bias };
 }

@@ -59,28 +59,9 @@ export interface RunRequest {
 /** A model of this session, or one that somebody has shared. */
 export type OwnModel = Required<Wire.Model> & { shared?: true };
 
-type ServerFunctions = Wire.Wire["ServerFunctions"];
-export type ServerFunctionName = keyof ServerFunctions;
-export type RequestOf<Name extends ServerFunctionName> = ServerFunctions[Name]["request"];
-export type AnswerOf<Name extends ServerFunctionName> = ServerFunctions[Name]["answer"];
-
-/** The functions of the server, as far as a view has them. Any of them may refuse. */
-export type Server = {
-  [Name in ServerFunctionName]: (request: RequestOf<Name>) => Promise<AnswerOf<Name> | Wire.Refusal>;
-};
-
-/** What Gradio hands a component's script. */
-export interface Component {
-  element: HTMLElement;
-  // biome-ignore lint/suspicious/noExplicitAny: each view knows its own
-  props: any;
-  server: Server;
-  trigger: (event: string, data: unknown) => void;
-  watch: (name: string, listener: () => void) => void;
-}
-
 /** What `mount` of a view gets. `signal` aborts when the view is mounted again. */
-export interface View extends Component {
+export interface View {
+  element: HTMLElement;
   signal: AbortSignal;
 }
 

@@ -2,9 +2,9 @@
 
 import type { HeadsRequest } from "#schema";
 import type { Message, Run } from "../core/types.ts";
-import { streamEvents } from "./stream.ts";
+import { api, type EventOf, reasonOf } from "./client.ts";
 
-type HeadsEvent = import("#schema").Wire["HeadsEvent"];
+type HeadsEvent = EventOf<"head_events">;
 /** Phases: running, done, stopped, failed. */
 export type HeadStream = ReturnType<typeof streamHeads>;
 
@@ -20,18 +20,22 @@ export function streamHeads(what: HeadsRequest["what"], run: Run, receive: (even
     message: null as Message | null,
     stop: () => ended.abort(),
   };
-  const onEvent = (event: HeadsEvent) => {
-    if (event.event === "error") stream.message = event.message;
-    else Object.assign(stream, { done: event.done, of: event.of });
-    receive(event);
-  };
-  const { checkpoint, sentence } = run;
-  streamEvents("heads", { checkpoint, sentence, what }, onEvent, ended.signal).then((refusal) => {
-    stream.message ??= refusal;
+  async function listen() {
+    const { checkpoint, sentence } = run;
+    try {
+      for await (const event of api.head_events({ checkpoint, sentence, what }, ended)) {
+        if (event.event === "error") stream.message = event.message;
+        else Object.assign(stream, { done: event.done, of: event.of });
+        receive(event);
+      }
+    } catch (error) {
+      stream.message ??= reasonOf(error);
+    }
     const isDone = stream.of > 0 && stream.done === stream.of;
     stream.phase = isDone ? "done" : ended.signal.aborted ? "stopped" : "failed";
     receive(null);
-  });
+  }
+  listen();
   return stream;
 }
 

@@ -1,8 +1,8 @@
 // The trainings that show a mistake, as this page hears of them. They outlive every mounting.
 
-import type { RecordingRequest, Symptom } from "#schema";
-import type { Message, Server } from "../core/types.ts";
-import { streamEvents } from "./stream.ts";
+import { api, type EventOf, reasonOf } from "./client.ts";
+import type { TrainingMistakeRequest, Symptom } from "#schema";
+import type { Message } from "../core/types.ts";
 
 /**
  * Phases: idle, asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed; `wrong` and
@@ -48,20 +48,22 @@ export const isTrainingMistake = () => [...trainings.values()].some(isGoingOn);
 
 const changed = () => document.dispatchEvent(new Event("mistake:changed"));
 
-export async function trainMistake(name: string) {
+export async function trainMistake(name: TrainingMistakeRequest["name"]) {
   const training: MistakeTraining = { ...NOTHING, phase: "asking", wrong: [], right: [] };
   const mine = new AbortController();
   abort = mine;
   trainings.set(name, training);
   changed();
   const measure = speedometer();
-  const receive = (event: import("#schema").Wire["MistakeTrainingEvent"]) => {
-    receiveEvent(training, event);
-    if (event.event === "progress") training.speed = measure(stepsDone(training));
-    changed();
-  };
-  const refusal = await streamEvents("mistake", { name }, receive, mine.signal);
-  training.message ??= refusal;
+  try {
+    for await (const event of api.train_mistake({ name }, mine)) {
+      receiveEvent(training, event);
+      if (event.event === "progress") training.speed = measure(stepsDone(training));
+      changed();
+    }
+  } catch (error) {
+    training.message ??= reasonOf(error);
+  }
   const ended = mine.signal.aborted ? "stopped" : "failed";
   training.phase = training.symptom ? "shown" : ended; // not before the server has ended it: it takes one at a time
   changed();
@@ -71,9 +73,8 @@ export async function trainMistake(name: string) {
 export const stopMistake = () => abort.abort();
 
 /** Show an exercise as it was recorded. */
-export async function showRecording(name: RecordingRequest["name"], server: Server) {
-  const answer = await server.recorded({ name }).catch(() => null);
-  const recording = answer && !("error" in answer) ? answer : null;
+export async function showRecording(name: TrainingMistakeRequest["name"]) {
+  const recording = await api.recorded({ name }).catch(() => null);
   const phase = recording ? "recorded" : "failed";
   if (!isGoingOn(mistakeTraining(name))) trainings.set(name, { ...NOTHING, ...recording, phase });
   changed();
@@ -93,7 +94,7 @@ function speedometer() {
   };
 }
 
-function receiveEvent(training: MistakeTraining, data: import("#schema").Wire["MistakeTrainingEvent"]) {
+function receiveEvent(training: MistakeTraining, data: EventOf<"train_mistake">) {
   if (data.event === "joined") training.joined = data.seconds;
   if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place, left: data.seconds });
   if (data.event === "run") training.phase = "running";

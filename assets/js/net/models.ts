@@ -5,14 +5,12 @@ import type { Model, OwnModel } from "../core/types.ts";
 import { readSession, writeSession } from "./session.ts";
 
 const MODELS_KEY = "attention-bitte-models"; // of this tab, so that a reload finds them again
-const SESSION_KEY = "attention-bitte-visit";
 const OWN = "own:"; // before a name in an address: the model's key is secret
 const SHARED = "shared:"; // prefix of a shared model's token
 
 let shipped: Record<string, Model> = {};
 let own: OwnModel[] = [];
 let lost: string[] = [];
-let session: string | null = null;
 
 /** Every model, by checkpoint. */
 export const models = (): Record<string, Model | OwnModel> => ({
@@ -55,14 +53,6 @@ export function checkpointFromAddress(text: string) {
   if (Object.hasOwn(shipped, text)) return text;
   if (text.startsWith(SHARED)) return own.find((each) => tokenAddress(each.checkpoint) === text)?.checkpoint ?? null;
   return text.startsWith(OWN) ? (own.find(({ name }) => name === text.slice(OWN.length))?.checkpoint ?? null) : null;
-}
-
-/** The same for every request of this tab: a server keeps a limited number of models a session. */
-export function sessionId() {
-  const id = session ?? readSession(SESSION_KEY) ?? crypto.randomUUID?.() ?? String(Math.random());
-  if (id !== session) writeSession(SESSION_KEY, id);
-  session = id;
-  return String(id);
 }
 
 export function setShippedModels(known: Record<string, Model>) {

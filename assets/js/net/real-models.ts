@@ -3,9 +3,8 @@
 
 import type { Message } from "../core/types.ts";
 import { isReal } from "./models.ts";
-import { streamEvents } from "./stream.ts";
+import { api, NO_ANSWER, reasonOf } from "./client.ts";
 
-type LoadingEvent = import("#schema").Wire["LoadingEvent"];
 /**
  * The model that is waited for. `fetched` of `size` bytes are on the server; `since` is when this page first heard of
  * them; then `go` or `fail` is called.
@@ -19,7 +18,7 @@ type Wait = {
   fail: (error: Message) => void;
 };
 
-const LOST = { key: "error.no_answer", values: {}, english: "" };
+const NO_ANSWER = { key: "error.no_answer", values: {}, english: "" };
 
 const TELLING = 0.01; // of all bytes tell the pace: the small files that come first take longer by the byte
 
@@ -63,22 +62,24 @@ export async function whenLoaded(checkpoint: string, go: () => void, fail: (erro
   const mine = new AbortController();
   abort = mine;
   changed({ checkpoint, fetched: 0, size: 0, since: null, go, fail });
-  let error: Message | null = LOST;
-  const receive = (event: LoadingEvent) => {
-    if (mine.signal.aborted || !wait) return;
-    if (event.event === "error") error = event.message;
-    else if (event.event === "ready") error = null;
-    else {
-      const { fetched, size } = event;
-      const since = wait.since ?? (size ? { fetched, time: performance.now() } : null);
-      changed(Object.assign(wait, { fetched, size, since }));
+  let error: Message | null = NO_ANSWER;
+  try {
+    for await (const event of api.load_model({ checkpoint }, mine)) {
+      if (mine.signal.aborted || !wait) return;
+      if (event.event === "error") error = event.message;
+      else if (event.event === "ready") error = null;
+      else {
+        const { fetched, size } = event;
+        const since = wait.since ?? (size ? { fetched, time: performance.now() } : null);
+        changed(Object.assign(wait, { fetched, size, since }));
+      }
     }
-  };
-  const refusal = await streamEvents("load", { checkpoint }, receive, mine.signal);
+  } catch (refusal) {
+    error = reasonOf(refusal);
+  }
   if (mine.signal.aborted || !wait) return;
   const newest = wait;
   changed(null);
-  error = refusal ?? error;
   if (error) newest.fail(error);
   else {
     ready.add(checkpoint);

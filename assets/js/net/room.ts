@@ -3,7 +3,7 @@
 import type { LeadRequest, OpenedRoom, RevealRequest, RoomEnded, RoomEvent, ShownQuestion, ShowRequest } from "#schema";
 import type { Message } from "../core/types.ts";
 import { readPreference, readSession, writePreference, writeSession } from "./session.ts";
-import { post, readEvents, refusalOf } from "./stream.ts";
+import { api, NO_ANSWER, Refused, type RequestOf, reasonOf } from "./client.ts";
 
 type Ask = { do: "ask"; about: string; choices: string[]; seconds: number | null };
 /** A teacher's request without the secret. */
@@ -61,21 +61,20 @@ export function secondsLeft() {
   return Math.max(0, Math.ceil(seconds - (performance.now() - room.heard) / 1000));
 }
 
-const NO_ANSWER: Message = { key: "error.no_answer", values: {}, english: "" };
 /** The room that this page was in is gone. */
 const LOST: Message = { key: "room.lost", values: {}, english: "" };
 
 /** Open a class, and lead it from this page. Returns whether there is one. */
 export async function openRoom() {
-  const answer = await post("rooms", {}).catch(() => null);
-  if (!answer?.ok) {
-    room.message = (await refusalOf(answer)) ?? NO_ANSWER;
+  try {
+    const opened = await api.open_class({ page: document.baseURI });
+    enter({ ...nothing(), ...opened, role: "teacher", phase: "joining", earlier: room.earlier });
+    return true;
+  } catch (error) {
+    room.message = reasonOf(error);
     changed();
     return false;
   }
-  const opened = (await answer.json()) as OpenedRoom;
-  enter({ ...nothing(), ...opened, role: "teacher", phase: "joining", earlier: room.earlier });
-  return true;
 }
 
 /** After the server has lost the room: another one, with the question that was not revealed yet. */
@@ -131,18 +130,16 @@ function enter(begun: typeof room) {
 /** Random without a secure context: a class in a local network has no https. */
 function studentId() {
   const known = readSession(STUDENT_KEY);
-  if (typeof known === "string") return known;
-  const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
-  writeSession(STUDENT_KEY, id.join(""));
-  return id.join("");
+  if (typeof known === "string") student = known;
+  if (!student) {
+    student = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    writeSession(STUDENT_KEY, student);
+  }
+  return student;
 }
 let student = ""; // lasts as long as the page where there is no storage
 
-const guest = () => {
-  if (room.role === "teacher") return { secret: room.secret };
-  student ||= studentId();
-  return { student };
-};
+const guest = () => (room.role === "teacher" ? { secret: room.secret } : { student: studentId() });
 
 /** Hear of the room until it ends, again after every break. */
 async function listen(signal: AbortSignal) {
@@ -190,12 +187,14 @@ async function receiveStream(signal: AbortSignal, heard: () => void): Promise<Me
     heard();
   };
   try {
-    const answer = await post(`rooms/${encodeURIComponent(room.code)}/events`, guest(), signal);
-    if (!answer.ok || !answer.body) return await refusalOf(answer);
-    await readEvents(answer.body, receive, beat);
+    for await (const event of api.follow_class({ code: room.code, ...guest() }, { signal })) {
+      if (event.event === "error") return event.message;
+      if (event.event !== "beat") receive(event);
+      beat();
+    }
     return null;
-  } catch {
-    return null; // broken off, or aborted
+  } catch (error) {
+    return error instanceof Refused && error.reason !== NO_ANSWER ? error.reason : null; // else broken off, or aborted
   } finally {
     clearTimeout(watch);
   }
@@ -218,10 +217,12 @@ function receive(event: RoomEvent | RoomEnded) {
 
 /** Send a teacher's request; show a refusal. */
 export async function lead(action: Lead) {
-  const answer = await post(`rooms/${room.code}/lead`, { secret: room.secret, ...action }).catch(() => null);
-  if (answer?.ok) return;
-  room.message = (await refusalOf(answer)) ?? NO_ANSWER;
-  changed();
+  try {
+    await api.lead_class({ code: room.code, secret: room.secret, ...action } as RequestOf<"lead_class">);
+  } catch (error) {
+    room.message = reasonOf(error);
+    changed();
+  }
 }
 
 export const ask = (about: string, choices: string[], seconds: number | null) =>
@@ -235,10 +236,11 @@ export async function vote(choice: number) {
   const before = mine[round];
   mine[round] = choice; // as it will be
   changed();
-  const ballot = { ...guest(), question: id, round, choice };
-  const answer = await post(`rooms/${room.code}/vote`, ballot).catch(() => null);
-  if (answer?.ok) return;
-  if (mine[round] === choice) mine[round] = before;
-  room.message = (await refusalOf(answer)) ?? NO_ANSWER;
-  changed();
+  try {
+    await api.vote({ code: room.code, student: studentId(), question: id, round, choice });
+  } catch (error) {
+    if (mine[round] === choice) mine[round] = before;
+    room.message = reasonOf(error);
+    changed();
+  }
 }

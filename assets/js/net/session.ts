@@ -30,3 +30,14 @@ export function saveOnLeave(key: string, value: () => unknown) {
   // A phone forgets tabs that it has put away.
   document.addEventListener("visibilitychange", () => document.hidden && save());
 }
+
+const SESSION_KEY = "attention-bitte-session";
+let session: string | null = null;
+
+/** The same for every request of this tab: a server keeps a limited number of models a session. */
+export function sessionId() {
+  const id = session ?? readSession(SESSION_KEY) ?? crypto.randomUUID?.() ?? String(Math.random());
+  if (id !== session) writeSession(SESSION_KEY, id);
+  session = id;
+  return String(id);
+}

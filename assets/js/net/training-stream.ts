@@ -2,10 +2,10 @@
 
 import type { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema";
 import type { AttentionMaps, DrawnRun, Message } from "../core/types.ts";
+import { api, type EventOf, reasonOf } from "./client.ts";
 import { readSession, saveOnLeave } from "./session.ts";
-import { post, streamEvents } from "./stream.ts";
 
-type TrainingEvent = import("#schema").Wire["TrainingEvent"];
+type TrainingEvent = EventOf<"train">;
 
 /** A measurement at a step: [step, loss, accuracy]. */
 export type Point = number[];
@@ -86,14 +86,18 @@ export async function startTraining(question: any, uniform: number) {
   Object.assign(training, nothing(), about, { phase: "asking" });
   Object.assign(kept, { about, events: [] });
   changed();
-  const receive = (event: TrainingEvent) => {
-    if (mine !== abort) return;
-    if (event.event !== "waiting") kept.events.push(event);
-    receiveEvent(event);
-    if (event.event === "trained") document.dispatchEvent(new CustomEvent("model:trained", { detail: event }));
-    changed();
-  };
-  const refusal = await streamEvents("train", question, receive, mine.signal);
+  let refusal: Message | null = null;
+  try {
+    for await (const event of api.train(question, mine)) {
+      if (mine !== abort) return;
+      if (event.event !== "waiting") kept.events.push(event);
+      receiveEvent(event);
+      if (event.event === "trained") document.dispatchEvent(new CustomEvent("model:trained", { detail: event }));
+      changed();
+    }
+  } catch (error) {
+    refusal = mine.signal.aborted ? null : reasonOf(error);
+  }
   if (mine !== abort || !isTraining()) return;
   training.message ??= refusal;
   const ended = mine.signal.aborted ? "idle" : "failed";
@@ -104,7 +108,7 @@ export async function startTraining(question: any, uniform: number) {
 /** Stop a training; what it has learned so far is kept. One that only waits leaves the queue. */
 export function stopTraining() {
   if (training.phase !== "running") abort.abort();
-  else post("train/stop", { run: training.run }).catch(() => {}); // if it is not heard, the button stays
+  else if (training.run) api.stop_training({ run: training.run }).catch(() => {}); // else the button stays
 }
 
 function receiveEvent(data: TrainingEvent) {

@@ -52,7 +52,7 @@ const panel = {
   shown: "", // what a student's screen was last scrolled to
 };
 
-export function mount({ element, server, signal }: View) {
+export function mount({ element, signal }: View) {
   const place = h("section", { class: "class-panel", "aria-label": t("room.title") });
   element.replaceChildren();
   const draw = () => {
@@ -78,7 +78,7 @@ export function mount({ element, server, signal }: View) {
   signal.addEventListener("abort", () => clearInterval(clock));
   onResize(element, () => dispatchEvent(new Event("resize")), signal); // what is fitted to the screen has another place
   document.addEventListener("keydown", onKey, { signal, capture: true });
-  followRoom(element, server, signal);
+  followRoom(element, signal);
   if (!panel.isOpened) enterFromAddress();
   panel.isOpened = true;
   draw();

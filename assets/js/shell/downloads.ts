@@ -5,7 +5,7 @@ import { h } from "../core/dom.ts";
 import { t } from "../core/i18n.ts";
 import { askAboutRun } from "../core/server-cache.ts";
 import { state } from "../core/state.ts";
-import type { OwnModel, Server } from "../core/types.ts";
+import type { OwnModel } from "../core/types.ts";
 import { forgetModel, modelName } from "../net/models.ts";
 import { handout } from "./handout.ts";
 
@@ -14,16 +14,16 @@ type TextFile = { name: string; text: string; type: string };
 /** Whether the file is of words. */
 const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
 
-export function downloadMenu(server: Server) {
+export function downloadMenu() {
   const failed = h("p", { role: "alert", hidden: true }, t("home.failed"));
   const files: Record<string, () => Promise<TextFile>> = {
     handout: async () => ({
       name: `${modelName(state.run.checkpoint)}-handout.html`,
-      text: await handout(server),
+      text: await handout(),
       type: "text/html",
     }),
-    notebook: async () => ({ ...(await askAboutRun("notebook", server, inUnit())), type: "application/x-ipynb+json" }),
-    csv: async () => ({ ...(await askAboutRun("weights_csv", server, inUnit())), type: "text/csv" }),
+    notebook: async () => ({ ...(await askAboutRun("notebook", inUnit())), type: "application/x-ipynb+json" }),
+    csv: async () => ({ ...(await askAboutRun("weights_csv", inUnit())), type: "text/csv" }),
   };
   const line = ([what, make]: [string, () => Promise<TextFile>]) => {
     const save = async () => {

@@ -16,7 +16,7 @@ import { assetAddress } from "../core/schema.ts";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.ts";
 import { argmax, attentionRow, KINDS, SIDES, state } from "../core/state.ts";
 import { isDark } from "../core/theme.ts";
-import type { Child, Kind, Run, Server } from "../core/types.ts";
+import type { Child, Kind, Run } from "../core/types.ts";
 import { outputToken, tokenIndex, tokenRun } from "../core/words.ts";
 import { describeChange } from "./describe-change.ts";
 import { checksTable } from "./self-checks.ts";
@@ -25,23 +25,23 @@ import { worksheet } from "./worksheet.ts";
 const WIDTH = 680; // px: what A4 holds between its margins
 
 /** The file's text; an error where another run is shown before it is done. */
-export async function handout(server: Server) {
+export async function handout() {
   const { run } = state;
   const [facts, { rows }, { checks }, style] = await Promise.all([
-    askAboutRun("provenance", server),
-    askAboutRun("shapes", server),
-    askAboutRun("checks", server),
+    askAboutRun("provenance"),
+    askAboutRun("shapes"),
+    askAboutRun("checks"),
     fetch(assetAddress("/handout.css")).then((answer) => answer.text()),
   ]);
   const ended = new AbortController();
   const content = [
-    await worksheet(server, WIDTH),
+    await worksheet(WIDTH),
     openingSection(),
     factsTable(facts),
     h("h2", {}, t("handout.steps")),
     stepTable(run),
     KINDS.map(mapSection),
-    await workedHead(server, ended.signal),
+    await workedHead(ended.signal),
     h("h2", {}, t("checks.title")),
     checksTable(checks),
     h("h2", {}, t("shapes.title")),
@@ -169,13 +169,13 @@ function mapSection(kind: Kind) {
 }
 
 /** The stages of the chosen head, and the arithmetic of three of its numbers. */
-async function workedHead(server: Server, signal: AbortSignal) {
+async function workedHead(signal: AbortSignal) {
   const { kind, layer, head } = state;
   const [run, query] = [tokenRun(state.run), tokenIndex(state.run, kind, state.query)];
-  const data = await fetchSublayer(server, kind, layer);
+  const data = await fetchSublayer(kind, layer);
   const arithmetic: Child[] = [];
   const showArithmetic = (title: string, body: Child[]) => arithmetic.push(h("h4", {}, title), ...body);
-  const view = { run, data, kind, layer, head, query, server, signal, showArithmetic };
+  const view = { run, data, kind, layer, head, query, signal, showArithmetic };
   await explainCell(view, "weight", argmax(data.at("weights", head, query)));
   await explainCell(view, "head_output", 0);
   await explainCell(view, "output", 0);

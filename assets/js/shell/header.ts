@@ -1,5 +1,6 @@
 // The title line: which model, which device and why, which language, light or dark.
 
+import { opening } from "../core/schema.ts";
 import { mapPaint } from "../charts/attention-map.ts";
 import { h } from "../core/dom.ts";
 import {
@@ -27,9 +28,8 @@ import { shareButton } from "./share.ts";
 const PAPER = "https://arxiv.org/abs/1706.03762";
 const THEME_KEY = "attention-bitte-theme";
 
-export function mount({ element, props, server, signal }: View) {
+export function mount({ element, signal }: View) {
   restoreTheme();
-  setShippedModels(props.models);
   const closeOthers = ({ target }: Event) => {
     for (const each of element.querySelectorAll("details")) if (!each.contains(target as Node)) each.open = false;
   };
@@ -38,12 +38,12 @@ export function mount({ element, props, server, signal }: View) {
   const title = h("h1", {}, "Attention, bitte", " ", h("small", {}, nodes("header.subtitle", { paper })));
   const controls = [
     modelChoice(element, signal),
-    deviceBadge(props.value),
-    checksBadge(server, signal),
+    deviceBadge(opening),
+    checksBadge(signal),
     themeButton(),
     languageChoice(),
-    downloadMenu(server),
-    shareButton(server, props.value.space_host, signal),
+    downloadMenu(),
+    shareButton(signal),
     presentButton(),
   ];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));

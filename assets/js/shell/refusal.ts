@@ -6,7 +6,7 @@ import { formatMessage, joinSentences, nodes, t } from "../core/i18n.ts";
 import { button } from "../core/parts.ts";
 import { askOnce } from "../core/server-cache.ts";
 import { state, update } from "../core/state.ts";
-import type { Message, Server } from "../core/types.ts";
+import type { Message } from "../core/types.ts";
 import { isReal, modelName, models, ownModels, useModel } from "../net/models.ts";
 import { describeModel } from "./describe-model.ts";
 
@@ -30,7 +30,7 @@ const SHORT: Record<string, string> = {
 export const isRefusal = (error: Message | null) => error !== null && OF_SENTENCE.includes(error.key);
 
 /** The refusal under the run; `translate` is called with the suggestion that the visitor takes. */
-export function refusalNotice(server: Server, translate: (sentence: string) => void) {
+export function refusalNotice(translate: (sentence: string) => void) {
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const suggestions = h("div", { class: "suggestions", id: "suggestions", hidden: true });
   let latest = 0;
@@ -39,7 +39,7 @@ export function refusalNotice(server: Server, translate: (sentence: string) => v
     const mine = latest;
     const { checkpoint } = state.run;
     const own = ownModels().map((each) => each.checkpoint);
-    const answer = await askOnce("alternatives", { checkpoint, sentence, own }, server.alternatives).catch(() => null);
+    const answer = await askOnce("alternatives", { checkpoint, sentence, own }).catch(() => null);
     if (mine !== latest || !answer) return;
     const { readers, nearest, pairs } = answer;
     const buttons = readers.map((reader) => {

@@ -1,10 +1,10 @@
 // A class goes where its teacher goes: the teacher's page sends its place as the parameters of a link, and the pages that
 // follow go there as a browser's Back does.
 
+import { api } from "../net/client.ts";
 import { placeParameters } from "../core/address.ts";
 import { EXERCISES } from "../core/schema.ts";
 import { state, subscribe } from "../core/state.ts";
-import type { Server } from "../core/types.ts";
 import { isGoingOn, isTrainingMistake, mistakeTraining, trainMistake } from "../net/mistake-training.ts";
 import { isOwn, isShared, tokenAddress } from "../net/models.ts";
 import { lead, room } from "../net/room.ts";
@@ -35,26 +35,26 @@ export function setFollowing(wanted: boolean) {
   document.dispatchEvent(new Event("room:changed"));
 }
 
-export function followRoom(element: Element, server: Server, signal: AbortSignal) {
+export function followRoom(element: Element, signal: AbortSignal) {
   subscribe(element, () => {
-    if (room.role === "teacher") sendSoon(server);
+    if (room.role === "teacher") sendSoon();
     if (room.role) setTimeout(goToTeacher); // who came before the page's first run goes there now
   });
-  document.addEventListener("room:changed", () => onRoom(server), { signal });
-  document.addEventListener("mistake:changed", () => room.role === "teacher" && sendSoon(server), { signal });
+  document.addEventListener("room:changed", () => onRoom(), { signal });
+  document.addEventListener("mistake:changed", () => room.role === "teacher" && sendSoon(), { signal });
   const onInput = () => {
     follow.movedAt = -Infinity; // the visitor moves from here on
   };
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, onInput, { signal, capture: true });
-  const keep = setInterval(() => tokens.size && room.phase === "connected" && shareModel(server), KEEP_MS);
+  const keep = setInterval(() => tokens.size && room.phase === "connected" && shareModel(), KEEP_MS);
   signal.addEventListener("abort", () => clearInterval(keep));
 }
 
-function onRoom(server: Server) {
+function onRoom() {
   if (room.role === null) Object.assign(follow, { isOn: true, sent: [], own: null, reached: "" });
   if (room.phase !== "connected" || !room.shown) return;
   const isNew = !room.shown.place || follow.own === null; // the room, or this page in it
-  if (room.role === "teacher" && isNew && state.run) sendSoon(server);
+  if (room.role === "teacher" && isNew && state.run) sendSoon();
   goToTeacher();
 }
 
@@ -91,14 +91,14 @@ function classPlace() {
 /** Whether this page is the teacher's second one, with the notes. */
 export const isNotesPage = () => new URLSearchParams(location.search).get("notes") === "yes";
 
-function sendSoon(server: Server) {
+function sendSoon() {
   follow.timer ??= setTimeout(async () => {
     follow.timer = undefined;
-    await sendPlace(server);
+    await sendPlace();
   }, SEND_MS);
 }
 
-async function sendPlace(server: Server) {
+async function sendPlace() {
   if (room.role !== "teacher" || room.phase !== "connected") return;
   const now = classPlace();
   const isNew = !room.shown?.place;
@@ -107,28 +107,28 @@ async function sendPlace(server: Server) {
   follow.own = now;
   const isMoved = performance.now() - follow.movedAt < SETTLE_MS;
   if ((isFirst || isMoved) && !isNew) return; // the teacher has not moved
-  const place = await withToken(now, server);
+  const place = await withToken(now);
   follow.sent = [...follow.sent, place].slice(-20);
   await lead({ do: "show", place });
-  if (classPlace() !== follow.own) sendSoon(server); // what has changed meanwhile
+  if (classPlace() !== follow.own) sendSoon(); // what has changed meanwhile
 }
 
 /** A class opens the teacher's own model by its token. */
-async function withToken(place: string, server: Server) {
+async function withToken(place: string) {
   const { checkpoint } = state.run;
   if (!isOwn(checkpoint) || isShared(checkpoint)) return place;
-  const token = tokens.get(checkpoint) ?? (await shareModel(server));
+  const token = tokens.get(checkpoint) ?? (await shareModel());
   if (!token) return place;
   const parameters = new URLSearchParams(place);
   parameters.set("checkpoint", tokenAddress(token));
   return `?${parameters}`;
 }
 
-async function shareModel(server: Server) {
+async function shareModel() {
   const { checkpoint } = state.run;
   if (!isOwn(checkpoint) || isShared(checkpoint)) return null;
-  const answer = await server.share_model({ checkpoint }).catch(() => null);
-  if (!answer || "error" in answer) return null;
+  const answer = await api.share_model({ checkpoint }).catch(() => null);
+  if (!answer) return null;
   tokens.set(checkpoint, answer.checkpoint);
   return answer.checkpoint;
 }

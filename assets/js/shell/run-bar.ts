@@ -9,7 +9,7 @@ import { button, changeDetector, link, onResize } from "../core/parts.ts";
 import { argmax, attentionRow, state, subscribe, update } from "../core/state.ts";
 import type { Change, Message, Places, Run, View } from "../core/types.ts";
 import { tokenRun } from "../core/words.ts";
-import { isReal, setShippedModels } from "../net/models.ts";
+import { isReal } from "../net/models.ts";
 import { describeChange } from "./describe-change.ts";
 import { exampleBar } from "./examples.ts";
 import { fold, frameControls } from "./frame.ts";
@@ -23,16 +23,17 @@ type Parts = ReturnType<typeof build>;
 const LESSON_MINUTES = 45; // of the lesson that the button starts
 
 export function mount(view: View) {
-  const { element, props, signal } = view;
-  setShippedModels(props.models);
+  const { element, signal } = view;
   const parts: Parts = build(view, (sentence) => requests.askExample({ name: "", sentence, watch: "" }));
   const box = sentenceBox(element.querySelector("#sentence input"));
   const card = h("div", { class: "card", id: "top" });
-  const requests = new RunRequests(view, box, {
+  const requests = new RunRequests(
+    box,
+    {
     complain: (error, sentence, wrongLink) => complain(parts, error, sentence, wrongLink),
     showBusy: (isBusy) => card.classList.toggle("busy", isBusy),
     focusSteps: () => parts.steps.slider.focus(),
-  });
+  }, signal);
   const askSentence = (event: Event) => {
     event.preventDefault();
     requests.askSentence(box.value);
@@ -49,7 +50,7 @@ export function mount(view: View) {
   );
   const examples = exampleBar({
     example: (example) => requests.askExample(example),
-    surprise: () => requests.ask("surprise", () => ({})),
+    surprise: () => requests.askSurprise(),
   });
   const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
   const legend = h("p", { class: "legend" }, special, parts.padding, h("span", { class: "keys" }, t("legend.keys")));
@@ -82,13 +83,13 @@ const sentenceBox = (before: HTMLInputElement | null) => {
 
 const TARGET = { class: "tokens", id: "translation", role: "group", "aria-live": "polite" };
 
-const build = ({ server, signal }: View, translate: (sentence: string) => void) => ({
+const build = ({ signal }: View, translate: (sentence: string) => void) => ({
   run: h("div", { class: "run" }),
   source: h("span", { class: "tokens", role: "group", "aria-label": t("run.source") }),
   target: h("span", { ...TARGET, "aria-label": t("run.target") }),
   steps: stepControls(signal),
   unit: tokenUnit(),
-  refusal: refusalNotice(server, translate),
+  refusal: refusalNotice(translate),
   isRefused: false,
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
   note: h("p", { class: "note", hidden: true }),

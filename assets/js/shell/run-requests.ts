@@ -1,23 +1,20 @@
-// Requests for runs, one at a time, and the handling of their answers.
+// Requests for runs, of which the newest counts, and the handling of their answers.
 
+import type { TranslateRequest } from "#schema";
 import { expectRun, formatAddress, holdAddress, openingTab, parseAddress, restorePlace } from "../core/address.ts";
 import { changes, lastingChanges, settleChanges } from "../core/changes.ts";
 import { formatList, t } from "../core/i18n.ts";
+import { opening } from "../core/schema.ts";
 import { showRun, state, update } from "../core/state.ts";
-import type { Example, Message, OwnModel, Run, RunRequest, State, View } from "../core/types.ts";
+import type { Example, Message, OwnModel, Run, RunRequest, State } from "../core/types.ts";
 import { tokenRun } from "../core/words.ts";
+import { api, reasonOf } from "../net/client.ts";
 import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../net/models.ts";
 import { whenLoaded } from "../net/real-models.ts";
-import { reconnect } from "../net/reconnect.ts";
 
-/** `sentence` is what goes into the box; null leaves it alone. */
-type Answer = { run: Run | null; baseline: Run | null; error: Message | null; sentence: string | null };
-/** `data()` is called when the question is sent; `place` is where its run is looked at. */
-type Question = {
-  event: "ask" | "example" | "surprise" | "choose";
-  data: () => Partial<RunRequest> & { example?: boolean };
-  place?: Partial<State>;
-};
+type Answer = { run: Run | null; baseline: Run | null; refused: Message | null };
+/** `fillsBox`: its sentence goes into the box; `place` is where its run is looked at. */
+type Manner = { isSurprise?: boolean; fillsBox?: boolean; place?: Partial<State> };
 /** The run bar's callbacks for a request. */
 type Reactions = {
   complain: (error: Message | null, sentence: string, wrongLink?: string) => void | Promise<void>;
@@ -25,9 +22,7 @@ type Reactions = {
   focusSteps: () => void;
 };
 
-const UNHEARD_MS = 500; // after which a question is put once more
-const DOUBT_MS = 3000; // a translation takes milliseconds; after this the page asks whether the server is there
-const PATIENCE_MS = 20000; // and after this there is no answer
+const OPENING_MS = 3000; // after which a run that a link asks for is no longer waited for with an empty page
 
 /** State that outlives a mounting. */
 const session = {
@@ -36,11 +31,8 @@ const session = {
   example: null as Example | null, // that was asked for last
   checkpoint: null as string | null, // likewise
   sentence: "", // likewise
-  typed: null as string | null, // what the box had when the newest question was asked
-  sent: null as Question | null, // the question that is on its way
-  next: null as Question | null, // the newest question that came meanwhile
-  // The latest.
-  answer: { text: "", read: { run: null, baseline: null, error: null, sentence: null } as Answer },
+  asked: null as Partial<TranslateRequest> | null, // the question that is on its way
+  answer: opening.shown as unknown as Answer, // the latest
 };
 
 /** The example that a run is of, if it was chosen as one. */
@@ -51,86 +43,78 @@ export const plainText = (text: string) =>
   text.toLowerCase().normalize("NFD").replaceAll("\u0308", "").replaceAll("ß", "ss");
 
 export class RunRequests {
-  view: View;
   box: HTMLInputElement;
   reactions: Reactions;
+  signal: AbortSignal;
   /** While the page is on its way to what its address asks for. It is shown once what it complains of is. */
   arrive: ((complained?: void | Promise<void>) => Promise<void>) | null = null;
-  unheard: ReturnType<typeof setInterval> | undefined;
-  doubt: ReturnType<typeof setTimeout> | undefined;
-  patience: ReturnType<typeof setTimeout> | undefined;
 
   /** @param box for the sentence */
-  constructor(view: View, box: HTMLInputElement, reactions: Reactions) {
-    this.view = view;
+  constructor(box: HTMLInputElement, reactions: Reactions, signal: AbortSignal) {
     this.box = box;
     this.reactions = reactions;
+    this.signal = signal;
     session.requests = this;
-    const { signal } = view;
     for (const [name, react] of Object.entries({
       "translate:wanted": this.askSentence,
       "changes:wanted": this.askChanges,
       "run:wanted": this.askRun,
       "checkpoint:wanted": this.askCheckpoint,
       "place:wanted": this.openPlace,
-      "queue:changed": this.waitInQueue,
-      "translate:asked": this.onAsked,
-      "translate:answered": this.onAnswered,
     }))
-      document.addEventListener(name, (event) => react.call(this, (event as CustomEvent).detail), {
-        signal,
-      });
-    signal.addEventListener("abort", () => clearInterval(this.unheard));
+      document.addEventListener(name, (event) => react.call(this, (event as CustomEvent).detail), { signal });
   }
 
   /** Take the answer that is there, and go where the address leads: not again when another language is spoken. */
   begin() {
     this.takeAnswer();
-    this.view.watch("value", () => this.takeAnswer());
-    addEventListener("popstate", () => this.followAddress(true), { signal: this.view.signal });
+    addEventListener("popstate", () => this.followAddress(true), { signal: this.signal });
     if (!session.isOpened) this.openPlace(location.search, false);
     session.isOpened = true;
   }
 
-  ask(event: Question["event"], data: Question["data"], place?: Question["place"]) {
-    session.next = { event, data, place };
-    session.typed = this.box.value;
-    if (!session.sent) this.send();
-  }
-
-  send() {
-    const question = session.next;
-    if (!question) return;
-    Object.assign(session, { sent: question, next: null });
-    const asked = { checkpoint: state.run.checkpoint, changes: lastingChanges(), ...question.data() };
-    session.sentence = asked.sentence ?? "";
+  async ask(wanted: Partial<TranslateRequest>, { isSurprise, fillsBox, place }: Manner = {}) {
+    const asked = { checkpoint: state.run.checkpoint, sentence: "", changes: lastingChanges(), ...wanted };
+    const typed = this.box.value;
+    Object.assign(session, { asked, sentence: asked.sentence });
     // Where a link leads, the address is that link.
     if (asked.sentence && !this.arrive) expectRun(asked as RunRequest);
-    const trigger = () => this.view.trigger(question.event, asked);
-    clearInterval(this.unheard);
-    this.unheard = setInterval(trigger, UNHEARD_MS); // Gradio may not listen yet
-    trigger();
+    this.reactions.showBusy(true);
+    const answer = await (isSurprise ? api.surprise(asked) : api.translate(asked)).catch((error) => ({
+      run: null,
+      baseline: null,
+      refused: reasonOf(error),
+    }));
+    if (session.asked !== asked) return; // a newer question was asked
+    Object.assign(session, { asked: null, answer });
+    const shown = session.requests ?? this; // by now another language may be spoken
+    if (answer.run && fillsBox && shown.box.value === typed)
+      shown.box.value = answer.refused ? asked.sentence : answer.run.sentence; // what is being typed stays
+    shown.onAnswered(place);
   }
 
   askExample(example: Example) {
     session.example = example;
-    this.ask("example", () => ({ sentence: example.sentence }));
+    this.ask({ sentence: example.sentence, or_example: true }, { fillsBox: true });
+  }
+
+  askSurprise() {
+    this.ask({}, { isSurprise: true, fillsBox: true });
   }
 
   askSentence(sentence: string) {
-    const isShown = () => sentence === state.run.sentence;
-    this.ask("ask", () => ({ sentence: sentence ?? "", ...(isShown() ? { changes: changes() } : {}) }));
+    this.ask({ sentence: sentence ?? "", ...(sentence === state.run.sentence ? { changes: changes() } : {}) });
   }
 
+  /** Of the sentence that is shown, or of the one that is on its way. */
   askChanges() {
-    if (session.next) return; // another sentence takes them along
-    this.ask("ask", () => ({ sentence: state.run.sentence, changes: changes() }));
+    this.ask({ sentence: state.run.sentence, ...session.asked, changes: changes() });
   }
 
   askRun({ run, place }: { run: RunRequest; place: Partial<State> }) {
     this.withModel(run.checkpoint, (requests) => {
       session.checkpoint = run.checkpoint;
-      requests.ask("example", () => run, place);
+      requests.ask({ ...run, or_example: true }, { fillsBox: true, place });
     });
   }
 
@@ -152,78 +136,38 @@ export class RunRequests {
     whenLoaded(checkpoint, () => act(ask), complain);
   }
 
+  /** The visitor's own sentence stays; an example gives way to the checkpoint's first. */
   chooseCheckpoint(checkpoint: string) {
-    const example = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === this.box.value);
-    Object.assign(session, { example: models()[checkpoint].examples[0], checkpoint });
+    const isExample = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === this.box.value);
+    const [example] = models()[checkpoint].examples;
+    Object.assign(session, { example, checkpoint });
+    const sentence = isExample ? example.sentence : this.box.value;
     // Another model's heads are other heads, so changes are not taken along.
-    this.ask("choose", () => ({ checkpoint, sentence: this.box.value, example, changes: [] }));
+    this.ask({ checkpoint, sentence, changes: [], or_example: true }, { fillsBox: isExample });
   }
 
-  /** A request in the queue is answered in the end. */
-  waitInQueue(news: object | null) {
-    if (news && session.sent) this.startPatience();
-  }
-
-  startPatience() {
-    clearTimeout(this.patience);
-    this.patience = setTimeout(() => this.giveUp(), PATIENCE_MS);
-  }
-
-  onAsked() {
-    clearInterval(this.unheard);
-    this.reactions.showBusy(true);
-    clearTimeout(this.doubt);
-    this.doubt = setTimeout(async () => (await reconnect()) && this.giveUp(), DOUBT_MS);
-    this.startPatience();
-  }
-
-  giveUp() {
-    holdAddress(false);
-    document.body.classList.remove("opening");
-    this.reactions.showBusy(false);
-    session.sent = null;
-    this.reactions.complain({ key: "error.no_answer", values: {}, english: "" }, session.sentence);
-  }
-
-  onAnswered() {
-    clearTimeout(this.doubt);
-    clearTimeout(this.patience);
-    const place = session.sent?.place;
-    session.sent = null;
-    if (session.next) {
-      this.send();
-      return;
-    }
+  onAnswered(place?: Partial<State>) {
     expectRun(null);
     settleChanges();
-    const { showBusy, complain, focusSteps } = this.reactions;
-    showBusy(false);
-    const { error, sentence } = this.latestAnswer();
-    if (sentence !== null && this.box.value === session.typed) this.box.value = sentence; // what is being typed stays
-    const complained = complain(error, session.sentence); // `watch` does not hear of an answer that equals the last one
+    this.reactions.showBusy(false);
+    const complained = this.takeAnswer();
+    document.dispatchEvent(new Event("translate:answered"));
     this.arrive?.(complained);
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const isInBox = document.activeElement === this.box;
-    if (isInBox && !error && this.box.value === state.run.sentence) focusSteps();
+    if (isInBox && !session.answer.refused && this.box.value === state.run.sentence) this.reactions.focusSteps();
     if (place) update(place);
   }
 
-  /** The latest answer, read once: it is large. */
-  latestAnswer() {
-    const text = this.view.props.value;
-    if (session.answer.text !== text) session.answer = { text, read: JSON.parse(text) };
-    return session.answer.read;
-  }
-
   takeAnswer() {
-    const { run, baseline, error } = this.latestAnswer();
-    const { checkpoint } = session;
-    if (error?.key === "error.model_gone" && checkpoint && isOwn(checkpoint)) forgetModel(checkpoint);
+    const { answer, checkpoint } = session;
+    const { run, baseline, refused } = answer;
+    if (refused?.key === "error.model_gone" && checkpoint && isOwn(checkpoint)) forgetModel(checkpoint);
     if (run && run !== tokenRun(state.run)) {
       const example = run.changes.length ? null : exampleOf(run);
       showRun(run, baseline, example && plainText(example.watch));
     }
-    this.reactions.complain(error, session.sentence);
+    return this.reactions.complain(refused, session.sentence);
   }
 
   /**
@@ -232,8 +176,8 @@ export class RunRequests {
    */
   async openPlace(search: string = location.search, isBack: boolean = true) {
     const checkpoint = unknownToken(new URLSearchParams(search).get("checkpoint") ?? "");
-    const found = checkpoint && (await this.view.server.shared_model({ checkpoint }).catch(() => null));
-    if (found && !("error" in found)) addSharedModel(found as OwnModel);
+    const found = checkpoint && (await api.shared_model({ checkpoint }).catch(() => null));
+    if (found) addSharedModel(found as OwnModel);
     this.followAddress(isBack, search);
   }
 
@@ -243,13 +187,13 @@ export class RunRequests {
     const { run, place, wrong } = parseAddress(search);
     const isShown =
       run &&
-      !session.sent &&
+      !session.asked &&
       formatAddress(location.href, false, run) === formatAddress(location.href, false, state.run);
     this.arrive = async (complained) => {
-      const { error } = this.latestAnswer();
+      const error = session.answer.refused;
       const less = run && error && withoutWhatIsWrong(run, error, wrong);
       if (less) {
-        this.ask("example", () => less);
+        this.ask({ ...less, or_example: true }, { fillsBox: true });
         return;
       }
       this.arrive = null;
@@ -267,8 +211,8 @@ export class RunRequests {
     }
     const follow = (requests: RunRequests) => {
       document.body.classList.toggle("opening", !isBack); // until the run is there, none is shown
-      setTimeout(() => document.body.classList.remove("opening"), DOUBT_MS);
-      setTimeout(() => requests.ask("example", () => run)); // Gradio listens by then
+      setTimeout(() => document.body.classList.remove("opening"), OPENING_MS);
+      requests.ask({ ...run, or_example: true }, { fillsBox: true });
     };
     this.withModel(run.checkpoint, follow, (requests) => requests.arrive?.());
   }

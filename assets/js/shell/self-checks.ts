@@ -7,12 +7,12 @@ import { t } from "../core/i18n.ts";
 import { cells, changeDetector, rowHeading, table } from "../core/parts.ts";
 import { askAboutRun } from "../core/server-cache.ts";
 import { KINDS, state, subscribe } from "../core/state.ts";
-import type { Child, Server } from "../core/types.ts";
+import type { Child } from "../core/types.ts";
 
 const PAUSE_MS = 300; // runs that are passed by in less are not checked
 
 /** A badge for the header. */
-export function badge(server: Server, signal: AbortSignal) {
+export function badge(signal: AbortSignal) {
   const mark = h("span");
   const summary = h("summary", {}, mark);
   const body = h("div", { class: "popover" });
@@ -24,7 +24,7 @@ export function badge(server: Server, signal: AbortSignal) {
   };
   const check = async () => {
     const { run } = state;
-    const answer = await askAboutRun("checks", server).catch(() => null);
+    const answer = await askAboutRun("checks").catch(() => null);
     if (run !== state.run) return;
     if (!answer) show("–", "checks.failed");
     else if (answer.checks.every(({ ok }) => ok)) show("✓", "checks.right", checksTable(answer.checks));

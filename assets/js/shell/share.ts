@@ -1,12 +1,13 @@
 // Share: a link to what is seen. A visitor's own model is nobody else's until the visitor shares it: by a link with a
 // token, which opens it for as long as the server keeps it, or as a file.
 
+import { opening } from "../core/schema.ts";
+import { api, reasonOf } from "../net/client.ts";
 import { isPresenting, pageAddress, sharedAddress } from "../core/address.ts";
 import { h } from "../core/dom.ts";
 import { t } from "../core/i18n.ts";
 import { button, link } from "../core/parts.ts";
 import { state } from "../core/state.ts";
-import type { Server } from "../core/types.ts";
 import { isOwn, isShared, modelName, ownModels, tokenAddress } from "../net/models.ts";
 import { downloadModel } from "./downloads.ts";
 import { startButton } from "./start-class.ts";
@@ -15,10 +16,10 @@ import { startButton } from "./start-class.ts";
 const tokens: Map<string, string> = new Map();
 
 /** Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need. */
-export function shareButton(server: Server, spaceHost: string | null, signal: AbortSignal) {
+export function shareButton(signal: AbortSignal) {
   const address = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => address.select() });
   const status = h("p", { role: "status" });
-  const own = ownModelChoices(server, status, () => copy(isPresenting()));
+  const own = ownModelChoices(status, () => copy(isPresenting()));
   const presenter = link(t("share.presenter"), () => copy(true), { id: "share-presenter" });
   const about = h("p", {}, presenter, " ", t("share.presenter_about"));
   const start = startButton("share-class");
@@ -35,7 +36,7 @@ export function shareButton(server: Server, spaceHost: string | null, signal: Ab
       status.textContent = t("share.own", { name: modelName(checkpoint) });
       return;
     }
-    address.value = linkOf(presenting, spaceHost);
+    address.value = linkOf(presenting);
     try {
       await navigator.clipboard.writeText(address.value);
       const key = tokens.has(checkpoint) ? "share.copied_own" : "share.copied";
@@ -55,27 +56,26 @@ export function shareButton(server: Server, spaceHost: string | null, signal: Ab
   return element;
 }
 
-function linkOf(presenting: boolean, spaceHost: string | null) {
+function linkOf(presenting: boolean) {
   const url = new URL(pageAddress(presenting));
   const token = tokens.get(state.run.checkpoint);
   if (token) url.searchParams.set("checkpoint", tokenAddress(token));
-  return sharedAddress(url.href, window.parent === window ? null : spaceHost);
+  return sharedAddress(url.href, window.parent === window ? null : opening.space_host);
 }
 
 /**
  * A visitor's own model: shared by a link, or saved as a file.
  * @param status says what failed @param copyLink once it is shared
  */
-function ownModelChoices(server: Server, status: HTMLElement, copyLink: () => void) {
+function ownModelChoices(status: HTMLElement, copyLink: () => void) {
   async function shareModel() {
     const { checkpoint } = state.run;
-    const answer = await server.share_model({ checkpoint }).catch(() => null);
-    if (!answer || "error" in answer) {
-      status.textContent = t(answer ? "error.model_gone" : "error.no_answer");
-      return;
+    try {
+      tokens.set(checkpoint, (await api.share_model({ checkpoint })).checkpoint);
+      copyLink();
+    } catch (error) {
+      status.textContent = formatMessage(reasonOf(error));
     }
-    tokens.set(checkpoint, answer.checkpoint);
-    copyLink();
   }
   function saveModel() {
     const model = ownModels().find(({ checkpoint }) => checkpoint === state.run.checkpoint);

@@ -8,7 +8,7 @@ import { formatList, formatPercent, joinSentences, nodes, t } from "../core/i18n
 import { cells, rowHeading } from "../core/parts.ts";
 import { fetchSublayer } from "../core/server-cache.ts";
 import { argmax, attentionRow, likelihood, SIDES, state } from "../core/state.ts";
-import type { Child, Kind, Server } from "../core/types.ts";
+import type { Child, Kind } from "../core/types.ts";
 import { revealedQuestions, room } from "../net/room.ts";
 import { summaryTable } from "./class-tally.ts";
 import { explainLikelihood } from "./describe-likelihood.ts";
@@ -25,10 +25,10 @@ const MAX_TOKENS = 24; // that are listed
 const CLEAR = 0.8; // a highest weight that leaves something to the other words
 
 /** The three pages. @param width of a page, px */
-export async function worksheet(server: Server, width: number) {
+export async function worksheet(width: number) {
   const { run } = state;
   const place = crossPlace();
-  const sublayer = await fetchSublayer(server, "cross", place.layer);
+  const sublayer = await fetchSublayer("cross", place.layer);
   const scores = [...sublayer.at("scores", place.head, place.query)];
   const items = [
     shapes(),

@@ -29,7 +29,7 @@ type Question = { strategy: Strategy; run: Run; question: object; key: string };
 const STRATEGIES = { beam: beamSearch, sampling, forced: teacherForcing };
 const NAMES = Object.keys(STRATEGIES) as State["strategy"][];
 
-export function mount({ element, server, signal }: View) {
+export function mount({ element, signal }: View) {
   const strategies = NAMES.map((name) => STRATEGIES[name](signal));
   const choice = namedChoice(t("decoding.which"), NAMES, "decoding", (strategy) => update({ strategy }));
   const about = h("p", { class: "hint" });
@@ -63,8 +63,7 @@ export function mount({ element, server, signal }: View) {
     while (wanted && !isDrawn(wanted) && isOpen(element)) {
       const question = wanted;
       const { strategy, run } = question;
-      const send = server[strategy.asks] as (question: object) => Promise<any>;
-      const answer = await askOnce(strategy.asks, question.question, send).catch(() => null);
+      const answer = await askOnce(strategy.asks, question.question).catch(() => null);
       if (strategy !== wanted.strategy || run !== wanted.run) continue; // another answer is wanted by now
       drawn = answer && { ...question, answer };
       if (!answer) {

@@ -33,12 +33,12 @@ const COLUMNS = {
 
 const share = (value: number | null) => (value === null ? "–" : formatPercent(value));
 
-export function mount({ element, server, signal }: View) {
+export function mount({ element, signal }: View) {
   const alignment = alignmentColumn();
   const every = tableColumn(redraw);
   const columns = h("div", { class: "columns even" }, alignment.element, every.element);
   const section = h("section", { class: "card below" }, columns);
-  const answer = headAnswer(server, redraw);
+  const answer = headAnswer(redraw);
   const isNew = changeDetector();
 
   function draw() {
@@ -64,7 +64,7 @@ export function mount({ element, server, signal }: View) {
  * What the server knows of this run's heads. Of a real model every head takes its time: it is asked for by a click, and
  * comes as a stream.
  */
-function headAnswer(server: View["server"], redraw: () => void) {
+function headAnswer(redraw: () => void) {
   let asked = null as Run | null;
   let answer = null as Heads | null; // about this run
   let stream = null as HeadStream | null; // that the answer comes from
@@ -100,7 +100,7 @@ function headAnswer(server: View["server"], redraw: () => void) {
         return;
       }
       const { checkpoint, sentence } = run;
-      const found = await askOnce("heads", { checkpoint, sentence }, server.heads).catch(() => null);
+      const found = await askOnce("heads", { checkpoint, sentence }).catch(() => null);
       if (tokenRun(state.run) !== run) return; // another is shown by now
       answer = found;
       if (!found) asked = null; // the next change asks again

@@ -19,7 +19,7 @@ const MAX_NAMED = 5;
 /** The stage that a link leads to, until it is drawn. */
 let wanted: Stage | null = null;
 
-export function mount({ element, server, signal }: View) {
+export function mount({ element, signal }: View) {
   const say = h("p", { class: "say", "aria-live": "polite" });
   const kind = kindPicker();
   const picker = headPicker();
@@ -28,7 +28,7 @@ export function mount({ element, server, signal }: View) {
   const stages = stageList(signal);
   const opened: Set<string> = new Set();
   const arithmetic = arithmeticPanel();
-  const shapes = shapeCard(server);
+  const shapes = shapeCard();
   const isNew = changeDetector();
   let drawn = new AbortController(); // ends what belongs to the stages that are drawn
 
@@ -41,7 +41,7 @@ export function mount({ element, server, signal }: View) {
     drawn.abort();
     drawn = new AbortController();
     const mine = drawn.signal;
-    const data = await fetchSublayer(server, state.kind, layer).catch(() => null);
+    const data = await fetchSublayer(state.kind, layer).catch(() => null);
     if (mine.aborted) return; // another head is wanted by now
     if (!data) {
       isNew.forget();
@@ -49,7 +49,7 @@ export function mount({ element, server, signal }: View) {
       return;
     }
     const { show: showArithmetic } = arithmetic;
-    show({ run, data, kind: data.kind, layer, head, query, server, signal: mine, showArithmetic, opened });
+    show({ run, data, kind: data.kind, layer, head, query, signal: mine, showArithmetic, opened });
     openWanted(stages);
     shapes.draw();
   }
@@ -82,13 +82,13 @@ function openWanted(stages: { open: (stage: Stage) => void }) {
 }
 
 /** The table of shapes, once a run. */
-function shapeCard(server: View["server"]) {
+function shapeCard() {
   const element = h("section", { class: "card below", id: "shapes" });
   const isNewRun = changeDetector();
   async function draw() {
     const { run } = state;
     if (!isNewRun(run)) return;
-    const answer = await askAboutRun("shapes", server).catch(() => null);
+    const answer = await askAboutRun("shapes").catch(() => null);
     if (run !== state.run) return;
     if (answer) element.replaceChildren(...shapeSection(answer.rows));
     else isNewRun.forget();

@@ -148,14 +148,14 @@ export const STOPS: Record<StopName, Stop> = {
       const shown = rows.filter((_, i) => compared.has(i)); // a short sentence may not have the last
       return [h("h4", {}, title), strips(view, shown, title)];
     },
-    async ask({ run, server, places: usual }) {
+    async ask({ run, places: usual }) {
       if (!run.model.positions) {
         const other = { text: t("lesson.positions.other"), why: "lesson.positions.why.other" };
         return orderedQuiz([other, { text: t("lesson.positions.same") }], usual);
       }
       const length = Math.max(MIN_FAR, run.source.length);
       const question = { length, d_model: run.model.d_model };
-      const { similarity } = await askOnce("positional_encoding", question, server.positional_encoding);
+      const { similarity } = await askOnce("positional_encoding", question);
       const toFirst = decodeFloats(similarity); // of position 1 to position i
       const [near, far] = [toFirst[1], toFirst[length - 1]];
       const places = { ...usual, near: near.toFixed(2), far: far.toFixed(2), last: length };
@@ -559,7 +559,7 @@ function whyNot(name: string, outcome: { teacher: boolean; free: boolean }) {
 }
 
 /** Teacher forcing beside free running, after an error that free running does not recover from. */
-const divergingRun = ({ run, server }: LessonView) => askAboutRun("diverging", server, {}, run);
+const divergingRun = ({ run }: LessonView) => askAboutRun("diverging", {}, run);
 
 /** The word of the source that is farthest from the chosen one; null where there is no other. */
 function farthestWord({ run, query }: LessonView) {

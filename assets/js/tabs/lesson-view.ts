@@ -4,13 +4,12 @@
 import { word } from "../core/dom.ts";
 import { askAboutRun, fetchSublayer } from "../core/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../core/state.ts";
-import type { Child, Server } from "../core/types.ts";
+import type { Child } from "../core/types.ts";
 
 export type LessonView = ReturnType<typeof lessonView>;
 
 /** @param signal ends what the stop has drawn @param showArithmetic shows the arithmetic of a cell */
 export function lessonView(
-  server: Server,
   signal: AbortSignal,
   showArithmetic: (title: string, body: Child[]) => void,
 ) {
@@ -27,26 +26,26 @@ export function lessonView(
     crossHead: Math.min(state.head, cross.heads - 1),
   };
   const places = { word: word(run.source[query], "source"), layer: place.layer + 1, head: place.head + 1 };
-  return { run, server, signal, showArithmetic, ...place, places };
+  return { run, signal, showArithmetic, ...place, places };
 }
 
 /** The chosen head of the encoder, as charts/sublayer-stages.ts draws it. */
-export async function encoderHead({ run, server, signal, showArithmetic, layer, head, query }: LessonView) {
-  const data = await fetchSublayer(server, "encoder", layer, run);
-  return { run, data, kind: "encoder" as const, layer, head, query, server, signal, showArithmetic };
+export async function encoderHead({ run, signal, showArithmetic, layer, head, query }: LessonView) {
+  const data = await fetchSublayer("encoder", layer, run);
+  return { run, data, kind: "encoder" as const, layer, head, query, signal, showArithmetic };
 }
 
 /** The encoder's input: of every token its embedding, its position and their sum. */
-export async function encoderInput({ run, server }: LessonView) {
-  const { figure, tokens, d_model } = await askAboutRun("input_sum", server, { stack: "encoder" }, run);
+export async function encoderInput({ run }: LessonView) {
+  const { figure, tokens, d_model } = await askAboutRun("input_sum", { stack: "encoder" }, run);
   const strips = figure.data as { z: { bdata: string } }[];
   const [embedding, positions, input] = strips.map(({ z }) => toRows(decodeFloats(z.bdata), d_model));
   return { tokens, d_model, embedding, positions, input };
 }
 
 /** The chosen word's vector after each layer of the encoder, the input first. */
-export async function wordInEveryLayer({ run, server, query }: LessonView) {
-  const { encoder } = await askAboutRun("stack", server, {}, run);
+export async function wordInEveryLayer({ run, query }: LessonView) {
+  const { encoder } = await askAboutRun("stack", {}, run);
   const [layers, tokens, width] = encoder.shape;
   const vectors = toRows(decodeFloats(encoder.data), width);
   return Array.from({ length: layers }, (_, layer) => vectors[layer * tokens + query]);

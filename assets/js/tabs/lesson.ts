@@ -29,7 +29,7 @@ type Content = Awaited<ReturnType<typeof fetchContent>>;
 const FOLD = 128; // hidden units a line
 const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
 
-export function mount({ element, server, signal }: View) {
+export function mount({ element, signal }: View) {
   const parts = build();
   const { bar, plan, title, headline, text, question, figure, colours, notice, arithmetic, back, next, stop } = parts;
   const keys = h("p", { class: "keys hint" }, t("lesson.keys"));
@@ -49,7 +49,7 @@ export function mount({ element, server, signal }: View) {
   const line = h("div", { class: "title-line" }, title, hereButton());
   stop.append(h("div", { class: "stop-title" }, line, headline), text, drawing, question);
   element.replaceChildren(h("section", { class: "card lesson" }, notice, head, stop, keys));
-  drawInSight(element, () => draw(parts, element, server), signal);
+  drawInSight(element, () => draw(parts, element), signal);
   signal.addEventListener("abort", () => parts.drawn.abort());
   onStopKeys(element, { move: (by) => parts.move(by), choose: (i) => parts.choose(i) }, signal);
 }
@@ -86,7 +86,7 @@ function build() {
   };
 }
 
-async function draw(parts: Parts, element: HTMLElement, server: View["server"]) {
+async function draw(parts: Parts, element: HTMLElement) {
   const { bar, plan, title, text, question, figure, notice, arithmetic, back, next, isNew } = parts;
   const { kind, layer, head, query, step } = state;
   notice.hidden = !state.run.changes.length;
@@ -110,7 +110,7 @@ async function draw(parts: Parts, element: HTMLElement, server: View["server"]) 
     arithmetic.hidden = false;
     setChildren(arithmetic, h("h4", {}, cell), body);
   };
-  const content = await fetchContent(name, lessonView(server, drawn.signal, showArithmetic)).catch(() => null);
+  const content = await fetchContent(name, lessonView(drawn.signal, showArithmetic)).catch(() => null);
   if (drawn.signal.aborted) return; // another stop is wanted by now
   title.textContent = heading;
   arithmetic.hidden = true;

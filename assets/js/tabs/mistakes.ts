@@ -1,5 +1,6 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
+import { api, NO_ANSWER, reasonOf } from "../net/client.ts";
 import type { DecodingSymptom, MistakeCode, MistakeRequest, RecordingRequest, Symptom } from "#schema";
 import { offerQuestion } from "../core/class-questions.ts";
 import { h, replaceKeepingFocus, twoFrames, word } from "../core/dom.ts";
@@ -7,7 +8,7 @@ import { formatMessage, formatNumber, joinSentences, nodes, t } from "../core/i1
 import { button, drawInSight, isOpen, link, onStopKeys } from "../core/parts.ts";
 import { EXERCISES, offeredCauses } from "../core/schema.ts";
 import { state, update } from "../core/state.ts";
-import type { Child, Server, View } from "../core/types.ts";
+import type { Child, View } from "../core/types.ts";
 import {
   isGoingOn,
   isTrainingMistake,
@@ -37,10 +38,10 @@ const revealed: Set<string> = new Set();
 /** Exercises that were answered and whose symptom was seen, also before a reload. */
 const done: Set<string> = new Set();
 
-export function mount({ element, props, server, signal }: View) {
+export function mount({ element, signal }: View) {
   for (const name of [readSession(DONE) ?? []].flat()) done.add(name);
   const mistakes: Record<string, MistakeCode> = Object.fromEntries(
-    props.value.map((each: MistakeCode) => [each.name, each]),
+    opening.mistakes.map((each) => [each.name, each]),
   );
   const list = exerciseList(mistakes, open, signal);
   const head = exerciseHead(move);
@@ -64,7 +65,7 @@ export function mount({ element, props, server, signal }: View) {
   }
   function begin(mistake: MistakeCode) {
     exercise?.end();
-    exercise = showExercise(mistake, places, server, list.mark);
+    exercise = showExercise(mistake, places, list.mark);
     const i = NAMES.indexOf(mistake.name);
     const heading = t("mistakes.title", { n: i + 1, of: NAMES.length, title: t(`mistakes.${mistake.name}.title`) });
     head.draw(mistake, heading);
@@ -151,15 +152,14 @@ function exercisePlaces() {
 function showExercise(
   mistake: MistakeCode,
   { live, symptom, question, reveal }: Places,
-  server: Server,
   answered: () => void,
 ) {
   const { name, kind } = mistake;
   const lifetime = new AbortController();
-  const training = kind === "training" ? trainingPanel(mistake, server, lifetime.signal) : null;
+  const training = kind === "training" ? trainingPanel(mistake, lifetime.signal) : null;
   const quiz = guessPanel(name, choose);
   let shown = null as Symptom | null;
-  const fetchSymptom = symptomOf(name, server, lifetime.signal, show);
+  const fetchSymptom = symptomOf(name, lifetime.signal, show);
 
   function draw() {
     if (!training) return fetchSymptom();
@@ -207,7 +207,6 @@ function showExercise(
 /** Asks for the symptom of the sentence at the top, once. */
 function symptomOf(
   name: string,
-  server: Server,
   signal: AbortSignal,
   show: (found: Symptom | null, children: Child[]) => void,
 ) {
@@ -218,12 +217,17 @@ function symptomOf(
     const key = JSON.stringify(request);
     if (key === asked) return;
     asked = key;
-    const answer = await server.mistake(request).catch(() => null);
-    if (signal.aborted || key !== asked) return; // something else is wanted by now
-    if (!answer) asked = ""; // the next change asks again
-    if (answer && !("error" in answer)) return show(answer, describeSymptom(name, answer));
-    const why = answer ? formatMessage(answer.error) : t("mistakes.failed");
-    show(null, [h("p", { class: "message", role: "alert" }, why)]);
+    const isWanted = () => !signal.aborted && key === asked;
+    try {
+      const answer = await api.mistake(request);
+      if (isWanted()) show(answer, describeSymptom(name, answer));
+    } catch (error) {
+      if (!isWanted()) return;
+      const reason = reasonOf(error);
+      if (reason === NO_ANSWER) asked = ""; // the next change asks again
+      const why = reason === NO_ANSWER ? t("mistakes.failed") : formatMessage(reason);
+      show(null, [h("p", { class: "message", role: "alert" }, why)]);
+    }
   };
 }
 
@@ -254,7 +258,7 @@ function symptomText(exercise: string, { wrong }: Symptom) {
 }
 
 /** The trainings of an exercise: live or as they were recorded; while they go on their steps, losses and time left. */
-function trainingPanel({ name, seconds }: MistakeCode, server: Server, signal: AbortSignal) {
+function trainingPanel({ name, seconds }: MistakeCode, signal: AbortSignal) {
   const models = name === TESTED_TWICE ? 1 : 2;
   const losses = lossCurves(signal);
   const time = formatDuration(seconds ?? 0);
@@ -269,7 +273,7 @@ function trainingPanel({ name, seconds }: MistakeCode, server: Server, signal: A
   const left = h("span", { class: "left" });
   const start = button("go", "", () => isTrainingMistake() || trainMistake(name));
   const recorded = button("pill", t("mistakes.live.recorded"), () =>
-    showRecording(name as RecordingRequest["name"], server),
+    showRecording(name as RecordingRequest["name"]),
   );
   const stop = button("pill", t("mistakes.live.stop"), stopMistake);
   const going = h("div", { class: "going" }, bar, left, stop);

@@ -5,7 +5,8 @@ import { formatList, formatMessage, formatNumber, t } from "../core/i18n.ts";
 import { link } from "../core/parts.ts";
 import { state } from "../core/state.ts";
 import type { OwnModel } from "../core/types.ts";
-import { addModel, forgetModel, isShared, lostModels, ownModels, sessionId, useModel } from "../net/models.ts";
+import { addModel, forgetModel, isShared, lostModels, ownModels, useModel } from "../net/models.ts";
+import { sessionId } from "../net/session.ts";
 import { downloadModel } from "../shell/downloads.ts";
 
 const at = (path: string) => new URL(path, document.baseURI);
@@ -68,7 +69,7 @@ function modelRow(model: OwnModel, complain: (text: string) => void) {
 }
 
 function deleteModel(checkpoint: string) {
-  if (!isShared(checkpoint)) fetch(at(`models/${checkpoint}`), { method: "DELETE" }).catch(() => {}); // else it expires
+  if (!isShared(checkpoint)) api.delete_model({ checkpoint }).catch(() => {}); // else it expires
   if (state.run?.checkpoint === checkpoint) useModel("toy");
   forgetModel(checkpoint);
 }

@@ -1,11 +1,12 @@
 // The visitor's own sentence pairs: a table to type and paste into, or a file. They outlive every mounting.
 
+import { api, type Refused, reasonOf } from "../net/client.ts";
 import type { BadRow } from "#schema";
 import { h, word } from "../core/dom.ts";
 import { formatMessage, formatNumber, nodes, t } from "../core/i18n.ts";
 import { button, closest, columnHeading, link, rowHeading, table } from "../core/parts.ts";
 import { assetAddress } from "../core/schema.ts";
-import type { Message, Server, Side } from "../core/types.ts";
+import type { Message, Side } from "../core/types.ts";
 import { readSession, saveOnLeave } from "../net/session.ts";
 
 /** A file and whether its first row is a heading; null to find out. */
@@ -72,12 +73,10 @@ export function teachSentence(sentence: string, pairs: string[][]) {
 
 /** The table and all that belongs to it. `changed()` is called when there are other pairs, or other faults in them. */
 export function pairEditor({
-  server,
   limits,
   changed,
   signal,
 }: {
-  server: Server;
   limits: Record<string, number>;
   changed: () => void;
   signal: AbortSignal;
@@ -130,7 +129,7 @@ export function pairEditor({
   }
   async function check(chosen: PairFile | null = null) {
     clearTimeout(timer);
-    if (!(await ask(server, chosen))) return;
+    if (!(await ask(chosen))) return;
     (chosen ? draw : drawFindings)();
     changed();
   }
@@ -317,13 +316,13 @@ async function asBase64(file: File) {
 /**
  * Ask about the rows of a file, which become the table, or of the table (null). Returns whether the answer is heard.
  */
-async function ask(server: Server, file: PairFile | null) {
+async function ask(file: PairFile | null) {
   asked += 1;
   const mine = asked;
   const filled = [...own.rows.keys()].filter((i) => isFilled(own.rows[i]) && !isUntranslated(own.rows[i]));
   const question = file ? { file: file.base64, header: file.header } : { rows: filled.map((i) => own.rows[i]) };
-  const noAnswer = () => ({ error: { key: "error.no_answer", values: {}, english: "" } });
-  const answering = file || filled.length ? server.pairs(question).catch(noAnswer) : {};
+  const refused = (error: unknown) => ({ bad: [], ...(error as Partial<Refused>).answer!, error: reasonOf(error) });
+  const answering = file || filled.length ? api.pairs(question).catch(refused) : {};
   const { pairs = [], bad = [], header = file?.header ?? null, error } = (await answering) as Answer;
   if (mine !== asked) return false;
   Object.assign(own, { pairs, fault: error ? formatMessage(error) : null });

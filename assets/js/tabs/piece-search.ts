@@ -8,12 +8,11 @@ import { button, cells, changeDetector, table } from "../core/parts.ts";
 import { schema } from "../core/schema.ts";
 import { askAboutRun } from "../core/server-cache.ts";
 import { state } from "../core/state.ts";
-import type { Server } from "../core/types.ts";
 import { tokenRun } from "../core/words.ts";
 
 const PAUSE_MS = 200; // in typing, before the server is asked
 
-export function pieceSearch(server: Server, force: (token: string, step: number) => void, signal: AbortSignal) {
+export function pieceSearch(force: (token: string, step: number) => void, signal: AbortSignal) {
   const box = searchBox();
   const status = h("p", { class: "hint", role: "status" });
   const place = scrollBox();
@@ -31,7 +30,7 @@ export function pieceSearch(server: Server, force: (token: string, step: number)
       status.textContent = t("candidates.of", { count: formatNumber(run.model.target_words) });
       return;
     }
-    const answer = await askAboutRun("candidates", server, { step, text }, run).catch(() => null);
+    const answer = await askAboutRun("candidates", { step, text }, run).catch(() => null);
     if (signal.aborted || asked !== box.value.trim() || at !== step || run !== tokenRun(state.run)) return;
     if (!answer) {
       status.textContent = t("candidates.failed");

@@ -11,7 +11,7 @@ import { onResize, option } from "../core/parts.ts";
 import { askAboutRun, askOnce } from "../core/server-cache.ts";
 import { decodeFloats, state, subscribe, update } from "../core/state.ts";
 import { onThemeChange } from "../core/theme.ts";
-import type { Child, Run, Server, Stack, View } from "../core/types.ts";
+import type { Child, Run, Stack, View } from "../core/types.ts";
 
 /** `cosines`: (length, length). */
 type DecodedEncoding = Encoding & Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
@@ -33,10 +33,10 @@ const view = {
 /** What the server sent last. */
 let encoding: DecodedEncoding | null = null;
 
-export function mount({ element, props, server, signal }: View) {
-  const { d_model, longest } = props.value;
+export function mount({ element, signal }: View) {
+  const { d_model, max_positions: longest } = opening;
   view.d_model ||= d_model;
-  const parts = build(server, longest);
+  const parts = build(longest);
   const { controls, figures } = parts;
   offerWidths(parts, d_model);
   layOut(element, parts);
@@ -55,11 +55,10 @@ export function mount({ element, props, server, signal }: View) {
   }, signal);
 }
 
-function build(server: Server, longest: number) {
+function build(longest: number) {
   const figure = (name: string) =>
     h("div", { class: "figure", role: "figure", "aria-label": t(`positions.figure.${name}`) }) as Plot;
   return {
-    server,
     controls: {
       length: slider("length", t("positions.shown"), MIN_LENGTH, longest),
       position: slider("position", t("figure.position"), 0, view.length - 1),
@@ -195,7 +194,7 @@ async function fetchEncoding(parts: Parts) {
   const { asked } = parts;
   const { length, d_model, sinusoid } = view;
   const question = { length, d_model, sinusoid };
-  const answer = await askOnce("positional_encoding", question, parts.server.positional_encoding);
+  const answer = await askOnce("positional_encoding", question);
   if (asked !== parts.asked) return; // a later request is on its way
   const { z } = (answer.heatmap as any).data[0];
   encoding = { ...answer, sinusoid, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
@@ -271,7 +270,7 @@ async function drawSum(parts: Parts) {
   const { figures, sumSay } = parts;
   parts.askedSum += 1;
   const { askedSum } = parts;
-  const answer = await askAboutRun("input_sum", parts.server, { stack }, run);
+  const answer = await askAboutRun("input_sum", { stack }, run);
   if (askedSum !== parts.askedSum) return;
   const { data, layout } = themedFigure(answer.figure, "sum");
   const color = pageColours()[stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour

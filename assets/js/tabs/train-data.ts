@@ -4,7 +4,7 @@ import type { PairAsIds } from "#schema";
 import { chip, h, scrollBox } from "../core/dom.ts";
 import { joinSentences, t } from "../core/i18n.ts";
 import { changeDetector } from "../core/parts.ts";
-import type { Server, Side } from "../core/types.ts";
+import type { Side } from "../core/types.ts";
 import { pairEditor } from "./own-pairs.ts";
 import type { Plan } from "./train.ts";
 import type { MessageOf, Settings } from "./train-settings.ts";
@@ -14,14 +14,12 @@ const MANY_WORDS = 24; // a larger vocabulary is set closer
 
 /** `touched()` is called when the visitor works on the pairs. */
 export function dataCard({
-  server,
   limits,
   settings,
   changed,
   touched,
   signal,
 }: {
-  server: Server;
   limits: Record<string, number>;
   settings: () => Settings;
   changed: () => void;
@@ -31,7 +29,7 @@ export function dataCard({
   const title = h("h2");
   const about = h("p", { class: "lead" });
   const problem = problemLine();
-  const editor = h("div", {}, pairEditor({ server, limits, changed, signal }));
+  const editor = h("div", {}, pairEditor({ limits, changed, signal }));
   for (const touch of ["click", "input", "drop"]) editor.addEventListener(touch, touched);
   const heldOut = settingRow("held_out", { max: limits.held_out }, (share) => {
     settings().held_out = share;

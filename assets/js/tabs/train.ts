@@ -1,15 +1,16 @@
 // Train: choose pairs and a network, start, and watch it learn. What outlives a mounting stands in this module, in
 // training-stream.ts (the training), training-replay.ts and own-pairs.ts.
 
+import { api, reasonOf } from "../net/client.ts";
 import type { Problem, TrainingPlan } from "#schema";
 import { trainingReplay } from "../charts/training-replay.ts";
 import { h, namedChoice } from "../core/dom.ts";
 import { t } from "../core/i18n.ts";
 import { changeDetector, isOpen } from "../core/parts.ts";
-import { schema } from "../core/schema.ts";
+import { opening, schema } from "../core/schema.ts";
 import { state, subscribe } from "../core/state.ts";
 import { isStill } from "../core/theme.ts";
-import type { OwnModel, RequestOf, Server, View } from "../core/types.ts";
+import type { OwnModel, RequestOf, View } from "../core/types.ts";
 import { checkpointFromAddress, models } from "../net/models.ts";
 import { readSession, saveOnLeave } from "../net/session.ts";
 import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../net/training-stream.ts";
@@ -100,8 +101,8 @@ function takeTaught() {
 
 const TRANSLATION_BOX = '.pairs [data-row="0"][data-column="1"]';
 
-export function mount({ element, props, server, signal }: View) {
-  const { limits, defaults, sentences } = props.value;
+export function mount({ element, signal }: View) {
+  const { limits, defaults, sentences } = opening.train as any;
   restore(defaults);
   takeTaught();
   const live = liveCard(signal);
@@ -111,14 +112,14 @@ export function mount({ element, props, server, signal }: View) {
     changed();
   });
   const forms = formCard(defaults, sentences, limits, changed);
-  const data = dataCard({ server, limits, settings, changed, touched: () => picture.bringToFront("data"), signal });
+  const data = dataCard({ limits, settings, changed, touched: () => picture.bringToFront("data"), signal });
   const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
   const picture = pictureColumn(data.element, replay.element, own);
   const bar = startBar(begin, limits.seconds);
   const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
   const whole = h("div", { class: "train" }, picture.element, side);
   element.replaceChildren(realNote(element), whole);
-  const plan = planner(element, server, draw, signal);
+  const plan = planner(element, draw, signal);
   const isNewPhase = changeDetector();
 
   function draw() {
@@ -222,7 +223,7 @@ const overlay = (usual: any, found: any): any => {
 };
 
 /** Asks the server for a plan of what is chosen while the tab is open, and again until it answers. */
-function planner(element: HTMLElement, server: Server, draw: () => void, signal: AbortSignal) {
+function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const askIn = (pause: number) => {
     clearTimeout(timer);
@@ -231,12 +232,12 @@ function planner(element: HTMLElement, server: Server, draw: () => void, signal:
   async function ask() {
     if (!isStale() || !isOpen(element)) return;
     const text = JSON.stringify(question()); // the settings in it change meanwhile
-    const answer = await server.plan(JSON.parse(text)).catch(() => null);
+    const failed = (error: unknown) => ({ problems: [{ field: "", message: reasonOf(error) }] });
+    const plan = await api.plan(JSON.parse(text)).catch(failed);
     if (signal.aborted || text !== JSON.stringify(question())) return; // something else is chosen by now
-    const failed = (message: object) => ({ problems: [{ field: "", message }] });
-    const plan = answer ?? failed({ key: "error.no_answer", values: {} });
-    Object.assign(planned, { plan: "error" in plan ? failed(plan.error) : plan, question: answer ? text : "" });
-    if (!answer) askIn(RETRY_MS);
+    const isAnswered = "parameters" in plan;
+    Object.assign(planned, { plan, question: isAnswered ? text : "" });
+    if (!isAnswered) askIn(RETRY_MS);
     draw();
   }
   const observer = new IntersectionObserver(ask);

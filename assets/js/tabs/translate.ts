@@ -9,7 +9,7 @@ import { h, numberedOptions, replaceKeepingFocus, scrollBox, scrollToMiddle, seg
 import { formatPercent, hasText, joinSentences, nodes, t } from "../core/i18n.ts";
 import { button, changeDetector, link } from "../core/parts.ts";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../core/state.ts";
-import type { Candidate, Child, Server, Step, View } from "../core/types.ts";
+import type { Candidate, Child, Step, View } from "../core/types.ts";
 import { tokenRun } from "../core/words.ts";
 import { models } from "../net/models.ts";
 import { explainLikelihood } from "../shell/describe-likelihood.ts";
@@ -24,8 +24,8 @@ const MAX_OF_PIECES = 10;
 const MAX_READ = 6; // words of a long output that the sentence repeats
 const narrow = matchMedia("(width < 480px)");
 
-export function mount({ element, server, signal }: View) {
-  const parts = build(server, signal);
+export function mount({ element, signal }: View) {
+  const parts = build(signal);
   const { pieces, search } = parts;
   const { say, cards, heading, bars, more, pickers, ablated, explained, candidates, loop, limits } = parts;
   const file = (what: string) => () => `step-${state.step + 1}-${what}`;
@@ -42,7 +42,7 @@ export function mount({ element, server, signal }: View) {
   subscribe(element, () => draw(parts));
 }
 
-const build = (server: Server, signal: AbortSignal) => ({
+const build = (signal: AbortSignal) => ({
   say: h("p", { class: "say", "aria-live": "polite" }),
   cards: h("ol", { class: "cards" }),
   heading: h("h2"),
@@ -56,7 +56,7 @@ const build = (server: Server, signal: AbortSignal) => ({
   piece: 0, // of a word, whose candidates are shown
   hasNewStep: changeDetector(),
   candidates: h("ol", { class: "candidates" }),
-  search: pieceSearch(server, forceWord, signal),
+  search: pieceSearch(forceWord, signal),
   loop: h("p", { class: "hint" }),
   limits: h("p", { class: "hint" }),
   hasNewShape: changeDetector(),

@@ -6,7 +6,7 @@ import { formatPercent, t } from "../core/i18n.ts";
 import { button, changeDetector, link, select, toggle } from "../core/parts.ts";
 import { askOnce } from "../core/server-cache.ts";
 import { baselineRun, KINDS, SIDES, state } from "../core/state.ts";
-import type { Change, Child, Kind, Server, Side, Stack } from "../core/types.ts";
+import type { Change, Child, Kind, Side, Stack } from "../core/types.ts";
 import { tokenIndex, tokenRun } from "../core/words.ts";
 import { headControls } from "./what-if-heads.ts";
 
@@ -22,13 +22,13 @@ const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 /** The groups that the visitor has unfolded. */
 const unfolded = new Set(["heads"]);
 
-export function changeControls(server: Server) {
+export function changeControls() {
   const groups = [
-    headControls(server),
+    headControls(),
     maskControls(),
     temperatureControls(),
     positionControls(),
-    wordControls(server),
+    wordControls(),
     residualControls(),
   ];
   const details = groups.map(({ name, body, draw }) => {
@@ -144,14 +144,14 @@ function stackPositions(stack: Stack) {
   return row(h("span", { class: "name" }, side), how.element, again);
 }
 
-function wordControls(server: Server): Group {
+function wordControls(): Group {
   let vocabulary = NO_WORDS; // of the run's model
   let position = 0; // of the word to swap
   const isNewModel = changeDetector();
   const fetchVocabulary = async () => {
     const { checkpoint } = state.run;
     vocabulary = NO_WORDS;
-    const answer = await askOnce("vocabulary", { checkpoint }, server.vocabulary).catch(() => NO_WORDS);
+    const answer = await askOnce("vocabulary", { checkpoint }).catch(() => NO_WORDS);
     if (checkpoint !== state.run.checkpoint) return;
     vocabulary = answer;
     group.draw();

@@ -9,7 +9,7 @@ import { fixed } from "../core/numbers.ts";
 import { button } from "../core/parts.ts";
 import { askOnce } from "../core/server-cache.ts";
 import { argmax, baselineRun, KINDS, state } from "../core/state.ts";
-import type { Change, Kind, Run, Server } from "../core/types.ts";
+import type { Change, Kind, Run } from "../core/types.ts";
 import type { HeadStream } from "../net/head-stream.ts";
 import { streamHeads } from "../net/head-stream.ts";
 import { headProgress } from "./head-progress.ts";
@@ -34,8 +34,8 @@ const chosen = {
   isSwept: false, // from the first sweep on, every run is swept
 };
 
-export function headControls(server: Server) {
-  const parts = build(server);
+export function headControls() {
+  const parts = build();
   const { kind, mode, grid, sweepButton, sample, summary } = parts;
   const choices = h("div", { class: "controls" }, kind.element, mode.element);
   const sweeping = h("div", { class: "controls sweep" }, sweepButton, sample.element);
@@ -43,9 +43,8 @@ export function headControls(server: Server) {
   return { name: "heads", body, draw: () => draw(parts) };
 }
 
-function build(server: Server) {
+function build() {
   const parts = {
-    server,
     kind: namedChoice(t("attention.which"), KINDS, "kind", (kind) => {
       chosen.kind = kind;
       draw(parts);
@@ -80,7 +79,7 @@ async function sweep(parts: Parts): Promise<void> {
   parts.stream?.stop();
   parts.stream = null;
   if (run.model.pieces && asked.on === "sentence") return streamSweep(parts, baselineRun());
-  const answer = await askOnce("sweep", asked, parts.server.sweep).catch(() => null);
+  const answer = await askOnce("sweep", asked).catch(() => null);
   if (parts.question !== JSON.stringify(asked)) return; // something else is wanted by now
   parts.sweep = answer;
   draw(parts);

@@ -96,7 +96,7 @@ const ablatedPaint = () =>
     ),
   );
 
-function build({ element, server, signal }: View, redraw: () => void) {
+function build({ element, signal }: View, redraw: () => void) {
   const map = (name: string) => {
     const place = h("div", { class: "large" });
     const title = h("h3", {}, t(`whatif.${name}`));
@@ -120,7 +120,7 @@ function build({ element, server, signal }: View, redraw: () => void) {
     most: h("p", { class: "hint", hidden: true }),
     maps,
     ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
-    controls: changeControls(server),
+    controls: changeControls(),
     isNew: changeDetector(),
     hasNewRuns: changeDetector(),
     hasNewMaps: changeDetector(),
