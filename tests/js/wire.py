@@ -18,10 +18,10 @@ from transformer.web.api.endpoints import FUNCTIONS, Refusal
 from transformer.web.api.events import ShownRun
 from transformer.web.api.mistakes import MistakeCode
 from transformer.web.page import schema_json
-from transformer.web.server.room_routes import OpenedRoom
+from transformer.web.server.class_routes import OpenedRoom
 from transformer.web.server.routes import HeadsEvent, LoadingEvent
+from transformer.web.sessions.classes import RoomEnded, RoomEvent
 from transformer.web.sessions.models import Model
-from transformer.web.sessions.rooms import RoomEnded, RoomEvent
 from transformer.web.sessions.training_queue import MistakeTrainingEvent, TrainingEvent
 
 REQUESTS = {

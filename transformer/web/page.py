@@ -28,7 +28,7 @@ from .api.refusals import alternatives
 from .api.sharing import share_model, shared_model
 from .component import ASSETS, component, modules
 from .schema import MAX_POSITIONS, page_schema
-from .server import mcp_tools, room_routes
+from .server import class_routes, mcp_tools
 from .server.compression import Compression
 from .server.front_page import FrontPage
 from .server.gradio_internals import EXCEPTION_HANDLERS, Blocks, event_payload, middleware
@@ -114,7 +114,7 @@ def schema_json() -> str:
         list(BREAK_IT),
         assets=f"gradio_api/file={ASSETS}",
         plotly=f"gradio_api/file={PLOTLY_JS}",
-        rooms=settings().rooms,
+        rooms=settings().classes != "off",
     )
     return json.dumps(shared).replace("<", r"\u003c")  # nothing in it may end its script
 
@@ -134,8 +134,7 @@ def launch() -> dict[str, Any]:
         ValueError: a setting names something that does not exist.
     """
     mcp = mcp_tools.endpoint()
-    classes = room_routes.ROUTES if settings().rooms else room_routes.OFF
-    routes = [*mcp["routes"], *ROUTES, *classes, Route("/modules", modules, methods=["GET"])]
+    routes = [*mcp["routes"], *ROUTES, *class_routes.routes(), Route("/modules", modules, methods=["GET"])]
     return LAUNCH | {
         "app_kwargs": {
             "middleware": [Middleware(Compression), *middleware(routes), Middleware(FrontPage, head=head())],

@@ -1,33 +1,37 @@
-"""Routes of class rooms (see sessions/rooms.py), all but the first under the room's code, by which a proxy finds it.
+"""Routes of classes (see sessions/classes.py). Any replica answers them; status 503 says to try again.
 
-POST rooms              open a room; answers {"code", "secret", "address", "qr"}
+POST rooms              open a class; answers {"code", "secret", "address", "qr"}
 POST rooms/CODE/events  {"student"} or {"secret"}; answers a RoomEvent a line, now and after each change
 POST rooms/CODE/vote    {"student", "question", "round", "choice"}
 POST rooms/CODE/lead    what its teacher does (see schema.AnyLeadRequest)
 """
 
 import os
+import re
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import wraps
 from ipaddress import ip_address
 from urllib.parse import urlencode, urlsplit
 
 from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...messages import Message
 from .. import schema
 from ..fair_queue import client_of
-from ..sessions.rooms import Room, RoomError, rooms
+from ..sessions.classes import ClassError, LiveClass, StoreError, live_classes
 from ..settings import settings
 from .answers import UNREADABLE, Refusal, event_stream, read, route
 from .request_limits import foreign
 
 
 class OpenedRoom(TypedDict):
-    """A room as its teacher's page receives it.
+    """A class as its teacher's page receives it.
 
     Attributes:
         secret: the teacher's.
@@ -45,37 +49,43 @@ GUEST: TypeAdapter[schema.StudentRequest | schema.TeacherRequest] = TypeAdapter(
     schema.StudentRequest | schema.TeacherRequest
 )
 LEAD: TypeAdapter[schema.AnyLeadRequest] = TypeAdapter(schema.AnyLeadRequest)
+REPLICA = "replica"  # a proxy's cookie, by which it sends a visitor to the same replica again
 
 
 async def off(_: Request) -> Response:
     return Refusal(Message("room.off"), 404)
 
 
-async def open_room(request: Request) -> Response:
+async def open_class(request: Request) -> Response:
     if foreign(request.headers):
         return Refusal(UNREADABLE)
+    replica = request.cookies.get(REPLICA, "")
     try:
-        room = rooms().open(client_of(request.scope))
-    except RoomError as error:
+        live = await live_classes().open(_address(request), replica if re.fullmatch(r"[\w-]{1,64}", replica) else "")
+    except ClassError as error:
         return Refusal(error.message, 429)
-    address, qr = _way(request, room)
-    opened: OpenedRoom = {"code": room.code, "secret": room.secret, "address": address, "qr": qr}
+    address, qr = _way(request, live)
+    opened: OpenedRoom = {"code": live.code, "secret": live.secret, "address": address, "qr": qr}
     return JSONResponse(opened)
 
 
-async def room_events(request: Request) -> Response:
+async def class_events(request: Request) -> Response:
+    """A guest's next requests go to the teacher's replica, which has the teacher's own models and live runs."""
     guest = await read(request, GUEST.validate_json)
     if not guest:
         return Refusal(UNREADABLE)
     student = guest.student if isinstance(guest, schema.StudentRequest) else None
     secret = guest.secret if isinstance(guest, schema.TeacherRequest) else ""
     try:
-        room = await _room(request, student or "", secret)
+        live = await _find(request, student, secret)
         if student is None:
-            rooms().check_teacher(room, secret)
-    except RoomError as error:
+            live_classes().check_teacher(live, secret)
+    except ClassError as error:
         return Refusal(error.message, 404)
-    return await event_stream(rooms().stream(room, student))
+    response = await event_stream(live_classes().stream(live, student))
+    if live.replica not in ("", request.cookies.get(REPLICA, "")):
+        response.set_cookie(REPLICA, live.replica, httponly=True)
+    return response
 
 
 async def vote(request: Request) -> Response:
@@ -83,9 +93,9 @@ async def vote(request: Request) -> Response:
     if not given:
         return Refusal(UNREADABLE)
     try:
-        room = await _room(request, given.student)
-        rooms().vote(room, given.student, given.question, given.round, given.choice)
-    except RoomError as error:
+        live = await _find(request, given.student)
+        await live_classes().vote(live, given.student, given.question, given.round, given.choice)
+    except ClassError as error:
         return Refusal(error.message, 409)
     return JSONResponse({})
 
@@ -95,35 +105,39 @@ async def lead(request: Request) -> Response:
     if not given:
         return Refusal(UNREADABLE)
     try:
-        room = await _room(request, secret=given.secret)
-        rooms().check_teacher(room, given.secret)
-        _lead(room, given)
-    except RoomError as error:
+        live = await _find(request, secret=given.secret)
+        live_classes().check_teacher(live, given.secret)
+        await _lead(live, given)
+    except ClassError as error:
         return Refusal(error.message, 409)
     return JSONResponse({})
 
 
-def _lead(room: Room, given: schema.AnyLeadRequest) -> None:
+async def _lead(live: LiveClass, given: schema.AnyLeadRequest) -> None:
     match given:
         case schema.ShowRequest():
-            rooms().show(room, given.place)
+            await live_classes().show(live, given.place)
         case schema.AskRequest():
-            rooms().ask(room, given.about, tuple(given.choices), given.seconds)
+            await live_classes().ask(live, given.about, given.choices, given.seconds)
         case schema.RevealRequest():
-            rooms().reveal(room, given.right)
+            await live_classes().reveal(live, given.right)
         case schema.LeadRequest(do="close"):
-            rooms().close(room)
+            await live_classes().close(live)
         case schema.LeadRequest(do="vote_again"):
-            rooms().vote_again(room)
+            await live_classes().vote_again(live)
         case schema.LeadRequest(do="end"):
-            rooms().end(room)
+            await live_classes().end(live)
 
 
-async def _room(request: Request, student: str = "", secret: str = "") -> Room:
-    return await rooms().find(request.path_params["code"], client_of(request.scope), student, secret)
+def _address(request: Request) -> str:
+    return client_of(request.scope).address
 
 
-def _way(request: Request, room: Room) -> tuple[str | None, str | None]:
+async def _find(request: Request, student: str | None = None, secret: str = "") -> LiveClass:
+    return await live_classes().find(request.path_params["code"], _address(request), student, secret)
+
+
+def _way(request: Request, live: LiveClass) -> tuple[str | None, str | None]:
     """The address that students type or scan, and its QR code as the address of an image; None where other machines
     cannot reach this server."""
     base = _public_base(request)
@@ -131,7 +145,7 @@ def _way(request: Request, room: Room) -> tuple[str | None, str | None]:
         return None, None
     import segno  # only a class needs it
 
-    address = f"{base}?{urlencode({'room': room.code})}"
+    address = f"{base}?{urlencode({'room': live.code})}"
     return address, segno.make(address, error="m").svg_data_uri(border=2)
 
 
@@ -170,10 +184,27 @@ def _is_loopback(name: str) -> bool:
         return name in ("", "localhost")
 
 
-ROUTES = [
-    route("/rooms", "POST", open_room),
-    route("/rooms/{code}/events", "POST", room_events),
-    route("/rooms/{code}/vote", "POST", vote),
-    route("/rooms/{code}/lead", "POST", lead),
-]
-OFF = [route("/rooms", "POST", off), route("/rooms/{code}/{what}", "POST", off)]  # where no class can be opened
+def routes() -> list[Route]:
+    """Raises ValueError: classes cannot be kept where a setting says."""
+    if settings().classes == "off":
+        return [route("/rooms", "POST", off), route("/rooms/{code}/{what}", "POST", off)]
+    live_classes()
+    return [
+        route("/rooms", "POST", _kept(open_class)),
+        route("/rooms/{code}/events", "POST", _kept(class_events)),
+        route("/rooms/{code}/vote", "POST", _kept(vote)),
+        route("/rooms/{code}/lead", "POST", _kept(lead)),
+    ]
+
+
+def _kept(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Without a refusal where the store fails, so that a page tries again."""
+
+    @wraps(endpoint)
+    async def answer(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except StoreError:
+            return Response(status_code=503, headers={"Retry-After": "1"})
+
+    return answer
