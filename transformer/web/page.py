@@ -138,7 +138,7 @@ def launch() -> dict[str, Any]:
     return LAUNCH | {
         "app_kwargs": {
             "middleware": [Middleware(Compression), *middleware(routes), Middleware(FrontPage, head=head())],
-            "exception_handlers": EXCEPTION_HANDLERS,
+            "exception_handlers": EXCEPTION_HANDLERS | class_routes.EXCEPTION_HANDLERS,
             **mcp,
             "routes": routes,
         },

@@ -26,8 +26,8 @@ def classes() -> LiveClasses:
 @pytest.fixture
 def client(classes: LiveClasses, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setattr(class_routes, "live_classes", lambda: classes)
-    app = Starlette(routes=class_routes.routes())
-    with TestClient(app, base_url="http://192.0.2.7:7860", raise_server_exceptions=False) as client:
+    app = Starlette(routes=class_routes.routes(), exception_handlers=class_routes.EXCEPTION_HANDLERS)
+    with TestClient(app, base_url="http://192.0.2.7:7860") as client:
         yield client
 
 
@@ -65,7 +65,7 @@ def ended_stream(classes: LiveClasses, monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams end after a heartbeat."""
 
     async def ended(live: Any, student: str | None) -> Any:
-        yield classes._shown(live, student)
+        yield live.shown(0, student)
         yield "\n"
         yield {"event": "ended"}
 

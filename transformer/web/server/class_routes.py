@@ -9,9 +9,8 @@ POST rooms/CODE/lead    what its teacher does (see schema.AnyLeadRequest)
 import os
 import re
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from functools import wraps
 from ipaddress import ip_address
 from urllib.parse import urlencode, urlsplit
 
@@ -59,9 +58,9 @@ async def off(_: Request) -> Response:
 async def open_class(request: Request) -> Response:
     if foreign(request.headers):
         return Refusal(UNREADABLE)
-    replica = request.cookies.get(REPLICA, "")
+    replica = re.fullmatch(r"[\w-]{1,64}", request.cookies.get(REPLICA, ""))
     try:
-        live = await live_classes().open(_address(request), replica if re.fullmatch(r"[\w-]{1,64}", replica) else "")
+        live = await live_classes().open(client_of(request.scope).address, replica[0] if replica else "")
     except ClassError as error:
         return Refusal(error.message, 429)
     address, qr = _way(request, live)
@@ -74,67 +73,54 @@ async def class_events(request: Request) -> Response:
     guest = await read(request, GUEST.validate_json)
     if not guest:
         return Refusal(UNREADABLE)
-    student = guest.student if isinstance(guest, schema.StudentRequest) else None
-    secret = guest.secret if isinstance(guest, schema.TeacherRequest) else ""
     try:
-        live = await _find(request, student, secret)
-        if student is None:
-            live_classes().check_teacher(live, secret)
+        live = await _find(request, guest)
     except ClassError as error:
         return Refusal(error.message, 404)
+    student = guest.student if isinstance(guest, schema.StudentRequest) else None
     response = await event_stream(live_classes().stream(live, student))
-    if live.replica not in ("", request.cookies.get(REPLICA, "")):
+    if live.replica not in ("", request.cookies.get(REPLICA)):
         response.set_cookie(REPLICA, live.replica, httponly=True)
     return response
 
 
 async def vote(request: Request) -> Response:
-    given = await read(request, schema.VoteRequest.model_validate_json)
-    if not given:
-        return Refusal(UNREADABLE)
-    try:
-        live = await _find(request, given.student)
-        await live_classes().vote(live, given.student, given.question, given.round, given.choice)
-    except ClassError as error:
-        return Refusal(error.message, 409)
-    return JSONResponse({})
+    return await _act(request, schema.VoteRequest.model_validate_json)
 
 
 async def lead(request: Request) -> Response:
-    given = await read(request, LEAD.validate_json)
+    return await _act(request, LEAD.validate_json)
+
+
+async def _act(request: Request, validate: Callable[[bytes], schema.VoteRequest | schema.AnyLeadRequest]) -> Response:
+    given = await read(request, validate)
     if not given:
         return Refusal(UNREADABLE)
     try:
-        live = await _find(request, secret=given.secret)
-        live_classes().check_teacher(live, given.secret)
-        await _lead(live, given)
+        live = await _find(request, given)
+        match given:
+            case schema.VoteRequest():
+                await live_classes().vote(live, given.student, given.question, given.round, given.choice)
+            case schema.ShowRequest():
+                await live_classes().show(live, given.place)
+            case schema.AskRequest():
+                await live_classes().ask(live, given.about, given.choices, given.seconds)
+            case schema.RevealRequest():
+                await live_classes().reveal(live, given.right)
+            case schema.LeadRequest(do="close"):
+                await live_classes().close(live)
+            case schema.LeadRequest(do="vote_again"):
+                await live_classes().vote_again(live)
+            case schema.LeadRequest(do="end"):
+                await live_classes().end(live)
     except ClassError as error:
         return Refusal(error.message, 409)
     return JSONResponse({})
 
 
-async def _lead(live: LiveClass, given: schema.AnyLeadRequest) -> None:
-    match given:
-        case schema.ShowRequest():
-            await live_classes().show(live, given.place)
-        case schema.AskRequest():
-            await live_classes().ask(live, given.about, given.choices, given.seconds)
-        case schema.RevealRequest():
-            await live_classes().reveal(live, given.right)
-        case schema.LeadRequest(do="close"):
-            await live_classes().close(live)
-        case schema.LeadRequest(do="vote_again"):
-            await live_classes().vote_again(live)
-        case schema.LeadRequest(do="end"):
-            await live_classes().end(live)
-
-
-def _address(request: Request) -> str:
-    return client_of(request.scope).address
-
-
-async def _find(request: Request, student: str | None = None, secret: str = "") -> LiveClass:
-    return await live_classes().find(request.path_params["code"], _address(request), student, secret)
+async def _find(request: Request, guest: schema.StudentRequest | schema.TeacherRequest) -> LiveClass:
+    who = guest.model_dump(include={"student", "secret"})
+    return await live_classes().find(request.path_params["code"], client_of(request.scope).address, **who)
 
 
 def _way(request: Request, live: LiveClass) -> tuple[str | None, str | None]:
@@ -184,27 +170,22 @@ def _is_loopback(name: str) -> bool:
         return name in ("", "localhost")
 
 
+async def _try_again(_: Request, __: Exception) -> Response:
+    """The store fails now: without a refusal, after which a page would leave the class."""
+    return Response(status_code=503, headers={"Retry-After": "1"})
+
+
+EXCEPTION_HANDLERS = {StoreError: _try_again}
+
+
 def routes() -> list[Route]:
     """Raises ValueError: classes cannot be kept where a setting says."""
     if settings().classes == "off":
         return [route("/rooms", "POST", off), route("/rooms/{code}/{what}", "POST", off)]
     live_classes()
     return [
-        route("/rooms", "POST", _kept(open_class)),
-        route("/rooms/{code}/events", "POST", _kept(class_events)),
-        route("/rooms/{code}/vote", "POST", _kept(vote)),
-        route("/rooms/{code}/lead", "POST", _kept(lead)),
+        route("/rooms", "POST", open_class),
+        route("/rooms/{code}/events", "POST", class_events),
+        route("/rooms/{code}/vote", "POST", vote),
+        route("/rooms/{code}/lead", "POST", lead),
     ]
-
-
-def _kept(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """Without a refusal where the store fails, so that a page tries again."""
-
-    @wraps(endpoint)
-    async def answer(request: Request) -> Response:
-        try:
-            return await endpoint(request)
-        except StoreError:
-            return Response(status_code=503, headers={"Retry-After": "1"})
-
-    return answer

@@ -7,7 +7,6 @@ that come to two replicas at once do not overwrite each other. A replica reads w
 import os
 import sqlite3
 from collections.abc import Mapping
-from getpass import getuser
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, Protocol
@@ -129,17 +128,11 @@ return 1
 
 
 class RedisStore:
-    """A Redis that all replicas share: the versions of all classes, and of each its texts and their versions.
-
-    Raises:
-        ValueError: the address is not one, or the package is missing.
-    """
+    """A Redis that all replicas share: the versions of all classes, and of each its texts and their versions."""
 
     def __init__(self, address: str) -> None:
-        try:
-            import redis
-        except ImportError as error:
-            raise ValueError("TRANSFORMER_CLASSES names a Redis: install its package, redis") from error
+        import redis  # optional: replicas on one machine do without
+
         patience = {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS, "retry": None}
         self.errors: tuple[type[Exception], ...] = (redis.RedisError,)
         self._redis: Any = redis.Redis.from_url(address, decode_responses=True, **patience)
@@ -162,10 +155,8 @@ class RedisStore:
 
     def delete(self, code: str) -> None:
         versions, *rest = _keys(code)
-        with self._redis.pipeline() as step:
-            step.zrem(versions, code)
-            step.delete(*rest)
-            step.execute()
+        self._redis.zrem(versions, code)
+        self._redis.delete(*rest)
 
 
 def _keys(code: str = "") -> list[str]:
@@ -179,31 +170,18 @@ def class_store(where: str) -> ClassStore:
     Raises:
         ValueError: what it names cannot be used.
     """
-    if "://" in where:
-        return RedisStore(where)
+    own = os.getuid() if hasattr(os, "getuid") else ""  # Windows has a temporary directory for each user
+    folder = Path(where or f"{gettempdir()}/attention-bitte-classes-{own}")
     try:
-        return SqliteStore(_folder(Path(where)) if where else _temporary())
-    except (OSError, sqlite3.Error) as error:
+        if "://" in where:
+            return RedisStore(where)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        if own != "" and not where and (found.st_uid != own or found.st_mode & 0o170077 != 0o040000):
+            raise PermissionError(f"{folder} is not a folder of this user alone")  # another one's may have its name
+        return SqliteStore(folder)
+    except (OSError, ValueError, ImportError, sqlite3.Error) as error:
         if where:
             raise ValueError(f"TRANSFORMER_CLASSES={where!r} cannot be used: {error}") from error
         access_log.fault("classes", error)
         return SqliteStore(None)
-
-
-def _folder(path: Path) -> Path:
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path
-
-
-def _temporary() -> Path:
-    """It survives the process, so another user could have made one of its name.
-
-    Raises:
-        PermissionError: another user can write or read there.
-    """
-    own = os.getuid() if hasattr(os, "getuid") else None  # Windows has a temporary directory for each user
-    folder = _folder(Path(gettempdir()) / f"attention-bitte-classes-{getuser() if own is None else own}")
-    about = folder.lstat()
-    if own is not None and (about.st_uid != own or about.st_mode & 0o170077 != 0o040000):
-        raise PermissionError(f"{folder} is not a folder of this user alone")
-    return folder

@@ -103,7 +103,10 @@ class RoomEnded(TypedDict):
     event: Literal["ended"]
 
 
-@dataclass(eq=False)
+Votes = dict[str, int]  # student -> choice
+
+
+@dataclass(frozen=True)
 class Question:
     """A question that was put to the class."""
 
@@ -114,16 +117,16 @@ class Question:
     is_open: bool = True
     is_revealed: bool = False
     right: int | None = None
-    rounds: list[dict[str, int]] = field(default_factory=lambda: [{}])  # student -> choice
+    rounds: int = 1
 
     def takes_votes(self, now: float) -> bool:
         return self.is_open and (self.closes is None or now < self.closes)
 
-    def shown(self, now: float, student: str | None) -> ShownQuestion:
+    def shown(self, now: float, student: str | None, rounds: list[Votes]) -> ShownQuestion:
         """As a student sees it, or its teacher (None)."""
         is_open = self.takes_votes(now)
         is_visible = self.is_revealed or (student is None and not is_open)
-        counted = [Counter(votes.values()) for votes in self.rounds]
+        counted = [Counter(votes.values()) for votes in rounds]
         tallies: list[Tally] = [
             {"votes": [votes[choice] for choice in range(len(self.choices))], "answered": votes.total()}
             for votes in counted
@@ -133,12 +136,12 @@ class Question:
             "about": self.about,
             "choices": self.choices,
             "state": "revealed" if self.is_revealed else "open" if is_open else "closed",
-            "round": len(self.rounds) - 1,
-            "answered": len(self.rounds[-1]) if student is None else None,
+            "round": self.rounds - 1,
+            "answered": len(rounds[-1]) if student is None else None,
             "seconds": self.closes - now if is_open and self.closes is not None else None,
             "tallies": tallies if is_visible else None,
             "right": self.right,
-            "mine": [] if student is None else [votes.get(student) for votes in self.rounds],
+            "mine": [] if student is None else [votes.get(student) for votes in rounds],
         }
 
 
@@ -165,6 +168,7 @@ class LiveClass:
     used: float = 0
     place: str = ""
     questions: list[Question] = field(default_factory=list)
+    votes: dict[tuple[int, int], Votes] = field(default_factory=dict)  # by the id of a question and the round
     seen: dict[str, float] = field(default_factory=dict)
     streams: Counter[str] = field(default_factory=Counter)
     is_ended: bool = False
@@ -186,37 +190,41 @@ class LiveClass:
         self.version = version
         self.place = fields.get("place", self.place)
         self.used = float(fields.get("used", self.used))
-        if "questions" in fields:
-            rounds = {question.id: question.rounds for question in self.questions}
-            self.questions = [Question(**each) for each in json.loads(fields["questions"])]
-            for question in self.questions:
-                for votes, known in zip(question.rounds, rounds.get(question.id, ()), strict=False):
-                    votes.update(known)
-        by_id = {question.id: question for question in self.questions}
         for name, value in fields.items():
             kind, _, of = name.partition(" ")
             if kind == "seen":
                 self.seen[of] = float(value)
             elif kind == "vote":
-                _, number, student = of.split(" ", 2)
+                _, round_number, student = of.split(" ", 2)
                 question_id, choice = map(int, value.split())
-                if question_id in by_id:
-                    by_id[question_id].rounds[int(number)][student] = choice
-        if "place" in fields or "questions" in fields:
-            self.tell()
-        else:
-            self.tell_teacher()
+                self.votes.setdefault((question_id, int(round_number)), {})[student] = choice
+        if "questions" in fields:
+            self.questions = [Question(**each) for each in json.loads(fields["questions"])]
+            ids = {question.id for question in self.questions}
+            self.votes = {key: votes for key, votes in self.votes.items() if key[0] in ids}
+        self.tell(everybody="place" in fields or "questions" in fields)
 
-    def tell(self) -> None:
-        """Wake all streams."""
-        self.changed.set()
-        self.changed = asyncio.Event()
-        self.tell_teacher()
-
-    def tell_teacher(self) -> None:
-        """Wake the teacher's streams: two hundred students need not hear of each vote."""
+    def tell(self, everybody: bool) -> None:
+        """Wake the streams; only the teacher's of what others do not see: two hundred students hear of no vote."""
         self.counted.set()
         self.counted = asyncio.Event()
+        if everybody:
+            self.changed.set()
+            self.changed = asyncio.Event()
+
+    def shown(self, now: float, student: str | None) -> RoomEvent:
+        def of(question: Question) -> ShownQuestion:
+            rounds = [self.votes.get((question.id, number), {}) for number in range(question.rounds)]
+            return question.shown(now, student, rounds)
+
+        return {
+            "event": "room",
+            "code": self.code,
+            "place": self.place,
+            "students": self.connected(now) if student is None else None,
+            "question": of(self.question) if self.question else None,
+            "past": [of(each) for each in self.questions[:-1]] if student is None else None,
+        }
 
 
 class LiveClasses:
@@ -257,7 +265,7 @@ class LiveClasses:
         for code in known.keys() - found.keys():
             if ended := self._classes.pop(code, None):
                 ended.is_ended = True
-                ended.tell()
+                ended.tell(everybody=True)
         for code, (version, fields) in found.items():
             if code not in self._classes and "class" in fields:
                 self._classes[code] = LiveClass(code, **json.loads(fields["class"]))
@@ -283,7 +291,6 @@ class LiveClasses:
             StoreError: it cannot be kept.
         """
         async with self._opening:  # so that two at once are counted
-            await self._sync()
             await self._end_idle()
             now = self._clock()
             mine = [each for each in self._classes.values() if each.address == address]
@@ -302,7 +309,7 @@ class LiveClasses:
                 (is_new,) = await self._sync(partial(self._store.write, code, fields, is_new=True))
             return self._classes[code]
 
-    async def find(self, code: str, address: str, student: str | None = None, secret: str = "") -> LiveClass:
+    async def find(self, code: str, address: str, student: str | None = None, secret: str | None = None) -> LiveClass:
         """The class of a code. Where an address has sent many wrong codes, its next ones take a second each.
 
         Args:
@@ -310,14 +317,14 @@ class LiveClasses:
             secret: its teacher does not wait either.
 
         Raises:
-            ClassError: the class does not exist, or no longer.
+            ClassError: the class does not exist, or no longer, or the secret is another.
             StoreError: nobody can say now.
         """
-        await self._sync()
         await self._end_idle()
         code = code.upper()
         live = self._classes.get(code)
-        if live and (student in live.seen or _is_secret(live, secret)):
+        is_teacher = bool(live and secret and secrets.compare_digest(secret.encode(), live.secret.encode()))
+        if live and (is_teacher or student in live.seen):
             return live
         was_slowed = await self._slow_down(address)
         live = self._classes.get(code)
@@ -325,6 +332,8 @@ class LiveClasses:
             if not was_slowed:
                 self._guesses.setdefault(address, deque(maxlen=FREE_GUESSES)).append(self._clock())
             raise ClassError("room.unknown", code=code[:CODE_LENGTH])
+        if secret is not None:
+            raise ClassError("room.not_yours")
         return live
 
     async def _slow_down(self, address: str) -> bool:
@@ -343,95 +352,62 @@ class LiveClasses:
         await asyncio.sleep(turn - now)
         return True
 
-    def check_teacher(self, live: LiveClass, secret: str) -> None:
-        """Check that a teacher's request is one, before it changes the class.
-
-        Raises:
-            ClassError: it is not.
-        """
-        if not _is_secret(live, secret):
-            raise ClassError("room.not_yours")
-
-    # What follows also raises StoreError: nothing has changed then, or it will be seen later.
+    # All that follows raises ClassError where it is refused, and StoreError where it may not have been written.
 
     async def show(self, live: LiveClass, place: str) -> None:
         """Take those who follow to a place."""
         await self._write(live, place=place)
 
     async def ask(self, live: LiveClass, about: str, choices: list[str], seconds: float | None) -> None:
-        """Put a question to the class; an unrevealed one before it is dropped.
-
-        Raises:
-            ClassError: there were too many.
-        """
+        """Put a question to the class; an unrevealed one before it is dropped."""
         last = live.question.id if live.question else 0  # also a dropped one: a late vote for it must not count here
         revealed = [each for each in live.questions if each.is_revealed]
         if len(revealed) >= MAX_QUESTIONS:
             raise ClassError("room.many_questions", most=MAX_QUESTIONS)
         closes = None if seconds is None else self._clock() + seconds
-        await self._write_questions(live, [*revealed, Question(last + 1, about, choices, closes)])
+        await self._put(live, [*revealed, Question(last + 1, about, choices, closes)])
 
     async def close(self, live: LiveClass) -> None:
         """End the votes of this round."""
         if live.question:
-            await self._change_question(live, is_open=False)
+            await self._put(live, [*live.questions[:-1], replace(live.question, is_open=False)])
 
     async def vote_again(self, live: LiveClass) -> None:
-        """Open a second round, beside the first.
-
-        Raises:
-            ClassError: the question is revealed, or this was the second.
-        """
+        """Open a second round, beside the first, before the question is revealed."""
         question = live.question
-        if question is None or question.is_revealed or len(question.rounds) == ROUNDS:
+        if question is None or question.is_revealed or question.rounds == ROUNDS:
             raise ClassError("room.no_vote")
-        await self._change_question(live, is_open=True, closes=None, rounds=[{}] * ROUNDS)
+        again = replace(question, is_open=True, closes=None, rounds=ROUNDS)
+        await self._put(live, [*live.questions[:-1], again])
 
     async def reveal(self, live: LiveClass, right: int | None) -> None:
-        """Show the votes and the right choice.
-
-        Raises:
-            ClassError: the choice does not exist.
-        """
+        """Show the votes and the right choice."""
         question = live.question
         if question is None or (right is not None and right >= len(question.choices)):
             raise ClassError("room.no_vote")
-        await self._change_question(live, is_open=False, is_revealed=True, right=right)
+        revealed = replace(question, is_open=False, is_revealed=True, right=right)
+        await self._put(live, [*live.questions[:-1], revealed])
 
-    async def _change_question(self, live: LiveClass, **changes: Any) -> None:
-        await self._write_questions(live, [*live.questions[:-1], replace(live.questions[-1], **changes)])
-
-    async def _write_questions(self, live: LiveClass, questions: list[Question]) -> None:
-        """Without their votes, each of which is a text of its own."""
-        without = [vars(each) | {"rounds": [{} for _ in each.rounds]} for each in questions]
-        await self._write(live, questions=json.dumps(without))
+    async def _put(self, live: LiveClass, questions: list[Question]) -> None:
+        await self._write(live, questions=json.dumps([vars(each) for each in questions]))
 
     async def vote(self, live: LiveClass, student: str, question_id: int, round_number: int, choice: int) -> None:
-        """A student's choice, which may be changed as long as the question is open. It is kept when this returns.
-
-        Raises:
-            ClassError: the question is closed, another or without that choice, or the student is not in the class.
-        """
+        """A student's choice, which may be changed as long as the question is open. It is kept when this returns."""
         question = live.question
         if question is None or student not in live.seen:
             raise ClassError("room.no_vote")
-        current = question.id == question_id and len(question.rounds) - 1 == round_number
+        current = question.id == question_id and question.rounds - 1 == round_number
         if not current or not question.takes_votes(self._clock()):
             raise ClassError("room.closed")
         if choice >= len(question.choices):
             raise ClassError("room.no_vote")
-        if question.rounds[-1].get(student) != choice:
+        if live.votes.get((question_id, round_number), {}).get(student) != choice:
             # The place of a dropped question's votes is used for the next one's, which bounds them.
             name = f"vote {len(live.questions)} {round_number} {student}"
             await self._write(live, **{name: f"{question.id} {choice}"})
 
     async def stream(self, live: LiveClass, student: str | None) -> AsyncGenerator[RoomEvent | RoomEnded | str]:
-        """The class as one student or the teacher (None) sees it: now, and after each change; "\\n" as a heartbeat.
-
-        Raises:
-            ClassError: the class is full, or has ended.
-            StoreError: nobody would know of this student.
-        """
+        """The class as one student or the teacher (None) sees it: now, and after each change; "\\n" as a heartbeat."""
         who = student or ""
         if student and len({*live.seen, *live.streams, student} - {""}) > MAX_STUDENTS:
             raise ClassError("room.full", most=MAX_STUDENTS)
@@ -443,7 +419,7 @@ class LiveClasses:
             while not live.is_ended:
                 changed, question = live.counted if student is None else live.changed, live.question
                 closes = question.closes if question and question.takes_votes(self._clock()) else None
-                yield self._shown(live, student)
+                yield live.shown(self._clock(), student)
                 await asyncio.sleep(UPDATE_SECONDS)  # joins the changes of this time
                 while not changed.is_set():
                     due = HEARTBEAT_SECONDS if closes is None else min(HEARTBEAT_SECONDS, closes - self._clock())
@@ -478,18 +454,8 @@ class LiveClasses:
             with suppress(StoreError):  # those who have left are missed a little later
                 await self._sync(*(partial(self._store.write, code, fields) for code, fields in news.items() if fields))
 
-    def _shown(self, live: LiveClass, student: str | None) -> RoomEvent:
-        now, question = self._clock(), live.question
-        return {
-            "event": "room",
-            "code": live.code,
-            "place": live.place,
-            "students": live.connected(now) if student is None else None,
-            "question": question.shown(now, student) if question else None,
-            "past": [each.shown(now, None) for each in live.questions[:-1]] if student is None else None,
-        }
-
     async def _end_idle(self) -> None:
+        await self._sync()
         oldest = self._clock() - IDLE_SECONDS
         for live in [each for each in self._classes.values() if each.used < oldest]:
             await self.end(live)
@@ -497,10 +463,6 @@ class LiveClasses:
     async def end(self, live: LiveClass) -> None:
         """Those who listen hear of it."""
         await self._sync(partial(self._store.delete, live.code))
-
-
-def _is_secret(live: LiveClass, secret: str) -> bool:
-    return secrets.compare_digest(secret.encode(), live.secret.encode())
 
 
 @cache
