@@ -46,6 +46,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_classes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No server of these tests shares its classes with others of this machine."""
+    os.environ["TRANSFORMER_CLASSES"] = str(tmp_path_factory.mktemp("classes"))
+
+
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)

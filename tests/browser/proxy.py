@@ -23,12 +23,11 @@ class Proxy:
 
     Attributes:
         seen: (method, path, replica) of each request that was answered.
-        letters: the first of each replica's class codes, by which it finds a class, as nginx does in the README.
         sticky: whether a visitor who has had an answer stays with a replica, by a cookie.
     """
 
-    def __init__(self, replicas: list[str], letters: str = "") -> None:
-        self.replicas, self.letters = replicas, letters
+    def __init__(self, replicas: list[str]) -> None:
+        self.replicas = replicas
         self.seen: list[tuple[str, str, int]] = []
         self.sticky = False
         self._turn = itertools.count()
@@ -57,8 +56,6 @@ class Proxy:
         headers = [(name, value) for name, value in request.headers.items() if name not in OWN]
         wanted = request.cookies.get("replica") if self.sticky else None
         first = int(wanted) if wanted else next(self._turn)
-        if (code := path.upper().removeprefix("/ROOMS/")) != path.upper() and code[:1] in self.letters:
-            first = self.letters.index(code[:1])
         for number in range(first, first + len(self.replicas)):
             number %= len(self.replicas)
             address = self.replicas[number].rstrip("/") + path

@@ -10,6 +10,7 @@ from starlette.types import Scope
 from .settings import settings
 
 MAX_NAME = 64  # characters of a name that is not an IP address, and of a session
+REPLICA = re.compile(r"(?:^|; )replica=([\w-]{1,64})(?:;|$)")
 PORT = re.compile(r"^\[(.*)\](?::\d+)?$|^([^:]*):\d+$")  # behind an address: 1.2.3.4:80, [::1]:80
 
 
@@ -20,11 +21,13 @@ class Client:
     Attributes:
         address: where it comes from.
         session: which of the visitors there it is, by its own word.
+        replica: the cookie by which a proxy sends it to the same replica again.
         hub_token: by which the hub counts a visitor's GPU time.
     """
 
     address: str = ""
     session: str = ""
+    replica: str = field(default="", compare=False)
     hub_token: str = field(default="", compare=False, repr=False)
 
 
@@ -35,7 +38,9 @@ def client_of(scope: Scope, session: str | None = None) -> Client:
     """The client of a request; its session is that of the header `Session` where none is given."""
     headers = Headers(scope=scope)
     named = headers.get("session", "") if session is None else session
-    return Client(_address(scope, headers), named[:MAX_NAME], headers.get("x-ip-token", ""))
+    replica = REPLICA.search(headers.get("cookie", ""))
+    token = headers.get("x-ip-token", "")
+    return Client(_address(scope, headers), named[:MAX_NAME], replica[1] if replica else "", token)
 
 
 def _address(scope: Scope, headers: Headers) -> str:

@@ -11,17 +11,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from ..messages import MessageError
 from .client import Client
+from .errors import TryAgainError
 
 LATER = 2**62  # than any number of a turn
 
 
-class QueueFullError(MessageError):
+class QueueFullError(TryAgainError):
     """Too many wait already."""
-
-    def __init__(self) -> None:
-        super().__init__("error.busy")
 
 
 @dataclass(eq=False)

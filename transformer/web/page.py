@@ -69,7 +69,7 @@ def opening() -> Opening:
                 [name for name, each in QUESTIONS.items() if each.streams],
                 assets=f"gradio_api/file={shipped('assets')}/",
                 plotly=bundle_address("plotly.js"),
-                classes=settings().classes,
+                classes=settings().classes != "off",
             ),
             shown=show("toy", CORPORA["toy"].examples[0].sentence),
             models={name: described(name) for name in (*own, *real_models())},

@@ -28,6 +28,7 @@ MAX_VALUES = 4096  # of an array that an API client may request: about 30 KB
 MAX_SESSION_ID = 64  # characters
 MAX_PIECE = 100  # characters that a piece is searched by
 MAX_OWN_MODELS = 100  # of a session, in one request
+MAX_ADDRESS = 2048  # characters of the page's address
 MAX_PLACE = 8192  # characters of a link's parameters
 MAX_CHOICES, MAX_CHOICE = 130, 300  # of a question to a class: the words of a long sentence; characters of one
 MAX_QUESTION = 1000  # characters of its text
@@ -239,14 +240,26 @@ class StopRequest(Request):
     run: str
 
 
-class StudentRequest(Request):
-    """A student enters a room, or comes back to it."""
+class OpenClassRequest(Request):
+    """A class, whose students open the page at an address like the teacher's own."""
+
+    page: str = Field(max_length=MAX_ADDRESS, pattern=r"^https?://")
+
+
+class ClassRequest(Request):
+    """About a class."""
+
+    code: str = Field(min_length=1, max_length=MAX_SESSION_ID)
+
+
+class StudentRequest(ClassRequest):
+    """A student enters a class, or comes back to it."""
 
     student: str = Field(min_length=1, max_length=MAX_SESSION_ID)
 
 
-class TeacherRequest(Request):
-    """The teacher of a room, or any other holder of the secret."""
+class TeacherRequest(ClassRequest):
+    """The teacher of a class, or any other holder of the secret."""
 
     secret: str = Field(max_length=MAX_SESSION_ID)
 
@@ -283,11 +296,12 @@ class RevealRequest(TeacherRequest):
 
 
 class LeadRequest(TeacherRequest):
-    """The votes end, a second round begins, or the room ends."""
+    """The votes end, a second round begins, or the class ends."""
 
     do: Literal["close", "vote_again", "end"]
 
 
+GuestRequest = StudentRequest | TeacherRequest
 AnyLeadRequest = Annotated[ShowRequest | AskRequest | RevealRequest | LeadRequest, Field(discriminator="do")]
 
 

@@ -47,7 +47,12 @@ class Settings:
         1000,
         "MB of the real models in memory; beyond it the least recently used one is unloaded",
     )
-    classes: bool = setting("TRANSFORMER_ROOMS", True, "0 for a server where no class can be opened")
+    classes: str = setting(
+        "TRANSFORMER_CLASSES",
+        "",
+        "where classes are kept: a folder, which replicas on one machine may share, or `redis://HOST:PORT/0` for "
+        "replicas on several machines; unset, a temporary folder of this user; `off` for a server without classes",
+    )
     mcp: bool = setting("TRANSFORMER_MCP", False, "1 for the MCP endpoint, whose tools language models call")
 
     def __post_init__(self) -> None:

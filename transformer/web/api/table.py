@@ -9,6 +9,7 @@ from typing import Any
 from . import (
     candidates,
     checks,
+    classes,
     decoding,
     downloads,
     heads,
@@ -57,6 +58,10 @@ QUESTIONS: dict[str, Question] = {
         models.share_model,
         models.shared_model,
         models.delete_model,
+        classes.open_class,
+        classes.follow_class,
+        classes.vote,
+        classes.lead_class,
         downloads.weights_csv,
         downloads.notebook,
         downloads.provenance,

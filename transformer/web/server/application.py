@@ -16,7 +16,7 @@ from .guard import Guard
 
 MAX_CALL, MAX_TABLE = 256 * 2**10, 8 * 2**20  # bytes: a sentence and its changes; 2,000 pairs of the longest sentences
 TABLES = ("/api/pairs", "/api/plan", "/api/train")
-OWN = ("/api/", "/classes", "/dist/", "/health", "/models")
+OWN = ("/api/", "/dist/", "/health", "/models")
 
 
 def max_body(path: str) -> int | None:

@@ -26,7 +26,7 @@ from .. import access_log
 from ..api.question import Question, message
 from ..api.turns import turn
 from ..client import Client, client_of
-from ..fair_queue import QueueFullError
+from ..errors import TryAgainError
 from ..sessions.models import logged_name
 
 INLINE = 16 * 2**10  # bytes of a body that is read without a thread of its own
@@ -49,7 +49,7 @@ def _endpoint(question: Question) -> Callable[[Request], Awaitable[Response]]:
         except (ClientDisconnect, asyncio.CancelledError):
             call.log("left")
             raise
-        except QueueFullError as error:
+        except TryAgainError as error:
             call.log("full")
             return refused(error.message, 503, {"Retry-After": str(RETRY_AFTER_SECONDS)})
         except ValueError as error:

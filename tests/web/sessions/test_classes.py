@@ -1,0 +1,356 @@
+"""A class: who may do what, what each sees and when, and the bounds."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from transformer.web.sessions import classes as module
+from transformer.web.sessions.classes import (
+    ABANDONED_SECONDS,
+    CODE_LENGTH,
+    CONNECTED_SECONDS,
+    FREE_GUESSES,
+    IDLE_SECONDS,
+    LETTERS,
+    MAX_CLASSES,
+    MAX_CLASSES_OF_ADDRESS,
+    MAX_QUESTIONS,
+    MAX_STUDENTS,
+    ClassError,
+    LiveClass,
+    LiveClasses,
+    StoreError,
+)
+
+from ..loop import async_test, until
+from .clock import Clock
+from .conftest import OpenStore
+
+SCHOOL, STRANGER = "school", "stranger"
+CHOICES = ["a", "b", "c"]
+
+
+@pytest.fixture
+def classes(open_store: OpenStore, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> LiveClasses:
+    monkeypatch.setattr(module, "UPDATE_SECONDS", 0)
+    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.01)
+    return LiveClasses(open_store(), clock)
+
+
+@pytest.fixture
+def other(classes: LiveClasses, open_store: OpenStore, clock: Clock) -> LiveClasses:
+    """Another replica."""
+    return LiveClasses(open_store(), clock)
+
+
+def key(error: pytest.ExceptionInfo[ClassError]) -> str:
+    return error.value.message.key
+
+
+async def event(stream: AsyncGenerator[Any]) -> Any:
+    """The next one that is not a heartbeat."""
+    async for each in stream:
+        if each != "\n":
+            return each
+
+
+async def class_of(classes: LiveClasses, *students: str) -> tuple[LiveClass, list[AsyncGenerator[Any]]]:
+    """A class with these students, whose pages are connected."""
+    live = await classes.open(SCHOOL)
+    streams = [classes.stream(live, student) for student in students]
+    for stream in streams:
+        await event(stream)
+    return live, streams
+
+
+async def left(streams: list[AsyncGenerator[Any]]) -> None:
+    for stream in streams:
+        await stream.aclose()
+
+
+@async_test
+async def test_a_lesson_with_one_question(classes: LiveClasses) -> None:
+    live, (ann, bob) = await class_of(classes, "ann", "bob")
+    async with aclosing(classes.stream(live, None)) as teacher:
+        assert (await event(teacher))["students"] == 2
+        await classes.show(live, "?tab=lesson&stop=3")
+        assert {(await event(each))["place"] for each in (ann, bob, teacher)} == {"?tab=lesson&stop=3"}
+        await classes.ask(live, "stop.3", CHOICES, None)
+        asked = (await event(ann))["question"]
+        assert (asked["state"], asked["choices"], asked["tallies"], asked["right"]) == ("open", CHOICES, None, None)
+        await classes.vote(live, "ann", asked["id"], 0, 0)
+        await classes.vote(live, "ann", asked["id"], 0, 2)  # changes it
+        await classes.vote(live, "bob", asked["id"], 0, 1)
+        while (seen := await event(teacher))["question"]["answered"] < 2:
+            pass
+        assert (seen["question"]["tallies"], seen["students"]) == (None, 2)
+        await classes.close(live)
+        assert (await event(bob))["question"]["tallies"] is None  # only the teacher sees them before
+        await classes.vote_again(live)
+        with pytest.raises(ClassError):
+            await classes.vote(live, "ann", asked["id"], 0, 0)  # of the first round
+        await classes.vote(live, "ann", asked["id"], 1, 1)
+        await classes.reveal(live, 1)
+        while (shown := (await event(ann))["question"])["state"] != "revealed":
+            pass
+        assert (shown["right"], shown["mine"]) == (1, [2, 1])
+        assert [(each["votes"], each["answered"]) for each in shown["tallies"]] == [([0, 1, 1], 2), ([0, 1, 0], 1)]
+        await classes.ask(live, "stop.4", CHOICES, None)
+        while not (seen := await event(teacher))["past"]:
+            pass
+        assert (seen["past"][0]["about"], seen["past"][0]["right"]) == ("stop.3", 1)
+        await classes.end(live)
+        for each in (ann, bob, teacher):
+            while (last := await event(each))["event"] != "ended":
+                pass
+            assert last == {"event": "ended"}
+    with pytest.raises(ClassError) as error:
+        await classes.find(live.code, SCHOOL)
+    assert key(error) == "room.unknown"
+
+
+@async_test
+async def test_votes_are_checked_against_the_question(classes: LiveClasses, clock: Clock) -> None:
+    live, streams = await class_of(classes, "ann")
+    with pytest.raises(ClassError):
+        await classes.vote(live, "ann", 1, 0, 0)  # nothing is asked
+    await classes.ask(live, "stop.1", CHOICES, 20)
+    for student, question, number, choice in (("eve", 1, 0, 0), ("ann", 2, 0, 0), ("ann", 1, 1, 0), ("ann", 1, 0, 3)):
+        with pytest.raises(ClassError):
+            await classes.vote(live, student, question, number, choice)
+    await classes.vote(live, "ann", 1, 0, 0)
+    clock.now = 20
+    with pytest.raises(ClassError) as error:
+        await classes.vote(live, "ann", 1, 0, 1)
+    assert key(error) == "room.closed"
+    assert (await event(streams[0]))["question"]["mine"] == [0]
+    with pytest.raises(ClassError):
+        await classes.reveal(live, 3)
+    await classes.reveal(live, None)
+    with pytest.raises(ClassError):
+        await classes.vote_again(live)
+    await left(streams)
+
+
+@async_test
+async def test_a_timer_closes_a_question_for_those_who_listen(classes: LiveClasses, clock: Clock) -> None:
+    live, (ann,) = await class_of(classes, "ann")
+    await classes.ask(live, "stop.1", CHOICES, 0.02)
+    assert (await event(ann))["question"]["seconds"] == 0.02
+    clock.now = 0.02
+    assert (await event(ann))["question"]["state"] == "closed"
+    await left([ann])
+
+
+@async_test
+async def test_a_student_who_comes_back_is_the_same_one(classes: LiveClasses) -> None:
+    live, (first,) = await class_of(classes, "ann")
+    await classes.ask(live, "stop.1", CHOICES, None)
+    await classes.vote(live, "ann", 1, 0, 2)
+    await first.aclose()
+    await until(lambda: not live.connected(0))
+    second, third = classes.stream(live, "ann"), classes.stream(live, "ann")  # two tabs
+    assert (await event(second))["question"]["mine"] == [2]
+    await event(third)
+    assert live.connected(0) == 1
+    await left([second, third])
+
+
+@async_test
+async def test_a_silent_class_has_a_heart(classes: LiveClasses) -> None:
+    _, streams = await class_of(classes, "ann")
+    assert await anext(streams[0]) == "\n"
+    await left(streams)
+
+
+@async_test
+async def test_only_the_secret_leads(classes: LiveClasses) -> None:
+    live = await classes.open(SCHOOL)
+    assert await classes.find(live.code, SCHOOL, secret=live.secret) is live
+    for secret in ("", "ö", live.code, (await classes.open(SCHOOL)).secret):
+        with pytest.raises(ClassError) as error:
+            await classes.find(live.code, SCHOOL, secret=secret)
+        assert key(error) == "room.not_yours"
+
+
+@async_test
+async def test_codes_are_short_and_unmistakable(classes: LiveClasses) -> None:
+    live = await classes.open(SCHOOL)
+    assert len(live.code) == CODE_LENGTH
+    assert set(live.code) <= set(LETTERS)
+    assert await classes.find(live.code.lower(), STRANGER) is live
+
+
+@async_test
+async def test_guesses_are_slowed_but_not_a_student_who_has_been_in(
+    classes: LiveClasses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, streams = await class_of(classes, "ann")
+    slept, wait = list[float](), asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        if seconds < 1:  # between two looks at the store
+            return await wait(seconds)
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    for _ in range(FREE_GUESSES + 3):
+        with pytest.raises(ClassError):
+            await classes.find("XXXX", STRANGER)
+    assert slept == [1, 2, 3]
+    await classes.find(live.code, STRANGER)
+    assert slept[3:] == [4]  # a right guess says no more than a wrong one
+    await classes.find(live.code, STRANGER, "ann")
+    await classes.find(live.code, STRANGER, secret=live.secret)
+    await classes.find(live.code, SCHOOL)
+    assert len(slept) == 4
+    await left(streams)
+
+
+@async_test
+async def test_classes_are_bounded_in_number_and_age(classes: LiveClasses, clock: Clock) -> None:
+    mine = [await classes.open(SCHOOL) for _ in range(MAX_CLASSES_OF_ADDRESS)]
+    teacher = classes.stream(mine[0], None)
+    await anext(teacher)
+    with pytest.raises(ClassError):
+        await classes.open(SCHOOL)  # none is abandoned yet
+    clock.now = ABANDONED_SECONDS + 1
+    mine.append(await classes.open(SCHOOL))
+    assert [live.is_ended for live in mine] == [False, True] + [False] * (MAX_CLASSES_OF_ADDRESS - 1)
+    await left([teacher])
+    for n in range(MAX_CLASSES - MAX_CLASSES_OF_ADDRESS):
+        await classes.open(f"{n}")
+    with pytest.raises(ClassError) as error:
+        await classes.open(STRANGER)
+    assert key(error) == "room.too_many"
+    clock.now += IDLE_SECONDS + 1
+    await classes.open(STRANGER)
+    assert all(live.is_ended for live in mine)
+
+
+@async_test
+async def test_a_vote_for_a_question_that_was_dropped_does_not_count_for_the_next(classes: LiveClasses) -> None:
+    live, streams = await class_of(classes, "ann")
+    await classes.ask(live, "stop.1", CHOICES, None)
+    dropped = live.questions[0].id
+    await classes.ask(live, "stop.2", CHOICES, None)
+    with pytest.raises(ClassError) as error:
+        await classes.vote(live, "ann", dropped, 0, 0)
+    assert key(error) == "room.closed"
+    await left(streams)
+
+
+@async_test
+async def test_a_class_is_bounded_in_students_and_questions(classes: LiveClasses) -> None:
+    live, streams = await class_of(classes, *(f"{n}" for n in range(MAX_STUDENTS)))
+    with pytest.raises(ClassError) as error:
+        await anext(classes.stream(live, "late"))
+    assert key(error) == "room.full"
+    await left(streams)
+    for _ in range(MAX_QUESTIONS):
+        await classes.ask(live, "stop.1", CHOICES, None)
+        await classes.reveal(live, 0)
+    with pytest.raises(ClassError) as error:
+        await classes.ask(live, "stop.1", CHOICES, None)
+    assert key(error) == "room.many_questions"
+
+
+@async_test
+async def test_a_class_goes_on_after_a_restart(classes: LiveClasses, open_store: OpenStore, clock: Clock) -> None:
+    live, streams = await class_of(classes, "ann", "bob")
+    await classes.show(live, "?tab=lesson")
+    for right in (0, None):
+        await classes.ask(live, "stop.1", CHOICES, 60)
+        await classes.vote(live, "ann", live.question.id, 0, 1)
+        if right is not None:
+            await classes.reveal(live, right)
+    await classes.vote_again(live)
+    await classes.vote(live, "bob", live.question.id, 1, 2)
+    classes._watching.cancel()  # the process is killed
+    clock.now = CONNECTED_SECONDS - 1
+    after = LiveClasses(open_store(), clock)
+    found = await after.find(live.code, STRANGER, "ann")
+    assert (found.secret, found.place, found.connected(clock.now)) == (live.secret, "?tab=lesson", 2)
+    assert (found.questions, found.votes) == (live.questions, live.votes)
+    assert found.votes == {(1, 0): {"ann": 1}, (2, 0): {"ann": 1}, (2, 1): {"bob": 2}}
+    await after.vote(found, "ann", found.question.id, 1, 0)
+    clock.now += 2
+    assert found.connected(clock.now) == 0  # nobody has come back yet
+    await left(streams)
+
+
+@async_test
+async def test_a_class_is_one_on_two_replicas(classes: LiveClasses, other: LiveClasses) -> None:
+    """Its teacher and one student are on the first, another student is on the second."""
+    live, (ann,) = await class_of(classes, "ann")
+    async with aclosing(classes.stream(live, None)) as teacher:
+        there = await other.find(live.code, SCHOOL)
+        bob = other.stream(there, "bob")
+        await event(bob)
+        while (seen := await event(teacher))["students"] < 2:
+            pass
+        await classes.ask(live, "stop.1", CHOICES, None)
+        asked = (await event(bob))["question"]
+        await asyncio.gather(
+            classes.vote(live, "ann", asked["id"], 0, 0),
+            other.vote(await other.find(live.code, SCHOOL, "bob"), "bob", asked["id"], 0, 2),
+        )
+        while (seen := await event(teacher))["question"]["answered"] < 2:
+            pass
+        await other.reveal(await other.find(live.code, SCHOOL, secret=live.secret), 2)  # from the teacher's second page
+        while (seen := await event(ann))["question"]["state"] != "revealed":
+            pass
+        assert seen["question"]["tallies"] == [{"votes": [1, 0, 1], "answered": 2}]
+        await bob.aclose()
+        while (seen := await event(teacher))["students"] > 1:
+            pass
+        await other.end(there)
+        for each in (ann, teacher):
+            while (await event(each))["event"] != "ended":
+                pass
+
+
+@async_test
+async def test_votes_on_many_replicas_do_not_overwrite_each_other(
+    classes: LiveClasses, open_store: OpenStore, clock: Clock
+) -> None:
+    names = [f"{n}" for n in range(30)]
+    live, streams = await class_of(classes, *names)
+    await classes.ask(live, "stop.1", CHOICES, None)
+    replicas = [LiveClasses(open_store(), clock) for _ in range(3)]
+    found = [await each.find(live.code, SCHOOL) for each in replicas]
+    await asyncio.gather(
+        *(replicas[n % 3].vote(found[n % 3], name, 1, 0, n % len(CHOICES)) for n, name in enumerate(names))
+    )
+    await until(lambda: live.votes == {(1, 0): {name: n % len(CHOICES) for n, name in enumerate(names)}})
+    await left(streams)
+
+
+@async_test
+async def test_two_at_once_are_both_counted(classes: LiveClasses) -> None:
+    opened = await asyncio.gather(
+        *(classes.open(SCHOOL) for _ in range(MAX_CLASSES_OF_ADDRESS + 5)), return_exceptions=True
+    )
+    assert sum(isinstance(each, ClassError) for each in opened) == 5
+
+
+@async_test
+async def test_a_store_that_fails_is_no_end_of_a_class(classes: LiveClasses, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests fail for a while, and streams go on."""
+    live, (ann,) = await class_of(classes, "ann")
+    store = classes._store
+
+    def fail(*_: object) -> Any:
+        raise store.errors[0]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "read", fail)
+        with pytest.raises(StoreError):
+            await classes.find(live.code, SCHOOL)
+        assert await anext(ann) == "\n"
+    monkeypatch.setattr(module, "PAUSE_SECONDS", 0)
+    assert await classes.find(live.code, SCHOOL) is live
+    await left([ann])
