@@ -2,8 +2,11 @@
 
 import "../style.css";
 
-import { mountView } from "./core/mount.ts";
-import type { Component, View } from "./core/types.ts";
+import { h } from "./core/dom.ts";
+import { speakPreferredLanguage } from "./core/i18n.ts";
+import { opening } from "./core/schema.ts";
+import type { Model, View } from "./core/types.ts";
+import { listenForModels, setShippedModels } from "./net/models.ts";
 import { mount as classPanel } from "./shell/class-panel.ts";
 import { mount as header } from "./shell/header.ts";
 import { mount as runBar } from "./shell/run-bar.ts";
@@ -21,32 +24,56 @@ import { teach, mount as train } from "./tabs/train.ts";
 import { mount as translate } from "./tabs/translate.ts";
 import { mount as whatIf } from "./tabs/what-if.ts";
 
-const VIEWS = {
-  attention,
-  "break-it": breakIt,
-  "class-panel": classPanel,
-  decoding,
-  header,
-  heads,
-  inside,
-  lesson,
-  mistakes,
-  overview,
-  positions,
-  "run-bar": runBar,
-  tabs,
-  train,
-  translate,
-  "what-if": whatIf,
-} satisfies Record<string, (view: View) => void>;
+type Mount = (view: View) => void;
 
-let isStarted = false;
+/** The views above the tabs, in their order; each stands in the element of its name. */
+const FRAME: Record<string, Mount> = { header, run: runBar, class: classPanel, tabs };
 
-/** Fill a place on the page with a view: see transformer/web/component.py. */
-export function mount(name: keyof typeof VIEWS, component: Component) {
-  if (!isStarted) document.addEventListener("teach:wanted", (event) => teach(...event.detail));
-  isStarted = true;
-  return mountView(VIEWS[name], component);
+/** The views of each tab. */
+const TABS: Record<string, Record<string, Mount>> = {
+  overview: { overview },
+  translate: { story: translate },
+  attention: { attention, heads },
+  positions: { positions },
+  inside: { inside },
+  train: { train },
+  break: { breakit: breakIt, whatif: whatIf, mistakes, decoding },
+  lesson: { lesson },
+};
+
+/** Fill the page's place: see transformer/web/page.py. */
+export async function start(page: HTMLElement) {
+  page.id = "page";
+  document.addEventListener("teach:wanted", (event) => teach(...event.detail));
+  setShippedModels(opening.models as Record<string, Model>);
+  listenForModels();
+  const open = Object.entries(FRAME).map(([name, mount]) => place(page, name, mount));
+  for (const [tab, views] of Object.entries(TABS)) {
+    const panel = h("div", { id: `panel-${tab}`, class: "tab-panel" });
+    const fills = Object.entries(views).map(([name, mount]) => place(panel, name, mount));
+    const openOnce = () => fills.splice(0).forEach((fill) => void fill());
+    panel.addEventListener("opened", openOnce); // a view on a tab is mounted when the tab is first opened
+    page.append(panel);
+  }
+  await speakPreferredLanguage();
+  for (const fill of open) fill();
+}
+
+/** A place for a view; returns what fills it, and fills it again when another language is spoken or the frame changes. */
+function place(parent: HTMLElement, name: string, mount: Mount) {
+  const element = h("div", { class: "view" });
+  parent.append(h("div", { id: name, class: "block" }, element));
+  let mounted: AbortController | null = null;
+  const fill = () => {
+    mounted?.abort(); // ends the listeners of the mounting before
+    mounted = new AbortController();
+    mount({ element, signal: mounted.signal });
+  };
+  return () => {
+    fill();
+    document.addEventListener("language:changed", fill);
+    document.addEventListener("frame:changed", fill); // what is drawn grows with the page's type
+  };
 }
 
 // For tests and for the browser's console.

@@ -32,7 +32,7 @@ for (const [who, known] of Object.entries({
     const mounted = new AbortController();
     wanted.length = 0;
     state.run = null as any;
-    followRoom({ isConnected: true } as any, {} as any, mounted.signal);
+    followRoom({ isConnected: true } as any, mounted.signal);
     Object.assign(room, { role: null, shown: null });
     document.dispatchEvent(new Event("room:changed"));
     Object.assign(room, { phase: "connected", shown: { place: "?tab=lesson&stop=3" }, ...known });

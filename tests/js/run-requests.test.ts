@@ -12,6 +12,7 @@ import { setShippedModels } from "../../assets/js/net/models.ts";
 import { RunRequests } from "../../assets/js/shell/run-requests.ts";
 
 const page = Object.assign(new EventTarget(), {
+  baseURI: "https://example.org/",
   body: { classList: { toggle() {}, remove() {} } },
   activeElement: null,
 });
@@ -36,20 +37,28 @@ function runOf(sentence: string): Run {
   } as any;
 }
 
-let sent: any[] = [];
+type Asked = { sentence: string; changes: unknown[]; reply: (body: unknown) => void; signal: AbortSignal };
+let sent: Asked[] = [];
+const settled = () => new Promise((done) => setTimeout(done, 2));
 const ended = new AbortController();
-const trigger = (_: string, question: any) => sent.push(question);
-const view = { props: { value: "" }, signal: ended.signal, trigger };
 const box = { value: "" };
 const reactions = { complain() {}, showBusy() {}, focusSteps() {} };
-const requests = new RunRequests(view as any, box as any, reactions);
+const requests = new RunRequests(box as any, reactions, ended.signal);
 
-/** The server answers the question that is on its way. */
-function answer(sentence: string) {
-  view.props.value = JSON.stringify({ run: { sentence }, baseline: null, error: null, sentence });
-  showRun(runOf(sentence));
-  document.dispatchEvent(new CustomEvent("translate:answered"));
+globalThis.fetch = ((_: unknown, { body, signal }: { body: string; signal: AbortSignal }) =>
+  new Promise((done, fail) => {
+    const reply = (answer: unknown) => done(Response.json(answer));
+    signal.addEventListener("abort", () => fail(signal.reason));
+    sent.push({ ...JSON.parse(body), reply, signal });
+  })) as any;
+
+/** The server answers the newest question. */
+async function answer() {
+  const { sentence, changes, reply } = sent[sent.length - 1];
+  reply({ run: { ...runOf(sentence), changes }, baseline: null, refused: null });
+  await settled();
 }
+const sentences = () => sent.map(({ sentence }) => sentence);
 
 beforeEach(() => {
   const model = { checkpoint: "toy", sentences: 2, examples: [], words: {}, surprise: false, label_smoothing: 0 };
@@ -60,60 +69,53 @@ beforeEach(() => {
 });
 after(() => ended.abort());
 
-test("an experiment's place waits for its own run", () => {
-  requests.askSentence("before");
+test("an experiment is looked at where it leads, once its run is there", async () => {
   openExperiment({ checkpoint: "toy", sentence: "found", changes: [], settings: { head: 3 } }, { tab: "attention" });
-  assert.equal(state.tab, "attention");
-  answer("before");
   assert.equal(state.head, 0);
-  answer("found");
-  assert.equal(state.head, 3);
-  assert.deepEqual(
-    sent.map(({ sentence }) => sentence),
-    ["before", "found"],
-  );
+  await answer();
+  assert.deepEqual([state.run.sentence, state.tab, state.head], ["found", "attention", 3]);
 });
 
-test("a sentence that is asked for after an experiment is looked at where the visitor is", () => {
+test("a newer question aborts the older one, whose place is not gone to", async () => {
   openExperiment({ checkpoint: "toy", sentence: "found", changes: [], settings: { head: 3 } }, {});
   requests.askSentence("later");
-  answer("found");
-  answer("later");
-  assert.equal(state.head, 0);
+  assert.deepEqual([sent[0].signal.aborted, sent[1].signal.aborted], [true, false]);
+  await answer();
+  assert.deepEqual([state.run.sentence, state.head], ["later", 0]);
 });
 
-test("an answer's sentence goes into the box, unless something was typed meanwhile", () => {
+test("an answer's sentence goes into the box, unless something was typed meanwhile", async () => {
   const example = { name: "", sentence: "found", watch: "" };
   Object.assign(box, { value: "before" });
   requests.askExample(example);
-  answer("found");
+  await answer();
   assert.equal(box.value, "found");
   requests.askExample({ ...example, sentence: "another" });
   Object.assign(box, { value: "typed" });
-  answer("another");
-  answer("another"); // to a question that was put twice
+  await answer();
   assert.equal(box.value, "typed");
 });
 
-test("a change is undone before the answer to what was asked is settled", () => {
+test("a change is undone before the answer to what was asked is settled", async () => {
   const [kept, undone] = [0, 1].map((head) => ({ do: "ablate", kind: "cross", layer: 0, head }));
   requestChanges([kept, undone] as any);
   undoChange({ ...undone } as any);
   assert.deepEqual(changes(), [kept]);
-  answer("here");
-  answer("here");
+  await answer();
+  assert.deepEqual(state.run.changes, [kept]);
 });
 
-test("Back while a question is on its way asks for the run of its address", ({ mock }) => {
-  const soon = (run: () => void, delay = 0) => delay || run();
-  mock.method(globalThis, "setTimeout", soon);
+test("a change is made in the sentence that is on its way", () => {
+  requests.askSentence("later");
+  requestChanges([{ do: "ablate", kind: "cross", layer: 0, head: 1 }] as any);
+  assert.deepEqual(sentences(), ["later", "later"]);
+});
+
+test("Back while a question is on its way asks for the run of its address", async () => {
   Object.assign(globalThis, { location: new URL(pageAddress()) });
   requests.askSentence("late");
   requests.followAddress(true);
-  answer("late");
-  answer("here");
-  assert.deepEqual(
-    sent.map(({ sentence }) => sentence),
-    ["late", "here"],
-  );
+  await answer();
+  assert.deepEqual(sentences(), ["late", "here"]);
+  assert.equal(state.run.sentence, "here");
 });

@@ -137,8 +137,9 @@ async function poll() {
     for (const lost of asking) lost.abort(new Refused(NO_ANSWER));
     return;
   }
-  const waiting = health.queue?.waiting ?? 0;
-  tell(refused ? { full: true } : waiting ? { waiting } : null);
+  const { waiting, working } = health.queue;
+  const isShared = waiting + working > asking.size; // a page alone waits for its own questions
+  tell(refused ? { full: true } : waiting && isShared ? { waiting } : null);
   timer = setTimeout(poll, POLL_MS);
 }
 

@@ -1,8 +1,8 @@
 // The trainings that show a mistake, as this page hears of them. They outlive every mounting.
 
-import { api, type EventOf, reasonOf } from "./client.ts";
-import type { TrainingMistakeRequest, Symptom } from "#schema";
+import type { Symptom, TrainingMistakeRequest } from "#schema";
 import type { Message } from "../core/types.ts";
+import { api, type EventOf, reasonOf } from "./client.ts";
 
 /**
  * Phases: idle, asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed; `wrong` and
@@ -48,7 +48,7 @@ export const isTrainingMistake = () => [...trainings.values()].some(isGoingOn);
 
 const changed = () => document.dispatchEvent(new Event("mistake:changed"));
 
-export async function trainMistake(name: TrainingMistakeRequest["name"]) {
+export async function trainMistake(name: string) {
   const training: MistakeTraining = { ...NOTHING, phase: "asking", wrong: [], right: [] };
   const mine = new AbortController();
   abort = mine;
@@ -56,7 +56,7 @@ export async function trainMistake(name: TrainingMistakeRequest["name"]) {
   changed();
   const measure = speedometer();
   try {
-    for await (const event of api.train_mistake({ name }, mine)) {
+    for await (const event of api.train_mistake({ name: name as TrainingMistakeRequest["name"] }, mine)) {
       receiveEvent(training, event);
       if (event.event === "progress") training.speed = measure(stepsDone(training));
       changed();

@@ -2,8 +2,8 @@
 // with the model that it has.
 
 import type { Message } from "../core/types.ts";
-import { isReal } from "./models.ts";
 import { api, NO_ANSWER, reasonOf } from "./client.ts";
+import { isReal } from "./models.ts";
 
 /**
  * The model that is waited for. `fetched` of `size` bytes are on the server; `since` is when this page first heard of
@@ -17,8 +17,6 @@ type Wait = {
   go: () => void;
   fail: (error: Message) => void;
 };
-
-const NO_ANSWER = { key: "error.no_answer", values: {}, english: "" };
 
 const TELLING = 0.01; // of all bytes tell the pace: the small files that come first take longer by the byte
 

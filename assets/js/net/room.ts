@@ -1,13 +1,17 @@
 // A class: a teacher's page leads, the others follow and vote. The room's state outlives a mounting.
 
-import type { LeadRequest, OpenedRoom, RevealRequest, RoomEnded, RoomEvent, ShownQuestion, ShowRequest } from "#schema";
+import type { ClassEnded, ClassEvent, LeadRequest, RevealRequest, ShownQuestion, ShowRequest } from "#schema";
 import type { Message } from "../core/types.ts";
-import { readPreference, readSession, writePreference, writeSession } from "./session.ts";
 import { api, NO_ANSWER, Refused, type RequestOf, reasonOf } from "./client.ts";
+import { readPreference, readSession, writePreference, writeSession } from "./session.ts";
 
 type Ask = { do: "ask"; about: string; choices: string[]; seconds: number | null };
 /** A teacher's request without the secret. */
-type Lead = Ask | Omit<LeadRequest, "secret"> | Omit<RevealRequest, "secret"> | Omit<ShowRequest, "secret">;
+type Lead =
+  | Ask
+  | Omit<LeadRequest, "secret" | "code">
+  | Omit<RevealRequest, "secret" | "code">
+  | Omit<ShowRequest, "secret" | "code">;
 
 const CLASS_KEY = "attention-bitte-class"; // the teacher's, in this browser
 const STUDENT_KEY = "attention-bitte-student"; // a random id, in this tab
@@ -25,7 +29,7 @@ const nothing = () => ({
   isJoined: false, // another page has opened the room that this one leads
   address: null as string | null,
   qr: null as string | null,
-  shown: null as RoomEvent | null,
+  shown: null as ClassEvent | null,
   heard: 0, // when `shown` came, ms
   earlier: [] as ShownQuestion[], // revealed in the rooms that this one continues
   message: null as Message | null,
@@ -132,7 +136,9 @@ function studentId() {
   const known = readSession(STUDENT_KEY);
   if (typeof known === "string") student = known;
   if (!student) {
-    student = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    student = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
+      "",
+    );
     writeSession(STUDENT_KEY, student);
   }
   return student;
@@ -201,14 +207,17 @@ async function receiveStream(signal: AbortSignal, heard: () => void): Promise<Me
 }
 
 /** How far the questions are. */
-const stage = (shown: RoomEvent | null) => `${shown?.question?.id} ${shown?.question?.state} ${shown?.question?.round}`;
+const stage = (shown: ClassEvent | null) =>
+  `${shown?.question?.id} ${shown?.question?.state} ${shown?.question?.round}`;
 
-function receive(event: RoomEvent | RoomEnded) {
+function receive(event: ClassEvent | ClassEnded) {
   if (event.event === "ended") {
     Object.assign(room, { phase: "ended", message: null });
   } else {
     const isNews = stage(event) !== stage(room.shown);
     Object.assign(room, { phase: "connected", shown: event, heard: performance.now(), message: null });
+    // To the teacher's replica, which has the teacher's own models and live runs.
+    if (event.replica) document.cookie = `replica=${event.replica}; Path=/; SameSite=Lax`;
     if (room.role === "student") writeSession(JOINED_KEY, room.code);
     else if (isNews) keepRoom(); // a server that restarts makes the page reload
   }

@@ -424,7 +424,7 @@ const message = () => (room.message ? h("p", { class: "message", role: "alert" }
 function endedLine() {
   const text = room.message ? formatMessage(room.message) : t("room.ended");
   const isTeacher = room.role === "teacher";
-  const wasLost = isTeacher && room.message !== null && schema.rooms;
+  const wasLost = isTeacher && room.message !== null && schema.classes;
   const close = () => {
     if (!isTeacher) setPageParameters({ room: null });
     leaveRoom();

@@ -1,6 +1,5 @@
 // The title line: which model, which device and why, which language, light or dark.
 
-import { opening } from "../core/schema.ts";
 import { mapPaint } from "../charts/attention-map.ts";
 import { h } from "../core/dom.ts";
 import {
@@ -14,6 +13,7 @@ import {
   t,
 } from "../core/i18n.ts";
 import { button, option } from "../core/parts.ts";
+import { opening } from "../core/schema.ts";
 import { state, subscribe } from "../core/state.ts";
 import type { View } from "../core/types.ts";
 import { isOwn, isReal, modelName, models, setShippedModels, useModel } from "../net/models.ts";

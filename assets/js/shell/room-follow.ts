@@ -1,10 +1,10 @@
 // A class goes where its teacher goes: the teacher's page sends its place as the parameters of a link, and the pages that
 // follow go there as a browser's Back does.
 
-import { api } from "../net/client.ts";
 import { placeParameters } from "../core/address.ts";
 import { EXERCISES } from "../core/schema.ts";
 import { state, subscribe } from "../core/state.ts";
+import { api } from "../net/client.ts";
 import { isGoingOn, isTrainingMistake, mistakeTraining, trainMistake } from "../net/mistake-training.ts";
 import { isOwn, isShared, tokenAddress } from "../net/models.ts";
 import { lead, room } from "../net/room.ts";

@@ -30,10 +30,12 @@ export function mount(view: View) {
   const requests = new RunRequests(
     box,
     {
-    complain: (error, sentence, wrongLink) => complain(parts, error, sentence, wrongLink),
-    showBusy: (isBusy) => card.classList.toggle("busy", isBusy),
-    focusSteps: () => parts.steps.slider.focus(),
-  }, signal);
+      complain: (error, sentence, wrongLink) => complain(parts, error, sentence, wrongLink),
+      showBusy: (isBusy) => card.classList.toggle("busy", isBusy),
+      focusSteps: () => parts.steps.slider.focus(),
+    },
+    signal,
+  );
   const askSentence = (event: Event) => {
     event.preventDefault();
     requests.askSentence(box.value);

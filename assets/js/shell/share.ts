@@ -1,13 +1,13 @@
 // Share: a link to what is seen. A visitor's own model is nobody else's until the visitor shares it: by a link with a
 // token, which opens it for as long as the server keeps it, or as a file.
 
-import { opening } from "../core/schema.ts";
-import { api, reasonOf } from "../net/client.ts";
 import { isPresenting, pageAddress, sharedAddress } from "../core/address.ts";
 import { h } from "../core/dom.ts";
-import { t } from "../core/i18n.ts";
+import { formatMessage, t } from "../core/i18n.ts";
 import { button, link } from "../core/parts.ts";
+import { opening } from "../core/schema.ts";
 import { state } from "../core/state.ts";
+import { api, reasonOf } from "../net/client.ts";
 import { isOwn, isShared, modelName, ownModels, tokenAddress } from "../net/models.ts";
 import { downloadModel } from "./downloads.ts";
 import { startButton } from "./start-class.ts";

@@ -6,7 +6,7 @@ import { schema } from "../core/schema.ts";
 
 /** Null where this server has no classes. */
 export const startButton = (id: string) =>
-  schema.rooms
+  schema.classes
     ? button("pill start-class", t("class.start"), () => document.dispatchEvent(new Event("class:wanted")), {
         id,
         title: t("class.start.about"),

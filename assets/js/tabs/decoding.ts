@@ -6,6 +6,7 @@ import { drawInSight, isOpen } from "../core/parts.ts";
 import { askOnce } from "../core/server-cache.ts";
 import { baselineRun, state, update } from "../core/state.ts";
 import type { Child, Run, State, View } from "../core/types.ts";
+import type { RequestOf } from "../net/client.ts";
 import { beamSearch } from "./beam-search.ts";
 import { sampling } from "./sampling.ts";
 import { teacherForcing } from "./teacher-forcing.ts";
@@ -63,9 +64,9 @@ export function mount({ element, signal }: View) {
     while (wanted && !isDrawn(wanted) && isOpen(element)) {
       const question = wanted;
       const { strategy, run } = question;
-      const answer = await askOnce(strategy.asks, question.question).catch(() => null);
+      const answer = await askOnce(strategy.asks, question.question as RequestOf<Strategy["asks"]>).catch(() => null);
       if (strategy !== wanted.strategy || run !== wanted.run) continue; // another answer is wanted by now
-      drawn = answer && { ...question, answer };
+      drawn = answer && { ...question, answer, step: state.step };
       if (!answer) {
         say.textContent = t("positions.failed"); // the next change asks again
         break;

@@ -9,10 +9,7 @@ import type { Child } from "../core/types.ts";
 export type LessonView = ReturnType<typeof lessonView>;
 
 /** @param signal ends what the stop has drawn @param showArithmetic shows the arithmetic of a cell */
-export function lessonView(
-  signal: AbortSignal,
-  showArithmetic: (title: string, body: Child[]) => void,
-) {
+export function lessonView(signal: AbortSignal, showArithmetic: (title: string, body: Child[]) => void) {
   const run = baselineRun();
   const { encoder, cross } = run.attention;
   const lastWord = run.source.findLastIndex((token) => token !== "P" && token !== "E");

@@ -1,14 +1,14 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
-import { api, NO_ANSWER, reasonOf } from "../net/client.ts";
-import type { DecodingSymptom, MistakeCode, MistakeRequest, RecordingRequest, Symptom } from "#schema";
+import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom, TrainingMistakeRequest } from "#schema";
 import { offerQuestion } from "../core/class-questions.ts";
 import { h, replaceKeepingFocus, twoFrames, word } from "../core/dom.ts";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../core/i18n.ts";
 import { button, drawInSight, isOpen, link, onStopKeys } from "../core/parts.ts";
-import { EXERCISES, offeredCauses } from "../core/schema.ts";
+import { EXERCISES, offeredCauses, opening } from "../core/schema.ts";
 import { state, update } from "../core/state.ts";
 import type { Child, View } from "../core/types.ts";
+import { api, NO_ANSWER, reasonOf } from "../net/client.ts";
 import {
   isGoingOn,
   isTrainingMistake,
@@ -40,9 +40,7 @@ const done: Set<string> = new Set();
 
 export function mount({ element, signal }: View) {
   for (const name of [readSession(DONE) ?? []].flat()) done.add(name);
-  const mistakes: Record<string, MistakeCode> = Object.fromEntries(
-    opening.mistakes.map((each) => [each.name, each]),
-  );
+  const mistakes: Record<string, MistakeCode> = Object.fromEntries(opening.mistakes.map((each) => [each.name, each]));
   const list = exerciseList(mistakes, open, signal);
   const head = exerciseHead(move);
   const places = exercisePlaces();
@@ -149,11 +147,7 @@ function exercisePlaces() {
 }
 
 /** One exercise: its symptom, a guess, and then the lines that cause it. `answered()` is called after the guess. */
-function showExercise(
-  mistake: MistakeCode,
-  { live, symptom, question, reveal }: Places,
-  answered: () => void,
-) {
+function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }: Places, answered: () => void) {
   const { name, kind } = mistake;
   const lifetime = new AbortController();
   const training = kind === "training" ? trainingPanel(mistake, lifetime.signal) : null;
@@ -205,11 +199,7 @@ function showExercise(
 }
 
 /** Asks for the symptom of the sentence at the top, once. */
-function symptomOf(
-  name: string,
-  signal: AbortSignal,
-  show: (found: Symptom | null, children: Child[]) => void,
-) {
+function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | null, children: Child[]) => void) {
   let asked = ""; // the request that is answered or waited for
   return async () => {
     const { checkpoint, sentence } = state.run;
@@ -273,7 +263,7 @@ function trainingPanel({ name, seconds }: MistakeCode, signal: AbortSignal) {
   const left = h("span", { class: "left" });
   const start = button("go", "", () => isTrainingMistake() || trainMistake(name));
   const recorded = button("pill", t("mistakes.live.recorded"), () =>
-    showRecording(name as RecordingRequest["name"]),
+    showRecording(name as TrainingMistakeRequest["name"]),
   );
   const stop = button("pill", t("mistakes.live.stop"), stopMistake);
   const going = h("div", { class: "going" }, bar, left, stop);

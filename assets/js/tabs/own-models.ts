@@ -5,6 +5,7 @@ import { formatList, formatMessage, formatNumber, t } from "../core/i18n.ts";
 import { link } from "../core/parts.ts";
 import { state } from "../core/state.ts";
 import type { OwnModel } from "../core/types.ts";
+import { api } from "../net/client.ts";
 import { addModel, forgetModel, isShared, lostModels, ownModels, useModel } from "../net/models.ts";
 import { sessionId } from "../net/session.ts";
 import { downloadModel } from "../shell/downloads.ts";

@@ -1,12 +1,12 @@
 // The visitor's own sentence pairs: a table to type and paste into, or a file. They outlive every mounting.
 
-import { api, type Refused, reasonOf } from "../net/client.ts";
 import type { BadRow } from "#schema";
 import { h, word } from "../core/dom.ts";
 import { formatMessage, formatNumber, nodes, t } from "../core/i18n.ts";
 import { button, closest, columnHeading, link, rowHeading, table } from "../core/parts.ts";
 import { assetAddress } from "../core/schema.ts";
 import type { Message, Side } from "../core/types.ts";
+import { api, type Refused, reasonOf } from "../net/client.ts";
 import { readSession, saveOnLeave } from "../net/session.ts";
 
 /** A file and whether its first row is a heading; null to find out. */

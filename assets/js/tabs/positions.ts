@@ -8,6 +8,7 @@ import { findChange } from "../core/changes.ts";
 import { h, segmented } from "../core/dom.ts";
 import { formatNumber, joinSentences, t } from "../core/i18n.ts";
 import { onResize, option } from "../core/parts.ts";
+import { opening } from "../core/schema.ts";
 import { askAboutRun, askOnce } from "../core/server-cache.ts";
 import { decodeFloats, state, subscribe, update } from "../core/state.ts";
 import { onThemeChange } from "../core/theme.ts";

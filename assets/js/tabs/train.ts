@@ -1,7 +1,6 @@
 // Train: choose pairs and a network, start, and watch it learn. What outlives a mounting stands in this module, in
 // training-stream.ts (the training), training-replay.ts and own-pairs.ts.
 
-import { api, reasonOf } from "../net/client.ts";
 import type { Problem, TrainingPlan } from "#schema";
 import { trainingReplay } from "../charts/training-replay.ts";
 import { h, namedChoice } from "../core/dom.ts";
@@ -10,7 +9,9 @@ import { changeDetector, isOpen } from "../core/parts.ts";
 import { opening, schema } from "../core/schema.ts";
 import { state, subscribe } from "../core/state.ts";
 import { isStill } from "../core/theme.ts";
-import type { OwnModel, RequestOf, View } from "../core/types.ts";
+import type { OwnModel, View } from "../core/types.ts";
+import type { RequestOf } from "../net/client.ts";
+import { api, reasonOf } from "../net/client.ts";
 import { checkpointFromAddress, models } from "../net/models.ts";
 import { readSession, saveOnLeave } from "../net/session.ts";
 import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../net/training-stream.ts";

@@ -15,12 +15,12 @@ from .runs import reference, run
 
 
 class ShownRun(TypedDict):
-    """`baseline` is the same run without its changes; None where it has none. A run beside an error stands in for one
-    whose sentence was refused."""
+    """`baseline` is the same run without its changes; None where it has none. A run beside a
+    refusal stands in for one whose sentence was refused."""
 
     run: Run
     baseline: Run | None
-    error: MessageJSON | None
+    refused: MessageJSON | None
 
 
 def translate(request: TranslateRequest) -> ShownRun:
@@ -37,7 +37,7 @@ def translate(request: TranslateRequest) -> ShownRun:
         if not request.or_example:
             raise
         lasting = Interventions(tuple(each for each in changes.changes if not each.of_sentence))
-        return show(checkpoint, examples_of(checkpoint)[0].sentence, lasting) | {"error": error.message.for_page()}
+        return show(checkpoint, examples_of(checkpoint)[0].sentence, lasting) | {"refused": error.message.for_page()}
 
 
 def surprise(request: SurpriseRequest) -> ShownRun:
@@ -56,8 +56,8 @@ def show(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Sh
     """
     baseline = _page(checkpoint, sentence, NOTHING)
     if not changes.changes:
-        return {"run": baseline, "baseline": None, "error": None}
-    return {"run": _page(checkpoint, sentence, changes), "baseline": baseline, "error": None}
+        return {"run": baseline, "baseline": None, "refused": None}
+    return {"run": _page(checkpoint, sentence, changes), "baseline": baseline, "refused": None}
 
 
 @cached_per_checkpoint(256)

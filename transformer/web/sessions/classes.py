@@ -85,7 +85,7 @@ class ClassEvent(TypedDict):
     """A class as a student or its teacher sees it.
 
     Attributes:
-        replica: the cookie by which a proxy finds the teacher's replica, which has the teacher's own models; "" if none.
+        replica: the cookie by which a proxy finds the teacher's replica, which has the teacher's own models, or "".
         place: where the teacher is: the parameters of a link.
         students: those whose page is connected; None for a student.
         past: the revealed questions before this one, for the teacher.
