@@ -3,10 +3,10 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { explainCell } from "../../assets/js/charts/arithmetic.ts";
-import { chooseLanguage } from "../../assets/js/core/i18n.ts";
+import { explainCell } from "../../assets/web/charts/arithmetic.ts";
+import { chooseLanguage } from "../../assets/web/state/i18n.ts";
 
-export type SublayerView = import("../../assets/js/charts/sublayer-view.ts").SublayerView;
+export type SublayerView = import("../../assets/web/charts/sublayer-view.ts").SublayerView;
 
 /** Elements hold nothing, and every text is its key: only headings are looked at. */
 const createElement = () => ({ setAttribute() {}, append() {} });

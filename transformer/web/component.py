@@ -1,4 +1,4 @@
-"""A part of the page that a view of assets/js/app.ts draws."""
+"""A part of the page that a view of assets/web/app.ts draws."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ def component(
     Not a subclass of gr.HTML, because Gradio writes a .pyi file beside every subclass of a component.
 
     Args:
-        name: its name in `VIEWS` of assets/js/app.ts.
+        name: its name in `VIEWS` of assets/web/app.ts.
         value: its first value (JSON).
         events: names of the events that it triggers.
         server: functions that it may call, `server.name(request)`.
