@@ -4,7 +4,7 @@
 #   make check      format, lint, types and the fast tests: a minute, after every change
 #   make test       everything, with a browser; sets up what it needs on a fresh machine
 #   make format     format and sort everything as make check wants it
-#   make bundle     make assets/dist, which browsers load, of assets/js; it is committed
+#   make bundle     make assets/dist, which browsers load, of assets/web; it is committed
 # The shipped models
 #   make toy        train the toy checkpoint
 #   make classroom  train the classroom checkpoint

@@ -197,7 +197,7 @@ def test_every_sentence_of_the_library_is_in_the_catalogue() -> None:
 
 # ---- what the page says ----
 
-JS = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "assets/js").rglob("*.ts"))}
+SCRIPTS = [path.read_text("utf-8") for path in sorted((ROOT / "assets/web").rglob("*.ts"))]
 ROOMS = {key.split(".")[0] for key in EN if "." in key}
 CHOICE = re.compile(r'namedChoice\(.*?[\w\]],\s*"([\w.]+)",', re.DOTALL)  # of names whose texts are under a key
 STRING = re.compile(r'"((?:\w+\.)+\w+)"|(?<!\w)(?:t|nodes)\(\s*"([^"]+)"')
@@ -207,7 +207,7 @@ TEMPLATE = re.compile(rf"((?<!\w)(?:t|nodes)\(\s*)?`((?:[\w.]|{VALUE})+)`")
 
 def named() -> Iterator[tuple[str, str]]:
     """(kind, key) of every string and template that is a key: what t or nodes is given, and what looks like one."""
-    for source in JS.values():
+    for source in SCRIPTS:
         choices = CHOICE.findall(source)
         yield from (("template", f"{key}.*") for key in choices)
         for dotted, given in STRING.findall(source):

@@ -11,8 +11,8 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from .files import shipped
 
-# ICU MessageFormat's plural, "{pairs, plural, one {# pair} other {# pairs}}"; assets/js/core/message-format.ts reads it
-# in every language.
+# ICU MessageFormat's plural, "{pairs, plural, one {# pair} other {# pairs}}"; state/message-format.ts of assets/web
+# reads it in every language.
 _FORM = r"(\w+) \{((?:[^{}]|\{\w+\})*)\}"
 _PLURAL = re.compile(rf"\{{(\w+), plural, ((?:{_FORM} ?)+)\}}")
 

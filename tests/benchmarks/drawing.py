@@ -57,10 +57,10 @@ Control = str | None  # of a click: what is clicked, the event, and the value th
 
 # The bundle of the view alone, and how the page fills a tab (web/component.py).
 VIEW = """
-export { mapPaint } from "./assets/js/charts/attention-map.ts";
-export { mountView } from "./assets/js/core/mount.ts";
-export { showRun } from "./assets/js/core/state.ts";
-export { mount } from "./assets/js/tabs/attention.ts";
+export { mapPaint } from "./assets/web/charts/attention-map.ts";
+export { mountView } from "./assets/web/ui/mount.ts";
+export { showRun } from "./assets/web/state/state.ts";
+export { mount } from "./assets/web/features/attention/attention.ts";
 """
 OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="dist/app.css">
 <script type="application/json" id="schema">{schema_json().replace(f"gradio_api/file={ASSETS}", ".")}</script>

@@ -3,10 +3,10 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { formatAddress, openingTab, parseAddress, sharedAddress } from "../../assets/js/core/address.ts";
-import { schema } from "../../assets/js/core/schema.ts";
-import { state } from "../../assets/js/core/state.ts";
-import { setShippedModels } from "../../assets/js/net/models.ts";
+import { setShippedModels } from "../../assets/web/api/models.ts";
+import { schema } from "../../assets/web/api/schema.ts";
+import { formatAddress, openingTab, parseAddress, sharedAddress } from "../../assets/web/state/address.ts";
+import { state } from "../../assets/web/state/state.ts";
 
 const PAGE = "https://example.org/page/?theme=dark";
 const RUN = { checkpoint: "toy", sentence: "ich", changes: [] };
@@ -29,7 +29,7 @@ test("a Space in the hub's frame shares its own address, without what the hub ad
 });
 
 test("what an address says comes back from it", () => {
-  const place: Partial<import("../../assets/js/core/types.ts").State> = {
+  const place: Partial<import("../../assets/web/api/types.ts").State> = {
     tab: "break",
     part: "decoding",
     exercise: "never_stops",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./page.ts";
 
-const { bestHead, scoreHeads } = await import("../../assets/js/core/alignment.ts");
+const { bestHead, scoreHeads } = await import("../../assets/web/state/alignment.ts");
 
 // One layer of two heads over three output tokens: the first head looks at the word that is predicted, the second at the
 // one that was read a step before.

@@ -3,10 +3,10 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { explainCell } from "../../assets/js/charts/arithmetic.ts";
-import { chooseLanguage } from "../../assets/js/core/i18n.ts";
+import { explainCell } from "../../assets/web/charts/arithmetic.ts";
+import { chooseLanguage } from "../../assets/web/state/i18n.ts";
 
-export type SublayerView = import("../../assets/js/charts/sublayer-view.ts").SublayerView;
+export type SublayerView = import("../../assets/web/charts/sublayer-view.ts").SublayerView;
 
 /** Elements hold nothing, and every text is its key: only headings are looked at. */
 const createElement = () => ({ setAttribute() {}, append() {} });
@@ -15,6 +15,14 @@ const texts = new Proxy({}, { get: (_, key) => key });
 Object.assign(globalThis, { Node: class {}, fetch: async () => ({ ok: true, json: async () => texts }) });
 await chooseLanguage("en");
 
+/** The server answers when a test says so: a row of weights. */
+const weights = Buffer.from(Float32Array.of(0.5).buffer).toString("base64");
+const fetch = (_: URL, { body }: { body: string }) =>
+  new Promise((done) =>
+    asked.push({ question: JSON.parse(body), answer: () => done(Response.json({ weights, bias: null })) }),
+  );
+Object.assign(globalThis, { fetch });
+
 let shown: string[] = [];
 let asked: { question: any; answer: () => void }[] = [];
 let drawn: AbortController;
@@ -22,13 +30,9 @@ let drawn: AbortController;
 /** A view of a model with one dimension. */
 function viewOf(checkpoint: string): SublayerView {
   const at = (name: string) => (["x", "memory"].includes(name) ? [1] : [0.5]);
-  const weights = Buffer.from(Float32Array.of(0.5).buffer).toString("base64");
-  const parameters = (question: object) =>
-    new Promise((done) => asked.push({ question, answer: () => done({ weights, bias: null }) }));
   return {
     ...{ run: { checkpoint }, kind: "cross", layer: 0, head: 0, query: 0, signal: drawn.signal },
     data: { queries: ["S"], keys: ["ich"], head_dim: 1, at },
-    server: { parameters },
     showArithmetic,
   } as any;
 }

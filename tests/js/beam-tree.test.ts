@@ -3,7 +3,7 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { branchPath, treeLayout } from "../../assets/js/charts/beam-tree.ts";
+import { branchPath, treeLayout } from "../../assets/web/features/decoding/beam-tree.ts";
 
 /** A tree as the server sends it: children after their parents. @param random in [0, 1) */
 function grown(count: number, random: () => number) {

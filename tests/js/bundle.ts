@@ -12,7 +12,7 @@ export const bundled = () =>
   esbuild
     .buildSync({
       absWorkingDir: ROOT,
-      entryPoints: ["assets/js/app.ts"],
+      entryPoints: ["assets/web/app.ts"],
       outdir: "assets/dist",
       bundle: true,
       minify: true,

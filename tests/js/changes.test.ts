@@ -3,9 +3,9 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatChanges, isAblated, isLasting, parseChanges, temperatureOf } from "../../assets/js/core/changes.ts";
-import { schema } from "../../assets/js/core/schema.ts";
-import type { Change } from "../../assets/js/core/types.ts";
+import { schema } from "../../assets/web/api/schema.ts";
+import type { Change } from "../../assets/web/api/types.ts";
+import { formatChanges, isAblated, isLasting, parseChanges, temperatureOf } from "../../assets/web/state/changes.ts";
 
 /** One of each kind. */
 const CHANGES: Change[] = [

@@ -3,7 +3,7 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chooseLanguage, language } from "../../assets/js/core/i18n.ts";
+import { chooseLanguage, language } from "../../assets/web/state/i18n.ts";
 
 test("texts that come late do not undo a later choice", async ({ mock }) => {
   Object.assign(document, { baseURI: "https://example.org/", documentElement: {}, dispatchEvent() {} });

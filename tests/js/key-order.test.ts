@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { areMany, keyName, orderKeys } from "../../assets/js/charts/key-order.ts";
+import { areMany, keyName, orderKeys } from "../../assets/web/charts/key-order.ts";
 
 const many = Array.from({ length: 33 }, (_, key) => (key % 10) / 100);
 

@@ -8,7 +8,7 @@ import {
   planMinutes,
   plannedStops,
   stopOrder,
-} from "../../assets/js/core/lesson-plan.ts";
+} from "../../assets/web/state/lesson-plan.ts";
 
 const names = (stops: number[]) => stops.map((stop) => LESSON_STOPS[stop]);
 

@@ -3,8 +3,8 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mapDifference } from "../../assets/js/charts/attention-map.ts";
-import { cellAt, cellColours, colourIndex, gridOf, mergedCells } from "../../assets/js/charts/map-canvas.ts";
+import { mapDifference } from "../../assets/web/charts/attention-map.ts";
+import { cellAt, cellColours, colourIndex, gridOf, mergedCells } from "../../assets/web/charts/map-canvas.ts";
 
 const LEVELS = Uint32Array.from({ length: 202 }, (_, i) => i); // every colour is its own index
 

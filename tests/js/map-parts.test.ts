@@ -3,9 +3,9 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isDrawn } from "../../assets/js/charts/attention-lines.ts";
-import { nextZoom } from "../../assets/js/charts/long-map.ts";
-import { scrolledTo, shortened, spacedLabels, uncovered } from "../../assets/js/charts/map-parts.ts";
+import { isDrawn } from "../../assets/web/charts/attention-lines.ts";
+import { nextZoom } from "../../assets/web/charts/long-map.ts";
+import { scrolledTo, shortened, spacedLabels, uncovered } from "../../assets/web/charts/map-parts.ts";
 
 test("labels keep their distance; the wanted ones come first", () => {
   assert.deepEqual([...spacedLabels(4, 20, 15)], [0, 1, 2, 3]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parts, percentText, percentTexts, withPlurals } from "../../assets/js/core/message-format.ts";
+import { parts, percentText, percentTexts, withPlurals } from "../../assets/web/state/message-format.ts";
 
 const english = new Intl.PluralRules("en");
 const chinese = new Intl.PluralRules("zh");

@@ -3,7 +3,9 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { topLoss } from "../../assets/js/charts/line-chart.ts";
+import { decodeShares } from "../../assets/web/api/training-stream.ts";
+import { topLoss } from "../../assets/web/charts/line-chart.ts";
+import { argmax, decodeFloats, unpackWeights } from "../../assets/web/state/state.ts";
 import {
   attentionColumns,
   commonDigits,
@@ -15,9 +17,7 @@ import {
   scaled,
   softmax,
   sum,
-} from "../../assets/js/core/numbers.ts";
-import { argmax, decodeFloats, unpackWeights } from "../../assets/js/core/state.ts";
-import { decodeShares } from "../../assets/js/net/training-stream.ts";
+} from "../../assets/web/ui/numbers.ts";
 
 test("a minus is as wide as a plus, and zero has no sign", () => {
   assert.equal(fixed(-1.005, 1), "−1.0");

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Box, Layout, Sizes } from "../../assets/js/charts/overview-layout.ts";
-import { MAX_LAYERS, overviewLayout } from "../../assets/js/charts/overview-layout.ts";
+import type { Box, Layout, Sizes } from "../../assets/web/charts/overview-layout.ts";
+import { MAX_LAYERS, overviewLayout } from "../../assets/web/charts/overview-layout.ts";
 
 const LEAST = 24; // px that a finger hits
 const SLACK = 0.01;

@@ -3,8 +3,8 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { setShippedModels } from "../../assets/js/net/models.ts";
-import { awaitedModel, cancelWait, secondsLeft, whenLoaded } from "../../assets/js/net/real-models.ts";
+import { setShippedModels } from "../../assets/web/api/models.ts";
+import { awaitedModel, cancelWait, secondsLeft, whenLoaded } from "../../assets/web/api/real-models.ts";
 
 Object.assign(document, { baseURI: "https://example.org", dispatchEvent() {} });
 const real = { languages: [], licence: "", size: 0 };
@@ -21,7 +21,7 @@ const fetch = async (_: URL, { body, signal }: RequestInit) => {
   const { checkpoint } = JSON.parse(String(body));
   const end = () => void lines.close().catch(() => {});
   streams.push({ checkpoint, send, end, signal: signal as AbortSignal });
-  return new Response(readable);
+  return new Response(readable, { headers: { "Content-Type": "application/x-ndjson" } });
 };
 Object.assign(globalThis, { window: {}, fetch });
 const settled = () => new Promise((done) => setTimeout(done, 5));

@@ -3,9 +3,9 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { state, update } from "../../assets/js/core/state.ts";
-import { room } from "../../assets/js/net/room.ts";
-import { followRoom } from "../../assets/js/shell/room-follow.ts";
+import { room } from "../../assets/web/api/room.ts";
+import { followRoom } from "../../assets/web/features/classroom/follow.ts";
+import { state, update } from "../../assets/web/state/state.ts";
 
 const page = new EventTarget();
 const addEventListener = page.addEventListener.bind(page);

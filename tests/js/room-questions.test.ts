@@ -4,14 +4,14 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { LESSON_STOPS } from "../../assets/js/core/lesson-plan.ts";
+import { LESSON_STOPS } from "../../assets/web/state/lesson-plan.ts";
 import {
   csvCell,
   nextWordQuestion,
   parseAbout,
   sourceWordQuestion,
   voteShares,
-} from "../../assets/js/shell/room-questions.ts";
+} from "../../assets/web/ui/class-answers.ts";
 
 const cross = { layers: 1, heads: 2, queries: ["S", "a"], keys: ["ich", "ich", "E"] };
 const values = [0.2, 0.5, 0.3, 0.1, 0.1, 0.8, 0.6, 0.3, 0.1, 0.3, 0.3, 0.4];

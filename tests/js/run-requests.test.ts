@@ -3,13 +3,13 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
-import { pageAddress } from "../../assets/js/core/address.ts";
-import { changes, requestChanges, undoChange } from "../../assets/js/core/changes.ts";
-import { openExperiment } from "../../assets/js/core/experiments.ts";
-import { showRun, state, update } from "../../assets/js/core/state.ts";
-import type { Run } from "../../assets/js/core/types.ts";
-import { setShippedModels } from "../../assets/js/net/models.ts";
-import { RunRequests } from "../../assets/js/shell/run-requests.ts";
+import { setShippedModels } from "../../assets/web/api/models.ts";
+import type { Run } from "../../assets/web/api/types.ts";
+import { RunRequests } from "../../assets/web/features/run-bar/requests.ts";
+import { pageAddress } from "../../assets/web/state/address.ts";
+import { changes, requestChanges, undoChange } from "../../assets/web/state/changes.ts";
+import { openExperiment } from "../../assets/web/state/experiments.ts";
+import { showRun, state, update } from "../../assets/web/state/state.ts";
 
 const page = Object.assign(new EventTarget(), {
   baseURI: "https://example.org/",

@@ -3,9 +3,9 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { showRun, state, update } from "../../assets/js/core/state.ts";
-import type { Run } from "../../assets/js/core/types.ts";
-import { byWords, outputToken, piecesOf, tokenIndex, tokenRun } from "../../assets/js/core/words.ts";
+import type { Run } from "../../assets/web/api/types.ts";
+import { showRun, state, update } from "../../assets/web/state/state.ts";
+import { byWords, outputToken, piecesOf, tokenIndex, tokenRun } from "../../assets/web/state/words.ts";
 
 const SOURCE = { of: [0, 0, 1, 2], names: ["Biere", ".", "E"] };
 const READ = { of: [0, 1, 1], names: ["S", "beers"] };

@@ -330,7 +330,7 @@ class Parameter(TypedDict):
 
     Attributes:
         kind: "choice" of `choices`; "position", from 0 in the state and from 1 in the address; "number" from `min` to
-            `max` by `step`; "switch", yes or no; or one that core/address.ts reads by itself.
+            `max` by `step`; "switch", yes or no; or one that state/address.ts reads by itself.
         state: its name there.
         always: it is in every address; others only where they differ from their default.
         part: only where this part of Break it is open.
@@ -464,7 +464,7 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 def page_schema(
     tabs: Sequence[str], parts: Sequence[str], streams: Sequence[str], assets: str, plotly: str, classes: bool
 ) -> PageSchema:
-    """The schema in the page's head, for assets/js/core/schema.ts.
+    """What the page's modules share with the server: see assets/web/api/schema.ts.
 
     Args:
         tabs: their names in their order.

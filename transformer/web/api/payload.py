@@ -244,7 +244,7 @@ def page_maps(attention: AttentionMaps) -> dict[Kind, PageMaps]:
 
 def packed(weights: np.ndarray) -> np.ndarray:
     """Weights from 0 to 1 in three bytes each, all lowest bytes first, which compress well; `unpackWeights` of
-    assets/js/core/state.ts reads them.
+    assets/web/state/state.ts reads them.
 
     A weight that is a whole number of ticks keeps its value, and every other one becomes the middle between two. So it
     rounds to the same text as before with up to five decimals, and is above 0 if it was; it is off by 1 / (2 TICKS).
@@ -277,7 +277,7 @@ def array(values: np.ndarray) -> FloatArray:
 
 
 def floats(values: np.ndarray) -> str:
-    """Base64 of little-endian 32-bit floats; `decodeFloats` of assets/js/core/state.ts reads it."""
+    """Base64 of little-endian 32-bit floats; `decodeFloats` of assets/web/state/state.ts reads it."""
     return base64.b64encode(_little_endian(values).tobytes()).decode()
 
 

@@ -1,10 +1,10 @@
-"""The one place for what all figures share: fonts, colours, margins, hover. Colours are those of assets/style.css."""
+"""What all figures share: fonts, colours, margins, hover. Colours are those of assets/web/style.css."""
 
 import plotly.graph_objects as go
 
 FONT = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 
-# Two hues that colour-blind eyes tell apart. The page puts its own colours in their place (assets/js/charts/plotly.js),
+# Two hues that colour-blind eyes tell apart. The page puts its own in their place (assets/web/charts/plotly.ts),
 # since a figure is made before it is known in which theme it will be seen.
 DIVERGING = [[0.0, "#b42318"], [0.5, "#ffffff"], [1.0, "#4338ca"]]
 

@@ -1,0 +1,108 @@
+// The trainings that show a mistake, as this page hears of them. They outlive every mounting.
+
+import type { Symptom, TrainingMistakeRequest } from "#schema";
+import type { EventOf } from "./client.ts";
+import { api, reasonOf } from "./client.ts";
+import type { Message } from "./types.ts";
+
+/**
+ * Phases: idle, asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed; `wrong` and
+ * `right` are points [step, loss]; `joined` are the seconds since another visitor began it; `left` those until its
+ * turn; `speed` is in steps a second.
+ */
+export type MistakeTraining = {
+  phase: string;
+  place: number | null;
+  left: number | null;
+  steps: number;
+  wrong: number[][];
+  right: number[][];
+  symptom: Symptom | null;
+  message: Message | null;
+  joined: number | null;
+  speed: number | null;
+};
+
+const WINDOW_MS = 6000; // of the steps by which the speed is measured
+const MIN_WINDOW_MS = 1000;
+
+const trainings: Map<string, MistakeTraining> = new Map();
+let abort = new AbortController(); // ends the stream of the one that goes on
+
+const NOTHING: MistakeTraining = {
+  phase: "idle",
+  place: null,
+  left: null,
+  steps: 1,
+  wrong: [],
+  right: [],
+  symptom: null,
+  message: null,
+  joined: null,
+  speed: null,
+};
+
+/** An exercise's trainings so far. */
+export const mistakeTraining = (name: string) => trainings.get(name) ?? NOTHING;
+export const isGoingOn = ({ phase }: MistakeTraining) => ["asking", "waiting", "running"].includes(phase);
+export const isTrainingMistake = () => [...trainings.values()].some(isGoingOn);
+
+const changed = () => document.dispatchEvent(new Event("mistake:changed"));
+
+export async function trainMistake(name: string) {
+  const training: MistakeTraining = { ...NOTHING, phase: "asking", wrong: [], right: [] };
+  const mine = new AbortController();
+  abort = mine;
+  trainings.set(name, training);
+  changed();
+  const measure = speedometer();
+  try {
+    for await (const event of api.train_mistake({ name: name as TrainingMistakeRequest["name"] }, mine)) {
+      receiveEvent(training, event);
+      if (event.event === "progress") training.speed = measure(stepsDone(training));
+      changed();
+    }
+  } catch (error) {
+    training.message ??= reasonOf(error);
+  }
+  const ended = mine.signal.aborted ? "stopped" : "failed";
+  training.phase = training.symptom ? "shown" : ended; // not before the server has ended it: it takes one at a time
+  changed();
+}
+
+/** Stop listening to the running training. The server ends it when it has no other listener. */
+export const stopMistake = () => abort.abort();
+
+/** Show an exercise as it was recorded. */
+export async function showRecording(name: TrainingMistakeRequest["name"]) {
+  const recording = await api.recorded({ name }).catch(() => null);
+  const phase = recording ? "recorded" : "failed";
+  if (!isGoingOn(mistakeTraining(name))) trainings.set(name, { ...NOTHING, ...recording, phase });
+  changed();
+}
+
+/** Of both models together. */
+export const stepsDone = ({ wrong, right }: MistakeTraining) => wrong.length + right.length;
+
+/** Measures steps a second by those of the last seconds; null where they are too few. */
+function speedometer() {
+  let marks: [number, number][] = []; // milliseconds, and the steps done then
+  return (done: number) => {
+    const now = performance.now();
+    marks = [...marks.filter(([time]) => now - time < WINDOW_MS), [now, done]];
+    const [time, before] = marks[0];
+    return now - time < MIN_WINDOW_MS ? null : (1000 * (done - before)) / (now - time);
+  };
+}
+
+function receiveEvent(training: MistakeTraining, data: EventOf<"train_mistake">) {
+  if (data.event === "joined") training.joined = data.seconds;
+  if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place, left: data.seconds });
+  if (data.event === "run") training.phase = "running";
+  if (data.event === "progress") {
+    training[data.side].push(...data.points);
+    training.steps = data.steps;
+  }
+  if (data.event === "symptom") training.symptom = data;
+  if (data.event === "error") training.message = data.message;
+}

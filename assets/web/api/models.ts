@@ -1,0 +1,103 @@
+// Which models this visitor can ask: the shipped ones, real ones that the server lists, and those of this session, trained
+// here or brought as files.
+
+import { readSession, writeSession } from "./session.ts";
+import type { Model, OwnModel } from "./types.ts";
+
+const MODELS_KEY = "attention-bitte-models"; // of this tab, so that a reload finds them again
+const OWN = "own:"; // before a name in an address: the model's key is secret
+const SHARED = "shared:"; // prefix of a shared model's token
+
+let shipped: Record<string, Model> = {};
+let own: OwnModel[] = [];
+let lost: string[] = [];
+
+/** Every model, by checkpoint. */
+export const models = (): Record<string, Model | OwnModel> => ({
+  ...shipped,
+  ...Object.fromEntries(own.map((each) => [each.checkpoint, each])),
+});
+
+/** This session's models, oldest first. */
+export const ownModels = () => own;
+
+/** Names of the models that had to make room for the newest. */
+export const lostModels = () => lost;
+
+export const isOwn = (checkpoint: string) => !Object.hasOwn(shipped, checkpoint);
+
+/** Whether a model is a published translator. */
+export const isReal = (checkpoint: string) => shipped[checkpoint]?.real !== undefined;
+
+/** A model's name for people. */
+export const modelName = (checkpoint: string) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
+
+/** Whether a model is another visitor's, who has shared it. */
+export const isShared = (checkpoint: string) => own.some((each) => each.checkpoint === checkpoint && each.shared);
+
+/** A model in an address. */
+export function modelAddress(checkpoint: string) {
+  if (isShared(checkpoint)) return tokenAddress(checkpoint);
+  return isOwn(checkpoint) ? `${OWN}${modelName(checkpoint)}` : checkpoint;
+}
+
+/** @param token of a model */
+export const tokenAddress = (token: string) => `${SHARED}${token}`;
+
+/** The token of a shared model that an address names and that this page does not know yet. */
+export const unknownToken = (text: string) =>
+  text.startsWith(SHARED) && !checkpointFromAddress(text) ? text.slice(SHARED.length) : null;
+
+/** The checkpoint that an address names; null for one that is not here. */
+export function checkpointFromAddress(text: string) {
+  if (Object.hasOwn(shipped, text)) return text;
+  if (text.startsWith(SHARED)) return own.find((each) => tokenAddress(each.checkpoint) === text)?.checkpoint ?? null;
+  return text.startsWith(OWN) ? (own.find(({ name }) => name === text.slice(OWN.length))?.checkpoint ?? null) : null;
+}
+
+export function setShippedModels(known: Record<string, Model>) {
+  shipped = known;
+  if (!own.length) own = readSession(MODELS_KEY) ?? [];
+}
+
+function changed() {
+  writeSession(MODELS_KEY, own);
+  document.dispatchEvent(new Event("models:changed"));
+}
+
+export const useModel = (checkpoint: string) =>
+  document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: checkpoint }));
+
+/**
+ * The page uses a model that was trained or brought from now on. Two of one name are told apart by a number.
+ * @param answer `kept` are the keys of all models that the server has of this session: the oldest may have gone for a
+ * new one.
+ */
+export function addModel({ model, kept }: { model: OwnModel; kept: string[] }) {
+  const isKept = ({ checkpoint, shared }: OwnModel) => shared || kept.includes(checkpoint);
+  lost = own.filter((each) => !isKept(each)).map((each) => each.name);
+  own = own.filter(isKept);
+  add(model);
+  useModel(model.checkpoint);
+}
+
+/** Add a shared model to the models that can be chosen. */
+export const addSharedModel = (model: OwnModel) => add({ ...model, shared: true });
+
+function add(model: OwnModel) {
+  const taken = new Set([...Object.keys(shipped), ...own.map(({ name }) => name)]);
+  let name = model.name;
+  for (let i = 2; taken.has(name); i++) name = `${model.name} ${i}`;
+  own = [...own, { ...model, name }];
+  changed();
+}
+
+/** The server does not have it any more, or the visitor does not want it. */
+export function forgetModel(checkpoint: string) {
+  own = own.filter((each) => each.checkpoint !== checkpoint);
+  changed();
+}
+
+/** Add every model that a training of this page makes. */
+export const listenForModels = () =>
+  document.addEventListener("model:trained", (event) => addModel((event as CustomEvent).detail));

@@ -1,0 +1,86 @@
+// Real models on their way into the server's memory: one is fetched when somebody first chooses it, while the page goes on
+// with the model that it has.
+
+import { api, NO_ANSWER, reasonOf } from "./client.ts";
+import { isReal } from "./models.ts";
+import type { Message } from "./types.ts";
+
+/**
+ * The model that is waited for. `fetched` of `size` bytes are on the server; `since` is when this page first heard of
+ * them; then `go` or `fail` is called.
+ */
+type Wait = {
+  checkpoint: string;
+  fetched: number;
+  size: number;
+  since: { fetched: number; time: number } | null;
+  go: () => void;
+  fail: (error: Message) => void;
+};
+
+const TELLING = 0.01; // of all bytes tell the pace: the small files that come first take longer by the byte
+
+/** Those that have been loaded for this page. */
+const ready: Set<string> = new Set();
+let wait: Wait | null = null;
+let abort = new AbortController(); // ends the stream
+
+/** The model that is waited for, if any. */
+export const awaitedModel = () => wait;
+
+/** Seconds until all bytes have arrived, at the pace so far; null while unknown. @param now in ms */
+export function secondsLeft(now: number = performance.now()) {
+  if (!wait?.since) return null;
+  const fetched = wait.fetched - wait.since.fetched;
+  return fetched > TELLING * wait.size ? ((now - wait.since.time) / 1000 / fetched) * (wait.size - wait.fetched) : null;
+}
+
+function changed(now: Wait | null) {
+  wait = now;
+  document.dispatchEvent(new Event("model:awaited"));
+}
+
+/** Wait no longer. The server goes on for others who do. */
+export function cancelWait() {
+  abort.abort();
+  if (wait) changed(null);
+}
+
+/** Wait for a model, if it is one that has to be loaded, and then go on with it. The newest choice counts. */
+export async function whenLoaded(checkpoint: string, go: () => void, fail: (error: Message) => void) {
+  if (wait?.checkpoint === checkpoint) {
+    Object.assign(wait, { go, fail });
+    return;
+  }
+  cancelWait();
+  if (!isReal(checkpoint) || ready.has(checkpoint)) {
+    go();
+    return;
+  }
+  const mine = new AbortController();
+  abort = mine;
+  changed({ checkpoint, fetched: 0, size: 0, since: null, go, fail });
+  let error: Message | null = NO_ANSWER;
+  try {
+    for await (const event of api.load_model({ checkpoint }, mine)) {
+      if (mine.signal.aborted || !wait) return;
+      if (event.event === "error") error = event.message;
+      else if (event.event === "ready") error = null;
+      else {
+        const { fetched, size } = event;
+        const since = wait.since ?? (size ? { fetched, time: performance.now() } : null);
+        changed(Object.assign(wait, { fetched, size, since }));
+      }
+    }
+  } catch (refusal) {
+    error = reasonOf(refusal);
+  }
+  if (mine.signal.aborted || !wait) return;
+  const newest = wait;
+  changed(null);
+  if (error) newest.fail(error);
+  else {
+    ready.add(checkpoint);
+    newest.go();
+  }
+}

@@ -1,0 +1,211 @@
+// One head's attention as lines from queries to keys, as wide as their weights. Of a long sentence only the lines of
+// one row are drawn, unless all are wanted, and of the words only those that have room.
+
+import type { DrawnRun, Kind, Side } from "../api/types.ts";
+import { t } from "../state/i18n.ts";
+import { attentionRow, state } from "../state/state.ts";
+import { svg, typeScale } from "../ui/dom.ts";
+import { FIT_FROM } from "./long-map.ts";
+import {
+  describeCell,
+  forEachCell,
+  label,
+  labelTexts,
+  NARROW,
+  predictions,
+  rowLabel,
+  shortened,
+  spacedLabels,
+  widest,
+} from "./map-parts.ts";
+
+type Axis = "query" | "key";
+/** The row or the column that is drawn; all if neither is named. */
+type Wanted = { query?: number | null; key?: number | null };
+type LineLayout = ReturnType<typeof layoutOf>;
+
+const AXES = ["query", "key"] as const;
+
+const PITCH = 56; // px between two words: as far as the rows of a heatmap
+const SIZE = 15;
+const LONG = { size: 12, pitch: 22, least: 5, height: 640 }; // px, of a long sentence and of the whole
+const ROW_PITCH = 1.25; // sizes of a label between two that can be read
+
+/** Whether only one row's lines are drawn unless all are wanted. */
+export const isLongDrawing = ({ attention }: DrawnRun, kind: Kind) =>
+  Math.max(attention[kind].queries.length, attention[kind].keys.length) > FIT_FROM;
+
+/** Which lines are drawn: of open cells, from the least weight on, of one row, of one column or of all. */
+export const isDrawn = (
+  { open, value, ...cell }: { open: boolean; value: number; query: number; key: number },
+  { threshold, query = null, key = null }: { threshold: number; query?: number | null; key?: number | null },
+) => open && value >= threshold && (query === null || cell.query === query) && (key === null || cell.key === key);
+
+/** @param options `row`: the only one that is drawn */
+export function lineDrawing(
+  kind: Kind,
+  layer: number,
+  head: number,
+  {
+    width,
+    sides,
+    threshold,
+    row,
+    zoom,
+  }: { width: number; sides: [Side, Side]; threshold: number; row: number | null; zoom: number },
+) {
+  const place = layoutOf(kind, width, zoom);
+  const { height, isLong } = place;
+  const links = svg("g");
+  const picture = svg("svg", {
+    viewBox: `0 0 ${width} ${height}`,
+    ...{ width, height },
+    class: isLong ? "lines long" : "lines",
+    role: "group",
+  });
+  picture.append(links);
+  const draw = (wanted: Wanted) =>
+    links.replaceChildren(...linePaths(kind, layer, head, place, { threshold, ...wanted }));
+  draw({ query: row });
+  const described = describeTokens(kind, layer, head, threshold);
+  const seen = seenLabels(kind, layer, head, place, threshold, row);
+  for (const axis of AXES)
+    for (const [i, token] of place.tokens[axis].entries()) {
+      const attributes = {
+        ...(seen[axis].has(i) ? { tabindex: 0 } : { class: "crowded" }),
+        ...{ role: "img", "aria-label": described[axis](i, token), [`data-${axis}`]: i },
+      };
+      const text = tokenLabel(axis, i, place, sides, attributes);
+      onPointing(text, (isPointed) => {
+        if (row !== null) draw(isPointed ? { [axis]: i } : { query: row });
+        else isolate(picture, isPointed ? `[data-${axis}="${i}"]` : null);
+      });
+      picture.append(text);
+    }
+  return picture;
+}
+
+/** Where everything stands: queries on the left, keys on the right. */
+function layoutOf(kind: Kind, width: number, zoom: number) {
+  const { run } = state;
+  const isLong = isLongDrawing(run, kind);
+  const name = isLong ? shortened : (token: string) => token;
+  const tokens = { query: run.attention[kind].queries.map(name), key: run.attention[kind].keys.map(name) };
+  const isNarrow = width < NARROW * typeScale();
+  const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && name(token)));
+  const count = Math.max(tokens.query.length, tokens.key.length);
+  const size = (isLong ? LONG.size : SIZE) * typeScale();
+  const pitch = isLong
+    ? Math.max(LONG.least, Math.min(LONG.pitch * typeScale(), LONG.height / count)) * zoom
+    : PITCH * typeScale();
+  return {
+    ...{ isLong, isNarrow, tokens, predicted, size, pitch },
+    left: widest(labelTexts(tokens.query, predicted, isNarrow), size) + 24,
+    right: width - widest(tokens.key, size) - 24,
+    height: count * pitch + (isLong ? size : 0),
+    y: (i: number) => (i + 0.5) * pitch + (isLong ? size / 2 : 0),
+  };
+}
+
+/** A line for each cell that is drawn, and one for its pair of the alignment. */
+function linePaths(
+  kind: Kind,
+  layer: number,
+  head: number,
+  { left, right, y }: LineLayout,
+  wanted: Wanted & { threshold: number },
+) {
+  const paths: Element[] = [];
+  const middle = (left + right) / 2;
+  forEachCell(state.run, kind, layer, head, (cell) => {
+    if (!isDrawn(cell, wanted)) return;
+    const { query, key, value, gold } = cell;
+    const d = `M${left} ${y(query)} C${middle} ${y(query)} ${middle} ${y(key)} ${right} ${y(key)}`;
+    const style = `stroke-width: ${1 + 6 * value}; stroke-opacity: ${0.06 + 0.94 * value}`;
+    const ends = { "data-query": query, "data-key": key };
+    paths.push(svg("path", { d, style, ...ends, "data-weight": value, "data-look": describeCell(cell) }));
+    if (gold) paths.push(svg("path", { d, class: `gold ${gold}`, ...ends, "data-gold": `${query} ${key}` }));
+  });
+  return paths;
+}
+
+/** Each token's lines in words. */
+function describeTokens(
+  kind: Kind,
+  layer: number,
+  head: number,
+  threshold: number,
+): Record<Axis, (i: number, token: string) => string> {
+  const { queries, keys, allowed } = state.run.attention[kind];
+  const cells: Record<Axis, string[][]> = { query: queries.map(() => []), key: keys.map(() => []) };
+  forEachCell(state.run, kind, layer, head, (cell) => {
+    if (!isDrawn(cell, { threshold })) return;
+    for (const axis of AXES) cells[axis][cell[axis]].push(describeCell(cell));
+  });
+  const describe = (drawn: string[], isOpen: boolean, token: string) =>
+    drawn.join(", ") || (isOpen ? token : `${token}: ${t("masked")}`);
+  return {
+    query: (i, token) => describe(cells.query[i], allowed[i].includes(true), token),
+    key: (i, token) =>
+      describe(
+        cells.key[i],
+        allowed.some((open) => open[i]),
+        token,
+      ),
+  };
+}
+
+/** Which labels have room; those of the row that is drawn come first. */
+function seenLabels(
+  kind: Kind,
+  layer: number,
+  head: number,
+  { tokens, pitch, size, isLong }: LineLayout,
+  threshold: number,
+  row: number | null,
+): Record<Axis, Set<number>> {
+  const least = isLong ? ROW_PITCH * size : 0;
+  const strongest = row === null ? [] : strongestKeys(kind, layer, head, row, threshold);
+  return {
+    query: spacedLabels(tokens.query.length, pitch, least, row === null ? [] : [row]),
+    key: spacedLabels(tokens.key.length, pitch, least, strongest),
+  };
+}
+
+function tokenLabel(
+  axis: Axis,
+  i: number,
+  { tokens, predicted, left, right, y, size, isNarrow }: LineLayout,
+  sides: [Side, Side],
+  attributes: Parameters<typeof label>[3],
+) {
+  const token = tokens[axis][i];
+  if (axis === "key") return label(token, sides[1], { x: right + 14, y: y(i), size, anchor: "start" }, attributes);
+  const place = { x: left - 14, y: y(i), size, anchor: "end" } as const;
+  return rowLabel(token, predicted[i], sides[0], place, isNarrow, attributes);
+}
+
+/** Which keys a row's lines lead to, the strongest first. */
+function strongestKeys(kind: Kind, layer: number, head: number, query: number, threshold: number) {
+  const weights = attentionRow(kind, layer, head, query);
+  const keys = weights.flatMap((weight, key) => (weight >= threshold ? [key] : []));
+  return keys.sort((a, b) => weights[b] - weights[a]);
+}
+
+/** While a word is pointed at or has the focus. */
+function onPointing(text: SVGElement, show: (isPointed: boolean) => void) {
+  for (const name of ["pointerenter", "focus"]) text.addEventListener(name, () => show(true));
+  text.addEventListener("blur", () => show(false));
+  text.addEventListener("pointerleave", () => {
+    show(false);
+    const focused = text.parentElement?.querySelector("g:focus");
+    focused?.dispatchEvent(new Event("focus"));
+  });
+}
+
+/** Show only some of the lines, or all (null). */
+function isolate(picture: SVGElement, wanted: string | null) {
+  picture.classList.toggle("isolated", wanted !== null);
+  for (const path of picture.querySelectorAll("path"))
+    path.classList.toggle("kept", wanted !== null && path.matches(wanted));
+}

@@ -1,0 +1,52 @@
+// Teacher forcing beside free running, a step a row.
+
+import type { ForcedRow, TeacherForcing } from "#schema";
+import { formatNumber, formatPercent, nodes, t } from "../state/i18n.ts";
+import { h, word } from "../ui/dom.ts";
+import { columnHeading, rowHeading } from "../ui/parts.ts";
+
+/** The two headings of a comparison: each way reads and outputs. */
+function comparisonHead() {
+  const row = (names: string[], colspan: number) => {
+    const headings = names.map((name) => columnHeading(t(`lesson.loop.${name}`), { colspan }));
+    return h("tr", {}, h("td"), headings);
+  };
+  return h("thead", {}, row(["teacher", "free"], 2), row(["reads", "says", "reads", "says"], 1));
+}
+
+/** Both ways beside each other, a step a row; `isGraded` marks what is wrong and counts what is right. */
+export function comparisonTable({ teacher, free, right, of, mistake: forcedAt }: TeacherForcing, isGraded = true) {
+  const rows = Array.from({ length: Math.max(teacher.length, free.length) }, (_, i) => {
+    const isForced = i === forcedAt;
+    const cells = [stepCells(teacher[i], null, isForced, isGraded), stepCells(free[i], teacher[i], isForced, isGraded)];
+    return h("tr", { class: isForced ? "marked" : "" }, rowHeading(formatNumber(i + 1)), cells);
+  });
+  const total = (name: "teacher" | "free") =>
+    h("td", { colspan: 2, "data-right": right[name] }, t("decoding.right_of", { right: right[name], of }));
+  const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), total("teacher"), total("free")));
+  const attributes = { class: isGraded ? "ways two-ways" : "ways" };
+  return h("table", attributes, comparisonHead(), h("tbody", {}, rows), isGraded ? foot : null);
+}
+
+/** @param other the same step of the other way */
+function stepCells(
+  step: ForcedRow | undefined,
+  other: ForcedRow | null | undefined,
+  isForced: boolean,
+  isGraded: boolean,
+) {
+  if (!step) return [h("td"), h("td")];
+  const { read, output, wanted, probability } = step;
+  const isWrong = isGraded && output !== wanted;
+  const notes = [h("small", {}, formatPercent(probability))];
+  if (isForced) notes.push(h("small", {}, ` ${t("lesson.loop.forced")}`));
+  if (isWrong && wanted) {
+    const instead = nodes("decoding.instead", { word: word(wanted, "target") });
+    notes.push(h("small", { class: "wanted" }, instead));
+  }
+  const data = { class: isWrong ? "wrong" : "", "data-output": output, "data-probability": probability };
+  return [
+    h("td", { class: other && read !== other.read ? "astray" : "", "data-read": read }, word(read, "target")),
+    h("td", data, word(output, "target"), " ", notes),
+  ];
+}

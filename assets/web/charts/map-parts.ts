@@ -1,0 +1,209 @@
+// Building blocks of attention pictures: cells, and the words beside them.
+
+import type { DrawnRun, Kind, Side } from "../api/types.ts";
+import { t } from "../state/i18n.ts";
+import { attentionRow, attentionWeight, goldLink, state } from "../state/state.ts";
+import { isSpecial, svg, textWidth } from "../ui/dom.ts";
+import { fixed } from "../ui/numbers.ts";
+import { strength } from "./map-canvas.ts";
+
+/** A cell of a map: whose tokens it joins, whether the mask is open there, and how the gold alignment links them. */
+export type Cell = {
+  query: number;
+  key: number;
+  from: string;
+  to: string;
+  open: boolean;
+  gold: "sure" | "possible" | null;
+  difference: number | undefined;
+  value: number;
+};
+
+/** A word beside a map. */
+export type Word = { axis: "query" | "key"; index: number };
+
+export const ARROW = " → "; // between what a row reads and what it predicts
+const MAX_LETTERS = 12; // of a word beside a long sentence's map
+export const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
+export const MAX_ROW = 56; // px
+export const VALUES_FROM = 28; // px a cell, so that a number fits
+
+/** px of the numbers in cells, which take up to this share of them. @param cell px */
+export const digitSize =
+  (cell: number, type: number) =>
+  (share = 0.37) =>
+    Math.min(13 * type, cell * share);
+
+export const hue = (value: number, difference?: number) =>
+  `${value < 0 ? "less" : "more"}-${Math.round(strength(value, difference))}`;
+
+/**
+ * The text colour with a contrast of at least 4.5 : 1 on this share of a hue: black on faint and half in the light
+ * theme, on half and full in the dark one.
+ */
+export function contrastClass(share: number, negative: boolean) {
+  const [half, full] = negative ? [72.5, 84] : [61, 78.2];
+  return share > full ? "full" : share > half ? "half" : "faint";
+}
+
+/** A weight, or by how much one has changed. */
+export const formatWeight = (value: number, difference?: number) =>
+  (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
+
+/** Reads a head's map cell by cell. */
+export function cellReader(
+  run: DrawnRun,
+  kind: Kind,
+  layer: number,
+  head: number,
+): (query: number, key: number) => Cell {
+  const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
+  const map = layer * heads + head;
+  const start = map * queries.length * keys.length;
+  const largest = difference?.[map];
+  return (query, key) => {
+    const gold = state.gold && kind === "cross" ? goldLink(query, key, run) : null;
+    const value = values[start + query * keys.length + key];
+    const cell = { query, key, from: queries[query], to: keys[key], open: allowed[query][key] };
+    return { ...cell, gold, difference: largest, value };
+  };
+}
+
+/** Visit every cell of a head's map, row by row. */
+export function forEachCell(run: DrawnRun, kind: Kind, layer: number, head: number, visit: (cell: Cell) => void) {
+  const { queries, keys } = run.attention[kind];
+  const read = cellReader(run, kind, layer, head);
+  for (let query = 0; query < queries.length; query++)
+    for (let key = 0; key < keys.length; key++) visit(read(query, key));
+}
+
+export const describeCell = ({ from, to, open, value, difference }: Cell) =>
+  `${from} → ${to}: ${open ? formatWeight(value, difference) : t("masked")}`;
+
+/** A token on an axis, in its side's colour; `anchor` is where x lies. Special tokens are outlined. */
+export function label(
+  token: string,
+  side: Side,
+  { x, y, anchor, size }: { x: number; y: number; anchor: "start" | "middle" | "end"; size: number },
+  attributes = {},
+) {
+  const style = `font-size: ${size}px`;
+  const text = svg("text", { x, y, "text-anchor": anchor, class: `label ${side}`, style }, token);
+  if (!isSpecial(token)) return svg("g", attributes, text);
+  const width = textWidth(token, size) + 10;
+  const left = { start: x - 5, middle: x - width / 2, end: x - width + 5 }[anchor];
+  const box = { x: left, y: y - size * 0.8, width, height: size * 1.5, rx: 4 };
+  return svg("g", attributes, svg("rect", { ...box, class: `outline ${side}` }), text);
+}
+
+/** The widest of these labels, px. */
+export const widest = (tokens: string[], size: number) => Math.max(...tokens.map((token) => textWidth(token, size)));
+
+/**
+ * The output of each row of a map: a row of the decoder reads one word and predicts the next. The encoder's predict
+ * nothing, nor does a difference of two runs whose outputs differ there.
+ */
+export const predictions = (kind: Kind, { attention, output }: DrawnRun): (string | undefined)[] =>
+  attention[kind].queries.map((_, i) => (kind === "encoder" ? undefined : output[i]));
+
+/**
+ * The lines of rows' labels: what each row reads and, where it is known, what it predicts.
+ * @param isNarrow in two lines
+ */
+export const labelTexts = (queries: string[], predicted: (string | undefined)[], isNarrow: boolean) =>
+  queries.flatMap((read, i) => {
+    const output = predicted[i];
+    if (!output) return [read];
+    return isNarrow ? [read, ARROW.trimStart() + output] : [read + ARROW + output];
+  });
+
+/**
+ * The words of a row, that end at x: what it reads and, where it is known, what it predicts.
+ * @param isNarrow in two lines
+ */
+export function rowLabel(
+  read: string,
+  output: string | undefined,
+  side: Side,
+  place: { x: number; y: number; anchor: "end"; size: number },
+  isNarrow: boolean,
+  attributes = {},
+) {
+  if (!output) return label(read, side, place, attributes);
+  const { x, y, size } = place;
+  const arrow = isNarrow ? ARROW.trimStart() : ARROW;
+  const text = { "text-anchor": "end", style: `font-size: ${size}px` };
+  const second = svg(
+    "text",
+    { x, y: isNarrow ? y + 0.6 * size : y, class: `label ${side} output`, ...text },
+    arrow + output,
+  );
+  const first = isNarrow
+    ? { ...place, y: y - 0.6 * size }
+    : { ...place, x: x - textWidth(arrow + output, size) - (isSpecial(read) ? 5 : 0) };
+  const group = label(read, side, first, attributes);
+  group.append(second);
+  return group;
+}
+
+/** A word that leaves a long sentence's map its room. */
+export function shortened(token: string) {
+  const letters = [...token];
+  return letters.length > MAX_LETTERS ? `${letters.slice(0, MAX_LETTERS - 1).join("")}…` : token;
+}
+
+/**
+ * Which labels of an axis have room: those of `first`, and at even distances all that touch none of them.
+ * @param pitch px between two labels @param least px that two need @param first the most wanted first
+ */
+export function spacedLabels(count: number, pitch: number, least: number, first: number[] = []) {
+  const apart = Math.max(1, Math.ceil(least / pitch));
+  const placed: Set<number> = new Set();
+  const crowded = new Uint8Array(count);
+  for (const i of first) {
+    if (crowded[i]) continue;
+    placed.add(i);
+    crowded.fill(1, Math.max(0, i - apart + 1), i + apart);
+  }
+  for (let i = 0; i < count; i += apart) if (!crowded[i]) placed.add(i);
+  return placed;
+}
+
+/**
+ * Without labels that one of `first` covers: at the edges of a map, labels stand closer than their rows.
+ * @param first the most important one first @param middle of a label, px @param size px
+ */
+export function uncovered(seen: Iterable<number>, first: number[], middle: (i: number) => number, size: number) {
+  const covers = (one: number, i: number) => Math.abs(middle(one) - middle(i)) < size;
+  const kept = new Set(seen);
+  for (const one of first) if (kept.has(one)) for (const i of kept) if (i !== one && covers(one, i)) kept.delete(i);
+  return kept;
+}
+
+/**
+ * Where a place that shows `size` px from `now` on scrolls, so that the px from `start` to `end` are in sight: nowhere
+ * if they are, else to their middle. The first `inset` px are covered by labels.
+ */
+export function scrolledTo(
+  { now, size, inset }: { now: number; size: number; inset: number },
+  start: number,
+  end: number,
+) {
+  if (start >= now + inset && end <= now + size) return now;
+  return Math.max(0, (start + end) / 2 - inset - (size - inset) / 2);
+}
+
+/**
+ * What every head attends to from a word, or from where it is attended to: the words of the other axis, whether the
+ * mask is open there, and a head's weights. `count`: words of its own axis.
+ */
+export function weightsOfWord(kind: Kind, { axis, index }: Word) {
+  const { queries, keys, allowed } = state.run.attention[kind];
+  const [count, words] = axis === "query" ? [queries.length, keys] : [keys.length, queries];
+  const open = axis === "query" ? allowed[index] : allowed.map((row) => row[index]);
+  const of = (layer: number, head: number) =>
+    axis === "query"
+      ? attentionRow(kind, layer, head, index)
+      : queries.map((_, query) => attentionWeight(kind, layer, head, query, index));
+  return { count, words, open, of };
+}

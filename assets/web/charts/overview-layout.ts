@@ -1,0 +1,329 @@
+// Where every part of the picture of the whole stands, in px: a function of counts and sizes, without a page.
+//
+// As in the paper's Figure 1, a stack's residual stream runs along its outer side, and what a sublayer adds comes back
+// to it. Encoder, decoder and output stand side by side where there is room, else one below the other.
+
+import type { Kind, Stack } from "../api/types.ts";
+export type Box = { x: number; y: number; width: number; height: number };
+type Attention = {
+  kind: Kind;
+  box: Box;
+  caption: { x: number; y: number };
+  heads: Box[];
+  enters: number;
+  leaves: number;
+};
+/** `enters`, `leaves`: y on the stream */
+type FeedForward = { box: Box; enters: number; leaves: number };
+export type Layer = { layer: number; box: Box; label: Box; attention: Attention[]; feedForward: FeedForward };
+/** layers `from` to `to` */
+type Fold = { from: number; to: number; box: Box };
+/** `isStrip`: too many for words, a slim cell each */
+export type Tokens = { boxes: Box[]; box: Box; isStrip: boolean };
+export type Column = {
+  title: { x: number; y: number };
+  tokens: Tokens;
+  input: Box;
+  layers: Layer[];
+  fold: Fold | null;
+  stream: { x: number; width: number; top: number; bottom: number };
+};
+export type Sizes = {
+  layers: Record<Stack, number>;
+  heads: Record<Kind, number>;
+  words: Record<"source" | "target", number[]>; // px of each token's label
+  caption: number; // px of the longest name of a sublayer
+  width: number; // px of the picture
+  room: number; // px of height to keep to, where the maps stay large enough
+  type: number; // how much larger than usual the page's type is
+  isUnfolded: boolean; // whether all layers of deep stacks are drawn
+  isWhole?: boolean; // whether it keeps to the room whatever it takes: smaller type, and less between its parts
+  isTight?: boolean; // less between its parts
+  answerType?: number; // the type of what comes out, where it is not that of the rest
+};
+
+export const MAX_LAYERS = 6; // of a stack; of more, those in the middle are folded
+const KEPT = 2; // layers on each side of a fold
+export const SHOWN_CANDIDATES = 5;
+const WIDE = 720; // px from which the stacks stand side by side
+const MIN_SIDE = 24; // px of a map that a finger hits
+const READABLE = 28; // px of a map, where its line has room for it
+const MAX_SIDE = 96;
+const EDGE = 6; // px under the picture
+const DENSE = 24; // tokens from which a map needs
+const DENSE_SIDE = 36; // px
+const SMALLEST_TYPE = 0.78; // of a picture that keeps to its room
+const NAME = 12; // px of the names of sublayers
+const LARGE_NAME = 15; // px, where the rest is smaller than the page's type
+const LONG_PER_LINE = 4; // long words that are shortened share a line, before a strip replaces the words
+
+export function overviewLayout(sizes: Sizes) {
+  let layout = draw(sizes);
+  if (!sizes.isWhole || sizes.isUnfolded) return layout;
+  for (let type = sizes.type; layout.height > sizes.room && type >= SMALLEST_TYPE; type -= 0.05) {
+    const tight = { ...inType(sizes, type), isTight: true };
+    layout = draw({ ...tight, room: sizes.room - below(tight) });
+  }
+  return layout;
+}
+
+export type Layout = ReturnType<typeof draw>;
+
+const draw = (sizes: Sizes) => (sizes.width >= WIDE * sizes.type ? wide(sizes) : stacked(sizes));
+
+/** px of what stands under a stack: the encoder's output, and the picture's edge. */
+function below(sizes: Sizes) {
+  const { bar, between } = lengths(sizes);
+  return bar + between + EDGE;
+}
+
+/** The same in another type. */
+function inType(sizes: Sizes, type: number): Sizes {
+  const scaled = (px: number) => (px * type) / sizes.type;
+  const words = { source: sizes.words.source.map(scaled), target: sizes.words.target.map(scaled) };
+  const caption = (scaled(sizes.caption) * LARGE_NAME) / NAME;
+  return { ...sizes, words, caption, type, answerType: sizes.type };
+}
+
+/** Lengths in px. */
+const lengths = ({ type, isTight }: Sizes) => ({
+  gap: 4 * type,
+  pad: (isTight ? 2 : 6) * type,
+  between: (isTight ? 4 : 8) * type, // two layers
+  label: 26 * type, // the number of a layer
+  branch: 18 * type, // from the stream into a sublayer
+  caption: MIN_SIDE * type,
+  feedForward: (isTight ? 16 : 18) * type,
+  name: (isTight ? LARGE_NAME : NAME) * type,
+  bar: (isTight ? 18 : 26) * type, // embeddings and positions, the encoder's output
+  chip: (isTight ? 22 : 24) * type,
+  title: (isTight ? 20 : 28) * type,
+  arrow: (isTight ? 6 : 14) * type,
+});
+
+/** The layers of a stack that are folded, if any. */
+export const foldedLayers = (layers: number, isUnfolded: boolean) =>
+  layers > MAX_LAYERS && !isUnfolded ? { from: KEPT, to: layers - KEPT - 1 } : null;
+
+function wide(sizes: Sizes) {
+  const { width, room, type, answerType = type, layers, words } = sizes;
+  const out = Math.min(260 * answerType, Math.max(184 * answerType, 0.18 * width));
+  const [bus, margin] = [44 * type, 36 * type];
+  const column = (width - out - bus - margin) / 2;
+  const lines = Math.max(
+    ...Object.values(words).map((each) => drawTokens(each, { x: 0, y: 0, width: column }, sizes).box.height),
+  );
+  const place = { y: 0, width: column, lines };
+  const decoder = largest((side, isCompact) => {
+    const drawn = drawColumn("decoder", sizes, { ...place, x: column + bus, side, isCompact });
+    return [drawn, foot(drawn) <= room];
+  }, sizes);
+  const isEven = layers.encoder === layers.decoder;
+  const { bar, between, name } = lengths(sizes);
+  const limit = Math.max(foot(decoder), room) - bar - between;
+  const encoder = largest((side, isCompact) => {
+    const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, isCompact });
+    const fits = isEven
+      ? drawn.layers.every(({ box }, i) => box.height <= decoder.layers[i].box.height)
+      : foot(drawn) <= limit;
+    return [drawn, fits];
+  }, sizes);
+  if (isEven) spread(encoder, decoder);
+  const memory = memoryBox(encoder, sizes);
+  const busX = column + bus * 0.4;
+  const bottom = Math.max(foot(decoder), memory.y + memory.height);
+  const output = outputBoxes(
+    { x: width - out, y: decoder.tokens.box.y, width: out },
+    { ...sizes, type: answerType },
+    true,
+  );
+  const height = Math.max(bottom, output.linear.y + output.linear.height) + between + EDGE;
+  return { isWide: true, width, height, type, name, encoder, decoder, memory, busX, output };
+}
+
+function stacked(sizes: Sizes) {
+  const { width, type } = sizes;
+  const { title, between, arrow, name } = lengths(sizes);
+  const side = Math.max(leastSide(sizes), 48 * type);
+  const channel = 18 * type;
+  const encoder = drawColumn("encoder", sizes, { x: 0, y: 0, width, side });
+  const memory = memoryBox(encoder, sizes);
+  const top = memory.y + memory.height + title / 2;
+  const decoder = drawColumn("decoder", sizes, { x: channel, y: top, width: width - channel, side });
+  const output = outputBoxes({ x: channel, y: foot(decoder) + arrow, width: width - channel }, sizes, false);
+  const height = output.word.y + output.word.height + between;
+  return { isWide: false, width, height, type, name, encoder, decoder, memory, busX: channel / 3, output };
+}
+
+/** Draw with the largest maps that fit, or compact where none do. */
+function largest(draw: (side: number, isCompact?: boolean) => [Column, boolean], sizes: Sizes) {
+  const least = leastSide(sizes);
+  for (let side = MAX_SIDE * sizes.type; side > least; side -= 2 * sizes.type) {
+    const [drawn, fits] = draw(side);
+    if (fits) return drawn;
+  }
+  return draw(least, true)[0];
+}
+
+function leastSide({ type, words, isTight }: Sizes) {
+  if (isTight) return MIN_SIDE * type;
+  return (Math.max(words.source.length, words.target.length) > DENSE ? DENSE_SIDE : READABLE) * type;
+}
+
+const foot = ({ stream }: Column) => stream.bottom;
+
+/**
+ * One stack, from its tokens down. The decoder is the encoder's mirror image: its stream runs on the right, so that the
+ * encoder's output comes to its sublayers from the left.
+ * @param place `side`: px of a map; `lines`: px of the tokens; `isCompact`: the maps give way to the names beside them
+ */
+function drawColumn(
+  stack: Stack,
+  sizes: Sizes,
+  {
+    x,
+    y,
+    width,
+    side,
+    lines = 0,
+    isCompact,
+  }: { x: number; y: number; width: number; side: number; lines?: number; isCompact?: boolean },
+): Column {
+  const { type, layers: counts, isUnfolded } = sizes;
+  const { pad, between, label, branch, bar, title, arrow, gap } = lengths(sizes);
+  const isMirrored = stack === "decoder";
+  const words = sizes.words[stack === "encoder" ? "source" : "target"];
+  const tokens = drawTokens(words, { x, y: y + title, width }, sizes);
+  const input = { x, y: tokens.box.y + Math.max(lines, tokens.box.height) + arrow, width, height: bar };
+  const lanes = Math.min(20 * type, Math.max(6 * type, words.length * 3 * type));
+  const taken = label + gap + lanes + branch; // of a layer's width, beside its sublayers
+  const streamX = isMirrored ? x + width - label - gap - lanes : x + label + gap;
+  const region = { x: isMirrored ? x + pad : x + taken, width: width - taken - pad };
+  const top = input.y + input.height;
+  const folded = foldedLayers(counts[stack], isUnfolded);
+  const layers: Layer[] = [];
+  let fold: Fold | null = null;
+  let at = top + arrow;
+  for (let layer = 0; layer < counts[stack]; layer++) {
+    if (folded && layer === folded.from) {
+      fold = { ...folded, box: { ...region, y: at, height: bar } };
+      at += bar + between;
+    }
+    if (folded && layer >= folded.from && layer <= folded.to) continue;
+    const drawn = drawLayer(stack, sizes, region, at, { side, isCompact });
+    const box = { x, y: at, width, height: drawn.height };
+    const labelX = isMirrored ? x + width - label : x;
+    layers.push({ layer, box, label: { ...box, x: labelX, width: label }, ...drawn.parts });
+    at += drawn.height + between;
+  }
+  const stream = { x: streamX, width: lanes, top, bottom: at - between + arrow };
+  return { title: { x, y: y + 10 * type }, tokens, input, layers, fold, stream };
+}
+
+function drawLayer(
+  stack: Stack,
+  sizes: Sizes,
+  region: { x: number; width: number },
+  y: number,
+  { side, isCompact }: { side: number; isCompact?: boolean },
+) {
+  const { heads, caption, type } = sizes;
+  const { pad, gap, caption: line, feedForward: low, between } = lengths(sizes);
+  let at = y + pad;
+  const attention = ((stack === "encoder" ? ["encoder"] : ["decoder", "cross"]) as Kind[]).map((kind) => {
+    const perLine = Math.min(heads[kind], Math.floor((region.width + gap) / (MIN_SIDE * type + gap)));
+    const lines = Math.ceil(heads[kind] / perLine);
+    const across = Math.ceil(heads[kind] / lines);
+    const narrow = (region.width - caption - gap) / across - gap;
+    const most = isCompact && narrow >= MIN_SIDE * type ? narrow : (region.width + gap) / across - gap;
+    const size = Math.min(side, most);
+    const used = across * (size + gap);
+    const isBeside = region.width - used >= caption + gap;
+    const top = at + (isBeside ? 0 : line);
+    const boxes = Array.from({ length: heads[kind] }, (_, i) => {
+      const [column, row] = [i % across, Math.floor(i / across)];
+      return { x: region.x + column * (size + gap), y: top + row * (size + gap), width: size, height: size };
+    });
+    const height = lines * (size + gap) - gap;
+    const beside = { x: region.x + used + gap, y: top + height / 2 };
+    const above = { x: region.x, y: at + line / 2 };
+    const box = { ...region, y: at, height: top + height - at };
+    at += box.height + between;
+    return { kind, box, caption: isBeside ? beside : above, heads: boxes, ...ends({ ...box, y: top, height }) };
+  });
+  const box = { ...region, y: at, height: low };
+  const feedForward = { box, enters: at + 0.25 * low, leaves: at + 0.85 * low };
+  return { parts: { attention, feedForward }, height: at + low + pad - y };
+}
+
+/** Where a sublayer reads the stream, and where what it adds comes back. */
+const ends = ({ y, height }: Box) => ({ enters: y + 0.2 * height, leaves: y + 0.85 * height });
+
+/** Let the layers of two stacks of equally many stand beside each other. */
+function spread(short: Column, long: Column) {
+  const move = (place: { y: number }, by: number) => {
+    place.y += by;
+  };
+  short.layers.forEach(({ box, label, attention, feedForward }, i) => {
+    const beside = long.layers[i].box;
+    const [by, more] = [beside.y - box.y, beside.height - box.height];
+    for (const each of [box, label]) Object.assign(each, { y: beside.y, height: beside.height });
+    for (const each of attention) {
+      for (const part of [each.box, each.caption, ...each.heads]) move(part, by + more / 3);
+      each.enters += by + more / 3;
+      each.leaves += by + more / 3;
+    }
+    move(feedForward.box, by + (2 * more) / 3);
+    feedForward.enters += by + (2 * more) / 3;
+    feedForward.leaves += by + (2 * more) / 3;
+  });
+  if (short.fold && long.fold) short.fold.box.y = long.fold.box.y;
+  short.stream.bottom = long.stream.bottom;
+}
+
+function drawTokens(words: number[], { x, y, width }: { x: number; y: number; width: number }, sizes: Sizes): Tokens {
+  const { chip, gap } = lengths(sizes);
+  const most = sizes.isTight ? 2 : 4; // lines
+  const inLines = (longest: number) => {
+    const boxes: Box[] = [];
+    let [left, line] = [0, 0];
+    for (const each of words) {
+      const own = Math.min(longest, each + 12 * sizes.type);
+      if (left > 0 && left + own > width) [left, line] = [0, line + 1];
+      boxes.push({ x: x + left, y: y + line * (chip + gap), width: own, height: chip });
+      left += own + gap;
+    }
+    return { boxes, lines: line + 1 };
+  };
+  let { boxes, lines } = inLines(width);
+  for (let perLine = 2; lines > most && perLine <= LONG_PER_LINE; perLine++)
+    ({ boxes, lines } = inLines((width + gap) / perLine - gap));
+  if (lines <= most) {
+    const used = Math.max(...boxes.map((box) => box.x + box.width)) - x;
+    return { boxes, box: { x, y, width: used, height: lines * (chip + gap) - gap }, isStrip: false };
+  }
+  const cell = width / words.length;
+  const cells = words.map((_, i) => ({ x: x + i * cell, y: y + chip, width: cell, height: chip }));
+  return { boxes: cells, box: { x, y, width, height: 2 * chip }, isStrip: true };
+}
+
+function memoryBox({ input, stream }: Column, sizes: Sizes): Box {
+  return { x: input.x, y: stream.bottom, width: input.width, height: lengths(sizes).bar };
+}
+
+/** The path from the decoder's last layer to the output. Beside the decoder it is read upwards, to its inputs. */
+function outputBoxes({ x, y, width }: { x: number; y: number; width: number }, sizes: Sizes, isUpwards: boolean) {
+  const { type } = sizes;
+  const { bar, arrow } = lengths(sizes);
+  const row = 24 * type;
+  const heights = { word: 76 * type, candidates: SHOWN_CANDIDATES * row + 8 * type, linear: bar };
+  const order = ["word", "candidates", "linear"] as (keyof typeof heights)[];
+  if (!isUpwards) order.reverse();
+  let at = y;
+  const boxes = {} as Record<keyof typeof heights, Box>;
+  for (const name of order) {
+    boxes[name] = { x, y: at, width, height: heights[name] };
+    at += heights[name] + arrow;
+  }
+  return { ...boxes, row, type };
+}

@@ -1,0 +1,398 @@
+// The stages of one head, from the query to the end of the layer: formula, shapes and numbers.
+
+import type { Child } from "../api/types.ts";
+import { isPresenting } from "../state/address.ts";
+import { formatPercent, nodes, t } from "../state/i18n.ts";
+import type { Sublayer } from "../state/server-cache.ts";
+import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
+import { pictureButtons } from "../ui/export.ts";
+import { formulas } from "../ui/formula.ts";
+import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../ui/numbers.ts";
+import { button, link, rowHeading, table } from "../ui/parts.ts";
+import { explainCell } from "./arithmetic.ts";
+import { areMany, keyName, orderKeys } from "./key-order.ts";
+import type { Part, SublayerView } from "./sublayer-view.ts";
+import {
+  activationFloor,
+  activationName,
+  anyHeadIsAblated,
+  concatenated,
+  headCount,
+  headIsAblated,
+  residualIsDropped,
+  temperatureIn,
+} from "./sublayer-view.ts";
+import type { Row, StripOptions } from "./vector-strip.ts";
+import { chooseCell, fluidPicture, vectorStrips } from "./vector-strip.ts";
+
+export type Stage = "qkv" | "scores" | "values" | "concat" | "residual" | "ffn" | "ffn_residual";
+
+const FEW = 5; // keys, and as many values, that a room can read on one screen
+
+export const STAGES: Stage[] = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];
+
+const FORMULAS: Record<Stage, string> = {
+  qkv: "q = x W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V",
+  scores: "w = softmax(q K^T ÷ √d_k)",
+  values: "z = Σ_j w_j v_j",
+  concat: "o = [z_1 … z_h] W^O + b^O",
+  residual: "y = LayerNorm(x + o)",
+  ffn: "FFN(y) = max(0, y W_1 + b_1) W_2 + b_2",
+  ffn_residual: "LayerNorm(y + FFN(y))",
+};
+
+/**
+ * Of a pre-norm network: a sublayer reads the LayerNorm of the stream, x̂ or ŷ, and is added to the stream as it is.
+ */
+const NORM_FIRST: Partial<Record<Stage, string>> = {
+  qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X̂ W^K + b^K    V = X̂ W^V + b^V",
+  residual: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o",
+  ffn: "ŷ = LayerNorm(y),  FFN(ŷ) = max(0, ŷ W_1 + b_1) W_2 + b_2",
+  ffn_residual: "ŷ = LayerNorm(y),  y + FFN(ŷ)",
+};
+// X is the output of the encoder.
+const CROSS_FIRST = { qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V" };
+
+/** Of a run in which the residual connection around a sublayer was dropped. */
+const DROPPED: Partial<Record<Stage, string>> = { residual: "y = LayerNorm(o)", ffn_residual: "LayerNorm(FFN(y))" };
+const DROPPED_FIRST: Partial<Record<Stage, string>> = {
+  residual: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o",
+  ffn_residual: "ŷ = LayerNorm(y),  FFN(ŷ)",
+};
+
+/** Stages that have another text in a pre-norm network, or in a layer of one head: [title, text]. */
+const TEXT_NORM_FIRST: Partial<Record<Stage, [string, string]>> = {
+  residual: ["inside.residual_first", "inside.residual_first.about"],
+  ffn: ["inside.ffn", "inside.ffn_first.about"],
+  ffn_residual: ["inside.ffn_residual_first", "inside.ffn_residual_first.about"],
+};
+const TEXT_ONLY_HEAD: Partial<Record<Stage, [string, string]>> = {
+  concat: ["inside.concat_alone", "inside.concat_alone.about"],
+};
+
+/** A formula in the notation of ui/formula.ts, and the shapes on the way through it. */
+export const formulaRow = (text: string, shapes: Child) =>
+  h(
+    "div",
+    { class: "formula-row" },
+    h("p", { class: "formula", lang: "zxx" }, formulas(text)),
+    h("p", { class: "shape" }, shapes),
+  );
+
+/** The formula and the shapes of a stage. */
+export function stageHeadline(stage: Stage, view: SublayerView) {
+  const count = view.data.queries.length;
+  return formulaRow(stageFormula(stage, view), `${t("inside.of_queries", { count })} ${stageShapes(stage, view.data)}`);
+}
+
+/** The formula of a stage, as this run computed it. */
+function stageFormula(stage: Stage, view: SublayerView) {
+  const { data, kind } = view;
+  const temperature = temperatureIn(view);
+  if (stage === "scores" && temperature !== 1) return `w = softmax(q K^T ÷ √d_k ÷ τ),  τ = ${temperature}`;
+  if (stage === "values" && headIsAblated(view)) return "z = 0";
+  const dropped = isDropped(stage, view) && (data.norm_first ? DROPPED_FIRST : DROPPED)[stage];
+  if (dropped) return dropped;
+  const first = data.norm_first && { ...NORM_FIRST, ...(kind === "cross" ? CROSS_FIRST : {}) };
+  const formula = { ...FORMULAS, ...first }[stage];
+  const { model } = view.run;
+  return model.activation === "relu" ? formula : formula.replace("max(0, ", `${activationName(model)}(`);
+}
+
+/** Whether the stream that a stage adds to was dropped. */
+const isDropped = (stage: Stage, view: SublayerView) =>
+  (stage === "residual" && residualIsDropped(view, "")) || (stage === "ffn_residual" && residualIsDropped(view, "ff_"));
+
+/** The figure of a stage. */
+export const stageFigure = (stage: Stage, view: SublayerView) => [FIGURES[stage](view)].flat(2);
+
+/** One stage as a section. */
+export const stageSection = (stage: Stage, view: SublayerView) =>
+  h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view));
+
+/** The section of a stage: its heading, formula and text, and its figure. @param isDrawn false: without the figure */
+export function stageContent(stage: Stage, view: SublayerView, isDrawn: boolean = true) {
+  const { data, kind, layer, head } = view;
+  const figure = h("div", { class: "stage-figure" }, isDrawn ? stageFigure(stage, view) : null);
+  const [title, about] = (data.norm_first && TEXT_NORM_FIRST[stage]) ||
+    (headCount(view) === 1 && TEXT_ONLY_HEAD[stage]) || [`inside.${stage}`, `inside.${stage}.about`];
+  const { model } = view.run;
+  const unit = { activation: activationName(model), floor: activationFloor(model) };
+  const more = furtherTexts(stage, view).map((key) => [" ", t(key, unit)]);
+  return [
+    h("h3", {}, t(title)),
+    stageHeadline(stage, view),
+    h("p", { class: "hint" }, nodes(textOfChange(stage, view) ?? about, textPlaces(view)), more),
+    figure,
+    isDrawn ? pictureButtons(figure, () => `${kind}-layer-${layer + 1}-head-${head + 1}-${stage}`) : null,
+  ];
+}
+
+/** The text of a stage where the run's changes changed it. */
+function textOfChange(stage: Stage, view: SublayerView) {
+  if (stage === "scores" && temperatureIn(view) !== 1) return "inside.scores_heated.about";
+  if (stage === "values" && headIsAblated(view)) return "inside.values_ablated.about";
+  if (!isDropped(stage, view)) return null;
+  return stage === "residual" ? "inside.residual_dropped.about" : "inside.ffn_residual_dropped.about";
+}
+
+/** Further texts of a stage. */
+function furtherTexts(stage: Stage, view: SublayerView): string[] {
+  if (stage === "scores") return view.data.allowed[view.query].includes(true) ? [] : ["inside.scores.closed"];
+  if (stage === "concat") return anyHeadIsAblated(view) ? ["inside.concat.ablated"] : [];
+  if (stage !== "ffn") return [];
+  const hidden = view.run.model.activation === "relu" ? "inside.ffn.relu" : "inside.ffn.smooth";
+  return view.kind === "decoder" ? [hidden, "inside.between"] : [hidden];
+}
+
+function textPlaces(view: SublayerView) {
+  const { data, head, layer, query } = view;
+  return {
+    word: word(data.queries[query], data.from),
+    heads: headCount(view),
+    width: data.head_dim,
+    head: head + 1,
+    layer: layer + 1,
+    temperature: String(temperatureIn(view)),
+  };
+}
+
+export const shapeChain = (...shapes: (number | string)[][]) =>
+  shapes.map((each) => `(${each.join(", ")})`).join(" → ");
+
+function stageShapes(stage: Stage, { arrays, head_dim: d, keys }: Sublayer) {
+  const [heads, width, hidden] = [arrays.q.shape[0], arrays.x.shape[1], arrays.ff_hidden.shape[1]];
+  const row = (n: number) => [1, n];
+  const all = {
+    qkv: [row(width), row(d)],
+    scores: [row(d), [keys.length, d], row(keys.length)],
+    values: [row(keys.length), [keys.length, d], row(d)],
+    concat: [[heads, d], row(heads * d), row(width)],
+    residual: [row(width), row(width)],
+    ffn: [row(width), row(hidden), row(width)],
+    ffn_residual: [row(width), row(width)],
+  };
+  return shapeChain(...all[stage]);
+}
+
+// ---- figures ----
+
+/** Strips whose cells explain themselves. */
+const strips = (view: SublayerView, rows: Row[], options: StripOptions = {}) =>
+  fluidPicture(
+    (width) => vectorStrips(rows, { width, choose: (name, i) => explainCell(view, name, i), ...options }),
+    view.signal,
+    view.width,
+  );
+
+/** One strip below its title. */
+const titledStrips = (view: SublayerView, title: string, rows: Row[], options: StripOptions = {}) => [
+  h("h4", {}, title),
+  strips(view, rows, { label: title, ...options }),
+];
+
+/** A query's keys: where there are many, the strongest, and a button that opens the rest. */
+function foldable(
+  view: SublayerView,
+  list: "k" | "v" | "scores" | "parts",
+  draw: (shown: number[], rest: number[]) => Child[],
+) {
+  const { data, head, query, opened = new Set() } = view;
+  const weights = data.at("weights", head, query);
+  if (!areMany(weights)) return draw(orderKeys(weights).shown, []);
+  const place = h("div", { class: "foldable" });
+  const redraw = () => {
+    const isOpen = opened.has(list);
+    const most = isPresenting() && (list === "k" || list === "v") ? FEW : undefined;
+    const { shown, rest } = orderKeys(weights, { isOpen, most });
+    const text = isOpen ? t("inside.strongest") : t("inside.show_more", { count: rest.length });
+    const toggle = link(text, () => {
+      if (!opened.delete(list)) opened.add(list);
+      redraw();
+    });
+    setChildren(place, draw(shown, rest), toggle);
+  };
+  redraw();
+  return [place];
+}
+
+const FIGURES: Record<Stage, (view: SublayerView) => Child> = {
+  qkv: drawProjections,
+  scores: drawScores,
+  values: drawValues,
+  concat: drawConcat,
+  residual: (view) => drawResidual(view, ""),
+  ffn: drawFeedForward,
+  ffn_residual: (view) => drawResidual(view, "ff_"),
+};
+
+function drawProjections(view: SublayerView) {
+  const { data, head, query } = view;
+  const token = { label: data.queries[query], side: data.from };
+  const largest = (name: "k" | "v") => Math.max(...data.at(name, head).map(Math.abs));
+  const rows = (name: "k" | "v", title: string) =>
+    foldable(view, name, (shown) =>
+      titledStrips(
+        view,
+        title,
+        shown.map((j) => ({ ...keyLabel(data, j), name: `${name}:${j}`, values: data.at(name, head, j) })),
+        { largest: largest(name) },
+      ),
+    );
+  return [
+    titledStrips(view, t("inside.reads", textPlaces(view)), [{ ...token, name: "x", values: data.at("x", query) }]),
+    titledStrips(view, t("inside.query"), [{ ...token, name: "q", values: data.at("q", head, query) }]),
+    rows("k", t("inside.keys")),
+    rows("v", t("inside.values_rows")),
+  ];
+}
+
+/** The label of a key's row. */
+const keyLabel = ({ keys, to }: Sublayer, key: number) => ({ label: keyName(keys, key), side: to });
+
+/** The table of a query's scores, a row a key. */
+function drawScores(view: SublayerView) {
+  const { data, head, query } = view;
+  const q = data.at("q", head, query);
+  const dots = data.keys.map((_, j) => dot(q, data.at("k", head, j)));
+  const [scores, weights, open] = [
+    data.at("scores", head, query),
+    data.at("weights", head, query),
+    data.allowed[query],
+  ];
+  const temperature = temperatureIn(view);
+  const shown = attentionColumns(dots, data.head_dim * temperature ** 2, scores, open, weights);
+  const columns = view.columns ?? ["dot", "scaled", "mask", "softmax"];
+  const headings = ["key", ...columns].map((name) => [
+    t(`inside.column.${name}`, { d: data.head_dim }),
+    name === "scaled" && temperature !== 1 ? ` ÷ ${temperature}` : null,
+  ]);
+  const row = (j: number) => {
+    const cells: Record<string, () => Node> = {
+      dot: () => scoreCell(view, "dot", j, shown.dots[j], dots[j]),
+      scaled: () => scoreCell(view, "score", j, shown.scores[j], scores[j]),
+      mask: () => scoreCell(view, "mask", j, open[j] ? shown.scores[j] : "−∞", open[j] ? scores[j] : -Infinity),
+      softmax: () => scoreCell(view, "weight", j, shown.weights[j], weights[j]),
+    };
+    const name = [word(data.keys[j], data.to), areMany(data.keys) ? h("small", {}, ` ${j + 1}`) : null];
+    const row = columns.map((column) => cells[column]());
+    return h("tr", { class: open[j] ? "" : "masked" }, rowHeading(name), row);
+  };
+  /** The sum of what is folded, of the digits that are shown. */
+  const restRow = (rest: number[]) => {
+    const digits = shown.weights[0].split(".")[1]?.length ?? 0;
+    const share = fixed(
+      rest.reduce((sum, j) => sum + Number(shown.weights[j]), 0),
+      digits,
+    );
+    const row = columns.map((column) => h("td", {}, column === "softmax" ? share : null));
+    return h("tr", { class: "rest" }, rowHeading(t("inside.more", { count: rest.length })), row);
+  };
+  const foot = () => {
+    const total = h("td", { class: "total" }, shown.total);
+    return h("tfoot", {}, h("tr", {}, rowHeading("Σ"), h("td"), h("td"), h("td"), total));
+  };
+  return foldable(view, "scores", (ordered, rest) => {
+    const rows = [ordered.map(row), rest.length ? restRow(rest) : null];
+    return [scrollBox(table({ class: "look" }, headings, rows, columns.includes("softmax") ? foot() : null))];
+  });
+}
+
+function scoreCell(view: SublayerView, name: string, key: number, text: string, exact: number) {
+  const data = { "data-name": name, "data-index": key, "data-value": exact };
+  const explain = ({ currentTarget }: MouseEvent) => {
+    chooseCell(currentTarget as Element);
+    explainCell(view, name, key);
+  };
+  return h("td", {}, button("cell", text, explain, data));
+}
+
+function drawValues(view: SublayerView) {
+  const { data, head, query } = view;
+  const weights = data.at("weights", head, query);
+  const part = (j: number) => data.at("v", head, j).map((value) => weights[j] * value);
+  const output = data.at("head_output", head, query);
+  const isSilent = headIsAblated(view);
+  const largest = Math.max(...[...data.keys.flatMap((_, j) => part(j)), ...output].map(Math.abs));
+  const sum = [{ label: isSilent ? "z" : "Σ", name: "head_output", values: output }];
+  const drawParts = (shown: number[], rest: number[]) => {
+    const parts: Row[] = shown.map((j) => ({ ...keyLabel(data, j), name: `part:${j}`, values: part(j) }));
+    if (rest.length) {
+      const label = t("inside.more", { count: rest.length });
+      parts.push({ label, name: "rest", values: output.map((_, i) => rest.reduce((all, j) => all + part(j)[i], 0)) });
+    }
+    const columns = parts.map((row) => Array.from(row.values));
+    const digits = isSilent ? 2 : commonDigits(columns, output);
+    const rows = parts.map((row) => ({ ...row, digits }));
+    return titledStrips(view, t("inside.parts"), rows, { largest });
+  };
+  const title = t(isSilent ? "inside.ablated" : "inside.head_output");
+  return [foldable(view, "parts", drawParts), titledStrips(view, title, sum, { largest, labels: data.keys })];
+}
+
+function drawConcat(view: SublayerView) {
+  const { data, head, query } = view;
+  const d = data.head_dim;
+  const isOnlyHead = headCount(view) === 1;
+  const title = isOnlyHead ? t("inside.concat_row_alone") : t("inside.concat_row", textPlaces(view));
+  const mark = isOnlyHead ? undefined : [head * d, (head + 1) * d];
+  return [
+    titledStrips(view, title, [{ name: "concat", values: concatenated(view) }], { mark }),
+    titledStrips(view, t("inside.output"), [{ name: "output", values: data.at("output", query) }]),
+  ];
+}
+
+function drawFeedForward(view: SublayerView) {
+  const { data, query } = view;
+  const hidden = data.at("ff_hidden", query);
+  const firing = hidden.filter((value) => value > 0).length;
+  const isRelu = view.run.model.activation === "relu";
+  const places = { count: firing, of: hidden.length, share: formatPercent(firing / hidden.length) };
+  return [
+    h("p", { class: "fact", "data-firing": firing }, nodes(isRelu ? "inside.firing" : "inside.firing.smooth", places)),
+    strips(view, [{ name: "hidden", values: hidden }], {
+      label: t("inside.hidden"),
+      fold: view.fold ?? data.arrays.x.shape[1],
+    }),
+    titledStrips(view, t("inside.ff_output"), [{ name: "ff_output", values: data.at("ff_output", query) }]),
+  ];
+}
+
+/** Stream + change = sum, and the norm that goes with it. */
+function drawResidual(view: SublayerView, part: Part) {
+  const { data, query } = view;
+  const rows = ["residual", "output", "sum"].map((name) => ({
+    label: t(name === "residual" && residualIsDropped(view, part) ? "inside.row.dropped" : `inside.row.${part}${name}`),
+    name: `${part}${name}`,
+    values: data.at(`${part}${name}`, query),
+  }));
+  const digits = commonDigits([rows[0].values, rows[1].values], rows[2].values);
+  const named = t(data.norm_first ? "inside.row.norm_first" : "inside.row.norm");
+  const labels = [...rows.map((row) => row.label), named];
+  const written = rows.map((row, i) => ({ ...row, digits: i < 2 || digits === null ? digits : 2 }));
+  const norm = [{ label: named, name: `${part}norm`, values: data.at(`${part}norm`, query) }];
+  const pictures = [strips(view, written, { labels }), strips(view, norm, { labels })];
+  return [...(data.norm_first ? pictures.reverse() : pictures), normFacts(data, query, part)]; // as they come about
+}
+
+/** Mean and variance before the norm, after it, and without its gain and bias. */
+function normFacts(data: Sublayer, query: number, part: Part) {
+  const input = data.at(`${part}norm_input`, query);
+  const output = data.at(`${part}norm`, query);
+  const bare = input.map((value) => (value - mean(input)) / Math.sqrt(variance(input) + data.eps));
+  const values = {
+    "data-mean": mean(input),
+    "data-variance": variance(input),
+    "data-after": mean(output),
+    "data-kept": variance(output),
+  };
+  const places = {
+    before: fixed(mean(input), 2),
+    spread: fixed(variance(input), 2),
+    after: fixed(mean(output), 2),
+    kept: fixed(variance(output), 2),
+    bare_mean: fixed(mean(bare), 2),
+    bare_variance: fixed(variance(bare), 2),
+  };
+  return h("p", { class: "fact", ...values }, nodes("inside.norm", places));
+}

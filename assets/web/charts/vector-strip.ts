@@ -1,0 +1,214 @@
+// Vectors as rows of coloured cells: indigo above 0, red below, the surface colour at 0. A cell can be chosen.
+
+import type { Side } from "../api/types.ts";
+import { isPresenting } from "../state/address.ts";
+import { t } from "../state/i18n.ts";
+import { h, isSpecial, svg, textWidth, typeScale } from "../ui/dom.ts";
+import { fixed } from "../ui/numbers.ts";
+import { MIN_TAP } from "./attention-map.ts";
+import { contrastClass } from "./map-parts.ts";
+
+/** A vector, with the digits of its numbers: 2 unless it says otherwise, null for none. */
+export type Row = {
+  values: number[] | Float32Array;
+  label?: string;
+  side?: Side;
+  name?: string;
+  digits?: number | null;
+};
+/**
+ * `labels`: make room for these as well. `choose(name, index)` is called for a cell that was clicked or that the arrow
+ * keys moved to. `mark` outlines the cells [from, to) of every row. `largest` has the strongest colour. `fold`: cells a
+ * line, of which a row then has several.
+ */
+export type StripOptions = {
+  label?: string;
+  labels?: string[];
+  largest?: number;
+  mark?: number[];
+  fold?: number;
+  choose?: (name: string, index: number) => void;
+};
+
+const ROW = 27; // px a row, 3 of them a gap
+const ROW_IN_A_ROOM = 19; // px: larger words beside rows that all fit on the screen
+const NUMBERS_FROM = 42; // px a cell, so that a number with two digits fits
+const DIGIT = 8; // px more for each further digit
+const MAX_CELL = 64;
+const MIN_CELL = 3;
+const FINGER = "(pointer: coarse), (width < 480px)";
+
+/** Per cent of the hue: from one over the surface to the other. */
+const strength = (value: number, largest: number) => (largest ? 96 * Math.min(1, Math.abs(value) / largest) : 0);
+function colour(value: number, largest: number) {
+  const hue = value < 0 ? "negative" : "accent";
+  return `fill: color-mix(in oklab, var(--${hue}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
+}
+
+/** The label of a picture of rows, with the range of its numbers. */
+function describeStrips(label: string | undefined, rows: Row[]) {
+  const range = ({ label: name, values }: Row) => {
+    const places = { count: values.length, least: fixed(Math.min(...values), 2), most: fixed(Math.max(...values), 2) };
+    return [name, t("strips.range", places)].filter(Boolean).join(": ");
+  };
+  return [label, ...rows.map(range)].filter(Boolean).join(" · ");
+}
+
+function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity, largest }: StripOptions) {
+  const size = 13 * typeScale();
+  const named = [...labels, ...rows.map((row) => row.label ?? "")].filter(Boolean);
+  const left = Math.max(0, ...named.map((text) => textWidth(text, size) + 24));
+  const count = rows[0].values.length;
+  const across = Math.min(fold, count);
+  const cell = Math.max(MIN_CELL, Math.min(MAX_CELL * typeScale(), (width - left - 4) / across));
+  const lines = Math.ceil(count / across);
+  const pitch = (isPresenting() ? ROW_IN_A_ROOM : ROW) * typeScale();
+  const fits = ({ digits = 2 }: Row) => digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
+  return {
+    size,
+    left,
+    across,
+    cell,
+    lines,
+    pitch,
+    gap: cell > 8 ? 1.5 : 0,
+    largest: largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs))),
+    hasNumbers: rows.every(fits),
+    width: left + across * cell + 4,
+    height: rows.length * lines * pitch + 2,
+  };
+}
+
+/** Rows of one length on one scale. */
+export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & { width: number }) {
+  const { choose, label, mark } = options;
+  const layout = stripLayout(rows, width, options);
+  const { left, cell, lines, pitch } = layout;
+  const picture = svg("svg", {
+    viewBox: `0 0 ${layout.width} ${layout.height}`,
+    width: layout.width,
+    height: layout.height,
+    class: "strips",
+    role: "group",
+    tabindex: choose ? 0 : null,
+    "aria-label": describeStrips(label, rows),
+  });
+  rows.forEach((row, r) => {
+    const y = r * lines * pitch + 1;
+    picture.append(...rowLabel(row, y, layout), ...rowCells(row, y, layout));
+    if (mark) {
+      const [from, to] = mark;
+      const frame = { x: left + from * cell - 1, y: y - 1, width: (to - from) * cell, height: pitch - 1, rx: 4 };
+      picture.append(svg("rect", { ...frame, class: "part" }));
+    }
+  });
+  picture.addEventListener("pointerover", nameCell);
+  if (choose) makeSelectable(picture, choose, rows.length, layout);
+  return picture;
+}
+
+function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: ReturnType<typeof stripLayout>) {
+  if (!label) return [];
+  const place = { x: left - 14, y: y + pitch / 2, "text-anchor": "end", style: `font-size: ${size}px` };
+  const text = svg("text", { ...place, class: `label ${side ?? "plain"}` }, label);
+  if (!side || !isSpecial(label)) return [text];
+  const width = textWidth(label, size) + 10;
+  const box = { x: left - 9 - width, y: y + 3, width, height: pitch - 6, rx: 4 };
+  return [text, svg("rect", { ...box, class: `outline ${side}` })];
+}
+
+function rowCells(
+  { name, values, digits }: Row,
+  y: number,
+  { left, across, cell, lines, pitch, gap, largest, hasNumbers }: ReturnType<typeof stripLayout>,
+) {
+  return Array.from(values).flatMap((value, i) => {
+    const at = { x: left + (i % across) * cell, y: y + Math.floor(i / across) * pitch };
+    const box = { ...at, width: cell - gap, height: pitch - (lines > 1 ? gap : 3), rx: gap ? 3 : 0 };
+    const data = { "data-name": name, "data-index": i, "data-value": value };
+    const rect = svg("rect", { ...box, ...data, class: "cell", style: colour(value, largest) });
+    if (!hasNumbers) return [rect];
+    const middle = { x: at.x + (cell - gap) / 2, y: at.y + (pitch - 3) / 2 };
+    const type = `value ${contrastClass(strength(value, largest), value < 0)}`;
+    return [rect, svg("text", { ...middle, class: type }, fixed(value, digits ?? 2))];
+  });
+}
+
+/** The number of the cell under the pointer, found on demand because there are thousands. */
+function nameCell({ target }: Event) {
+  if (!(target instanceof SVGElement) || !target.matches(".cell") || target.hasChildNodes()) return;
+  target.append(svg("title", {}, fixed(Number(target.dataset.value), 3)));
+}
+
+/** Mark the one cell whose arithmetic is shown. */
+export function chooseCell(cell: Element) {
+  for (const each of document.querySelectorAll(".cell.chosen")) each.classList.remove("chosen");
+  cell.classList.add("chosen");
+}
+
+/** Clicking a cell chooses it; in a focused picture the arrow keys do. */
+function makeSelectable(
+  picture: SVGSVGElement,
+  choose: (name: string, index: number) => void,
+  rows: number,
+  { across, cell: size, left }: { across: number; cell: number; left: number },
+) {
+  picture.classList.add("choosable");
+  const cells = [...picture.querySelectorAll(".cell")] as SVGElement[];
+  const count = cells.length / rows;
+  const pick = (cell: SVGElement) => {
+    chooseCell(cell);
+    choose(cell.dataset.name ?? "", Number(cell.dataset.index));
+  };
+  picture.addEventListener("click", ({ target }) => {
+    if (!(target instanceof SVGElement) || !target.matches(".cell")) return;
+    const column = Number(target.dataset.index) % across;
+    // Where the cells are too small for a finger, the first tap brings them closer.
+    const width = size < MIN_TAP && matchMedia(FINGER).matches ? left + across * MIN_TAP + 4 : 0;
+    const detail = { width, at: left + (column + 0.5) * MIN_TAP };
+    if (!width || picture.dispatchEvent(new CustomEvent("zoom", { detail, bubbles: true, cancelable: true })))
+      pick(target);
+  });
+  picture.addEventListener("keydown", (event) => {
+    const now = cells.findIndex((cell) => cell.matches(".chosen"));
+    const down = Math.min(count, across);
+    const ways: Record<string, number> = {
+      ArrowLeft: now - 1,
+      ArrowRight: now + 1,
+      ArrowUp: now - down,
+      ArrowDown: now + down,
+      Enter: now,
+      Home: now - (now % count),
+      End: now - (now % count) + count - 1,
+    };
+    const to = ways[event.key];
+    if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    if (now < 0) pick(cells[0]);
+    else if (cells[to]) pick(cells[to]);
+  });
+}
+
+/**
+ * A picture that grows with its place: `draw(width)` is called again when there is another width.
+ * @param width px of the place, where it is known: the picture is then there at once
+ */
+export function fluidPicture(draw: (width: number) => Element, signal?: AbortSignal, width: number = 0) {
+  const place = h("div", { class: "fluid" }, width ? draw(width) : null);
+  let drawn = width;
+  const observer = new ResizeObserver(([{ contentRect }]) => {
+    if (!contentRect.width || Math.abs(contentRect.width - drawn) < 1) return;
+    drawn = contentRect.width;
+    place.replaceChildren(draw(drawn));
+  });
+  observer.observe(place);
+  place.addEventListener("zoom", (event) => {
+    const { width, at } = (event as CustomEvent<{ width: number; at: number }>).detail;
+    event.preventDefault();
+    place.classList.add("zoomed");
+    place.replaceChildren(draw(width));
+    place.scrollLeft = at - place.clientWidth / 2;
+  });
+  signal?.addEventListener("abort", () => observer.disconnect());
+  return place;
+}

@@ -1,0 +1,368 @@
+// Attention: every head of a layer small, one large; as heatmap, lines or table; or every head of every layer. Rows are
+// queries, columns are keys.
+
+import type { Kind, Run, State, View } from "../../api/types.ts";
+import { isLongDrawing, lineDrawing } from "../../charts/attention-lines.ts";
+import {
+  cellOf,
+  cellTips,
+  completeRow,
+  describeRow,
+  heatmap,
+  mapHeading,
+  markRow,
+  paddingMasked,
+  repaint,
+  thumbnail,
+  weightTable,
+} from "../../charts/attention-map.ts";
+import { reveal, revealCell, strongestKey, zoomRange } from "../../charts/long-map.ts";
+import { repaintThumbnail, weightStrip } from "../../charts/map-canvas.ts";
+import type { Word } from "../../charts/map-parts.ts";
+import { weightsOfWord } from "../../charts/map-parts.ts";
+import { zoomControl } from "../../charts/map-zoom.ts";
+import { isPresenting } from "../../state/address.ts";
+import { isAblated } from "../../state/changes.ts";
+import { formatPercent, joinSentences, t } from "../../state/i18n.ts";
+import { argmax, attentionRow, SIDES, state, subscribe, update } from "../../state/state.ts";
+import { h, isSpecial, namedChoice, scrollBox } from "../../ui/dom.ts";
+import { pictureButtons, pictureFrame } from "../../ui/export.ts";
+import { headPicker } from "../../ui/head-picker.ts";
+import { button, changeDetector, closest, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
+import { markHead, markWords, modelView } from "./model-view.ts";
+
+const DRAWING_NAMES = ["heatmap", "lines", "table", "all"] as State["drawing"][];
+const FAINT = 0.05; // a weight whose line is left out of a long sentence, until the visitor wants it
+const LEAST = 0.01; // the same for all rows, whatever the visitor wants: more lines than a page can have
+const MAX_THRESHOLD = 0.5;
+const MAX_SHARE = 0.5; // of the screen's height that the map takes in front of a class, which sees all its rows
+
+/** State that outlives a mounting; a threshold of null is the usual one. */
+const session = { threshold: null as number | null, hasAllRows: false };
+
+export function mount({ element, signal }: View) {
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  const kinds = kindPicker();
+  const drawings = namedChoice(t("attention.how"), DRAWING_NAMES, "attention", (drawing) => update({ drawing }));
+  const layers = headPicker(["layer"]);
+  const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
+  const open = (place: { layer: number; head: number }) => {
+    update({ ...place, drawing: "heatmap" });
+    (drawings.element.querySelector("[value=heatmap]") as HTMLElement | null)?.focus();
+  };
+  const large = largeMap(open, draw, signal);
+  const small = headGrid(signal);
+  large.onPointedWord(small.point);
+  let width = 0; // of the large map; 0 until its tab has been open
+  let isBehind = false; // something has changed while its tab was closed, where nothing can be scrolled to
+
+  function draw() {
+    isBehind = !isOpen(element);
+    if (isBehind) return;
+    const { run, kind, head, gold, drawing, step } = state;
+    kinds.set(kind);
+    drawings.set(drawing);
+    layers.draw(run.attention[kind]);
+    const isAligned = kind === "cross" && Boolean(run.reference?.gold);
+    overlay.hidden = !isAligned;
+    overlay.setAttribute("aria-pressed", String(gold));
+    columns.classList.toggle("whole", drawing === "all" || (drawing === "table" && isLongDrawing(run, kind)));
+    small.element.hidden = drawing === "all";
+    small.draw(head);
+    if (!width) return;
+    small.drawAhead();
+    const row = kind === "encoder" ? null : step;
+    const shown = row ?? highestRow();
+    const picture = large.draw(width, isAligned && gold, shown);
+    markRow(picture, row);
+    large.reveal(picture, shown);
+    say.replaceChildren(...describeRow(kind, state.layer, head, shown, row === null ? null : run.output[row]));
+    picture.setAttribute("aria-label", say.textContent ?? "");
+  }
+  const resize = () => {
+    const { clientWidth } = large.place;
+    if (!clientWidth || (clientWidth === width && !isBehind)) return;
+    width = clientWidth;
+    if (state.run) draw();
+  };
+
+  const space = h("span", { class: "space" });
+  const controls = h("div", { class: "controls" }, kinds.element, layers.element, space, overlay, drawings.element);
+  const columns = h("div", { class: "columns" }, large.element, small.element);
+  element.replaceChildren(say, h("section", { class: "card" }, controls, columns));
+  subscribe(element, draw);
+  onResize(large.place, resize, signal);
+}
+
+const fileName = (what: string) => `${state.kind}-layer-${state.layer + 1}-${what}`;
+
+/** The map of the chosen head, or those of all heads. */
+function largeMap(open: (place: { layer: number; head: number }) => void, redraw: () => void, signal: AbortSignal) {
+  const heading = h("h2");
+  const large = h("div", { class: "large" });
+  const place = scrollBox(large);
+  const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
+  const ablated = h("p", { class: "hint", hidden: true }, t("ablation.shown"));
+  const tip = cellTips(large, signal);
+  const buttons = pictureButtons(large, () => fileName(state.drawing === "all" ? "all" : `head-${state.head + 1}`));
+  const zoom = zoomControl(redraw);
+  const lines = lineControls(redraw);
+  const tools = h("div", { class: "map-tools" }, zoom.element, lines.element);
+  const isNewHead = changeDetector();
+  const isNewFrame = changeDetector();
+  const isNewSight = changeDetector();
+  large.addEventListener("click", (event) => {
+    const cell = cellOf(event);
+    if (cell && state.kind !== "encoder") update({ step: cell.query });
+  });
+
+  const complete = () => large.querySelectorAll("tbody tr").forEach(completeRow);
+  addEventListener("beforeprint", complete, { signal });
+
+  /** Only the cells are drawn where the frame stays. */
+  function drawPicture(width: number, row: number) {
+    const { run, kind, layer, head, drawing, gold } = state;
+    const frame = [run, kind, drawing, gold, width, zoom.value()];
+    const shown = drawing === "lines" ? Object.values(lines.options(row)) : [];
+    if (!isNewHead(...frame, layer, head, ...shown)) return;
+    heading.replaceChildren(...headingOf(run, kind));
+    tip.hidden = true;
+    const isNew = isNewFrame(...frame);
+    const now = large.firstElementChild;
+    if (!isNew && now && drawing === "heatmap") repaint(now, layer, head);
+    else if (!isNew && now && drawing === "all") markHead(now, kind, layer, head);
+    else large.replaceChildren(picture(width, zoom.value(), lines.options(row), open));
+  }
+
+  return {
+    element: h("div", { class: "map" }, heading, tools, place, key, ablated, tip, buttons),
+    place,
+    /** `row` is put into words. */
+    draw(width: number, hasGold: boolean, row: number) {
+      const { run, kind, layer, head, drawing } = state;
+      key.hidden = !hasGold;
+      ablated.hidden = drawing === "all" || !isAblated(kind, layer, head, run.changes);
+      lines.draw(drawing === "lines", row);
+      drawPicture(width, row);
+      const drawn = large.firstElementChild as Element;
+      zoom.draw(drawing === "lines" && isLongDrawing(run, kind) ? { canGrow: true } : zoomRange(drawn));
+      tools.hidden = zoom.element.hidden && lines.element.hidden;
+      return drawn;
+    },
+    /** Scroll to the row that is put into words, and to the word that it attends to most. */
+    reveal(drawn: Element, row: number) {
+      const strongest = strongestKey(state, row);
+      if (isNewSight(drawn, row, strongest)) revealRow(place, drawn, row, strongest);
+    },
+    onPointedWord: (listener: (word: Word | null) => void) => listenForWords(large, listener),
+  };
+}
+
+/** The chosen head's map, or all heads'. */
+function picture(
+  width: number,
+  zoom: number,
+  drawnLines: { threshold: number; row: number | null },
+  open: (place: { layer: number; head: number }) => void,
+) {
+  const { kind, layer, head, drawing } = state;
+  const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
+  const options = { width, maxHeight, sides: SIDES[kind], zoom };
+  if (drawing === "all") return modelView(kind, layer, head, open);
+  if (drawing === "table") return weightTable(kind, layer, head, options);
+  if (drawing === "lines") return lineDrawing(kind, layer, head, { ...options, ...drawnLines });
+  return heatmap(kind, layer, head, options);
+}
+
+/** @param drawn in it @param key its strongest */
+function revealRow(place: HTMLElement, drawn: Element, row: number, key: number) {
+  if (state.drawing === "heatmap") revealCell(drawn, row, key);
+  else if (state.drawing === "all") markWords(drawn, row, key);
+  else reveal(place, wordsOf(drawn, row, key));
+}
+
+/** @param listener of the word that is pointed at */
+function listenForWords(large: Element, listener: (word: Word | null) => void) {
+  for (const name of ["pointerover", "focusin"]) large.addEventListener(name, (event) => listener(pointedWord(event)));
+  for (const name of ["pointerleave", "focusout"]) large.addEventListener(name, () => listener(null));
+}
+
+function headingOf(run: Run, kind: Kind) {
+  const { layer, head, drawing } = state;
+  if (drawing !== "all") return mapHeading(kind, layer, head, drawing === "lines" ? "attention.axes_lines" : undefined);
+  const { layers, heads } = run.attention[kind];
+  return mapHeading(kind, layers - 1, heads - 1, "attention.axes_all", { layers, heads });
+}
+
+/** The row of a long sentence and its strongest word, in Lines or in the table. */
+function wordsOf(drawn: Element, row: number, key: number) {
+  if (drawn.matches("table")) {
+    const line = drawn.querySelectorAll("tbody tr")[row];
+    if (line) completeRow(line);
+    const cell = line?.children[key + 1];
+    const corner = drawn.querySelector("thead td")?.getBoundingClientRect();
+    return { parts: cell ? [cell] : [], inset: { left: corner?.width ?? 0, top: corner?.height ?? 0 } };
+  }
+  const parts = [`g[data-query="${row}"]`, `g[data-key="${key}"]`].flatMap((name) => [...drawn.querySelectorAll(name)]);
+  return { parts, inset: { left: 0, top: 0 } };
+}
+
+/** The word that an event happened to. */
+function pointedWord(event: Event): Word | null {
+  const { query, key } =
+    closest(event, "g:is([data-query], [data-key]), th:is([data-query], [data-key])")?.dataset ?? {};
+  if (query !== undefined) return { axis: "query", index: Number(query) };
+  return key === undefined ? null : { axis: "key", index: Number(key) };
+}
+
+/** Which lines are drawn: from a weight on, and of which rows. */
+function lineControls(redraw: () => void) {
+  const output = h("output");
+  const slider = h("input", { type: "range", id: "line-threshold", min: 0, max: MAX_THRESHOLD, step: 0.01 });
+  const rows = button("pill toggle", t("attention.all_rows"), () => {
+    session.hasAllRows = !session.hasAllRows;
+    redraw();
+  });
+  slider.addEventListener("input", () => {
+    session.threshold = slider.valueAsNumber;
+    redraw();
+  });
+  const isLong = () => isLongDrawing(state.run, state.kind);
+  const least = () => (isLong() && session.hasAllRows ? LEAST : 0);
+  const usual = (row: number) => {
+    const { kind, layer, head } = state;
+    return isLong() ? Math.min(FAINT, Math.max(...attentionRow(kind, layer, head, row)) / 2) : 0;
+  };
+  const threshold = (row: number) => Math.max(least(), session.threshold ?? usual(row));
+  const label = h("label", { class: "threshold" }, output, slider);
+  const element = h("div", { class: "line-controls" }, label, rows);
+  return {
+    element,
+    options: (row: number) => ({
+      threshold: threshold(row),
+      row: isLong() && !session.hasAllRows ? row : null,
+    }),
+    draw(isShown: boolean, row: number) {
+      element.hidden = !isShown;
+      slider.min = String(least());
+      slider.value = String(threshold(row));
+      output.textContent = t("attention.threshold", { share: formatPercent(threshold(row)) });
+      slider.setAttribute("aria-label", output.textContent); // an output names nothing
+      rows.hidden = !isLong();
+      rows.setAttribute("aria-pressed", String(session.hasAllRows));
+    },
+  };
+}
+
+/** The maps of all heads of a layer. */
+function headGrid(signal: AbortSignal) {
+  const heading = h("h2");
+  const grid = h("div", { class: "heads" });
+  const about = h("p", { class: "hint" });
+  const isNewRun = changeDetector();
+  const isNewLayer = changeDetector();
+  const thumbnails = thumbnailStore();
+
+  function draw(chosen: number) {
+    const { run, kind, layer, gold } = state;
+    const isNew = isNewRun(run, kind, gold);
+    if (isNew) {
+      thumbnails.clear();
+      grid.replaceChildren(...thumbnails.of(layer).map(headButton));
+      about.replaceChildren(...describeKind(run, kind));
+    }
+    if (isNewLayer(run, kind, layer, gold)) {
+      heading.textContent = t("attention.all_heads", { layer: layer + 1 });
+      if (!isNew) showLayer(layer);
+    }
+    [...grid.children].forEach((each, head) => {
+      each.setAttribute("aria-pressed", String(head === chosen));
+    });
+  }
+  /** Painted maps are repainted in place; built elements are kept for the next time. */
+  function showLayer(layer: number) {
+    [...grid.querySelectorAll(".thumbnail")].forEach((place, head) => {
+      const now = place.firstElementChild;
+      if (!now || !repaintThumbnail(now, layer, head)) place.replaceChildren(thumbnails.of(layer)[head]);
+    });
+  }
+  return {
+    element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]),
+    draw,
+    drawAhead: () => thumbnails.drawAhead(grid, signal),
+    /** Show what every head attends to from a word, or to it; of none (null), the whole maps. */
+    point(word: Word | null) {
+      for (const [head, each] of [...grid.children].entries()) pointInHead(each, head, word);
+    },
+  };
+}
+
+/** The thumbnails that are built of this run and kind, by layer. */
+function thumbnailStore() {
+  const built: Map<number, Element[]> = new Map();
+  let isDrawingAhead = false;
+  const ofLayer = (layer: number) => {
+    const { heads } = state.run.attention[state.kind];
+    const drawn = built.get(layer) ?? Array.from({ length: heads }, (_, head) => thumbnail(state.kind, layer, head));
+    built.set(layer, drawn);
+    return drawn;
+  };
+  /** The other layers while the page has nothing else to do, one at a time. @param grid that shows them */
+  const drawAhead = (grid: Element, signal: AbortSignal) => {
+    if (isDrawingAhead || grid.querySelector("canvas.painted")) return;
+    isDrawingAhead = true;
+    const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
+    whenIdle(() => {
+      isDrawingAhead = false;
+      const { layers } = state.run.attention[state.kind];
+      const next = Array.from({ length: layers }, (_, layer) => layer).find((layer) => !built.has(layer));
+      if (next === undefined || signal.aborted) return;
+      ofLayer(next);
+      drawAhead(grid, signal);
+    });
+  };
+  return { of: ofLayer, clear: () => built.clear(), drawAhead };
+}
+
+function headButton(picture: Element, head: number) {
+  const name = h("small", {}, t("head_n", { head: head + 1 }));
+  return button(null, [h("span", { class: "thumbnail" }, picture), name], () => update({ head }));
+}
+
+/** A head's weights from or to a word; without a word (null), the whole map. @param element of the head */
+function pointInHead(element: Element, head: number, word: Word | null) {
+  const [map, name] = element.children;
+  element.querySelector(".strip")?.remove();
+  element.classList.toggle("pointed", word !== null);
+  if (!word) {
+    name.textContent = t("head_n", { head: head + 1 });
+    return;
+  }
+  const { words, open, of, count } = weightsOfWord(state.kind, word);
+  const weights = of(state.layer, head);
+  const at = argmax(weights);
+  const edge = (i: number) => `${(100 * (word.index + i)) / count}%`;
+  const way = word.axis === "query" ? "to bottom" : "to right";
+  map.setAttribute("style", `--way: ${way}; --from: ${edge(0)}; --to: ${edge(1)}`);
+  name.textContent = open.includes(true)
+    ? t("attention.head_strongest", { head: head + 1, word: words[at], share: formatPercent(weights[at]) })
+    : `${head + 1}: ${t("masked")}`;
+  element.append(weightStrip(weights, open));
+}
+
+/** Describe a kind of map, as far as that is true of this run. */
+function describeKind(run: Run, kind: Kind) {
+  const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
+  if (kind === "decoder" && !causal) return [t("attention.about_changed")];
+  const hasMaskedPadding = kind === "encoder" && paddingMasked(run, kind);
+  return joinSentences(t(`attention.about.${kind}`), hasMaskedPadding ? t("attention.padding") : "");
+}
+
+/** The row with the highest weight: what is put into words where no row belongs to the step. */
+function highestRow() {
+  const { run, kind, layer, head } = state;
+  const highest = run.attention[kind].queries.map((token, query) =>
+    isSpecial(token) ? 0 : Math.max(...attentionRow(kind, layer, head, query)),
+  );
+  return argmax(highest);
+}

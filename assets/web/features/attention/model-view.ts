@@ -1,0 +1,171 @@
+// Every head of every layer at once, as BertViz's model view shows them: rows are layers, columns are heads. A word
+// that is pointed at shows what every head attends to from it, or from where it is attended to.
+
+import type { Kind } from "../../api/types.ts";
+import { thumbnail } from "../../charts/attention-map.ts";
+import { paintStrip, weightStrip } from "../../charts/map-canvas.ts";
+import type { Word } from "../../charts/map-parts.ts";
+import { weightsOfWord } from "../../charts/map-parts.ts";
+import { formatPercent, nodes, t } from "../../state/i18n.ts";
+import { argmax, SIDES, state } from "../../state/state.ts";
+import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { button } from "../../ui/parts.ts";
+
+/** @param head the chosen one */
+export function modelView(
+  kind: Kind,
+  layer: number,
+  head: number,
+  open: (place: { layer: number; head: number }) => void,
+) {
+  const { layers, heads } = state.run.attention[kind];
+  const numbers = Array.from({ length: heads }, (_, i) => h("small", { class: "head-number" }, i + 1));
+  const grid = h("div", { class: "model-view", role: "group", style: `--heads: ${heads}` });
+  const buttons = Array.from({ length: layers }, (_, ofLayer) =>
+    Array.from({ length: heads }, (_, ofHead) => {
+      const name = describeHead(kind, ofLayer, ofHead);
+      const opens = () => open({ layer: ofLayer, head: ofHead });
+      return button(null, thumbnail(kind, ofLayer, ofHead), opens, { "aria-label": name, title: name });
+    }),
+  );
+  const rows = buttons.map((row, i) => [
+    h("small", { class: "layer-number" }, t("layer_n", { layer: i + 1 })),
+    row.map((each) => h("span", { class: "thumbnail" }, each)),
+  ]);
+  setChildren(grid, h("span", { class: "layer-number" }), numbers, rows);
+  markHead(grid, kind, layer, head);
+  const told = h("p", { class: "hint", "aria-live": "polite" }, t("attention.point_at_word"));
+  const point = pointer(kind, grid, buttons, told);
+  return h("div", {}, wordLines(kind, point), told, grid);
+}
+
+export function markHead(picture: Element, kind: Kind, layer: number, head: number) {
+  const chosen = layer * state.run.attention[kind].heads + head;
+  [...picture.querySelectorAll(".thumbnail > button")].forEach((each, i) => {
+    each.setAttribute("aria-pressed", String(i === chosen));
+  });
+}
+
+/** Mark the words of a row and of the key that it attends to most, and scroll their lines to them. */
+export function markWords(picture: Element, row: number, key: number) {
+  for (const each of picture.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
+  for (const name of [`query ${row}`, `key ${key}`]) {
+    const marked = picture.querySelector(`[data-word="${name}"]`);
+    const line = marked?.closest(".word-line") as HTMLElement | null | undefined;
+    if (!marked || !line) continue;
+    marked.setAttribute("aria-current", "true");
+    scrollToMiddle(line, marked);
+  }
+}
+
+/** A head, and its strongest link. */
+function describeHead(kind: Kind, layer: number, head: number) {
+  const { heads, queries, keys, values } = state.run.attention[kind];
+  const size = queries.length * keys.length;
+  const start = (layer * heads + head) * size;
+  const at = argmax(values.slice(start, start + size));
+  return t("attention.open_head", {
+    layer: layer + 1,
+    head: head + 1,
+    from: queries[Math.floor(at / keys.length)],
+    to: keys[at % keys.length],
+    share: formatPercent(values[start + at]),
+  });
+}
+
+/**
+ * Shows one word's weights in every head, or the whole maps (null). Only the strips are drawn; the maps are veiled by
+ * one style, which all of them inherit.
+ */
+function pointer(kind: Kind, grid: HTMLElement, buttons: HTMLElement[][], told: Element) {
+  let strips: HTMLCanvasElement[] = [];
+  return (which: Word | null) => {
+    grid.classList.toggle("pointed", which !== null);
+    for (const strip of strips) strip.hidden = true;
+    if (!which) return told.replaceChildren(t("attention.point_at_word"));
+    const { axis, index } = which;
+    const { words, open, of, count } = weightsOfWord(kind, which);
+    const weights = buttons.flatMap((row, layer) => row.map((_, head) => of(layer, head)));
+    const isFirst = strips[0]?.width !== words.length;
+    if (isFirst) {
+      for (const strip of strips) strip.remove();
+      strips = weights.map((each) => weightStrip(each, open));
+      buttons.flat().forEach((each, i) => {
+        each.append(strips[i]);
+      });
+    } else
+      strips.forEach((strip, i) => {
+        paintStrip(strip, weights[i], open);
+        strip.hidden = false;
+      });
+    grid.style.setProperty("--way", axis === "query" ? "to bottom" : "to right");
+    grid.style.setProperty("--from", `${(100 * index) / count}%`);
+    grid.style.setProperty("--to", `${(100 * (index + 1)) / count}%`);
+    told.replaceChildren(...describeStrongest(kind, which, words, open, weights));
+  };
+}
+
+/** Which of all heads has a word's largest weight. @param words of the other axis @param weights of every head */
+function describeStrongest(kind: Kind, { axis, index }: Word, words: string[], open: boolean[], weights: number[][]) {
+  const { heads, queries, keys } = state.run.attention[kind];
+  const token = (axis === "query" ? queries : keys)[index];
+  const [from, at] = SIDES[kind];
+  const [own, other] = axis === "query" ? [from, at] : [at, from];
+  if (!open.includes(true)) return [word(token, own), ": ", t("masked")];
+  const strongest = argmax(weights.map((each) => Math.max(...each)));
+  const found = argmax(weights[strongest]);
+  return nodes(`attention.strongest_${axis}`, {
+    word: word(token, own),
+    other: word(words[found], other),
+    share: formatPercent(weights[strongest][found]),
+    layer: Math.floor(strongest / heads) + 1,
+    head: (strongest % heads) + 1,
+  });
+}
+
+// ---- the words ----
+
+/** The words of both axes, a line each: one of them is in the way of Tab, and the arrow keys lead to the others. */
+function wordLines(kind: Kind, point: (which: Word | null) => void) {
+  const { queries, keys } = state.run.attention[kind];
+  const line = (axis: Word["axis"], tokens: string[], i: 0 | 1) => {
+    const side = SIDES[kind][i];
+    const name = `${t(`side.${side}`)} ${["↓", "→"][i]}`;
+    const words = tokens.map((token, index) =>
+      chip("button", token, side, { type: "button", tabindex: index ? -1 : 0, "data-word": `${axis} ${index}` }),
+    );
+    const place = h("div", { class: "word-line scroll", role: "group", "aria-label": name }, words);
+    return [h("small", { "aria-hidden": "true" }, name), place];
+  };
+  const element = h("div", { class: "word-lines" }, line("query", queries, 0), line("key", keys, 1));
+  let kept: HTMLElement | null = null; // the word that was clicked
+  const show = (target: EventTarget | null) => {
+    const pointed = target instanceof Element ? target.closest("[data-word]") : null;
+    const [axis, index] = (pointed ?? kept)?.getAttribute("data-word")?.split(" ") ?? [];
+    point(axis ? { axis: axis as Word["axis"], index: Number(index) } : null);
+  };
+  for (const name of ["pointerover", "focusin"]) element.addEventListener(name, ({ target }) => show(target));
+  for (const name of ["pointerleave", "focusout"]) element.addEventListener(name, () => show(null));
+  element.addEventListener("click", ({ target }) => {
+    const clicked = target instanceof HTMLElement && target.matches("[data-word]") ? target : null;
+    if (!clicked) return;
+    kept?.removeAttribute("aria-pressed");
+    kept = kept === clicked ? null : clicked;
+    kept?.setAttribute("aria-pressed", "true");
+    show(clicked);
+  });
+  element.addEventListener("keydown", moveAlong);
+  return element;
+}
+
+/** The arrow keys lead from a word to its neighbours. */
+function moveAlong(event: KeyboardEvent) {
+  const { target, key } = event;
+  if (!(target instanceof HTMLElement) || !["ArrowLeft", "ArrowRight"].includes(key)) return;
+  event.preventDefault();
+  const next = key === "ArrowLeft" ? target.previousElementSibling : target.nextElementSibling;
+  if (!(next instanceof HTMLElement)) return;
+  target.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}

@@ -1,0 +1,442 @@
+// The class under the run bar: for the teacher its code, its question and the votes; for a student the question and the
+// choices. Where there is no class, nothing. In front of a class the votes stand with the question in the open view, and
+// leave its figure the room.
+
+import type { ShownQuestion } from "#schema";
+import {
+  ask,
+  joinRoom,
+  keptRoom,
+  lead,
+  leadRoom,
+  leaveRoom,
+  openRoom,
+  pendingQuestion,
+  reopenRoom,
+  revealedQuestions,
+  room,
+  secondsLeft,
+  vote,
+} from "../../api/room.ts";
+import { schema } from "../../api/schema.ts";
+import type { Child, View } from "../../api/types.ts";
+import { isPresenting, setPageParameters } from "../../state/address.ts";
+import { isQuestionComing, openQuestion } from "../../state/class-questions.ts";
+import { formatMessage, formatNumber, t } from "../../state/i18n.ts";
+import { state } from "../../state/state.ts";
+import type { Askable } from "../../ui/class-answers.ts";
+import {
+  describeQuestion,
+  isOfView,
+  nextWordQuestion,
+  parseAbout,
+  sourceWordQuestion,
+  viewQuestion,
+} from "../../ui/class-answers.ts";
+import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts";
+import { button, closest, link, onResize } from "../../ui/parts.ts";
+import { addressDialog, summaryDialog } from "./dialogs.ts";
+import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts";
+import { speakerNotes } from "./speaker-notes.ts";
+import { tally } from "./tally.ts";
+
+const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
+
+/** State that outlives a mounting. */
+const panel = {
+  isOpened: false, // the address that the page was opened with has been read
+  seconds: 0, // of the next question's timer
+  right: null as { about: string; right: number } | null, // of the question that was asked from this page
+  revealed: "", // the question whose answer the open view shows already
+  seen: { key: "", place: "" }, // the question that was revealed last, and where the class was then
+  shown: "", // what a student's screen was last scrolled to
+};
+
+export function mount({ element, signal }: View) {
+  const place = h("section", { class: "class-panel", "aria-label": t("room.title") });
+  element.replaceChildren();
+  const draw = () => {
+    markPage();
+    drawVotesInView();
+    if (room.role === null && !room.message) {
+      element.replaceChildren(); // most pages are in no class
+      return;
+    }
+    if (!place.isConnected) element.append(place);
+    const open = new Set([...place.querySelectorAll("details[open]")].map(({ id }) => id)); // an answer closes no menu
+    const drawn = h("div", {}, room.role === "student" ? studentPanel() : teacherPanel());
+    for (const each of drawn.querySelectorAll("details")) each.open = open.has(each.id);
+    keepFocus(place, () => replaceChanged(place, [...drawn.children]));
+    const isRevealed = revealInView();
+    if (isNewToStudent() || isRevealed) scrollToPanel(place);
+  };
+  document.addEventListener("room:changed", draw, { signal });
+  document.addEventListener("question:drawn", draw, { signal });
+  document.addEventListener("frame:changed", draw, { signal });
+  document.addEventListener("class:wanted", startClass, { signal });
+  const clock = setInterval(() => drawClock(place), 500);
+  signal.addEventListener("abort", () => clearInterval(clock));
+  onResize(element, () => dispatchEvent(new Event("resize")), signal); // what is fitted to the screen has another place
+  document.addEventListener("keydown", onKey, { signal, capture: true });
+  followRoom(element, signal);
+  if (!panel.isOpened) enterFromAddress();
+  panel.isOpened = true;
+  draw();
+}
+
+/** Replace only elements that changed, so that others' votes do not interrupt a tap. */
+function replaceChanged(place: Element, drawn: Element[]) {
+  const before = [...place.children];
+  if (before.length !== drawn.length) return setChildren(place, drawn);
+  for (const [i, each] of drawn.entries()) if (!each.isEqualNode(before[i])) before[i].replaceWith(each);
+}
+
+/** A link may lead into a class, or hand on its lead; a reload of the teacher's page leads on. */
+function enterFromAddress() {
+  const code = new URLSearchParams(location.search).get("room");
+  const secret = location.hash.slice(1);
+  const kept = keptRoom();
+  if (code && secret) {
+    leadRoom(code, secret);
+    setPageParameters({ room: null });
+  } else if (code) joinRoom(code);
+  else if (kept?.code) leadRoom(kept.code, kept.secret);
+}
+
+async function startClass() {
+  if (room.role !== "teacher" || room.phase === "ended") await openRoom();
+  if (room.role === "teacher") addressDialog(dialogs()).showModal();
+}
+
+/** Set the page's CSS classes for the visitor's role and an open question. */
+function markPage() {
+  const pending = pendingQuestion();
+  const kind = pending && parseAbout(pending.about)?.kind;
+  const isVeiled = kind === "next" || kind === "source";
+  const question = room.shown?.question;
+  const isTallied = room.phase !== "ended" && question?.state === "revealed" && isOfView(question) && !isPast(question);
+  const marks: Record<string, boolean> = {
+    "class-teacher": room.role === "teacher" && room.phase !== "ended",
+    "class-student": room.role === "student",
+    "class-follows": room.role === "student" && room.phase !== "ended" && isFollowing(),
+    "class-vote": Boolean(pending) && !isVeiled,
+    "class-veil": isVeiled,
+    "class-tallied": isTallied,
+    notes: isNotesPage() && room.role === "teacher",
+  };
+  for (const [name, isOn] of Object.entries(marks)) document.body.classList.toggle(name, isOn);
+  const about = pending && parseAbout(pending.about);
+  const step = about?.kind === "next" ? about.step : Infinity;
+  for (const [i, chip] of [...document.querySelectorAll("#translation > *")].entries())
+    chip.classList.toggle("unknown", i >= step);
+  for (const each of document.querySelectorAll(".tab-panel")) (each as HTMLElement).inert = isVeiled;
+}
+
+/** The answer is revealed: the open view shows it as well. Returns whether it did so now. */
+function revealInView() {
+  const question = room.shown?.question;
+  if (question?.state !== "revealed" || !isOfView(question)) return false;
+  const key = `${room.code} ${question.id}`;
+  if (panel.revealed === key) return false;
+  panel.revealed = key;
+  openQuestion()?.reveal();
+  return true;
+}
+
+/** Whether the class is at another place, votes on another question, or sees its votes. */
+function isNewToStudent() {
+  if (room.role !== "student") return false;
+  const { question, place } = room.shown ?? {};
+  const at = new URLSearchParams(isFollowing() ? (place ?? "") : "");
+  const voting = question && [question.id, question.round, question.state === "revealed"];
+  const shown = JSON.stringify([...["tab", "stop", "part", "exercise"].map((name) => at.get(name)), voting]);
+  const isNew = shown !== panel.shown;
+  panel.shown = shown;
+  return isNew;
+}
+
+/** A phone may have scrolled on: to the answer, or along a figure. */
+function scrollToPanel(place: Element) {
+  twoFrames().then(() => place.scrollIntoView({ block: "nearest" })); // after the view has scrolled to its answer
+}
+
+/** Whether the class has gone on since a question was revealed. */
+function isPast(question: ShownQuestion) {
+  if (question.state !== "revealed") return false;
+  const key = `${room.code} ${question.id}`;
+  const place = room.shown?.place ?? "";
+  if (panel.seen.key !== key) panel.seen = { key, place };
+  return panel.seen.place !== place;
+}
+
+// ---- teacher
+
+function teacherPanel(): Child[] {
+  const { phase, shown } = room;
+  if (room.role === null || phase === "ended") return [endedLine()];
+  const question = shown?.question && !isPast(shown.question) ? shown.question : null;
+  const isAsked = question !== null && isAskedInView(question); // where its text and choices stand, too
+  const head = h("div", { class: "class-line" }, [
+    h("b", { id: "room-code" }, room.code),
+    h("span", { class: "students", id: "room-students" }, t("room.students", { count: shown?.students ?? 0 })),
+    connectionNote(),
+    question ? null : address(),
+    isAsked ? voting(question) : null,
+    h("span", { class: "space" }),
+    askButtons(),
+    button("pill", t("room.address"), () => addressDialog(dialogs()).showModal(), {
+      id: "room-address",
+    }),
+    menu(),
+  ]);
+  const notes = isNotesPage() ? speakerNotes() : null;
+  return [head, message(), question && teacherQuestion(question, isAsked), notes];
+}
+
+/** The address where it is not in a dialog, as long as nobody has come. */
+const address = () =>
+  room.address && !room.shown?.students ? h("span", { class: "hint room-link" }, room.address) : null;
+
+/** The teacher's rarely used controls. */
+function menu() {
+  const notes = () => window.open(new URL("?notes=yes", document.baseURI).href, "notes", "width=480,height=800");
+  const items = [
+    link(t("room.notes"), notes, { id: "room-notes" }),
+    link(t("room.summary"), () => summaryDialog(dialogs()).showModal(), { id: "room-summary" }),
+    link(t("room.end"), () => lead({ do: "end" }), { id: "room-end" }),
+  ];
+  return popup("room-more", t("room.more"), items);
+}
+
+/** A menu, which closes when something in it is chosen. */
+function popup(id: string, title: string, items: Element[], more: Child = null) {
+  const close = (event: Event) => {
+    if (closest(event, ".link")) element.open = false;
+  };
+  const listed = items.map((item) => h("p", {}, item));
+  const element = h(
+    "details",
+    { class: "pill room-menu", id, onclick: close },
+    h("summary", {}, title),
+    h("div", { class: "popover" }, listed, more),
+  );
+  return element;
+}
+
+/** Where dialogs stand: beside the panel, which is drawn again when a student comes. */
+const dialogs = () => document.querySelector("#class .view");
+
+/** The questions of this place. */
+function askButtons() {
+  if (!state.run || pendingQuestion()) return null;
+  const kinds: [string, () => Askable | null][] = [
+    ["view", viewQuestion],
+    ["next", nextWordQuestion],
+    ["source", sourceWordQuestion],
+  ];
+  const options = TIMERS.map((seconds) => {
+    const text = seconds ? t("room.seconds", { seconds }) : t("room.no_timer");
+    return [`${seconds}`, text] as [string, string];
+  });
+  const timer = segmented(t("room.timer"), options, (value) => {
+    panel.seconds = Number(value);
+    timer.set(value);
+  });
+  timer.set(panel.seconds);
+  const shown = kinds.filter(([kind]) => kind !== "view" || openQuestion());
+  const asks = shown.map(([kind, make]) =>
+    link(t(`room.ask.${kind}`), () => askClass(make()), { id: `room-ask-${kind}` }),
+  );
+  return popup("room-ask", t("room.ask"), asks, timer.element);
+}
+
+function askClass(question: Askable | null) {
+  if (!question) return;
+  panel.right = question;
+  panel.revealed = "";
+  ask(question.about, question.choices, panel.seconds || null);
+}
+
+/** Whether a question stands in the open view, whose visitor sees it. */
+const isAskedInView = (question: ShownQuestion) => isOfView(question) && !isNotesPage();
+
+/** Whether the votes on it stand there as well. */
+const isTalliedInView = (question: ShownQuestion) =>
+  room.role === "teacher" && isPresenting() && question.state === "revealed" && isAskedInView(question);
+
+function drawVotesInView() {
+  const drawn = openQuestion();
+  const question = room.shown?.question;
+  if (!drawn) return;
+  const isTallied = room.phase !== "ended" && question && isTalliedInView(question) && !isPast(question);
+  replaceChanged(drawn.votes, isTallied ? [h("h3", {}, drawn.text), tally(question)] : []);
+}
+
+/** How many have voted, and what the teacher can do about it. */
+function voting(question: ShownQuestion): Child[] {
+  if (question.state === "revealed") return [];
+  const answered = question.answered ?? 0;
+  const of = Math.max(answered, room.shown?.students ?? 0);
+  const isOpen = question.state === "open";
+  return [
+    h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of })),
+    clock(),
+    stateNote(question),
+    isOpen ? button("pill primary", t("room.close"), () => lead({ do: "close" }), { id: "room-close" }) : null,
+    button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
+    question.round === 0
+      ? button("pill", t("room.again"), () => lead({ do: "vote_again" }), { id: "room-again" })
+      : null,
+  ];
+}
+
+/** What the open view does not show of a question. @param isAsked whether it shows the question */
+function teacherQuestion(question: ShownQuestion, isAsked: boolean) {
+  const { text, choices } = describeQuestion(question);
+  const isRevealed = question.state === "revealed";
+  if (isAsked && (!isRevealed || isTalliedInView(question))) return null;
+  const seesVotes = isRevealed || (isNotesPage() && question.state === "closed"); // the projector shows no bars before
+  const offered = h(
+    "ol",
+    { class: "room-offered" },
+    choices.map((choice) => h("li", {}, choice)),
+  );
+  return h("div", { class: "room-question" }, [
+    h("h2", {}, text),
+    seesVotes ? tally(question) : offered,
+    isAsked ? null : h("div", { class: "class-line" }, voting(question)),
+  ]);
+}
+
+function stateNote({ state: stands, round }: ShownQuestion) {
+  const text = stands === "closed" ? t("room.is_closed") : round ? t("room.second_round") : "";
+  return h("span", { class: "hint" }, text);
+}
+
+/** The right choice is computed where it was asked; a page that did not ask computes it from its own view. */
+function reveal(question: ShownQuestion) {
+  const about = parseAbout(question.about);
+  const made = [
+    panel.right,
+    viewQuestion(),
+    about?.kind === "next" ? nextWordQuestion(state.run, about.step) : null,
+    about?.kind === "source" ? sourceWordQuestion() : null,
+  ];
+  const found = made.find((each) => each?.about === question.about);
+  return lead({ do: "reveal", right: found?.right ?? null });
+}
+
+/** Keys of a presenter's remote: what is next, and v for another vote. */
+function onKey(event: KeyboardEvent) {
+  if (event.altKey || event.ctrlKey || event.metaKey || room.phase === "ended" || room.role === null) return;
+  if (closest(event, "input:not([type=range]), textarea, select, dialog")) return;
+  const acted = room.role === "teacher" ? teacherKey(event.key) : studentKey(event.key);
+  if (acted) event.preventDefault();
+}
+
+function teacherKey(key: string) {
+  const pending = pendingQuestion();
+  if (["PageDown", "n"].includes(key)) {
+    if (pending) return act(pending.state === "open" ? lead({ do: "close" }) : reveal(pending));
+    if (isQuestionComing()) return true; // else a quick second press would skip it
+    const question = viewQuestion();
+    const wasAsked = revealedQuestions().some(({ about }) => about === question?.about);
+    return question && !wasAsked ? act(askClass(question)) : false;
+  }
+  if (key === "v" && pending && pending.round === 0) return act(lead({ do: "vote_again" }));
+  return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the room
+}
+
+const act = (_: unknown) => true;
+
+function studentKey(key: string) {
+  const pending = pendingQuestion();
+  if (!pending) return false;
+  const choice = Number(key) - 1;
+  if (pending.state === "open" && choice in pending.choices) vote(choice);
+  return /^[1-9r]$/.test(key);
+}
+
+// ---- student
+
+function studentPanel(): Child[] {
+  if (room.phase === "ended") return [endedLine()];
+  const question = room.shown?.question ?? null;
+  const follow = () => setFollowing(!isFollowing());
+  const toggle = button("pill toggle", t(isFollowing() ? "room.following" : "room.follow"), follow, {
+    id: "room-follow",
+    "aria-pressed": isFollowing(),
+  });
+  const head = h(
+    "div",
+    { class: "class-line" },
+    h("b", { id: "room-code" }, room.code),
+    connectionNote(),
+    h("span", { class: "space" }),
+    toggle,
+  );
+  return [head, message(), question && !isPast(question) ? studentQuestion(question) : null];
+}
+
+function studentQuestion(question: ShownQuestion) {
+  const { text, choices } = describeQuestion(question);
+  const mine = question.mine[question.round] ?? null;
+  const isOpen = question.state === "open";
+  const choice = (name: string, i: number) =>
+    button("room-choice", [h("small", {}, formatNumber(i + 1)), " ", name], () => vote(i), {
+      "aria-pressed": mine === i,
+      disabled: !isOpen,
+      "data-place": `choice-${i}`,
+    });
+  const hint = isOpen ? t(mine === null ? "room.choose" : "room.change") : t("room.is_closed");
+  const body =
+    question.state === "revealed"
+      ? tally(question)
+      : [
+          h("div", { class: "room-choices" }, choices.map(choice)),
+          h("p", { class: "hint", role: "status" }, hint, " ", clock()),
+        ];
+  return h("div", { class: "room-question" }, h("h2", {}, text), body);
+}
+
+// ---- both
+
+const clock = () => h("span", { class: "room-clock", role: "timer" }, clockText());
+
+function clockText() {
+  const left = secondsLeft();
+  return left === null ? "" : t("room.seconds", { seconds: left });
+}
+
+function drawClock(place: Element) {
+  for (const each of place.querySelectorAll(".room-clock"))
+    if (each.textContent !== clockText()) each.textContent = clockText();
+}
+
+function connectionNote() {
+  const key = { joining: "room.joining", broken: "room.broken" }[room.phase];
+  return key ? h("span", { class: "hint", role: "status" }, t(key)) : null;
+}
+
+const message = () => (room.message ? h("p", { class: "message", role: "alert" }, formatMessage(room.message)) : null);
+
+/** The class is over, or never was. */
+function endedLine() {
+  const text = room.message ? formatMessage(room.message) : t("room.ended");
+  const isTeacher = room.role === "teacher";
+  const wasLost = isTeacher && room.message !== null && schema.classes;
+  const close = () => {
+    if (!isTeacher) setPageParameters({ room: null });
+    leaveRoom();
+  };
+  return h("div", { class: "class-line" }, [
+    h("p", { class: "message", role: "alert", id: "room-over" }, text),
+    wasLost ? button("pill primary", t("room.reopen"), reopenRoom, { id: "room-reopen" }) : null,
+    isTeacher && revealedQuestions().length
+      ? button("pill", t("room.summary"), () => summaryDialog(dialogs()).showModal(), {
+          id: "room-summary",
+        })
+      : null,
+    button("pill", t("room.dismiss"), close, { id: "room-dismiss" }),
+  ]);
+}

@@ -1,0 +1,17 @@
+// A teacher's notes for a stop of the lesson, on the teacher's own screen only.
+
+import { t } from "../../state/i18n.ts";
+import { LESSON_STOPS } from "../../state/lesson-plan.ts";
+import { state } from "../../state/state.ts";
+import { h } from "../../ui/dom.ts";
+
+/** The notes of the stop that the class is at. */
+export function speakerNotes() {
+  if (state.tab !== "lesson") return h("p", { class: "hint" }, t("notes.elsewhere"));
+  const name = LESSON_STOPS[state.stop];
+  const notes = ["say", "ask", "wrong"].map((part) => [
+    h("dt", {}, t(`notes.${part}`)),
+    h("dd", {}, t(`notes.${name}.${part}`)),
+  ]);
+  return h("section", { class: "speaker-notes" }, h("h2", {}, t(`lesson.${name}`)), h("dl", {}, notes));
+}

@@ -1,0 +1,43 @@
+// A class's answers: bars for each choice, both rounds side by side, and the table of a whole lesson.
+
+import type { ShownQuestion } from "#schema";
+import { formatPercent, t } from "../../state/i18n.ts";
+import { describeQuestion, voteShares } from "../../ui/class-answers.ts";
+import { h } from "../../ui/dom.ts";
+
+/** The votes of a question, its right choice marked, and this student's own. */
+export function tally(question: ShownQuestion) {
+  const { choices } = describeQuestion(question);
+  const rounds = question.tallies ?? [];
+  const own = question.mine.findLast((choice) => choice !== null) ?? null;
+  const item = (text: string, at: number) => {
+    const isRight = question.state === "revealed" && at === question.right;
+    const marks = [
+      isRight ? h("b", { class: "mark" }, "✓ ", t("room.right"), " ") : null,
+      at === own ? h("small", {}, t("room.mine")) : null,
+    ];
+    return h(
+      "li",
+      { class: isRight ? "right" : "" },
+      h("span", { class: "choice-name" }, text, " ", marks),
+      rounds.map((_, round) => bar(at, round)),
+    );
+  };
+  const bar = (at: number, round: number) => {
+    const share = voteShares(question, round)[at];
+    const label = rounds.length > 1 ? h("small", {}, t("room.round", { n: round + 1 })) : null;
+    const count = h(
+      "small",
+      { class: "count" },
+      t("room.votes", { count: rounds[round].votes[at], share: formatPercent(share) }),
+    );
+    return h(
+      "span",
+      { class: `vote-bar round-${round + 1}`, "data-votes": rounds[round].votes[at] },
+      label,
+      h("i", { style: `--share: ${share}` }),
+      count,
+    );
+  };
+  return h("ol", { id: "room-tally", class: "room-tally" }, choices.map(item));
+}

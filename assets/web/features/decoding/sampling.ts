@@ -1,0 +1,158 @@
+// Sampling: each word drawn, from the model's own distribution or from what temperature, top-k and top-p leave of it.
+
+import type { DrawnStep, Sample } from "#schema";
+import { DECODING_SETTINGS, settingsOf } from "../../api/schema.ts";
+import type { Run } from "../../api/types.ts";
+import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { baselineRun, state, update } from "../../state/state.ts";
+import { h, word } from "../../ui/dom.ts";
+import { pictureFrame } from "../../ui/export.ts";
+import { button, setUnlessTyped } from "../../ui/parts.ts";
+import { sentenceWord, spokenSentence, tokensAsText } from "./beam-search.ts";
+import type { Strategy } from "./decoding.ts";
+import { setting, settingSlider } from "./settings.ts";
+
+const MAX_SENTENCES = 8;
+const SETTINGS = settingsOf("sampling");
+/** Where a slider does not show its number, or does not end at its setting's maximum. */
+const SLIDERS: Record<string, Parameters<typeof settingSlider>[1]> = {
+  temperature: { shown: (value) => value.toFixed(1) },
+  top_k: {
+    max: () => baselineRun().model.target_words,
+    shown: (value) => (value ? formatNumber(value) : t("decoding.all")),
+  },
+  top_p: { shown: formatPercent },
+};
+/** The text that each seed drew: settings -> seed -> text, of this session. */
+const draws: Map<string, Map<number, string>> = new Map();
+
+export function sampling(): Strategy {
+  const sliders = SETTINGS.filter((name) => name !== "seed").map((name) => settingSlider(name, SLIDERS[name]));
+  let seedShown = 0; // which may have been found, where none is chosen
+  const seed = seedControl(() => seedShown);
+  const drawing = h("h2");
+  const greedy = h("ol", { class: "cards" });
+  const drawn = h("ol", { class: "cards" });
+  const cards = h("div", {}, h("h2", {}, t("decoding.greedy")), greedy, drawing, drawn);
+  const heading = h("h2", { class: "later" });
+  const bars = h("ol", { class: "both" });
+  const left = h("p", { class: "hint" });
+  const file = () => `drawn-${seedShown}-step-${state.step + 1}`;
+  const distribution = pictureFrame(bars, file, [heading, bars, left]);
+  const tally = h("div");
+  // A drawn word that was chosen, and the run's step then: what was drawn may be longer than the run.
+  let picked = { step: -1, runStep: -1 };
+
+  function draw(sample: Sample, run = baselineRun()) {
+    const { steps } = sample;
+    seedShown = sample.seed;
+    seed.draw();
+    if (picked.runStep !== state.step) picked = { step: state.step, runStep: state.step };
+    const now = Math.min(picked.step, steps.length - 1);
+    const pick = (step: number) => {
+      const runStep = Math.min(step, state.run.steps.length - 1);
+      picked = { step, runStep };
+      if (runStep === state.step)
+        draw(sample, run); // by now another may be wanted
+      else update({ step });
+    };
+    const card = (token: string, share: number, i: number) => stepCard(token, share, i, i === now, () => pick(i));
+    greedy.replaceChildren(...run.steps.map(({ token, probability }, i) => card(token, probability, i)));
+    drawing.textContent = t("decoding.drawn", { seed: String(sample.seed) });
+    drawn.replaceChildren(...steps.map((each, i) => card(each.token, each.drawn, i)));
+    steps.forEach((each, i) => {
+      drawn.children[i].classList.toggle("bold", isOther(each));
+    });
+    heading.textContent = t("decoding.step", { step: now + 1 });
+    bars.replaceChildren(...distributionRows(steps[now]));
+    left.replaceChildren(...describeDistribution(steps[now]));
+    tally.replaceChildren(...tallyOf(sample, run));
+  }
+
+  return {
+    asks: "sampled",
+    followsStep: true,
+    controls: [...sliders.map(({ element }) => element), seed.element],
+    figure: [pictureFrame(cards, () => `drawn-${seedShown}`), h("div", { class: "columns" }, distribution, tally)],
+    question: () => Object.fromEntries(SETTINGS.map((name) => [name, state[name]])),
+    drawControls() {
+      for (const each of [...sliders, seed]) each.draw();
+    },
+    draw,
+    describe: describeSample,
+  };
+}
+
+/** Whether a drawn word is not the likeliest. */
+const isOther = ({ token, candidates }: DrawnStep) => token !== candidates[0].token;
+
+function stepCard(token: string, share: number, i: number, isNow: boolean, pick: () => void) {
+  const name = h("small", {}, t("step_n", { step: i + 1 }));
+  const content = [name, word(token, "target"), h("small", {}, formatPercent(share))];
+  const opener = button(null, content, pick, { "aria-current": isNow ? "step" : "false" });
+  return h("li", { class: isNow ? "now" : "" }, opener);
+}
+
+/** @param shown the seed of the sample that is there */
+function seedControl(shown: () => number) {
+  const { max } = DECODING_SETTINGS.seed;
+  const input = h("input", { type: "number", min: 0, max, step: 1, inputmode: "numeric" });
+  input.addEventListener("input", () => {
+    if (/^\d{1,9}$/.test(input.value)) update({ seed: Number(input.value) });
+  });
+  const again = button("pill", t("decoding.again"), () => update({ seed: (shown() + 1) % (max + 1) }));
+  const control = h("span", { class: "seed" }, h("span", { class: "stepper" }, input), again);
+  const draw = () => setUnlessTyped(input, String(state.seed ?? shown()));
+  return { element: setting("seed", control, input), draw };
+}
+
+/** Every candidate of a step, as the model gives it and as it was drawn. */
+function distributionRows({ token: chosen, candidates }: DrawnStep) {
+  const bar = (value: number) => [h("i", { style: `--share: ${value}` }), h("small", {}, formatPercent(value))];
+  const rows = candidates.map(({ token, probability, drawn }) => {
+    const data = { "data-probability": probability, "data-drawn": drawn };
+    const attributes = { class: `${token === chosen ? "chosen" : ""} ${drawn ? "" : "cut"}`, ...data };
+    return h("li", attributes, word(token, "target"), bar(probability), bar(drawn));
+  });
+  const headings = ["", t("decoding.model"), t("decoding.left")].map((text) => h("span", {}, text));
+  return [h("li", { class: "head" }, headings), ...rows];
+}
+
+const describeDistribution = ({ token, left, drawn, probability }: DrawnStep) =>
+  nodes("decoding.left_of", {
+    left,
+    all: baselineRun().model.target_words,
+    word: word(token, "target"),
+    share: formatPercent(drawn),
+    own: formatPercent(probability),
+  });
+
+/** How often each sentence was drawn of a run under these settings. */
+function tallyOf({ text, temperature, top_k, top_p, seed }: Sample, { checkpoint, sentence }: Run) {
+  const settings = JSON.stringify([checkpoint, sentence, temperature, top_k, top_p]);
+  const texts = draws.get(settings) ?? new Map();
+  draws.set(settings, texts.set(seed, text));
+  const groups = [...Map.groupBy(texts.values(), (each) => each)].sort(([, a], [, b]) => b.length - a.length);
+  const lines = groups
+    .slice(0, MAX_SENTENCES)
+    .map(([each, { length }]) => h("li", {}, h("b", {}, `${formatNumber(length)} ×`), " ", sentenceWord(each)));
+  const heading = h("h2", { class: "later" }, t("decoding.tally", { count: texts.size }));
+  return [heading, h("ol", { class: "tally" }, lines)];
+}
+
+/** Compare the sample with greedy decoding, and say where they first differ. */
+function describeSample({ text, steps, seed, complete }: Sample) {
+  const step = steps.findIndex(isOther);
+  const places = { seed: String(seed), drawn: spokenSentence(text), greedy: tokensAsText(baselineRun().output) };
+  const end = complete ? "" : t("note.endless", { steps: steps.length });
+  if (step < 0) return joinSentences(nodes("decoding.sampling.say_same", places), end);
+  const { token, drawn, probability, candidates } = steps[step];
+  const parting = {
+    step: step + 1,
+    word: word(token, "target"),
+    share: formatPercent(drawn),
+    own: formatPercent(probability),
+    first: word(candidates[0].token, "target"),
+  };
+  return joinSentences(nodes("decoding.sampling.say", { ...places, ...parting }), end);
+}

@@ -1,0 +1,190 @@
+// A class's handout: one HTML file that needs nothing else, with a worksheet, its answers, and then the figures and
+// the worked head of this run.
+
+import type { Provenance } from "#schema";
+
+import { assetAddress } from "../../api/schema.ts";
+import type { Child, Kind, Run } from "../../api/types.ts";
+import { explainCell } from "../../charts/arithmetic.ts";
+import { heatmap, markRow, thumbnail } from "../../charts/attention-map.ts";
+import { shapeTable } from "../../charts/shape-table.ts";
+import { STAGES, stageSection } from "../../charts/sublayer-stages.ts";
+import { pageAddress } from "../../state/address.ts";
+import { isAblated } from "../../state/changes.ts";
+import { formatList, formatPercent, hasText, language, nodes, t } from "../../state/i18n.ts";
+import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
+import { argmax, attentionRow, KINDS, SIDES, state } from "../../state/state.ts";
+import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
+import { describeChange } from "../../ui/describe-change.ts";
+import { h, svg, twoFrames, word } from "../../ui/dom.ts";
+import { painted } from "../../ui/export.ts";
+import { cells, rowHeading, table } from "../../ui/parts.ts";
+import { isDark } from "../../ui/theme.ts";
+
+import { checksTable } from "./self-checks.ts";
+import { worksheet } from "./worksheet.ts";
+
+const WIDTH = 680; // px: what A4 holds between its margins
+
+/** The file's text; an error where another run is shown before it is done. */
+export async function handout() {
+  const { run } = state;
+  const [facts, { rows }, { checks }, style] = await Promise.all([
+    askAboutRun("provenance"),
+    askAboutRun("shapes"),
+    askAboutRun("checks"),
+    fetch(assetAddress("/handout.css")).then((answer) => answer.text()),
+  ]);
+  const ended = new AbortController();
+  const content = [
+    await worksheet(WIDTH),
+    openingSection(),
+    factsTable(facts),
+    h("h2", {}, t("handout.steps")),
+    stepTable(run),
+    KINDS.map(mapSection),
+    await workedHead(ended.signal),
+    h("h2", {}, t("checks.title")),
+    checksTable(checks),
+    h("h2", {}, t("shapes.title")),
+    shapeTable(rows),
+  ];
+  if (state.run !== run) throw new Error("a file of two runs");
+  const sheet = h("div", { class: "view sheet", style: `width: ${WIDTH}px`, "aria-hidden": "true" }, content);
+  document.querySelector(".gradio-container")?.append(sheet);
+  await twoFrames(); // pictures as wide as their place draw themselves when they have one
+  const copy = staticCopy(sheet);
+  ended.abort();
+  sheet.remove();
+  const head = [
+    h("meta", { charset: "utf-8" }),
+    h("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }),
+    h("title", {}, `${run.sentence} → ${run.text}`),
+    h("style", {}, style),
+  ];
+  const body = h("body", { style: `max-width: ${WIDTH}px` }, copy);
+  return `<!doctype html>\n${h("html", { lang: language }, h("head", {}, head), body).outerHTML}\n`;
+}
+
+/** A copy without the page's buttons and scripts, in the colours of paper. */
+function staticCopy(sheet: HTMLElement) {
+  const wasDark = isDark();
+  document.body.classList.remove("dark"); // until the end of this function: no frame is drawn meanwhile
+  const copy = sheet.cloneNode(true) as HTMLElement;
+  const [pictures, copies] = [sheet, copy].map((root) =>
+    [...root.querySelectorAll("svg")].filter((each) => !each.parentElement?.closest("svg")),
+  );
+  for (const [i, picture] of pictures.entries()) copies[i].replaceWith(painted(picture));
+  const hatch = painted(document.querySelector("#hatch") as SVGElement);
+  document.body.classList.toggle("dark", wasDark);
+  for (const each of copy.querySelectorAll(".saves")) each.remove();
+  for (const each of copy.querySelectorAll("button")) each.replaceWith(...each.childNodes);
+  for (const each of copy.querySelectorAll("[tabindex]")) each.removeAttribute("tabindex");
+  return [svg("svg", { width: 0, height: 0, style: "position: absolute" }, hatch), ...copy.childNodes];
+}
+
+/** The sentence, its translation, and what was changed in the run. */
+function openingSection() {
+  const { run, baseline } = state;
+  const output = run.text;
+  const changes = baseline && [
+    h("p", {}, h("b", {}, t("changed"), ": "), formatList(run.changes.map((each) => describeChange(each, baseline)))),
+    h("p", {}, nodes("changed.original", { output: word(baseline.output.join(" "), "target") })),
+  ];
+  return [
+    h("h1", {}, word(run.sentence, "source"), " → ", word(output, "target")),
+    h("p", {}, t("handout.about")),
+    changes,
+  ];
+}
+
+/** Where the run comes from. */
+function factsTable({ checkpoint, seed, command, trained, licence, weights, device, versions }: Provenance) {
+  const address = pageAddress(false);
+  const versionList = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const training = trained && t("handout.trained", { pairs: trained.pairs, steps: trained.steps ?? "–" });
+  const rows: [string, Child][] = [
+    ["handout.checkpoint", t("handout.checkpoint_of", { checkpoint, weights })],
+    ["handout.seed", seed ?? "–"],
+    ["handout.command", training ?? command ?? "–"],
+    ["handout.device", device],
+    ["handout.versions", versionList.join(", ")],
+    ["handout.link", trained ? t("handout.link_own", { link: address }) : address],
+  ];
+  if (licence !== null) rows.splice(1, 2, ["handout.published", t("handout.licence", { licence: licence || "–" })]);
+  if (trained) rows.splice(3, 0, ["train.settings", formatList(Object.entries(trained.settings).map(describeSetting))]);
+  const lines = rows.map(([key, value]) => h("tr", {}, rowHeading(t(key)), h("td", {}, value)));
+  return h("table", { class: "facts" }, h("tbody", {}, lines));
+}
+
+/** A setting as Train names it. */
+function describeSetting([name, value]: [string, unknown]) {
+  const names = name === "norm_first" ? ["after", "before"] : ["off", "on"];
+  const choice = `train.choice.${typeof value === "boolean" ? names[Number(value)] : value}`;
+  return t("handout.setting", { name: t(`train.set.${name}`), value: hasText(choice) ? t(choice) : String(value) });
+}
+
+/** Every decoding step: what was read and output, what else was likely, and the source word with the highest weight. */
+function stepTable(run: Run) {
+  const { layers, heads, allowed } = run.attention.cross;
+  const layer = Math.min(state.layer, layers - 1);
+  const attention = t(heads > 1 ? "handout.step.looks" : "handout.step.looks_alone", { layer: layer + 1 });
+  const headings = ["step", "reads", "says", "next"].map((name) => t(`handout.step.${name}`));
+  const rows = run.steps.map(({ token, probability, candidates }, step) => {
+    const weights = attentionRow("cross", layer, null, step);
+    const key = argmax(weights);
+    // The output need not be the likeliest.
+    const others = candidates.filter((each) => each.token !== outputToken(run.steps[step])).slice(0, 2);
+    const isOpen = allowed[step].includes(true);
+    const contents = [
+      step + 1,
+      word(run.decoder_input[step], "target"),
+      [word(token, "target"), ` ${formatPercent(probability)}`],
+      others.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", "),
+      isOpen ? [word(run.source[key], "source"), ` ${formatPercent(weights[key])}`] : t("handout.nothing"),
+    ];
+    return h("tr", {}, cells(contents));
+  });
+  return table({ class: "steps" }, [...headings, attention], rows);
+}
+
+/** The chosen head of a kind large, and every head of every layer small. */
+function mapSection(kind: Kind) {
+  const { run } = state;
+  const { layers, heads } = run.attention[kind];
+  const [layer, head] = [Math.min(state.layer, layers - 1), Math.min(state.head, heads - 1)];
+  const sides = SIDES[kind];
+  const [from, at] = sides.map((side) => word(t(`side.${side}`), side));
+  const large = heatmap(kind, layer, head, { width: WIDTH, sides, isOnPaper: true });
+  markRow(large, null);
+  const small = (ofLayer: number) => {
+    const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i, run, true)));
+    return [h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
+  };
+  return [
+    h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
+    h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
+    large,
+    isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
+    Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
+  ];
+}
+
+/** The stages of the chosen head, and the arithmetic of three of its numbers. */
+async function workedHead(signal: AbortSignal) {
+  const { kind, layer, head } = state;
+  const [run, query] = [tokenRun(state.run), tokenIndex(state.run, kind, state.query)];
+  const data = await fetchSublayer(kind, layer);
+  const arithmetic: Child[] = [];
+  const showArithmetic = (title: string, body: Child[]) => arithmetic.push(h("h4", {}, title), ...body);
+  const view = { run, data, kind, layer, head, query, signal, showArithmetic };
+  await explainCell(view, "weight", argmax(data.at("weights", head, query)));
+  await explainCell(view, "head_output", 0);
+  await explainCell(view, "output", 0);
+  return [
+    h("h2", {}, t("handout.worked", { layer: layer + 1, head: head + 1, kind: t(`kind.${kind}`) })),
+    STAGES.map((name) => stageSection(name, view)),
+    h("h3", {}, t("inside.arithmetic")),
+    arithmetic,
+  ];
+}

@@ -1,0 +1,180 @@
+// The title line: which model, which device and why, which language, light or dark.
+
+import { isOwn, isReal, modelName, models, setShippedModels, useModel } from "../../api/models.ts";
+import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts";
+import { opening } from "../../api/schema.ts";
+import { readPreference, writePreference } from "../../api/session.ts";
+import type { View } from "../../api/types.ts";
+import { mapPaint } from "../../charts/attention-map.ts";
+import {
+  chooseLanguage,
+  formatBytes,
+  formatMessage,
+  joinSentences,
+  LANGUAGES,
+  language,
+  nodes,
+  t,
+} from "../../state/i18n.ts";
+
+import { state, subscribe } from "../../state/state.ts";
+import { describeModel } from "../../ui/describe-model.ts";
+import { h } from "../../ui/dom.ts";
+import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
+import { button, option } from "../../ui/parts.ts";
+
+import { downloadMenu } from "./downloads.ts";
+import { badge as checksBadge } from "./self-checks.ts";
+import { shareButton } from "./share.ts";
+
+const PAPER = "https://arxiv.org/abs/1706.03762";
+const THEME_KEY = "attention-bitte-theme";
+
+export function mount({ element, signal }: View) {
+  restoreTheme();
+  const closeOthers = ({ target }: Event) => {
+    for (const each of element.querySelectorAll("details")) if (!each.contains(target as Node)) each.open = false;
+  };
+  document.addEventListener("click", closeOthers, { signal });
+  const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");
+  const title = h("h1", {}, "Attention, bitte", " ", h("small", {}, nodes("header.subtitle", { paper })));
+  const controls = [
+    modelChoice(element, signal),
+    deviceBadge(opening),
+    checksBadge(signal),
+    themeButton(),
+    languageChoice(),
+    downloadMenu(),
+    shareButton(signal),
+    presentButton(),
+  ];
+  const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
+  element.replaceChildren(skipLink(), mapPaint(), header);
+  showAwaitedModel(element.closest(".contain") ?? document.body, signal); // where the stylesheet reaches
+  followFrame(signal);
+  listenForFrameKeys(header, signal);
+}
+
+/** For the keyboard, the first of the page: past the frame to what the open tab shows. */
+function skipLink() {
+  const skip = (event: Event) => {
+    event.preventDefault(); // an address with # would lead to another page: see <base>
+    const panel = document.querySelector("[role=tabpanel].open") as HTMLElement | null;
+    if (!panel) return;
+    panel.tabIndex = -1;
+    panel.focus();
+  };
+  return h("a", { class: "skip", href: location.href, onclick: skip }, t("skip"));
+}
+
+/** The visitor's choice, unless the address has one. */
+function restoreTheme() {
+  const theme = readPreference(THEME_KEY);
+  const isAsked = new URLSearchParams(location.search).has("__theme");
+  if (theme && !isAsked) document.body.classList.toggle("dark", theme === "dark");
+}
+
+function themeButton() {
+  const toggle = () => {
+    const isDark = document.body.classList.toggle("dark");
+    writePreference(THEME_KEY, isDark ? "dark" : "light");
+  };
+  return button("pill", "◐", toggle, { title: t("header.theme"), "aria-label": t("header.theme") });
+}
+
+const pillSelect = (id: string, title: string, options: [string, string][]) =>
+  h("select", { class: "pill", id, title, "aria-label": title }, options.map(option()));
+
+function modelChoice(element: Element, signal: AbortSignal) {
+  const choice = pillSelect("checkpoint", t("header.model"), []);
+  const draw = () => {
+    choice.value = state.run?.checkpoint;
+  };
+  const drawOptions = () => {
+    const groups: Record<string, HTMLElement[]> = { shipped: [], own: [], real: [] };
+    for (const checkpoint of Object.keys(models())) {
+      const kind = isReal(checkpoint) ? "real" : isOwn(checkpoint) ? "own" : "shipped";
+      groups[kind].push(option()([checkpoint, describeModel(checkpoint)]));
+    }
+    const drawn = Object.entries(groups).filter(([, options]) => options.length);
+    const grouped = drawn.map(([kind, options]) => h("optgroup", { label: t(`header.models.${kind}`) }, options));
+    choice.replaceChildren(...grouped);
+    draw();
+  };
+  drawOptions();
+  choice.addEventListener("change", () => {
+    useModel(choice.value);
+    if (awaitedModel()) draw(); // until it is there, the page has the one before
+  });
+  subscribe(element, draw);
+  document.addEventListener("models:changed", drawOptions, { signal });
+  document.addEventListener("translate:answered", draw, { signal }); // also after a refusal
+  return choice;
+}
+
+const PATIENCE_MS = 300; // a model in the server's memory is there before
+
+/** How far the model is that was chosen and is not in the server's memory yet: also where the header is folded away. */
+function showAwaitedModel(page: Element, signal: AbortSignal) {
+  const text = h("span", {});
+  const bar = h("progress", { max: 1 });
+  const cancel = button("link", t("loading.cancel"), cancelWait);
+  const line = h("div", { class: "awaited", id: "awaited-model", role: "status", hidden: true }, text, bar, cancel);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const draw = () => {
+    const wait = awaitedModel();
+    if (!wait) {
+      clearTimeout(timer);
+      timer = undefined;
+      line.hidden = true;
+      return;
+    }
+    timer ??= setTimeout(() => (line.hidden = !awaitedModel()), PATIENCE_MS);
+    const { checkpoint, fetched, size } = wait;
+    const isFetched = fetched >= size;
+    const amount = { name: modelName(checkpoint), fetched: formatBytes(fetched), size: formatBytes(size) };
+    const left = secondsLeft();
+    const told = isFetched ? t("loading.reading", amount) : t("loading.fetching", amount);
+    text.replaceChildren(...joinSentences(told, isFetched || left === null ? "" : t("loading.left", timeLeft(left))));
+    if (isFetched) bar.removeAttribute("value");
+    else bar.value = fetched / size;
+  };
+  const view = h("div", { class: "view" }, line);
+  page.append(view);
+  signal.addEventListener("abort", () => view.remove());
+  document.addEventListener("model:awaited", draw, { signal });
+  draw();
+}
+
+function timeLeft(seconds: number) {
+  const [unit, n] = seconds < 90 ? ["second", Math.max(1, seconds)] : ["minute", seconds / 60];
+  const format = new Intl.NumberFormat(language, {
+    style: "unit",
+    unit,
+    unitDisplay: "long",
+    maximumFractionDigits: 0,
+  });
+  return { time: format.format(n) };
+}
+
+function languageChoice() {
+  const choice = pillSelect("language", t("header.language"), Object.entries(LANGUAGES));
+  choice.value = language;
+  const choose = async () => {
+    try {
+      await chooseLanguage(choice.value);
+      document.getElementById("language")?.focus(); // of the header that was mounted since
+    } catch {
+      choice.value = language; // its catalogue cannot be had: the page stays as it is
+    }
+  };
+  choice.addEventListener("change", choose);
+  return choice;
+}
+
+function deviceBadge({ device, why }: { device: string; why: import("../../api/types.ts").Message }) {
+  const summary = h("summary", {}, h("span", { class: "dot" }), device);
+  return h("details", { class: "pill", id: "device" }, summary, h("p", { class: "popover" }, formatMessage(why)));
+}
+
+const presentButton = () => button("pill", t("present"), startPresenting, { id: "present", title: t("present.title") });

@@ -1,0 +1,69 @@
+// Are the numbers on the page right? Checks of this run, made by the server for every run.
+
+import type { Check } from "#schema";
+
+import type { Child } from "../../api/types.ts";
+import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
+import { t } from "../../state/i18n.ts";
+import { askAboutRun } from "../../state/server-cache.ts";
+import { KINDS, state, subscribe } from "../../state/state.ts";
+import { h, setChildren } from "../../ui/dom.ts";
+import { cells, changeDetector, rowHeading, table } from "../../ui/parts.ts";
+
+const PAUSE_MS = 300; // runs that are passed by in less are not checked
+
+/** A badge for the header. */
+export function badge(signal: AbortSignal) {
+  const mark = h("span");
+  const summary = h("summary", {}, mark);
+  const body = h("div", { class: "popover" });
+  const element = h("details", { class: "pill", id: "checks" }, summary, body);
+  const show = (sign: string, key: string, ...more: Child[]) => {
+    mark.textContent = `${sign} ${t("checks")}`;
+    element.dataset.state = sign;
+    setChildren(body, h("p", {}, t(key)), more);
+  };
+  const check = async () => {
+    const { run } = state;
+    const answer = await askAboutRun("checks").catch(() => null);
+    if (run !== state.run) return;
+    if (!answer) show("–", "checks.failed");
+    else if (answer.checks.every(({ ok }) => ok)) show("✓", "checks.right", checksTable(answer.checks));
+    else show("✗", "checks.wrong", checksTable(answer.checks));
+  };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const isNew = changeDetector();
+  subscribe(element, () => {
+    if (!isNew(state.run)) return;
+    show("…", "checks.running");
+    clearTimeout(timer);
+    timer = setTimeout(check, PAUSE_MS);
+  });
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return element;
+}
+
+/** The result of a check of this run. */
+function describeCheck(name: string) {
+  const hasMaskedRow = KINDS.some((kind) => hasFullyMaskedRow(state.run, kind));
+  return t(name === "rows" && hasMaskedRow ? "checks.rows_open" : `checks.${name}`);
+}
+
+export const checksTable = (checks: Check[]) =>
+  table(
+    { class: "checks" },
+    ["what", "error", "limit"].map((name) => t(`checks.${name}`)),
+    checks.map(({ name, error, limit, ok }) => {
+      const heading = rowHeading(`${ok ? "✓" : "✗"} ${describeCheck(name)}`);
+      const attributes = { "data-check": name, "data-error": error, "data-ok": ok };
+      return h("tr", attributes, heading, cells([error, limit].map(formatTiny)));
+    }),
+  );
+
+/** 1.8 × 10⁻⁷ */
+function formatTiny(value: number) {
+  if (!value) return String(value);
+  const [digits, power] = value.toExponential(1).split("e");
+  const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+  return `${digits.replace(".0", "")} × 10${raised.join("")}`;
+}

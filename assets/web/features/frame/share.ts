@@ -1,0 +1,93 @@
+// Share: a link to what is seen. A visitor's own model is nobody else's until the visitor shares it: by a link with a
+// token, which opens it for as long as the server keeps it, or as a file.
+
+import { api, reasonOf } from "../../api/client.ts";
+import { isOwn, isShared, modelName, ownModels, tokenAddress } from "../../api/models.ts";
+import { opening } from "../../api/schema.ts";
+import { isPresenting, pageAddress, sharedAddress } from "../../state/address.ts";
+import { formatMessage, t } from "../../state/i18n.ts";
+import { state } from "../../state/state.ts";
+import { h } from "../../ui/dom.ts";
+import { downloadModel } from "../../ui/export.ts";
+import { button, link } from "../../ui/parts.ts";
+import { startButton } from "../../ui/start-class.ts";
+
+/** Tokens of the models that this visitor has shared, by their keys. */
+const tokens: Map<string, string> = new Map();
+
+/** Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need. */
+export function shareButton(signal: AbortSignal) {
+  const address = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => address.select() });
+  const status = h("p", { role: "status" });
+  const own = ownModelChoices(status, () => copy(isPresenting()));
+  const presenter = link(t("share.presenter"), () => copy(true), { id: "share-presenter" });
+  const about = h("p", {}, presenter, " ", t("share.presenter_about"));
+  const start = startButton("share-class");
+  const ofClass = start && h("p", {}, start, " ", t("class.start.about"));
+  const popover = h("div", { class: "popover", hidden: true }, status, own, address, about, ofClass);
+
+  async function copy(presenting: boolean) {
+    const { checkpoint } = state.run;
+    const isPrivate = isOwn(checkpoint) && !isShared(checkpoint) && !tokens.has(checkpoint);
+    own.hidden = !isPrivate;
+    for (const each of [address, about]) each.hidden = isPrivate;
+    popover.hidden = false;
+    if (isPrivate) {
+      status.textContent = t("share.own", { name: modelName(checkpoint) });
+      return;
+    }
+    address.value = linkOf(presenting);
+    try {
+      await navigator.clipboard.writeText(address.value);
+      const key = tokens.has(checkpoint) ? "share.copied_own" : "share.copied";
+      status.textContent = t(presenting ? "share.copied_presenter" : key);
+    } catch {
+      address.select(); // a page without that right: the visitor copies it
+      status.textContent = t("share.copy_it");
+    }
+  }
+
+  const share = button("pill", t("share"), () => copy(isPresenting()), { id: "share" });
+  const element = h("span", { class: "share" }, share, popover);
+  const hide = ({ target }: Event) => {
+    if (!element.contains(target as Node)) popover.hidden = true;
+  };
+  document.addEventListener("click", hide, { signal });
+  return element;
+}
+
+function linkOf(presenting: boolean) {
+  const url = new URL(pageAddress(presenting));
+  const token = tokens.get(state.run.checkpoint);
+  if (token) url.searchParams.set("checkpoint", tokenAddress(token));
+  return sharedAddress(url.href, window.parent === window ? null : opening.space_host);
+}
+
+/**
+ * A visitor's own model: shared by a link, or saved as a file.
+ * @param status says what failed @param copyLink once it is shared
+ */
+function ownModelChoices(status: HTMLElement, copyLink: () => void) {
+  async function shareModel() {
+    const { checkpoint } = state.run;
+    try {
+      tokens.set(checkpoint, (await api.share_model({ checkpoint })).checkpoint);
+      copyLink();
+    } catch (error) {
+      status.textContent = formatMessage(reasonOf(error));
+    }
+  }
+  function saveModel() {
+    const model = ownModels().find(({ checkpoint }) => checkpoint === state.run.checkpoint);
+    if (model)
+      downloadModel(model, (text) => {
+        status.textContent = text;
+      });
+  }
+  return h(
+    "div",
+    { id: "share-own" },
+    h("p", {}, link(t("share.own_link"), shareModel, { id: "share-model" }), " ", t("share.own_link_about")),
+    h("p", {}, link(t("share.own_file"), saveModel, { id: "share-file" }), " ", t("share.own_file_about")),
+  );
+}

@@ -1,0 +1,206 @@
+// Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
+
+import type { ShapeRow } from "#schema";
+import type { Child, State, View } from "../../api/types.ts";
+import { areMany } from "../../charts/key-order.ts";
+import { shapeTable } from "../../charts/shape-table.ts";
+import type { Stage } from "../../charts/sublayer-stages.ts";
+import type { SublayerView } from "../../charts/sublayer-view.ts";
+import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
+import { argmax, selectQuery, state, update } from "../../state/state.ts";
+import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { headPicker } from "../../ui/head-picker.ts";
+import { button, changeDetector, drawInSight, isOpen, kindPicker, link } from "../../ui/parts.ts";
+import { stageList } from "./stages.ts";
+
+const MAX_NAMED = 5;
+
+/** The stage that a link leads to, until it is drawn. */
+let wanted: Stage | null = null;
+
+export function mount({ element, signal }: View) {
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  const kind = kindPicker();
+  const picker = headPicker();
+  const queries = h("p", { class: "queries" });
+  const strongest = h("p", { class: "attended" });
+  const stages = stageList(signal);
+  const opened: Set<string> = new Set();
+  const arithmetic = arithmeticPanel();
+  const shapes = shapeCard();
+  const isNew = changeDetector();
+  let drawn = new AbortController(); // ends what belongs to the stages that are drawn
+
+  async function draw() {
+    const { run, layer, head, query } = state;
+    kind.set(state.kind);
+    picker.draw(run.attention[state.kind]);
+    if (!isOpen(element)) return;
+    if (!isNew(run, state.kind, layer, head, query)) return openWanted(stages);
+    drawn.abort();
+    drawn = new AbortController();
+    const mine = drawn.signal;
+    const data = await fetchSublayer(state.kind, layer).catch(() => null);
+    if (mine.aborted) return; // another head is wanted by now
+    if (!data) {
+      isNew.forget();
+      say.textContent = t("positions.failed");
+      return;
+    }
+    const { show: showArithmetic } = arithmetic;
+    show({ run, data, kind: data.kind, layer, head, query, signal: mine, showArithmetic, opened });
+    openWanted(stages);
+    shapes.draw();
+  }
+  function show(view: SublayerView) {
+    const buttons = view.data.queries.map((token, i) => queryButton(token, i, view));
+    replaceKeepingFocus(queries, buttons);
+    const keys = strongestKeys(view, () => stages.open("scores"));
+    setChildren(strongest, keys);
+    say.replaceChildren(...describeHead(view));
+    arithmetic.invite();
+    stages.show(view);
+    scrollToPressed(queries);
+  }
+
+  const controls = h("div", { class: "controls" }, kind.element, picker.element);
+  const from = h("div", { class: "pickers" }, t("inside.from"), queries);
+  const to = h("div", { class: "pickers" }, t("inside.to"), strongest);
+  const title = h("h2", { class: "visually-hidden" }, t("tab.inside"));
+  const way = h("section", { class: "card below" }, title, stages.index, stages.element);
+  const columns = h("div", { class: "columns inside" }, way, arithmetic.element);
+  element.replaceChildren(say, h("section", { class: "card" }, controls, from, to), columns, shapes.element);
+  drawInSight(element, draw, signal);
+  signal.addEventListener("abort", () => drawn.abort());
+}
+
+/** Open the stage that a link leads to. */
+function openWanted(stages: { open: (stage: Stage) => void }) {
+  if (wanted) stages.open(wanted);
+  wanted = null;
+}
+
+/** The table of shapes, once a run. */
+function shapeCard() {
+  const element = h("section", { class: "card below", id: "shapes" });
+  const isNewRun = changeDetector();
+  async function draw() {
+    const { run } = state;
+    if (!isNewRun(run)) return;
+    const answer = await askAboutRun("shapes").catch(() => null);
+    if (run !== state.run) return;
+    if (answer) element.replaceChildren(...shapeSection(answer.rows));
+    else isNewRun.forget();
+  }
+  return { element, draw };
+}
+
+/** The arithmetic of a number that is clicked. */
+function arithmeticPanel() {
+  const title = h("h3");
+  const body = h("div", { class: "worked" });
+  const close = button("pill", t("close"), () => element.classList.remove("open"));
+  const answer = h("output", { class: "answer" });
+  const head = h("div", { class: "panel-title" }, title, answer, close);
+  const element = h("aside", { class: "card arithmetic-panel", "aria-live": "polite" }, head, body);
+  const show = (heading: string, parts: Child[], isOpen = true) => {
+    title.textContent = heading;
+    body.replaceChildren(...h("div", {}, parts).childNodes);
+    const result = [...body.querySelectorAll(".result")].at(-1);
+    answer.textContent = result ? `= ${result.textContent}` : "";
+    element.classList.toggle("open", isOpen);
+    element.scrollTop = 0;
+    if (isOpen) uncover(document.querySelector("#inside .cell.chosen"));
+  };
+  /** Where the panel lies over the stages, the cell that it is about is above it. */
+  const uncover = (cell: Element | null) => {
+    if (!cell || getComputedStyle(element).position !== "fixed") return;
+    const covered = cell.getBoundingClientRect().bottom + 8 - element.getBoundingClientRect().top;
+    if (covered > 0) scrollBy(0, covered);
+  };
+  const invite = () => {
+    const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
+    show(t("inside.arithmetic"), invitation, false);
+  };
+  return { element, show, invite };
+}
+
+const queryButton = (token: string, i: number, { data, query }: SublayerView) =>
+  chip("button", token, data.from, { type: "button", "aria-pressed": i === query, onclick: () => selectQuery(i) });
+
+/** Many words stand in one line, which scrolls to the chosen one. */
+function scrollToPressed(queries: HTMLElement) {
+  queries.classList.toggle("many", areMany(queries.children));
+  const pressed = queries.querySelector("[aria-pressed=true]");
+  if (pressed) scrollToMiddle(queries, pressed);
+}
+
+/** The keys of the highest weights, which lead to all of them. */
+function strongestKeys({ data, head, query }: SublayerView, open: () => void) {
+  const weights = data.at("weights", head, query);
+  const attended = [...weights.keys()].filter((key) => data.allowed[query][key]);
+  return attended
+    .toSorted((a, b) => weights[b] - weights[a])
+    .slice(0, MAX_NAMED)
+    .map((key) => {
+      const name = chip("button", data.keys[key], data.to, { type: "button", "data-key": key, onclick: open });
+      name.style.setProperty("--share", String(weights[key]));
+      return h("span", { class: "pair" }, name, h("small", {}, formatPercent(weights[key])));
+    });
+}
+
+/** The whole way in one sentence. */
+function describeHead({ run: { model }, data, kind, layer, head, query }: SublayerView) {
+  const weights = data.at("weights", head, query);
+  const scores = data.at("scores", head, query);
+  const key = argmax(weights);
+  const hidden = data.at("ff_hidden", query);
+  const units = model.activation === "relu" ? "inside.say_active" : "inside.say_above";
+  const places = {
+    word: word(data.queries[query], data.from),
+    layer: layer + 1,
+    head: head + 1,
+    kind: t(`inside.kind.${kind}`),
+    key: word(data.keys[key], data.to),
+    score: scores[key].toFixed(2),
+    share: formatPercent(weights[key]),
+    firing: hidden.filter((value) => value > 0).length,
+    of: hidden.length,
+  };
+  const scored = nodes(data.allowed[query].includes(true) ? "inside.say" : "inside.say_nothing", places);
+  return joinSentences(scored, nodes(units, places));
+}
+
+/** Where each row of the table of shapes is drawn: a place of the page, and the stage of Inside a head. */
+const PLACES: Record<string, Partial<State> & { stage?: Stage }> = {
+  source_ids: { tab: "lesson", stop: 0 },
+  source_embedding: { tab: "lesson", stop: 1 },
+  source_input: { tab: "positions", stack: "encoder" },
+  encoder_qkv: { tab: "inside", kind: "encoder", stage: "qkv" },
+  encoder_attention: { tab: "attention", kind: "encoder" },
+  encoder_hidden: { tab: "inside", kind: "encoder", stage: "ffn" },
+  memory: { tab: "lesson", stop: 9 },
+  target_ids: { tab: "lesson", stop: 0 },
+  target_embedding: { tab: "lesson", stop: 1 },
+  target_input: { tab: "positions", stack: "decoder" },
+  decoder_qkv: { tab: "inside", kind: "decoder", stage: "qkv" },
+  decoder_attention: { tab: "attention", kind: "decoder" },
+  cross_q: { tab: "inside", kind: "cross", stage: "qkv" },
+  cross_kv: { tab: "inside", kind: "cross", stage: "qkv" },
+  cross_attention: { tab: "attention", kind: "cross" },
+  decoder_hidden: { tab: "inside", kind: "decoder", stage: "ffn" },
+  logits: { tab: "lesson", stop: 12 },
+  loss_logits: { tab: "lesson", stop: 13 },
+};
+
+/** The table of shapes, whose rows lead to where they are drawn. */
+function shapeSection(rows: ShapeRow[]) {
+  const opener = (name: string, stage: string) => link(name, () => openPlace(PLACES[stage]));
+  return [h("h2", {}, t("shapes.title")), ...shapeTable(rows, opener), h("p", { class: "hint" }, t("shapes.click"))];
+}
+
+function openPlace({ stage, ...place }: Partial<State> & { stage?: Stage }) {
+  wanted = stage ?? null;
+  update(place);
+}

@@ -1,0 +1,115 @@
+// The stages of Inside a head: an index that leads to each, and the figures of those in view.
+
+import type { Stage } from "../../charts/sublayer-stages.ts";
+import { STAGES, stageContent } from "../../charts/sublayer-stages.ts";
+import type { SublayerView } from "../../charts/sublayer-view.ts";
+import { t } from "../../state/i18n.ts";
+import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";
+import { button } from "../../ui/parts.ts";
+
+const AHEAD = "400px 0px"; // of the screen: what is that near is drawn before it comes into view
+const READ = "-20% 0px -60% 0px"; // of the screen: where the stage is that the index marks
+const EXPECTED = 400; // px of a stage that was not drawn yet
+
+const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work)); // Safari has none
+
+/**
+ * {index, element, show(view), open(stage)}. A figure far from the screen is a space as high as it was; it is drawn
+ * when it comes near, when the focus enters its section, when the page is printed, and when `open` leads there.
+ */
+export function stageList(signal: AbortSignal) {
+  let view: SublayerView | null = null;
+  const pending = new Set(STAGES);
+  const near: Set<Stage> = new Set();
+  const sections = stageSections();
+  const index = stageIndex(open);
+  const element = h("div", { class: "stages" }, Object.values(sections));
+
+  function draw(stage: Stage) {
+    if (!view || !pending.delete(stage)) return;
+    sections[stage].style.removeProperty("min-height");
+    setChildren(sections[stage], stageContent(stage, { ...view, width: element.clientWidth }));
+  }
+  const drawNear = () => {
+    for (const stage of near) draw(stage);
+  };
+
+  /** Draw another view: at once what is on the screen, soon what is near it and what the others say in words. */
+  function show(next: SublayerView) {
+    const places = STAGES.map((stage) => sections[stage].getBoundingClientRect());
+    view = next;
+    for (const [i, stage] of STAGES.entries()) {
+      const { top, bottom, height } = places[i];
+      pending.add(stage);
+      if (bottom > 0 && top < innerHeight) draw(stage);
+      else empty(sections[stage], height);
+    }
+    whenIdle(() => {
+      drawNear();
+      if (view === next) for (const stage of pending) setChildren(sections[stage], stageContent(stage, next, false));
+    });
+  }
+
+  function open(stage: Stage) {
+    const at = STAGES.indexOf(stage);
+    for (const each of STAGES.slice(Math.max(0, at - 1), at + 2)) draw(each); // so that nothing moves afterwards
+    sections[stage].scrollIntoView({ block: "start" });
+    sections[stage].focus({ preventScroll: true });
+  }
+
+  for (const stage of STAGES) {
+    empty(sections[stage], EXPECTED);
+    sections[stage].addEventListener("focusin", () => draw(stage));
+  }
+  watchStages(Object.values(sections), AHEAD, signal, (changes) => {
+    for (const { stage, isWithin } of changes) near[isWithin ? "add" : "delete"](stage);
+    drawNear();
+  });
+  watchStages(Object.values(sections), READ, signal, (changes) => {
+    const reached = changes.find(({ isWithin }) => isWithin);
+    if (reached) index.mark(reached.stage);
+  });
+  addEventListener("beforeprint", () => STAGES.forEach(draw), { signal });
+  return { index: index.element, element, show, open };
+}
+
+const stageSections = () =>
+  Object.fromEntries(
+    STAGES.map((stage) => [stage, h("section", { class: "stage", id: `stage-${stage}`, tabindex: -1 })]),
+  ) as Record<Stage, HTMLElement>;
+
+/** A space as high as the figure that was there. */
+function empty(section: HTMLElement, height: number) {
+  section.style.minHeight = `${height || EXPECTED}px`;
+  for (const figure of section.querySelectorAll(".stage-figure, .saves")) figure.remove();
+}
+
+function stageIndex(open: (stage: Stage) => void) {
+  const links = new Map(STAGES.map((stage) => [stage, button("pill", t(`inside.index.${stage}`), () => open(stage))]));
+  const element = h("nav", { class: "stage-index", "aria-label": t("inside.index") }, [...links.values()]);
+  return {
+    element,
+    /** @param stage that is read */
+    mark(stage: Stage) {
+      for (const [each, link] of links) link.setAttribute("aria-current", String(each === stage));
+      scrollToMiddle(element, links.get(stage) as HTMLElement);
+    },
+  };
+}
+
+/** @param rootMargin of the screen */
+function watchStages(
+  sections: Element[],
+  rootMargin: string,
+  signal: AbortSignal,
+  onChange: (changes: { stage: Stage; isWithin: boolean }[]) => void,
+) {
+  const stageOf = ({ id }: Element) => id.replace("stage-", "") as Stage;
+  const observer = new IntersectionObserver(
+    (entries) =>
+      onChange(entries.map(({ target, isIntersecting }) => ({ stage: stageOf(target), isWithin: isIntersecting }))),
+    { rootMargin },
+  );
+  for (const each of sections) observer.observe(each);
+  signal.addEventListener("abort", () => observer.disconnect());
+}

@@ -1,0 +1,167 @@
+// Which layers align? The visitor draws an alignment, and every head of cross-attention is scored against it, with its
+// rows taken for the token that they predict and for the one that the decoder reads.
+
+import { readSession, writeSession } from "../../api/session.ts";
+import type { Run } from "../../api/types.ts";
+import { scoreGrid } from "../../charts/score-grid.ts";
+import type { HeadScores, Links, Reading } from "../../state/alignment.ts";
+import { bestHead, scoreHeads } from "../../state/alignment.ts";
+import { joinSentences, nodes, t } from "../../state/i18n.ts";
+import { update } from "../../state/state.ts";
+import { h, scrollBox, setChildren, word } from "../../ui/dom.ts";
+import { button } from "../../ui/parts.ts";
+
+const READINGS = ["predicted", "read"] as Reading[];
+const SESSION = "alignments";
+const MAX_KEPT = 20; // of the runs whose alignment was drawn
+const FEW = 5; // aligned words, below which a head may find them all by chance
+
+const keyOf = (run: Run) => JSON.stringify([run.checkpoint, run.sentence, run.output]);
+
+/** The drawn alignments, as a session keeps them. */
+const kept = (): [key: string, links: number[][]][] => readSession(SESSION) ?? [];
+
+/** The gold alignment of the corpus; empty where there is none. */
+const goldLinks = ({ output, reference }: Run): Links =>
+  output.map((_, token) => new Set(reference?.gold?.sure[token]));
+
+/** The visitor's alignment, at first the gold one. */
+function drawnLinks(run: Run): Links {
+  const found = kept().find(([key]) => key === keyOf(run));
+  return found ? found[1].map((keys) => new Set(keys)) : goldLinks(run);
+}
+
+function keep(run: Run, links: Links) {
+  const others = kept().filter(([key]) => key !== keyOf(run));
+  writeSession(SESSION, [...others, [keyOf(run), links.map((keys) => [...keys])]].slice(-MAX_KEPT));
+}
+
+/** The grid to draw in, the scores of every head under both readings, and what they say. */
+export function alignmentFigure(run: Run) {
+  const links = drawnLinks(run);
+  const scores = h("div", { class: "pair-of-scores" });
+  const verdict = h("p", { class: "say", "aria-live": "polite" });
+  const table = alignmentGrid(run, links, () => {
+    keep(run, links);
+    drawScores();
+  });
+  const start = (from: Links) => () => {
+    for (const [token, keys] of from.entries()) links[token] = keys;
+    keep(run, links);
+    table.draw();
+    drawScores();
+  };
+  const clear = button("pill", t("lesson.align.clear"), start(run.output.map(() => new Set())));
+  const gold = run.reference?.gold ? button("pill", t("lesson.align.gold"), () => start(goldLinks(run))()) : null;
+  function drawScores() {
+    const found = READINGS.map((reading) => ({ reading, ...scoreHeads(run, links, reading) }));
+    setChildren(
+      scores,
+      found.map(({ reading, right, count }) => {
+        const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
+        const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
+        const grid = scoreGrid(values, reading, (layer, head) => openHead(layer, head));
+        return h("div", { class: "scores" }, heading, grid);
+      }),
+    );
+    verdict.replaceChildren(...describe(found));
+  }
+  drawScores();
+  const drawing = h("div", { class: "drawing" }, table.element, h("p", { class: "controls" }, clear, gold));
+  return h("div", { class: "alignment" }, drawing, h("div", { class: "alignment-scores" }, scores, verdict));
+}
+
+const openHead = (layer: number, head: number) =>
+  update({ tab: "attention", kind: "cross", layer, head, averaged: false });
+
+/**
+ * A row for each output token, a column for each source token: a click or the space bar links the two.
+ * @param links changed in place
+ */
+function alignmentGrid(run: Run, links: Links, onChange: () => void) {
+  const cells = run.output.map((token, row) =>
+    run.source.map((source, column) => {
+      const name = t("lesson.align.cell", { target: token, source });
+      return h("td", { role: "gridcell", tabindex: -1, "aria-label": name, "data-row": row, "data-column": column });
+    }),
+  );
+  const draw = () => {
+    for (const [row, each] of cells.entries())
+      for (const [column, cell] of each.entries()) cell.ariaSelected = String(links[row].has(column));
+  };
+  const grid = gridTable(run, cells);
+  listenToCells(grid, cells, ({ dataset }) => {
+    const [row, column] = [Number(dataset.row), Number(dataset.column)];
+    if (!links[row].delete(column)) links[row].add(column);
+    draw();
+    onChange();
+  });
+  draw();
+  return { element: scrollBox(grid), draw };
+}
+
+function gridTable(run: Run, cells: HTMLElement[][]) {
+  const sources = run.source.map((token) => h("th", { scope: "col" }, h("span", {}, word(token, "source"))));
+  const rows = run.output.map((token, row) =>
+    h("tr", { role: "row" }, h("th", { scope: "row" }, word(token, "target")), cells[row]),
+  );
+  return h(
+    "table",
+    { class: "alignment-grid", role: "grid", "aria-multiselectable": "true", "aria-label": t("lesson.align.grid") },
+    h("thead", {}, h("tr", {}, h("td"), sources)),
+    h("tbody", {}, rows),
+  );
+}
+
+const STEPS: Record<string, [number, number]> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  Home: [0, -Infinity],
+  End: [0, Infinity],
+};
+
+/** The Tab key reaches one cell, arrow keys, Home and End the others; Space, Enter and a click toggle one. */
+function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell: HTMLElement) => void) {
+  let stop = cells[0][0]; // the cell that the Tab key reaches
+  stop.tabIndex = 0;
+  const moveTo = (cell: HTMLElement) => {
+    stop.tabIndex = -1;
+    stop = cell;
+    stop.tabIndex = 0;
+    stop.focus();
+  };
+  const cellOf = ({ target }: Event) => (target as Element).closest("td[data-row]") as HTMLElement | null;
+  grid.addEventListener("click", (event) => {
+    const cell = cellOf(event);
+    if (!cell) return;
+    moveTo(cell);
+    toggle(cell);
+  });
+  grid.addEventListener("keydown", (event) => {
+    const cell = cellOf(event);
+    const toggles = event.key === " " || event.key === "Enter";
+    const step = STEPS[event.key];
+    if (!cell || (!step && !toggles)) return;
+    const row = cells[Number(cell.dataset.row) + (step?.[0] ?? 0)];
+    const next = step && row?.[Math.min(Math.max(Number(cell.dataset.column) + step[1], 0), row.length - 1)];
+    event.preventDefault();
+    event.stopPropagation(); // these keys also change the step
+    if (next) moveTo(next);
+    else if (toggles) toggle(cell);
+  });
+}
+
+/** Which reading finds more, and with which head. */
+function describe(found: ({ reading: Reading } & HeadScores)[]) {
+  if (!found[0].count) return nodes("lesson.align.nothing");
+  const best = found.map((scores) => ({ ...scores, best: bestHead(scores) }));
+  const said = best.map(({ reading, count, best: { layer, head, right } }) =>
+    count ? t(`lesson.align.best_${reading}`, { layer: layer + 1, head: head + 1, right, count }) : "",
+  );
+  const [predicted, read] = best.map(({ count, best: { right } }) => (count ? right / count : 0));
+  const verdict = predicted === read ? "even" : predicted > read ? "predicted" : "read";
+  const few = found[0].count < FEW ? t("heads.luck") : "";
+  return joinSentences(...said, t(`lesson.align.verdict_${verdict}`), few);
+}

@@ -1,0 +1,113 @@
+// The progress bar of the lesson, and the choice of its stops: how long it may take, which they are, in which order.
+
+import { t } from "../../state/i18n.ts";
+import { LESSON_STOPS, PLANS, planMinutes, plannedStops, stopOrder, withStop } from "../../state/lesson-plan.ts";
+import { lessonStops, state, update } from "../../state/state.ts";
+import { h, replaceKeepingFocus, segmented } from "../../ui/dom.ts";
+import { button, changeDetector } from "../../ui/parts.ts";
+
+const PANEL = "lesson-plan";
+
+/** The stops by name, in their order. */
+export function progressBar(open: (stop: number) => void) {
+  const element = h("ol", { class: "stops" });
+  const isNew = changeDetector();
+  const draw = () => {
+    const order = lessonStops();
+    element.classList.toggle("crowded", order.length === LESSON_STOPS.length);
+    if (isNew(state.stops, isReal())) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
+    [...element.querySelectorAll("button")].forEach((each, i) => {
+      each.setAttribute("aria-current", order[i] === state.stop ? "step" : "false");
+    });
+  };
+  const opener = (stop: number, i: number) => {
+    const name = LESSON_STOPS[stop];
+    const label = `${i + 1}. ${t(`lesson.${name}`)} (${t("lesson.minutes", { minutes: planMinutes([stop]) })})`;
+    const attributes = { title: label, "aria-label": label };
+    return button(null, h("span", {}, t(`lesson.${name}.short`)), () => open(stop), attributes);
+  };
+  return { element, draw };
+}
+
+/** A button that says how long the lesson takes, and opens the choice. */
+export function planChooser() {
+  const opener = h("button", { type: "button", class: "pill", id: "plan-open", popovertarget: PANEL });
+  const list = h("ol", { class: "plan-stops" });
+  const place = h("span");
+  const head = h("div", { class: "plan-head" }, h("b", {}, t("lesson.plan.title")), place);
+  const panel = h(
+    "div",
+    { id: PANEL, class: "plan", popover: "auto" },
+    head,
+    h("p", { class: "hint" }, t("lesson.plan.about")),
+    list,
+  );
+  const isNew = changeDetector();
+
+  function draw() {
+    if (!isNew(state.stops, isReal())) return;
+    const order = lessonStops();
+    const lengths = planLengths();
+    replaceKeepingFocus(place, [lengths.element]);
+    opener.textContent = t("lesson.plan", { minutes: planMinutes(order), count: order.length });
+    lengths.set(PLANS.find((minutes) => isPlan(minutes)) ?? "");
+    const others = LESSON_STOPS.map((_, stop) => stop).filter((stop) => !order.includes(stop));
+    replaceKeepingFocus(list, [...order, ...others].map(row));
+  }
+  return { element: h("span", { class: "plan-choice" }, opener, panel), draw };
+}
+
+const isReal = () => state.run.model.pieces;
+
+/** The stops of a lesson of this length. */
+const stopsOf = (minutes: number) => stopOrder(plannedStops(minutes, isReal()), isReal());
+
+function planLengths() {
+  const options = PLANS.map((plan) => {
+    const minutes = planMinutes(stopsOf(plan));
+    return [`${plan}`, t("lesson.minutes", { minutes })] as [string, string];
+  });
+  return segmented(t("lesson.plan.length"), options, (plan) => choose(plannedStops(Number(plan), isReal())));
+}
+
+/** The place stays, if the plan has it. */
+const choose = (stops: number[] | null) => update({ stops, stop: state.stop });
+
+const isPlan = (minutes: number) => stopsOf(minutes).join() === lessonStops().join();
+
+/** A stop of the list: whether it is in the lesson, and earlier or later. */
+function row(stop: number) {
+  const order = lessonStops();
+  const at = order.indexOf(stop);
+  const name = t(`lesson.${LESSON_STOPS[stop]}`);
+  const box = h("input", { type: "checkbox", "data-place": `${stop}`, onchange: () => choose(toggled(order, stop)) });
+  box.checked = at >= 0;
+  box.disabled = order.length === 1 && at >= 0; // a lesson has a stop
+  const move = (by: 1 | -1) => {
+    const label = t(by < 0 ? "lesson.plan.earlier" : "lesson.plan.later", { name });
+    const attributes = { "aria-label": label, title: label, "data-place": `${stop}.${by}` };
+    const mover = button("icon-button", by < 0 ? "↑" : "↓", () => choose(moved(order, at, by)), attributes);
+    mover.disabled = at < 0 || !(at + by in order);
+    return mover;
+  };
+  const minutes = t("lesson.minutes", { minutes: planMinutes([stop]) });
+  return h(
+    "li",
+    { class: at < 0 ? "left-out" : "" },
+    h("label", {}, box, " ", name),
+    h("small", {}, minutes),
+    move(-1),
+    move(1),
+  );
+}
+
+/** With a stop or without it. */
+function toggled(order: readonly number[], stop: number) {
+  return order.includes(stop) ? order.filter((each) => each !== stop) : withStop(order, stop);
+}
+
+function moved(order: readonly number[], at: number, by: 1 | -1) {
+  const next = [...order];
+  [next[at], next[at + by]] = [next[at + by], next[at]];
+  return next;
+}

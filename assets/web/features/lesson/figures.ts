@@ -1,0 +1,116 @@
+// The figures of the lesson's stops, with a legend of their colours.
+
+import type { Kind, Run, Side } from "../../api/types.ts";
+import { describeLargestWeights, heatmap, mapHeading, markRow, thumbnail } from "../../charts/attention-map.ts";
+import { areMany } from "../../charts/key-order.ts";
+import type { Row } from "../../charts/vector-strip.ts";
+import { fluidPicture, vectorStrips } from "../../charts/vector-strip.ts";
+import { isPresenting } from "../../state/address.ts";
+import { t } from "../../state/i18n.ts";
+import { SIDES } from "../../state/state.ts";
+import { chip, h, setChildren } from "../../ui/dom.ts";
+import { link } from "../../ui/parts.ts";
+import type { LessonView } from "./view.ts";
+import { encoderInput } from "./view.ts";
+
+const [FEW, MANY] = [4, 8];
+const MAX_CELL = [18, 44]; // px a cell of the maps of many heads, and of few
+const MAX_SHARE = 0.72; // of the screen's height that a map takes
+const ROOM_SHARE = 0.58; // the same in front of a class, which needs room for the votes
+const ROWS_SHARE = 0.54; // and of all rows of small maps
+const MAX_ROWS = 8; // of a long sentence
+const MAX_ACROSS = 6; // tokens of a map of which four stand side by side in front of a class
+const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
+
+/** The legend of a figure: of strips, or of maps of a kind of attention. */
+export function colourLegend(what: "strips" | Kind, run: Run) {
+  const isStrips = what === "strips";
+  const [from, to] = isStrips ? ["below", "above"] : ["zero", "one"];
+  const isMasked = !isStrips && run.attention[what].allowed.some((row) => row.includes(false));
+  return h(
+    "p",
+    { class: `colours ${isStrips ? "strips" : "map"}` },
+    h("span", {}, t(`lesson.colours.${from}`), h("i", { class: "ramp" }), t(`lesson.colours.${to}`)),
+    isMasked ? h("span", {}, h("i", { class: "swatch hatched" }), t("masked")) : null,
+  );
+}
+
+/** @param explain called for a cell */
+export const strips = (view: LessonView, rows: Row[], label: string, explain?: (i: number) => void) =>
+  fluidPicture((width) => {
+    const choose = explain && ((_: string, i: number) => explain(i));
+    return vectorStrips(rows, { width, label, choose });
+  }, view.signal);
+
+/**
+ * One of the parts of the input as a row a token; of a long sentence the rows around the word in question, and a link
+ * that opens the others.
+ */
+export async function tokenStrips(view: LessonView, part: "embedding" | "input", label: string) {
+  const input = await encoderInput(view);
+  const rows: Row[] = input.tokens.map((token: string, i: number) => ({
+    label: token,
+    side: "source",
+    values: input[part][i],
+  }));
+  if (!areMany(rows)) return strips(view, rows, label);
+  const from = Math.max(0, Math.min(view.query - MAX_ROWS / 2, rows.length - MAX_ROWS));
+  const place = h("div", {}, strips(view, rows.slice(from, from + MAX_ROWS), label));
+  const open = () => setChildren(place, strips(view, rows, label));
+  place.append(link(t("inside.show_more", { count: rows.length - MAX_ROWS }), open));
+  return place;
+}
+
+export function tokenIds(side: Side, words: string[], ids: number[]) {
+  const items = words.map((token, i) =>
+    h("li", { "data-id": ids[i] }, chip("span", token, side), h("small", {}, ids[i])),
+  );
+  return h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, items));
+}
+
+/** A head's map. */
+export const map = (view: LessonView, kind: Kind, layer: number, head: number, query: number | null) => [
+  h("h4", {}, mapHeading(kind, layer, head)),
+  mapPicture(view, kind, layer, head, query),
+];
+
+/** The maps of all heads of a layer of the encoder. */
+export function headMaps(view: LessonView) {
+  const { heads, keys } = view.run.attention.encoder;
+  const columns = heads > MANY ? 6 : heads > FEW ? (keys.length > MAX_ACROSS ? 3 : 4) : 2; // in front of a class
+  const size = { maxCell: MAX_CELL[heads > FEW && !isPresenting() ? 0 : 1], rows: Math.ceil(heads / columns) };
+  const draw = keys.length > MAX_NAMED ? wordlessMap : mapPicture;
+  const figures = Array.from({ length: heads }, (_, head) => {
+    const picture = draw(view, "encoder", view.layer, head, null, size);
+    return h("figure", { "data-head": head }, picture, h("small", {}, t("head_n", { head: head + 1 })));
+  });
+  return h("div", { class: heads > FEW ? "heads many" : "heads", style: `--columns: ${columns}` }, figures);
+}
+
+/** @param small px a cell of a small one, and the rows of them in front of a class */
+const mapPicture = (
+  { run, signal }: LessonView,
+  kind: Kind,
+  layer: number,
+  head: number,
+  query: number | null,
+  small: { maxCell: number; rows: number } | null = null,
+) =>
+  fluidPicture((width) => {
+    const share = small ? ROWS_SHARE / small.rows : ROOM_SHARE;
+    const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
+    const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
+    const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });
+    markRow(picture, query);
+    picture.setAttribute("aria-label", describeLargestWeights(kind, layer, head, run));
+    return picture;
+  }, signal);
+
+/** A map whose words would be too small to read. */
+const wordlessMap: typeof mapPicture = ({ run }, kind, layer, head, _query, small) => {
+  const label = describeLargestWeights(kind, layer, head, run);
+  const picture = thumbnail(kind, layer, head, run);
+  // It is square.
+  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`);
+  return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);
+};

@@ -1,0 +1,278 @@
+// The lesson: from words to translation in stops, each with a text, the live figure of the sentence at the top, and a
+// question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
+
+import type { Child, View } from "../../api/types.ts";
+import { hereButton } from "../../charts/overview-mini.ts";
+import { formulaRow, stageFigure, stageHeadline } from "../../charts/sublayer-stages.ts";
+import { isPresenting } from "../../state/address.ts";
+import { awaitStopQuestion, offerQuestion } from "../../state/class-questions.ts";
+import { joinSentences, nodes, t } from "../../state/i18n.ts";
+import type { StopName } from "../../state/lesson-plan.ts";
+import { LESSON_STOPS } from "../../state/lesson-plan.ts";
+import { baselineRun, lessonStops, state, update } from "../../state/state.ts";
+import { h, setChildren, twoFrames } from "../../ui/dom.ts";
+import { pictureFrame } from "../../ui/export.ts";
+import { fitToScreen } from "../../ui/fit-to-screen.ts";
+import { button, changeDetector, drawInSight, isOpen, link, onStopKeys } from "../../ui/parts.ts";
+import { startButton } from "../../ui/start-class.ts";
+import { planChooser, progressBar } from "./bar.ts";
+import { colourLegend } from "./figures.ts";
+import { lessonLink } from "./links.ts";
+import { guessesOf, keepGuesses } from "./quiz.ts";
+import { STOPS } from "./stops.ts";
+import type { LessonView } from "./view.ts";
+import { encoderHead, lessonView } from "./view.ts";
+
+type Parts = ReturnType<typeof build>;
+type Content = Awaited<ReturnType<typeof fetchContent>>;
+
+const FOLD = 128; // hidden units a line
+const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
+
+export function mount({ element, signal }: View) {
+  const parts = build();
+  const { bar, plan, title, headline, text, question, figure, colours, notice, arithmetic, back, next, stop } = parts;
+  const keys = h("p", { class: "keys hint" }, t("lesson.keys"));
+  const head = h(
+    "div",
+    { class: "lesson-head" },
+    bar.element,
+    h("span", { class: "space" }),
+    startButton("class-start"),
+    plan.element,
+    back,
+    next,
+  );
+  const name = () => `lesson-${state.stop + 1}`;
+  const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
+  fitToScreen(stop, drawing, signal);
+  const line = h("div", { class: "title-line" }, title, hereButton());
+  stop.append(h("div", { class: "stop-title" }, line, headline), text, drawing, question);
+  element.replaceChildren(h("section", { class: "card lesson" }, notice, head, stop, keys));
+  drawInSight(element, () => draw(parts, element), signal);
+  signal.addEventListener("abort", () => parts.drawn.abort());
+  onStopKeys(element, { move: (by) => parts.move(by), choose: (i) => parts.choose(i) }, signal);
+}
+
+function build() {
+  const title = h("h2", { id: "stop-title", tabindex: -1 });
+  const open = (stop: number) => {
+    update({ stop });
+    title.focus({ preventScroll: true });
+  };
+  const move = (by: 1 | -1) => {
+    const order = lessonStops();
+    const at = order.indexOf(state.stop) + by;
+    open(order[at] ?? state.stop);
+  };
+  return {
+    bar: progressBar(open),
+    plan: planChooser(),
+    title,
+    move,
+    stop: h("div", { class: "stop" }),
+    headline: h("div"),
+    text: h("div", { class: "lesson-text" }),
+    question: h("section", { class: "question", "aria-live": "polite" }),
+    figure: h("div", { class: "lesson-figure" }),
+    colours: h("div"),
+    notice: h("p", { class: "hint", hidden: true }, t("lesson.original")),
+    arithmetic: h("div", { class: "arithmetic-box", "aria-live": "polite", hidden: true }),
+    back: button("pill", t("lesson.back"), () => move(-1), { id: "stop-back" }),
+    next: button("pill primary", t("lesson.next"), () => move(1), { id: "stop-next" }),
+    drawn: new AbortController(), // ends what belongs to the stop that is drawn
+    isNew: changeDetector(),
+    choose: (_i: number) => {}, // answers the question that is shown
+  };
+}
+
+async function draw(parts: Parts, element: HTMLElement) {
+  const { bar, plan, title, text, question, figure, notice, arithmetic, back, next, isNew } = parts;
+  const { kind, layer, head, query, step } = state;
+  notice.hidden = !state.run.changes.length;
+  hideAnswer(figure);
+  bar.draw();
+  plan.draw();
+  const place = [state.stop, state.stops, kind, layer, head, query, step];
+  if (!isOpen(element) || !isNew(baselineRun(), ...place, isPresenting())) return;
+  parts.drawn.abort();
+  const drawn = new AbortController();
+  parts.drawn = drawn;
+  parts.choose = () => {}; // until its question is there, a key answers nothing
+  awaitStopQuestion();
+  const order = lessonStops();
+  const at = order.indexOf(state.stop);
+  back.disabled = at === 0;
+  next.disabled = at === order.length - 1;
+  const name = LESSON_STOPS[state.stop];
+  const heading = t("lesson.title", { n: at + 1, of: order.length, name: t(`lesson.${name}`) });
+  const showArithmetic = (cell: string, body: Child[]) => {
+    arithmetic.hidden = false;
+    setChildren(arithmetic, h("h4", {}, cell), body);
+  };
+  const content = await fetchContent(name, lessonView(drawn.signal, showArithmetic)).catch(() => null);
+  if (drawn.signal.aborted) return; // another stop is wanted by now
+  title.textContent = heading;
+  arithmetic.hidden = true;
+  if (content) {
+    drawStop(parts, content);
+    drawQuestion(parts, content);
+  } else {
+    isNew.forget();
+    offerQuestion("stop", null);
+    figure.replaceChildren(h("p", { class: "hint" }, t("positions.failed")));
+    for (const each of [text, question]) each.replaceChildren(); // of the stop before
+  }
+}
+
+/** While a figure is veiled, the source words at the top do not show their weights either. */
+const hideAnswer = (figure: HTMLElement) =>
+  document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("veiled"));
+
+/** The figure of a stop, beside its question. */
+function drawStop(
+  { stop, headline, text, colours }: Parts,
+  { stop: { wide, colours: what }, run, texts, quiz, headline: formula }: Content,
+) {
+  stop.classList.toggle("wide", Boolean(wide));
+  setChildren(headline, formula);
+  const more = texts.more && h("p", {}, nodes(texts.more, quiz.places));
+  setChildren(text, h("p", {}, nodes(texts.text, quiz.places)), more);
+  setChildren(colours, what && colourLegend(what, run));
+}
+
+/** Everything that is drawn of a stop. */
+async function fetchContent(name: StopName, view: LessonView) {
+  const stop = STOPS[name];
+  const quiz = await stop.ask(view);
+  const key = `lesson.${name}`;
+  const usual = { text: `${key}.text`, question: `${key}.question`, reveal: `${key}.reveal`, more: "" };
+  const texts = { ...usual, figure: `${key}.figure`, ...stop.texts?.(view) };
+  const content = { name, stop, run: view.run, quiz, texts };
+  const caption = stop.captioned ? h("h4", {}, nodes(texts.figure, quiz.places)) : null;
+  if ("draw" in stop) {
+    const drawing = [caption, await stop.draw(view)];
+    const answered = stop.answer ? [drawing, await stop.answer(view)] : drawing;
+    return { ...content, headline: formulaRow(...stop.headline(view)), asked: drawing, answered };
+  }
+  const head = await encoderHead(view);
+  const drawing = (columns: string[] | undefined) => [
+    caption,
+    stageFigure(stop.stage, { ...head, columns, fold: FOLD }),
+  ];
+  const asked = drawing(stop.columns?.asked);
+  const answered = stop.columns?.answered ? drawing(stop.columns.answered) : asked;
+  return { ...content, headline: stageHeadline(stop.stage, head), asked, answered };
+}
+
+/**
+ * The question. A figure that would give the answer away stays veiled until the visitor has found it or asks to see it;
+ * a wrong guess says why it is wrong, and leaves the others to choose from.
+ */
+function drawQuestion(parts: Parts, content: Content) {
+  const { name, run, quiz, texts } = content;
+  const { choices, right, places } = quiz;
+  const { question } = parts;
+  // Another step or head asks another question; a change of the run and its end do not.
+  const key = JSON.stringify([run.checkpoint, run.sentence, name, choices.map(({ text }) => text), right]);
+  const isAlone = choices.length < 2; // nothing to guess: the answer stands there, and the figure is seen
+  const isSolved = ({ guesses, shown } = guessesOf(key)) => isAlone || shown || guesses.includes(right);
+  const choose = (i: number) => {
+    const { guesses, shown } = guessesOf(key);
+    if (isSolved() || i >= choices.length || guesses.includes(i)) return;
+    keepGuesses(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
+    drawAnswer();
+    twoFrames().then(() => answer.element.scrollIntoView({ block: "nearest" })); // the figure fits a room's screen by then
+  };
+  const buttons = choices.map(({ text }, i) =>
+    button("choice", [h("small", {}, String(i + 1)), " ", text], () => choose(i)),
+  );
+  const asking = h("h3", {}, nodes(texts.question, places));
+  const guessing = h("div", { class: "asking" }, asking, h("div", { class: "choices" }, buttons));
+  const figure = stopFigure(parts, content);
+  const answer = answerText(content, () => choose(-1));
+  const drawAnswer = () => {
+    const known = guessesOf(key);
+    const solved = isSolved(known);
+    figure.draw(solved);
+    buttons.forEach((each, i) => {
+      each.disabled = solved || known.guesses.includes(i);
+      each.classList.toggle("right", solved && i === right);
+      each.classList.toggle("wrong", i !== right && known.guesses.includes(i));
+    });
+    answer.draw(known.guesses.at(-1), solved, isAlone);
+    if (solved) question.dataset.right = String(right);
+  };
+  const votes = h("div", { class: "class-votes" });
+  setChildren(question, isAlone ? null : [guessing, votes], answer.element);
+  delete question.dataset.right;
+  drawAnswer();
+  parts.choose = choose;
+  offerToClass(name, content, votes, () => choose(-1));
+}
+
+/** The figure of a stop, veiled while it would give the answer away. */
+function stopFigure({ figure, stop }: Parts, { stop: { hides }, asked, answered }: Content) {
+  let shown: Child = null;
+  figure.classList.toggle("hides", Boolean(hides));
+  return {
+    draw(isSolved: boolean) {
+      const drawing = isSolved ? answered : asked;
+      if (drawing !== shown) setChildren(figure, drawing);
+      shown = drawing;
+      for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
+      const isVeiled = Boolean(hides) && !isSolved;
+      figure.inert = isVeiled;
+      figure.classList.toggle("veiled", isVeiled);
+      hideAnswer(figure);
+      figure.parentElement?.querySelector(".veil")?.remove();
+      if (isVeiled) figure.after(h("div", { class: "veil" }, h("p", {}, t("lesson.predict"))));
+      stop.classList.toggle("answered", isSolved);
+    },
+  };
+}
+
+/** Why a guess is wrong, and the answer once it is known. */
+function answerText({ name, quiz: { choices, right, places }, texts }: Content, reveal: () => void) {
+  const shower = link(t("lesson.show"), reveal);
+  const show = h("p", { class: "show" }, shower);
+  const why = h("p", { class: "why", hidden: true });
+  const answer = h("p", { class: "reveal", hidden: true });
+  const further = h("p", { class: "further", hidden: true }, lessonLink(name));
+  return {
+    element: h("div", { class: "telling" }, why, show, answer, further),
+    draw(last: number | undefined, isSolved: boolean, isAlone: boolean) {
+      const wrong = !isSolved && last !== undefined ? choices[last] : null;
+      const reason = wrong?.why && nodes(wrong.why, { ...places, ...wrong.places });
+      show.hidden = isSolved;
+      why.hidden = !reason;
+      if (reason) why.replaceChildren(...joinSentences([h("b", {}, t("lesson.wrong"))], reason));
+      answer.hidden = !isSolved;
+      further.hidden = !isSolved || !further.hasChildNodes();
+      if (!isSolved) return;
+      const verdict = isAlone ? "lesson.alone" : last === right ? "lesson.right" : null;
+      const judged = verdict && [h("b", {}, t(verdict))];
+      answer.replaceChildren(...joinSentences(judged, nodes(texts.reveal, places)));
+    },
+  };
+}
+
+/** @param votes their place @param reveal shows the answer */
+function offerToClass(
+  name: StopName,
+  { quiz: { choices, right, places }, texts }: Content,
+  votes: HTMLElement,
+  reveal: () => void,
+) {
+  const text = t(texts.question, places);
+  const offered = {
+    kind: "stop" as const,
+    name,
+    text,
+    choices: choices.map((each) => each.text),
+    right,
+    reveal,
+    votes,
+  };
+  offerQuestion("stop", choices.length > 1 ? offered : null);
+}

@@ -1,0 +1,41 @@
+// A stop of the lesson: ids become vectors.
+
+import { shapeChain } from "../../../charts/sublayer-stages.ts";
+import { t } from "../../../state/i18n.ts";
+import { norm, products } from "../../../ui/numbers.ts";
+import { tokenStrips } from "../figures.ts";
+import { rounded, valueQuiz } from "../quiz.ts";
+import type { Stop } from "../stop.ts";
+import { encoderInput } from "../view.ts";
+
+export const embeddings: Stop = {
+  wide: true,
+  captioned: true,
+  colours: "strips",
+  headline: ({ run }) => [
+    run.model.scaled ? "x = √d_model · E[id]" : "x = E[id]",
+    shapeChain([1, run.source.length], [1, run.source.length, run.model.d_model]),
+  ],
+  texts({ run: { model } }) {
+    if (model.scaled) return model.positions ? {} : { text: "lesson.embeddings.text_bare" };
+    const [text, reveal] = ["text", "reveal"].map((name) => `lesson.embeddings.${name}_unscaled`);
+    return { text, reveal };
+  },
+  draw: (view) => tokenStrips(view, "embedding", t("lesson.embeddings.figure")),
+  async ask(view) {
+    const { embedding, d_model } = await encoderInput(view);
+    const { scaled } = view.run.model;
+    const root = Math.sqrt(d_model);
+    const factor = scaled ? root : 1;
+    const length = norm(embedding[view.query]);
+    const shown = products([length / factor], [factor], null, length);
+    const [[a, b]] = shown.terms;
+    const places = { ...view.places, d_model, factor: rounded(factor), sum: `${a} × ${b} = ${shown.result}` };
+    const wrong: [number, string][] = [
+      scaled ? [1, "lesson.embeddings.why.one"] : [root, "lesson.embeddings.why.root"],
+      [d_model, "lesson.embeddings.why.all"],
+      [d_model / 2, "lesson.embeddings.why.half"],
+    ];
+    return valueQuiz(factor, wrong, places);
+  },
+};

@@ -1,0 +1,41 @@
+// A stop of the lesson: the feed-forward network.
+
+import { activationFloor, activationName } from "../../../charts/sublayer-view.ts";
+import { formatPercent, t } from "../../../state/i18n.ts";
+import { orderedQuiz } from "../quiz.ts";
+import type { Stop } from "../stop.ts";
+import { encoderHead } from "../view.ts";
+
+export const ffn: Stop = {
+  wide: true,
+  captioned: true,
+  colours: "strips",
+  stage: "ffn",
+  texts: ({ run }) =>
+    run.model.activation === "relu" ? {} : { text: "lesson.ffn.text_smooth", reveal: "lesson.ffn.reveal_smooth" },
+  async ask(view) {
+    const { data, query } = await encoderHead(view);
+    const { d_model, d_ff } = view.run.model;
+    const hidden = data.at("ff_hidden", query);
+    const firing = hidden.filter((value) => value > 0).length;
+    const isRelu = view.run.model.activation === "relu";
+    const isMost = 2 * d_model * d_ff > 4 * d_model ** 2; // of the weights of an encoder layer
+    const places = {
+      ...view.places,
+      activation: activationName(view.run.model),
+      floor: activationFloor(view.run.model),
+      firing,
+      silent: hidden.length - firing,
+      of: hidden.length,
+      share: formatPercent(firing / hidden.length),
+      most: isMost ? t("lesson.ffn.most") : "",
+    };
+    const choices = ["same", "one", "mixing"].map((name) => ({
+      text: t(`lesson.ffn.${name}`),
+      ...(name === "one"
+        ? {}
+        : { why: name === "same" && !isRelu ? "lesson.ffn.why.same_smooth" : `lesson.ffn.why.${name}` }),
+    }));
+    return orderedQuiz(choices, places);
+  },
+};

@@ -1,0 +1,52 @@
+// A stop of the lesson: many heads.
+
+import { shapeChain } from "../../../charts/sublayer-stages.ts";
+import { isPresenting } from "../../../state/address.ts";
+import { formatPercent } from "../../../state/i18n.ts";
+import { argmax, attentionRow } from "../../../state/state.ts";
+import { headMaps } from "../figures.ts";
+import { valueQuiz } from "../quiz.ts";
+import type { Stop } from "../stop.ts";
+
+export const heads: Stop = {
+  get wide() {
+    return !isPresenting(); // a room reads larger maps, in rows beside the question
+  },
+  captioned: true,
+  colours: "encoder",
+  headline: ({ run }) => [
+    "head_i = softmax(Q_i K_i^T ÷ √d_k) V_i",
+    shapeChain([1, run.model.heads, run.source.length, run.source.length]),
+  ],
+  texts: ({ run }) =>
+    run.model.heads > 1
+      ? {}
+      : {
+          text: "lesson.heads.text_alone",
+          question: "lesson.heads.question_alone",
+          reveal: "lesson.heads.reveal_alone",
+        },
+  draw: headMaps,
+  ask(view) {
+    const { run, layer } = view;
+    const { heads, keys, queries } = run.attention.encoder;
+    const highest = Array.from({ length: heads }, (_, head) =>
+      Math.max(...queries.flatMap((token, q) => (token === "P" ? [] : attentionRow("encoder", layer, head, q, run)))),
+    );
+    const sharpest = argmax(highest);
+    const places = {
+      ...view.places,
+      heads,
+      words: keys.length,
+      sharpest: sharpest + 1,
+      share: formatPercent(highest[sharpest]),
+    };
+    const wrong: [number, string][] = [
+      [1, "lesson.heads.why.one"],
+      [heads * keys.length, "lesson.heads.why.cells"],
+      [keys.length, "lesson.heads.why.words"],
+      [1 / heads, "lesson.heads.why.shared"],
+    ];
+    return valueQuiz(heads, wrong, places);
+  },
+};

@@ -1,0 +1,60 @@
+// A stop of the lesson: greedy decoding and teacher forcing.
+
+import type { ForcedRow } from "#schema";
+import { comparisonTable } from "../../../charts/comparison-table.ts";
+import { shapeChain } from "../../../charts/sublayer-stages.ts";
+import { formatPercent, t } from "../../../state/i18n.ts";
+import { askAboutRun } from "../../../state/server-cache.ts";
+import { scrollBox, word } from "../../../ui/dom.ts";
+import { orderedQuiz } from "../quiz.ts";
+import type { Stop } from "../stop.ts";
+import type { LessonView } from "../view.ts";
+
+export const loop: Stop = {
+  hides: true,
+  headline: ({ run }) => [
+    "y_t = argmax p(y | S, y_1 … y_{t−1})",
+    shapeChain([1, "t"], [1, "t", run.model.target_words], [1, 1]),
+  ],
+  texts({ run }) {
+    if (run.output.length < 2) return { text: "lesson.loop.text_alone", reveal: "lesson.loop.reveal_alone" };
+    if (run.reference) return {};
+    const [text, question, reveal] = ["text", "question", "reveal"].map((name) => `lesson.loop.${name}_own`);
+    return { text, question, reveal };
+  },
+  draw: async (view) => {
+    const comparison = await divergingRun(view);
+    return comparison.mistake === null ? null : scrollBox(comparisonTable(comparison, false));
+  },
+  async ask(view) {
+    const { teacher, free, mistake } = await divergingRun(view);
+    if (mistake === null) return orderedQuiz([{ text: "" }], { forced: "" });
+    const isRight = (steps: ForcedRow[]) =>
+      steps.length === teacher.length && steps.slice(mistake + 1).every(({ output, wanted }) => output === wanted);
+    const outcome = { teacher: isRight(teacher), free: isRight(free) };
+    const places = {
+      step: mistake + 1,
+      forced: word(free[mistake].output, "target"),
+      right_word: word(teacher[mistake].wanted ?? "", "target"),
+      free: word(free.map(({ output }) => output).join(" "), "target"),
+      chance: formatPercent(free[mistake].probability),
+      recovers: outcome.free ? t("lesson.loop.recovers") : "",
+    };
+    const right = outcome.teacher ? (outcome.free ? "both" : "only_teacher") : outcome.free ? "only_free" : "neither";
+    const choices = ["both", "only_teacher", "only_free", "neither"].map((name) => ({
+      text: t(`lesson.loop.${name}`),
+      ...(name === right ? {} : { why: whyNot(name, outcome) }),
+    }));
+    return orderedQuiz(choices, places);
+  },
+};
+
+/** Explain a wrong choice: first teacher forcing, then free running. */
+function whyNot(name: string, outcome: { teacher: boolean; free: boolean }) {
+  const saysTeacher = name === "both" || name === "only_teacher";
+  if (saysTeacher !== outcome.teacher) return outcome.teacher ? "lesson.loop.why.teacher" : "lesson.loop.why.astray";
+  return outcome.free ? "lesson.loop.why.recovers" : "lesson.loop.why.free";
+}
+
+/** Teacher forcing beside free running, after an error that free running does not recover from. */
+const divergingRun = ({ run }: LessonView) => askAboutRun("diverging", {}, run);

@@ -1,0 +1,81 @@
+// A stop of the lesson: positions.
+
+import type { Run } from "../../../api/types.ts";
+import { shapeChain } from "../../../charts/sublayer-stages.ts";
+import { t } from "../../../state/i18n.ts";
+import { askOnce } from "../../../state/server-cache.ts";
+import { decodeFloats } from "../../../state/state.ts";
+import { h } from "../../../ui/dom.ts";
+import { commonDigits, sum } from "../../../ui/numbers.ts";
+import { strips, tokenStrips } from "../figures.ts";
+import { orderedQuiz } from "../quiz.ts";
+import type { Stop } from "../stop.ts";
+import { encoderInput } from "../view.ts";
+
+const MIN_FAR = 5; // positions, at least, to tell near from far
+
+export const positions: Stop = {
+  wide: true,
+  captioned: true,
+  colours: "strips",
+  headline: ({ run }) => [positionFormula(run.model), shapeChain([1, run.source.length, run.model.d_model])],
+  texts({ run }) {
+    if (run.model.positions) return run.model.sinusoid === "halves" ? { more: "lesson.positions.halves" } : {};
+    const [text, question, reveal] = ["text", "question", "reveal"].map((name) => `lesson.positions.${name}_bare`);
+    return { text, question, reveal, figure: "lesson.embeddings.figure" };
+  },
+  async draw(view) {
+    if (!view.run.model.positions) return tokenStrips(view, "input", t("lesson.embeddings.figure"));
+    const { embedding, positions, input } = await encoderInput(view);
+    const vectors = [embedding, positions, input].map((values) => values[view.query]);
+    const digits = commonDigits(vectors.slice(0, 2), vectors[2]);
+    const rows = ["embedding", "+ position", "= input"].map((name, i) => ({
+      label: t(`figure.${name}`),
+      name,
+      values: vectors[i],
+      digits: i < 2 || digits === null ? digits : 2,
+    }));
+    const explain = (i: number) => {
+      const [a, b, result] = vectors.map((values) => values[i]);
+      const shown = sum(a, b, result);
+      const addend = shown.terms[1].startsWith("−") ? `(${shown.terms[1]})` : shown.terms[1];
+      const line = [`${shown.terms[0]} + ${addend} = `, h("b", { class: "result" }, shown.result)];
+      view.showArithmetic(t("cell.input", { n: i + 1 }), [h("p", { class: "arithmetic" }, line)]);
+    };
+    return strips(view, rows, t("lesson.positions.sum"), explain);
+  },
+  async answer(view) {
+    if (!view.run.model.positions) return null;
+    const { positions } = await encoderInput(view);
+    const compared = new Set([0, 1, Math.max(MIN_FAR, positions.length) - 1]);
+    const rows = positions.map((values, i) => ({ label: t("lesson.positions.pattern", { n: i + 1 }), values }));
+    const title = t("lesson.positions.patterns");
+    const shown = rows.filter((_, i) => compared.has(i)); // a short sentence may not have the last
+    return [h("h4", {}, title), strips(view, shown, title)];
+  },
+  async ask({ run, places: usual }) {
+    if (!run.model.positions) {
+      const other = { text: t("lesson.positions.other"), why: "lesson.positions.why.other" };
+      return orderedQuiz([other, { text: t("lesson.positions.same") }], usual);
+    }
+    const length = Math.max(MIN_FAR, run.source.length);
+    const question = { length, d_model: run.model.d_model };
+    const { similarity } = await askOnce("positional_encoding", question);
+    const toFirst = decodeFloats(similarity); // of position 1 to position i
+    const [near, far] = [toFirst[1], toFirst[length - 1]];
+    const places = { ...usual, near: near.toFixed(2), far: far.toFixed(2), last: length };
+    const choice = (position: number, isRight: boolean) => ({
+      text: t("lesson.positions.pair", { a: 1, b: position }),
+      ...(isRight ? {} : { why: "lesson.positions.why.other_pair" }),
+    });
+    return orderedQuiz([choice(length, far > near), choice(2, near >= far)], places);
+  },
+};
+
+/** How positions are added. */
+function positionFormula({ positions, scaled, sinusoid, d_model }: Run["model"]) {
+  if (!positions) return `x = ${scaled ? "√d_model · " : ""}E[id] + 0`;
+  const cosine = sinusoid === "halves" ? `i + ${Math.ceil(d_model / 2)}` : "2i + 1";
+  const sine = sinusoid === "halves" ? "i" : "2i";
+  return `PE(pos, ${sine}) = sin(pos ÷ 10000^{2i/d})    PE(pos, ${cosine}) = cos(pos ÷ 10000^{2i/d})`;
+}

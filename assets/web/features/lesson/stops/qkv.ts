@@ -1,0 +1,21 @@
+// A stop of the lesson: queries, keys, values.
+
+import { valueQuiz } from "../quiz.ts";
+import type { Stop } from "../stop.ts";
+
+export const qkv: Stop = {
+  stage: "qkv",
+  colours: "strips",
+  texts: ({ run }) =>
+    run.model.heads > 1 ? {} : { question: "lesson.qkv.question_alone", reveal: "lesson.qkv.reveal_alone" },
+  ask({ run }) {
+    const { heads, d_model } = run.model;
+    const width = d_model / heads;
+    const wrong: [number, string][] = [
+      [d_model, "lesson.qkv.why.all"],
+      [heads, "lesson.qkv.why.heads"],
+      [2 * d_model, "lesson.qkv.why.wider"],
+    ];
+    return valueQuiz(width, wrong, { d_model, heads, width });
+  },
+};

@@ -1,0 +1,35 @@
+// A stop of the lesson: mask, then softmax.
+
+import { formatPercent } from "../../../state/i18n.ts";
+import { argmax } from "../../../state/state.ts";
+import { word } from "../../../ui/dom.ts";
+import { valueQuiz } from "../quiz.ts";
+import type { Stop } from "../stop.ts";
+import { encoderHead } from "../view.ts";
+
+export const softmax: Stop = {
+  stage: "scores",
+  captioned: true,
+  columns: { asked: ["dot", "scaled"], answered: ["dot", "scaled", "mask", "softmax"] },
+  async ask(view) {
+    const { data, head, query } = await encoderHead(view);
+    const weights = data.at("weights", head, query);
+    const key = argmax(weights);
+    const highest = weights[key];
+    const open = data.allowed[query].filter(Boolean).length;
+    const places = {
+      ...view.places,
+      key: word(data.keys[key], "source"),
+      share: formatPercent(highest),
+      equal: formatPercent(1 / open),
+      masked: data.allowed[query].length - open,
+      open,
+    };
+    const wrong: [number, string][] = [
+      [1 / open, "lesson.softmax.why.equal"],
+      [1, "lesson.softmax.why.all"],
+      [highest / 2, "lesson.softmax.why.half"],
+    ];
+    return valueQuiz(highest, wrong, places, formatPercent);
+  },
+};

@@ -1,0 +1,365 @@
+// Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
+
+import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom, TrainingMistakeRequest } from "#schema";
+import { api, NO_ANSWER, reasonOf } from "../../api/client.ts";
+import {
+  isGoingOn,
+  isTrainingMistake,
+  mistakeTraining,
+  showRecording,
+  stepsDone,
+  stopMistake,
+  trainMistake,
+} from "../../api/mistake-training.ts";
+import { EXERCISES, offeredCauses, opening } from "../../api/schema.ts";
+import { readSession, writeSession } from "../../api/session.ts";
+import type { Child, View } from "../../api/types.ts";
+import { offerQuestion } from "../../state/class-questions.ts";
+import { formatMessage, formatNumber, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { state, update } from "../../state/state.ts";
+import { h, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
+import { describeWaiting, formatDuration } from "../../ui/duration.ts";
+import { fitToScreen } from "../../ui/fit-to-screen.ts";
+import { button, drawInSight, isOpen, link, onStopKeys } from "../../ui/parts.ts";
+import { lossCurves, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./symptoms.ts";
+
+export type Places = ReturnType<typeof exercisePlaces>;
+type Exercise = ReturnType<typeof showExercise>;
+
+const DONE = "attention-bitte-mistakes"; // of this session, so that a reload still knows them
+const NAMES = Object.keys(EXERCISES);
+const TESTED_TWICE = "teacher_forced_test"; // one model, and nothing is wrong with its training
+const RANDOM = "no_eval"; // two runs of it may have the same words
+
+/** The causes that were chosen in each exercise, in their order. */
+const guesses: Map<string, string[]> = new Map();
+/** Exercises whose answer is shown: it was guessed, or asked for. */
+const revealed: Set<string> = new Set();
+/** Exercises that were answered and whose symptom was seen, also before a reload. */
+const done: Set<string> = new Set();
+
+export function mount({ element, signal }: View) {
+  for (const name of [readSession(DONE) ?? []].flat()) done.add(name);
+  const mistakes: Record<string, MistakeCode> = Object.fromEntries(opening.mistakes.map((each) => [each.name, each]));
+  const list = exerciseList(mistakes, open, signal);
+  const head = exerciseHead(move);
+  const places = exercisePlaces();
+  fitToScreen(places.columns, places.shown, signal);
+  let exercise = null as Exercise | null;
+
+  function open(name: string) {
+    list.foldAway();
+    update({ exercise: name });
+    head.title.focus({ preventScroll: true });
+  }
+  function move(by: 1 | -1) {
+    const name = NAMES[NAMES.indexOf(state.exercise) + by];
+    if (name) open(name);
+  }
+  function draw() {
+    if (!isOpen(element)) return;
+    if (exercise?.name !== state.exercise) begin(mistakes[state.exercise]);
+    exercise?.draw();
+  }
+  function begin(mistake: MistakeCode) {
+    exercise?.end();
+    exercise = showExercise(mistake, places, list.mark);
+    const i = NAMES.indexOf(mistake.name);
+    const heading = t("mistakes.title", { n: i + 1, of: NAMES.length, title: t(`mistakes.${mistake.name}.title`) });
+    head.draw(mistake, heading);
+    list.summary.textContent = heading;
+    list.mark();
+  }
+
+  const article = h("article", { class: "card exercise" }, head.element, places.columns, places.reveal);
+  element.replaceChildren(h("div", { class: "mistakes" }, list.element, article));
+  signal.addEventListener("abort", () => exercise?.end());
+  drawInSight(element, draw, signal);
+  document.addEventListener("mistake:changed", () => exercise && draw(), { signal });
+  onStopKeys(element, { move, choose: (i) => exercise?.choose(i) }, signal);
+}
+
+/** All exercises, folded away on a narrow page. */
+function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string) => void, signal: AbortSignal) {
+  const items = NAMES.map((name, i) => exerciseItem(mistakes[name], i, () => open(name)));
+  const summary = h("summary", {});
+  const rows = items.map((item) => h("li", {}, item));
+  const element = h("details", { class: "card exercises" }, summary, h("ol", {}, rows));
+  const narrow = matchMedia("(width < 900px)");
+  const fold = () => {
+    element.open = !narrow.matches;
+  };
+  fold();
+  narrow.addEventListener("change", fold, { signal });
+  return {
+    element,
+    summary,
+    foldAway() {
+      if (narrow.matches) element.open = false;
+    },
+    /** The exercise that is open, and those that are done. */
+    mark() {
+      for (const item of items) {
+        item.setAttribute("aria-current", item.value === state.exercise ? "step" : "false");
+        (item.lastElementChild as HTMLElement).hidden = !done.has(item.value);
+      }
+    },
+  };
+}
+
+function exerciseHead(move: (by: 1 | -1) => void) {
+  const title = h("h2", { tabindex: -1 });
+  const kind = h("small", { class: "kind" });
+  const back = button("pill", t("mistakes.back"), () => move(-1));
+  const next = button("pill primary", t("mistakes.next"), () => move(1));
+  return {
+    element: h("div", { class: "lesson-head" }, title, kind, h("span", { class: "space" }), back, next),
+    title,
+    draw(mistake: MistakeCode, heading: string) {
+      title.textContent = heading;
+      kind.className = `kind ${mistake.kind}`;
+      kind.textContent = t(`mistakes.kind.${mistake.kind}`);
+      back.disabled = mistake.name === NAMES[0];
+      next.disabled = mistake.name === NAMES.at(-1);
+    },
+  };
+}
+
+function exerciseItem({ name, kind }: MistakeCode, i: number, open: () => void) {
+  const tick = h("span", { "aria-hidden": "true" }, "✓");
+  const content = [
+    h("span", { class: "count" }, formatNumber(i + 1)),
+    h("span", { class: "title" }, t(`mistakes.${name}.title`)),
+    h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`)),
+    h("span", { class: "done", hidden: true }, tick, h("span", { class: "visually-hidden" }, t("mistakes.done"))),
+  ];
+  return button(null, content, open, { value: name });
+}
+
+/** Where each exercise is shown in its turn. */
+function exercisePlaces() {
+  const live = h("div", { class: "live" });
+  const symptom = h("div", { class: "symptom" });
+  const question = h("section", { class: "question", "aria-live": "polite" });
+  const shown = h("div", {}, live, symptom);
+  const columns = h("div", { class: "columns" }, shown, question);
+  return { live, symptom, shown, question, columns, reveal: h("section", { class: "revealed" }) };
+}
+
+/** One exercise: its symptom, a guess, and then the lines that cause it. `answered()` is called after the guess. */
+function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }: Places, answered: () => void) {
+  const { name, kind } = mistake;
+  const lifetime = new AbortController();
+  const training = kind === "training" ? trainingPanel(mistake, lifetime.signal) : null;
+  const quiz = guessPanel(name, choose);
+  let shown = null as Symptom | null;
+  const fetchSymptom = symptomOf(name, lifetime.signal, show);
+
+  function draw() {
+    if (!training) return fetchSymptom();
+    training.draw();
+    const found = mistakeTraining(name).symptom;
+    if (found && found !== shown) show(found, describeSymptom(name, found));
+  }
+  function show(found: Symptom | null, children: Child[]) {
+    shown = found;
+    replaceKeepingFocus(symptom, children);
+    symptom.hidden = !children.length;
+    drawAnswer();
+  }
+  /** The cause, beside the right code; shown once the visitor has found it or given up. */
+  function drawAnswer() {
+    quiz.draw(shown !== null);
+    reveal.hidden = !revealed.has(name);
+    if (reveal.hidden) return;
+    reveal.replaceChildren(...revealedMistake(mistake, shown));
+    if (shown && !done.has(name)) {
+      writeSession(DONE, [...done.add(name)]); // of a training, not before its end
+      answered();
+    }
+  }
+  /** Answer the question by the i-th choice, as often as it takes; −1 to be shown. */
+  function choose(i: number) {
+    const cause = offeredCauses(name)[i];
+    const tried = guesses.get(name) ?? [];
+    if (revealed.has(name) || (i >= 0 && (!shown || !cause || tried.includes(cause)))) return;
+    if (cause) guesses.set(name, [...tried, cause]);
+    if (!cause || cause === name) revealed.add(name);
+    drawAnswer();
+    training?.draw(); // whose curves have names by now
+    const look = () => question.querySelector(".reveal")?.scrollIntoView({ block: "nearest" });
+    twoFrames().then(look); // by then the figure fits a room's screen
+  }
+
+  live.replaceChildren(...(training?.content ?? []));
+  question.replaceChildren(...quiz.content);
+  show(null, []);
+  offerToClass(name, quiz.votes, () => choose(-1));
+  return { name, draw, choose, end: () => lifetime.abort() };
+}
+
+/** Asks for the symptom of the sentence at the top, once. */
+function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | null, children: Child[]) => void) {
+  let asked = ""; // the request that is answered or waited for
+  return async () => {
+    const { checkpoint, sentence } = state.run;
+    const request = { checkpoint, sentence, name: name as MistakeRequest["name"] };
+    const key = JSON.stringify(request);
+    if (key === asked) return;
+    asked = key;
+    const isWanted = () => !signal.aborted && key === asked;
+    try {
+      const answer = await api.mistake(request);
+      if (isWanted()) show(answer, describeSymptom(name, answer));
+    } catch (error) {
+      if (!isWanted()) return;
+      const reason = reasonOf(error);
+      if (reason === NO_ANSWER) asked = ""; // the next change asks again
+      const why = reason === NO_ANSWER ? t("mistakes.failed") : formatMessage(reason);
+      show(null, [h("p", { class: "message", role: "alert" }, why)]);
+    }
+  };
+}
+
+/** A class may predict before it sees the symptom, and while a training goes on. @param reveal shows the answer */
+function offerToClass(name: string, votes: HTMLElement, reveal: () => void) {
+  const causes = offeredCauses(name);
+  const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
+  const right = causes.indexOf(name);
+  offerQuestion("mistake", { kind: "mistake", name, text: t("mistakes.question"), choices, right, reveal, votes });
+}
+
+function describeSymptom(exercise: string, found: DecodingSymptom | Symptom) {
+  const isElsewhere = "elsewhere" in found && found.elsewhere;
+  const isDecoding = "model" in found; // of a training, curves are seen
+  const places = { model: isDecoding && found.model, sentence: word(found.sentence, "source") };
+  return [
+    h("h3", {}, t("mistakes.symptom")),
+    h("p", { class: "say" }, nodes(symptomText(exercise, found), symptomPlaces(found))),
+    isElsewhere ? h("p", { class: "hint" }, nodes("mistakes.elsewhere", places)) : null,
+    symptomMaps(exercise, found, "wrong"),
+    isDecoding && !found.wrong.attention ? outputTokens(found.wrong) : null,
+  ];
+}
+
+function symptomText(exercise: string, { wrong }: Symptom) {
+  const [one, two] = wrong.text.split(" | ");
+  return `mistakes.${exercise}.symptom${exercise === RANDOM && one === two ? "_same" : ""}`;
+}
+
+/** The trainings of an exercise: live or as they were recorded; while they go on their steps, losses and time left. */
+function trainingPanel({ name, seconds }: MistakeCode, signal: AbortSignal) {
+  const models = name === TESTED_TWICE ? 1 : 2;
+  const losses = lossCurves(signal);
+  const time = formatDuration(seconds ?? 0);
+  const about = h("p", { class: "lead" }, [
+    ...joinSentences(
+      [t(models === 1 ? "mistakes.live.one" : "mistakes.live.both")],
+      t("mistakes.live.takes", { time }),
+    ),
+  ]);
+  const status = h("p", { class: "hint", role: "status" });
+  const bar = h("progress", { max: 1 });
+  const left = h("span", { class: "left" });
+  const start = button("go", "", () => isTrainingMistake() || trainMistake(name));
+  const recorded = button("pill", t("mistakes.live.recorded"), () =>
+    showRecording(name as TrainingMistakeRequest["name"]),
+  );
+  const stop = button("pill", t("mistakes.live.stop"), stopMistake);
+  const going = h("div", { class: "going" }, bar, left, stop);
+  return {
+    content: [about, h("p", { class: "controls" }, start, recorded), status, going, losses.element],
+    draw() {
+      const training = mistakeTraining(name);
+      const { phase } = training;
+      const isOn = isGoingOn(training);
+      const isAnother = !isOn && isTrainingMistake(); // one after the other
+      about.hidden = phase !== "idle";
+      start.textContent = t(phase === "failed" || phase === "stopped" ? "mistakes.live.again" : "mistakes.live.start");
+      start.hidden = isOn || phase === "shown";
+      start.disabled = isAnother;
+      recorded.hidden = isOn || phase === "shown" || phase === "recorded";
+      const news = isAnother ? t("mistakes.live.other") : trainingStatus(training);
+      if (status.textContent !== news) status.textContent = news;
+      going.hidden = !isOn;
+      const share = stepsDone(training) / (models * training.steps);
+      bar.value = training.wrong.length ? share : 0;
+      left.replaceChildren(...(isOn ? [describeProgress(training, models, seconds ?? 0)].flat() : []));
+      const areKnown = revealed.has(name) && name !== TESTED_TWICE;
+      const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
+      losses.draw(training, { wrong: t(wrong), right: t(right) });
+    },
+  };
+}
+
+function trainingStatus({ phase, message, joined }: ReturnType<typeof mistakeTraining>) {
+  if (phase === "failed") return message ? formatMessage(message) : t("mistakes.failed");
+  if (phase === "stopped") return t("mistakes.live.stopped");
+  if (phase === "recorded") return t("mistakes.live.is_recorded");
+  return joined === null ? "" : t("mistakes.live.joined", { time: formatDuration(joined) });
+}
+
+/** Which step it is, and how long it takes yet: by the last seconds, before them as long as the recorded run took. */
+function describeProgress(training: ReturnType<typeof mistakeTraining>, models: number, seconds: number) {
+  const { phase, steps, wrong, right, speed } = training;
+  if (phase === "waiting") return describeWaiting(training);
+  const missing = models * steps - stepsDone(training);
+  if (!wrong.length) return t("mistakes.live.starting", { time: formatDuration(seconds) });
+  if (!missing) return t("mistakes.live.testing");
+  const time = formatDuration(speed ? missing / speed : (seconds * missing) / (models * steps));
+  const step = right.length || wrong.length;
+  return t("mistakes.live.progress", { n: right.length ? 2 : 1, of: models, step, steps, time });
+}
+
+/**
+ * Four causes to choose from, each once, and the verdict on the last one; `choose(-1)` shows the right one.
+ * @param name of the exercise
+ */
+function guessPanel(name: string, choose: (i: number) => void) {
+  const choices = offeredCauses(name).map((cause, i) => {
+    const text = [h("small", {}, String(i + 1)), " ", t(`mistakes.${cause}.cause`)];
+    return button("choice", text, () => choose(i), { value: cause });
+  });
+  const votes = h("div", { class: "class-votes" });
+  const show = link(t("mistakes.show"), () => choose(-1));
+  const verdict = h("p", { class: "reveal" });
+  const wait = h("p", { class: "hint" }, t("mistakes.first"));
+  const keys = h("p", { class: "keys hint" }, t("mistakes.keys"));
+  const asked = [h("h3", {}, t("mistakes.question")), h("div", { class: "choices" }, choices)];
+  return {
+    content: [...asked, votes, wait, verdict, show, keys],
+    votes,
+    draw(isSeen: boolean) {
+      const isAnswered = revealed.has(name);
+      const tried = guesses.get(name) ?? [];
+      const guess = tried.at(-1);
+      wait.hidden = isAnswered || isSeen;
+      show.hidden = isAnswered;
+      verdict.hidden = !isAnswered && !guess;
+      for (const choice of choices) {
+        const isWrong = tried.includes(choice.value) && choice.value !== name;
+        choice.disabled = isAnswered || !isSeen || isWrong;
+        choice.classList.toggle("right", isAnswered && choice.value === name);
+        choice.classList.toggle("wrong", isWrong);
+      }
+      const text = isAnswered ? rightVerdict(name, guess) : guess ? wrongVerdict(name, guess) : [];
+      verdict.replaceChildren(...text);
+    },
+  };
+}
+
+/** @param guess the last one */
+const rightVerdict = (name: string, guess: string | undefined) =>
+  joinSentences(
+    guess === name ? [h("b", {}, t("lesson.right"))] : [],
+    t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) }),
+  );
+
+/** Why it is not that, and what to look at. */
+const wrongVerdict = (name: string, guess: string) =>
+  joinSentences(
+    [h("b", {}, t("lesson.wrong"))],
+    t(`mistakes.${guess}.telltale`),
+    t(`mistakes.${name}.clue`),
+    t("mistakes.again"),
+  );

@@ -1,0 +1,214 @@
+// The symptoms of a mistake: numbers, texts, maps, curves of loss and code, of one side or of both.
+
+import type { MistakeCode, Symptom, SymptomSide } from "#schema";
+import type { MistakeTraining } from "../../api/mistake-training.ts";
+import type { DrawnRun, Kind, Places, Side } from "../../api/types.ts";
+import { describeLargestWeights, heatmap, mapHeading, markRow, thumbnail } from "../../charts/attention-map.ts";
+import { lineChart } from "../../charts/line-chart.ts";
+import { fluidPicture } from "../../charts/vector-strip.ts";
+import { isPresenting } from "../../state/address.ts";
+import { formatNumber, formatPercent, nodes, t } from "../../state/i18n.ts";
+import { argmax, attentionRow, SIDES } from "../../state/state.ts";
+import { chip, h, word } from "../../ui/dom.ts";
+import { pictureButtons } from "../../ui/export.ts";
+import { rowHeading, table } from "../../ui/parts.ts";
+
+type Which = "wrong" | "right";
+
+const FLIPPED = "axes_swapped"; // the rows of its map are keys
+const PART_FOR_WHOLE = "one_head";
+const CHART = 240; // px
+const LOW_CHART = 150; // px: in front of a class what is told stands below it, in view
+const MAX_SHARE = 0.36; // of the screen's height that a map takes in front of a class
+const COUNTS = [
+  "words_after_end",
+  "steps",
+  "rows",
+  "columns",
+  "heads",
+  "saved_norm_values",
+  "saved_output_values",
+  "texts",
+  "padding",
+  "runs",
+];
+/** Of what is neither counted nor a share. */
+const DIGITS: Record<string, number> = { loss: 3, entropy: 2, row_sum_error: 2 };
+
+// From 0.001 to 10: on a linear axis, most of the curve would be its first steps.
+const LOSS_AXIS = { type: "log", range: [-3, 1], dtick: 1, tickformat: "~r" };
+
+const WHICH = ["wrong", "right"] as Which[];
+
+/** A number of a side, for people. */
+function formatMeasured(name: string, value: number) {
+  if (COUNTS.includes(name)) return formatNumber(value);
+  return name in DIGITS ? value.toFixed(DIGITS[name]) : formatPercent(value);
+}
+
+/** A text in its side's colour; an empty output says so. */
+const outputText = (text: string) => (text ? word(text, "target") : h("i", {}, t("mistakes.no_output")));
+const texts = (side: SymptomSide) => side.text.split(" | ");
+
+/**
+ * The placeholders of an exercise's texts: the wrong side's numbers by their names, the right side's after "right_".
+ */
+export function symptomPlaces({ sentence, wanted, head, right, wrong }: Symptom): Places {
+  const numbers = (side: SymptomSide, before: string) =>
+    Object.entries(side.numbers).map(([name, value]) => [
+      `${before}${name}`,
+      COUNTS.includes(name) ? value : formatMeasured(name, value), // a count as it is, for its plural
+    ]);
+  const [one, two = one] = texts(wrong);
+  return {
+    ...Object.fromEntries([...numbers(wrong, ""), ...numbers(right, "right_")]),
+    sentence: word(sentence, "source"),
+    wanted: word(wanted, "target"),
+    text: outputText(wrong.text),
+    right_text: outputText(right.text),
+    one: outputText(one),
+    two: outputText(two),
+    head: head + 1,
+    layer: (wrong.attention?.layer ?? 0) + 1,
+  };
+}
+
+/** Each output in a line, token by token: where there is no map to look at. */
+export function outputTokens(side: SymptomSide) {
+  const lines = texts(side).map((text) => text.split(" ").map((token) => h("li", {}, chip("span", token, "target"))));
+  return h(
+    "div",
+    { class: "token-ids" },
+    lines.map((items) => h("ol", {}, items)),
+  );
+}
+
+/**
+ * A side's maps if it has any: large for the head that shows most and small for the others; where the mistake is to
+ * show one of them, each large.
+ */
+export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
+  const { attention } = symptom[which];
+  if (!attention) return null;
+  const { kind, layer, heads, weights, ...rest } = attention;
+  const maps = { ...rest, heads, layers: 1, values: Float32Array.from(weights) };
+  const run = { attention: { [kind]: maps }, reference: null, output: [] } as unknown as DrawnRun;
+  const areRowsKeys = exercise === FLIPPED && which === "wrong";
+  const sides = (areRowsKeys ? SIDES[kind].toReversed() : SIDES[kind]) as [Side, Side];
+  const large = (head: number) => largeMap(run, kind, head, sides, `${exercise}-${which}`);
+  const every = Array.from({ length: heads }, (_, i) => i);
+  if (exercise === PART_FOR_WHOLE) {
+    const caption = (i: number) => (which === "wrong" ? t("mistakes.slide", { n: i + 1 }) : describeHead(run, kind, i));
+    const figures = every.map((i) => h("figure", {}, h("figcaption", {}, caption(i)), large(i)));
+    return h("div", { class: "large-heads" }, figures);
+  }
+  const { head } = symptom;
+  const small = every.map((i) =>
+    h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, formatNumber(i + 1))),
+  );
+  return [
+    h("h4", {}, mapHeading(kind, layer, head)),
+    large(head),
+    heads > 1 ? h("h4", {}, t("mistakes.heads")) : null,
+    heads > 1 ? h("div", { class: "small-heads", "aria-hidden": "true" }, small) : null,
+  ];
+}
+
+function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], file: string) {
+  const figure = fluidPicture((width) => {
+    const limits = isPresenting() ? { maxHeight: innerHeight * MAX_SHARE } : {};
+    const map = heatmap(kind, 0, head, { width, sides, run, ...limits });
+    markRow(map, null);
+    map.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
+    return map;
+  });
+  return h(
+    "div",
+    { class: "kept large" },
+    figure,
+    pictureButtons(figure, () => `${file}-${head + 1}`),
+  );
+}
+
+/** In how many rows a head has its largest weight elsewhere than the first. */
+function describeHead(run: DrawnRun, kind: Kind, head: number) {
+  if (!head) return t("head_n", { head: 1 });
+  const { queries } = run.attention[kind];
+  const looks = (each: number) => queries.map((_, i) => argmax(attentionRow(kind, 0, each, i, run)));
+  const [first, own] = [looks(0), looks(head)];
+  const count = own.filter((key, i) => key !== first[i]).length;
+  return t("mistakes.head_differs", { head: head + 1, count, rows: queries.length });
+}
+
+/** The losses of both sides while they are trained. */
+export function lossCurves(signal: AbortSignal) {
+  const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
+  const element = h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element);
+  /** @param names of the sides */
+  const draw = (training: MistakeTraining, names: Record<Which, string>) => {
+    const shown = WHICH.filter((which) => training[which].length);
+    element.hidden = !shown.length;
+    if (shown.length) chart.draw(curveData(training, names, shown));
+  };
+  return { element, draw };
+}
+
+function curveData(training: MistakeTraining, names: Record<Which, string>, shown: Which[]) {
+  const curves = shown.map((which) => ({
+    name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,
+    points: training[which],
+    column: 1,
+    hover: `${names[which]} %{y:.3f}`,
+    ...(which === "wrong" ? { colour: "negative" } : { colour: "accent", dash: "dash" }),
+  }));
+  const step = training[shown[shown.length - 1]].at(-1)?.[0];
+  const label = t("mistakes.curves", { step, losses: curves.map(({ name }) => name).join(", ") });
+  return { steps: training.steps, yaxis: LOSS_AXIS, curves, label };
+}
+
+/** Both sides of a mistake, and why; without a symptom only what is always so. */
+export function revealedMistake({ name, wrong, right }: MistakeCode, symptom: Symptom | null) {
+  const about = ["training", "decoding", "why"].map((what) =>
+    h("section", {}, h("h3", {}, t(`mistakes.about.${what}`)), h("p", {}, t(`mistakes.${name}.${what}`))),
+  );
+  const sides = symptom && WHICH.map((which) => revealedSide(name, symptom, which));
+  return [
+    h("div", { class: "codes" }, code(wrong, right, "wrong"), code(right, wrong, "right")),
+    ...(symptom
+      ? [h("div", { class: `sides ${name === PART_FOR_WHOLE ? "stacked" : ""}` }, sides), measuredTable(symptom)]
+      : []),
+    h("div", { class: "about-it" }, about),
+  ];
+}
+
+/** Code with the lines marked that the other side does not have. */
+function code(own: string, other: string, which: Which) {
+  const others = new Set(other.split("\n").map((line) => line.trim()));
+  const lines = own.split("\n").map((line) => {
+    const indent = `--indent: ${line.search(/\S|$/)}`; // what does not fit goes on further in
+    const name = others.has(line.trim()) ? "span" : "mark";
+    return h(name, { class: name === "mark" ? which : "line", style: indent }, `${line}\n`);
+  });
+  const caption = h("figcaption", {}, t(`mistakes.${which}`));
+  return h("figure", { class: "code" }, caption, h("pre", { tabindex: 0 }, h("code", {}, lines)));
+}
+
+function revealedSide(name: string, symptom: Symptom, which: Which) {
+  const text = texts(symptom[which]).flatMap((each, i) => [i ? " · " : "", outputText(each)]);
+  const says = h("p", { class: "output" }, nodes("mistakes.says", { text }));
+  const isSeen = name === PART_FOR_WHOLE && which === "wrong"; // above, each of them large
+  const maps = isSeen ? null : symptomMaps(name, symptom, which);
+  return h("section", { class: which }, h("h3", {}, t(`mistakes.${which}`)), maps, says);
+}
+
+function measuredTable(symptom: Symptom) {
+  const rows = Object.keys(symptom.wrong.numbers).map((name) => {
+    const cells = WHICH.map((which) => {
+      const value = symptom[which].numbers[name];
+      const data = { "data-side": which, "data-number": name, "data-value": value };
+      return h("td", data, formatMeasured(name, value));
+    });
+    return h("tr", {}, rowHeading(t(`mistakes.number.${name}`)), cells);
+  });
+  return table({ class: "measured" }, [h("td"), ...WHICH.map((which) => t(`mistakes.${which}`))], rows);
+}

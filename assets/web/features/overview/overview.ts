@@ -1,0 +1,189 @@
+// Overview: one picture of the whole, in which every part leads to its tab.
+
+import type { Stack, View } from "../../api/types.ts";
+import { foldedLayers } from "../../charts/overview-layout.ts";
+import { takeAskedPlace } from "../../charts/overview-place.ts";
+import { isPresenting } from "../../state/address.ts";
+import { findChange } from "../../state/changes.ts";
+import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { KINDS, state, subscribe, update } from "../../state/state.ts";
+import { h, typeScale, word } from "../../ui/dom.ts";
+import { pictureFrame } from "../../ui/export.ts";
+import { changeDetector, onResize } from "../../ui/parts.ts";
+import { isStill } from "../../ui/theme.ts";
+import type { Picture, Token } from "./picture.ts";
+import { overviewPicture, rowOfAllHeads, strongest, workingHeads } from "./picture.ts";
+
+type Overview = {
+  say: HTMLElement;
+  figure: HTMLElement;
+  legend: HTMLElement;
+  picture: Picture | null;
+  followed: Token | null;
+  drawnStep: number; // -1 for none of this picture
+  isUnfolded: boolean;
+  isSeen: boolean; // since its tab was opened
+  width: number; // px of the figure; 0 while its tab is closed
+  room: number; // px of the screen for it
+  isNewRun: ChangeDetector;
+  isNewPicture: ChangeDetector;
+  isNewStep: ChangeDetector;
+};
+type ChangeDetector = ReturnType<typeof changeDetector>;
+
+const FRAME = 140; // px of the screen that other things take, of what scrolls
+const BELOW = 30; // px under the figure while presenting
+const LEAST_ROOM = 420; // px
+
+export function mount({ element, signal }: View) {
+  const overview: Overview = {
+    say: h("p", { class: "say step-words", "aria-live": "polite" }),
+    figure: h("div", { class: "overview-figure" }),
+    legend: h("p", { class: "hint overview-legend" }),
+    picture: null,
+    followed: null,
+    drawnStep: -1,
+    isUnfolded: false,
+    isSeen: false,
+    width: 0,
+    room: 0,
+    isNewRun: changeDetector(),
+    isNewPicture: changeDetector(),
+    isNewStep: changeDetector(),
+  };
+  const { say, figure, legend } = overview;
+  const frame = pictureFrame(figure, () => `overview-step-${state.step + 1}`);
+  element.replaceChildren(say, h("section", { class: "card" }, frame, legend));
+  subscribe(element, () => draw(overview));
+  const resize = (entries: ResizeObserverEntry[]) => {
+    overview.width = Math.floor(entries[entries.length - 1].contentRect.width);
+    say.style.minHeight = "";
+    measure(overview);
+    if (!overview.width) overview.isSeen = false;
+    else if (state.run) draw(overview);
+  };
+  onResize(figure, resize, signal);
+}
+
+function draw(overview: Overview) {
+  if (!overview.width) return;
+  const { run, step, gold } = state;
+  const asked = takeAskedPlace();
+  if (asked && "layer" in asked) overview.isUnfolded ||= isFolded(asked);
+  if (overview.isNewRun(run, isPresenting())) {
+    overview.followed = null;
+    overview.say.style.minHeight = "";
+    overview.say.replaceChildren(...describeStep());
+    measure(overview);
+  }
+  const { width, room, isUnfolded } = overview;
+  if (overview.isNewPicture(run, gold, width, room, isUnfolded)) drawPicture(overview);
+  const { picture } = overview;
+  if (!picture) return;
+  if (overview.isNewStep(picture, step)) {
+    drawStep(overview);
+    if (overview.drawnStep >= 0 && !isStill()) picture.travel(step);
+    overview.drawnStep = step;
+  }
+  if (asked || !overview.isSeen) picture.show(asked);
+  overview.isSeen = true;
+}
+
+function drawPicture(overview: Overview) {
+  const { figure, legend, width, room, isUnfolded } = overview;
+  overview.picture = overviewPicture(state.run, {
+    ...{ width, room, isUnfolded },
+    isWhole: isPresenting(), // the audience cannot scroll
+    unfold: (stack) => unfold(overview, stack),
+    follow: (token) => follow(overview, token),
+    goTo: (step) => update({ step }),
+  });
+  figure.replaceChildren(overview.picture.element);
+  legend.textContent = t(state.run.model.norm_first ? "overview.legend_norm_first" : "overview.legend");
+  overview.drawnStep = -1;
+}
+
+/** @param stack whose first hidden layer gets the focus */
+function unfold(overview: Overview, stack: Stack) {
+  overview.isUnfolded = true;
+  update({});
+  const opened = overview.figure.querySelector(`[data-layer="${stack} 2"] [role=button]`);
+  (opened as SVGElement | null)?.focus({ preventScroll: true });
+}
+
+function measure(overview: Overview) {
+  const above = overview.figure.getBoundingClientRect().top + scrollY;
+  const taken = isPresenting() ? above + BELOW : FRAME * typeScale();
+  overview.room = Math.max(LEAST_ROOM, innerHeight - taken);
+}
+
+function drawStep({ picture, followed, say }: Overview) {
+  picture?.draw(state.step, followed);
+  say.replaceChildren(...(followed ? describeToken(followed) : describeStep()));
+}
+
+function follow(overview: Overview, token: Token | null) {
+  overview.followed = token;
+  drawStep(overview);
+  overview.say.style.minHeight = `${overview.say.offsetHeight}px`; // else the word would move away from the pointer
+}
+
+/** The text alternative of a step. */
+function describeStep() {
+  const { run, step } = state;
+  const { token, probability } = run.steps[step];
+  const { layer, head, key, weight } = strongest(rowOfAllHeads(run, "cross", step));
+  const hasNext = step + 1 < run.steps.length;
+  const places = {
+    step: step + 1,
+    steps: run.steps.length,
+    read: word(run.decoder_input[step], "target"),
+    layer: layer + 1,
+    head: head + 1,
+    word: word(run.source[key], "source"),
+    share: formatPercent(weight),
+    token: word(token, "target"),
+    chance: formatPercent(probability),
+    next: step + 2,
+  };
+  const isForced = findChange({ do: "force_word", step }, run.changes);
+  const isOpenRow = run.attention.cross.allowed[step].includes(true);
+  const isSilent = workingHeads(run, "cross").length === 0;
+  const attends = isSilent ? "silent.cross" : isOpenRow ? "attends" : "attends_nothing";
+  return joinSentences(
+    nodes("overview.reads", places),
+    nodes(`overview.${attends}`, places),
+    nodes(hasNext ? "overview.goes_on" : token === "E" ? "overview.is_end" : "overview.is_cut", places),
+    isForced ? t("overview.is_forced") : null,
+  );
+}
+
+/** A token's path in words: how much the step attends to it. */
+function describeToken({ side, at }: Token) {
+  const { run, step } = state;
+  const kind = side === "source" ? "cross" : "decoder";
+  const { mean, layer, head, weight } = rowOfAllHeads(run, kind, step)[at];
+  const tokens = side === "source" ? run.source : run.decoder_input;
+  const places = {
+    word: word(tokens[at], side),
+    n: at + 1,
+    step: step + 1,
+    mean: formatPercent(mean),
+    layer: layer + 1,
+    head: head + 1,
+    share: formatPercent(weight),
+  };
+  const isSeen = run.attention[kind].allowed[step][at];
+  const path = nodes(`overview.follow.${side}`, places);
+  if (workingHeads(run, kind).length === 0) return joinSentences(path, t(`overview.silent.${kind}`));
+  if (isSeen) return joinSentences(path, nodes(`overview.paid.${side}`, places));
+  return joinSentences(path, nodes(side === "target" && at > step ? "overview.not_yet" : "overview.unseen", places));
+}
+
+/** Whether a layer is among those that are folded at first. */
+function isFolded({ layer }: { layer: number }) {
+  return KINDS.some((kind) => {
+    const folded = foldedLayers(state.run.attention[kind].layers, false);
+    return folded && layer >= folded.from && layer <= folded.to;
+  });
+}

@@ -1,0 +1,628 @@
+// The picture of the whole: the paper's Figure 1 of one run. Built once a run; a step only moves marks and changes
+// words.
+
+import type { DrawnRun, Kind, Run, Side, Stack } from "../../api/types.ts";
+import { gridOf, keepPainted, mergedCells, paintMap, sharpCanvas } from "../../charts/map-canvas.ts";
+import type { Box, Column, Layer, Layout, Tokens } from "../../charts/overview-layout.ts";
+import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
+import type { Place } from "../../charts/overview-place.ts";
+import { openPlace, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
+import { findChange, isAblated } from "../../state/changes.ts";
+import { formatPercent, t } from "../../state/i18n.ts";
+import { argmax } from "../../state/state.ts";
+import { outputToken } from "../../state/words.ts";
+import { fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
+import { connections, returnPath, streams } from "./connections.ts";
+
+/** A token that is followed through the picture. */
+export type Token = { side: Side; at: number };
+export type Picture = ReturnType<typeof overviewPicture>;
+/**
+ * The marked parts: the step, the token that is followed, the weights of their source tokens, and the highest of these.
+ */
+type Shown = { step: number; token: Token | null; row: HeadsWeight[]; top: HeadsWeight };
+type HeadsWeight = ReturnType<typeof rowOfAllHeads>[number];
+
+const WORD_SIZE = 13;
+const OUT_SIZE = 20; // of the word that comes out, where it has room
+const MARK = 1.5; // px beyond a row that is marked
+
+const STACK_OF: Record<Side, Stack> = { source: "encoder", target: "decoder" };
+const SIDES = ["source", "target"] as Side[];
+
+const tokensOf = (run: Run, side: Side) => (side === "source" ? run.source : run.decoder_input);
+
+/**
+ * @param options `room`: px of height, which it keeps to if `isWhole`; `follow` is called when a token is pointed at or
+ * has the focus
+ */
+export function overviewPicture(
+  run: Run,
+  {
+    unfold,
+    follow,
+    goTo,
+    ...place
+  }: {
+    width: number;
+    room: number;
+    isWhole: boolean;
+    isUnfolded: boolean;
+    unfold: (stack: Stack) => void;
+    follow: (token: Token | null) => void;
+    goTo: (step: number) => void;
+  },
+) {
+  const { encoder, decoder } = run.attention;
+  const captions = captionsOf(run);
+  const layout = layoutOf(run, captions, place);
+  const { width, height } = layout;
+  const picture = svg("svg", {
+    viewBox: `0 0 ${width} ${height}`,
+    ...{ width, height },
+    role: "group",
+    "aria-label": t("overview.picture", { encoder: encoder.layers, decoder: decoder.layers, heads: encoder.heads }),
+  });
+  const marks = {
+    ...rowMarks(layout),
+    lane: svg("path", { class: "lane" }),
+    ring: svg("rect", { class: "ring" }),
+    paid: svg("path", { class: "paid" }),
+    back: returnPath(layout),
+  };
+  const chips = {
+    source: tokenChips("source", run, layout, follow),
+    target: tokenChips("target", run, layout, follow),
+  };
+  chips.target.forEach((chip, at) => {
+    onPress(chip, () => goTo(at));
+  });
+  const output = drawOutput(layout, run);
+  picture.append(
+    ...streams(layout),
+    marks.lane,
+    ...connections(layout, run),
+    marks.back,
+    ...SIDES.flatMap((side) => drawColumn(STACK_OF[side], run, layout, captions, chips[side], unfold)),
+    marks.paid,
+    control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), layout.type, layout.name),
+    output.element,
+    ...marks.elements,
+    marks.ring,
+  );
+  return {
+    element: h("div", { class: "overview" }, paintedMaps(layout, run), picture),
+    layout,
+    /** Marks, candidates and words of a step; `token` is followed. */
+    draw(step: number, token: Token | null) {
+      const row = rowOfAllHeads(run, "cross", step);
+      const shown = { step, token, row, top: token?.side === "source" ? row[token.at] : strongest(row) };
+      drawMarks(marks, layout, run, shown);
+      markChips(chips, shown);
+      nameCells(chips, layout, run, shown);
+      output.draw(step);
+    },
+    /** Go to where the visitor was, and mark it; null for nowhere. */
+    show: (place: Place | null) => showPlace(picture, place),
+    travel: (step: number) => travel(picture, layout, run, step),
+  };
+}
+
+/** The name of each kind of sublayer. */
+function captionsOf({ attention }: Run): Record<Kind, string> {
+  const isCausal = attention.decoder.allowed.every((row, query) => row.every((open, key) => open <= (key <= query)));
+  return {
+    encoder: t("overview.self"),
+    decoder: t(isCausal ? "overview.masked" : "overview.self"),
+    cross: t("overview.cross"),
+  };
+}
+
+function layoutOf(
+  run: Run,
+  captions: Record<Kind, string>,
+  place: { width: number; room: number; isWhole: boolean; isUnfolded: boolean },
+) {
+  const { encoder, decoder, cross } = run.attention;
+  const type = typeScale();
+  const measured = (words: string[]) => words.map((each) => textWidth(each, WORD_SIZE * type));
+  return overviewLayout({
+    layers: { encoder: encoder.layers, decoder: decoder.layers },
+    heads: { encoder: encoder.heads, decoder: decoder.heads, cross: cross.heads },
+    words: { source: measured(run.source), target: measured(run.decoder_input) },
+    caption: 0.93 * Math.max(...Object.values(captions).map((each) => textWidth(each, 12 * type))), // of bold type
+    type,
+    ...place,
+  });
+}
+
+function showPlace(picture: Element, place: Place | null) {
+  for (const each of picture.querySelectorAll("[aria-current=location]")) each.removeAttribute("aria-current");
+  const found = place && picture.querySelector(`[data-place="${placeKey(place)}"]`);
+  if (!(found instanceof SVGElement)) return;
+  found.setAttribute("aria-current", "location");
+  found.focus({ preventScroll: true });
+  found.scrollIntoView({ block: "center" });
+}
+
+// ---- what stays ----
+
+/** All heads on one canvas, painted once a run and theme. */
+function paintedMaps(layout: Layout, run: Run) {
+  const { canvas, context } = sharpCanvas(layout.width, layout.height);
+  canvas.setAttribute("aria-hidden", "true"); // its numbers are a click away, each map's in its tab
+  const { a: pixels } = context.getTransform();
+  keepPainted(canvas, () => {
+    context.clearRect(0, 0, layout.width, layout.height);
+    for (const { kind, layer, heads } of sublayersOf(layout)) {
+      const drawn = visibleCells(run, kind, layer, heads[0].width * pixels);
+      const { queries, keys } = drawn.attention[kind];
+      heads.forEach(({ x, y, width, height }, head) => {
+        const cells = { cellWidth: width / keys.length, cellHeight: height / queries.length };
+        paintMap(context, drawn, kind, layer, head, { x, y, ...cells });
+      });
+    }
+  });
+  return canvas;
+}
+
+/**
+ * The run, or where a pixel is several cells of a map, one whose cells are pixels with the largest weight of each:
+ * their mean would hide a head that attends to one word of a hundred. Only this layer of it is right.
+ * @param pixels of a map's side
+ */
+function visibleCells(run: Run, kind: Kind, layer: number, pixels: number): DrawnRun {
+  const maps = run.attention[kind];
+  const merged = Math.ceil(Math.max(maps.keys.length, maps.queries.length) / pixels);
+  if (merged <= 1) return run;
+  const grids = Array.from({ length: maps.heads }, (_, head) => mergedCells(gridOf(maps, layer, head), merged));
+  const [{ across, down, open }] = grids;
+  const values = new Float32Array((layer + 1) * maps.heads * across * down);
+  for (const [head, { weights }] of grids.entries()) values.set(weights, (layer * maps.heads + head) * across * down);
+  const allowed = Array.from({ length: down }, (_, row) =>
+    [...open.subarray(row * across, (row + 1) * across)].map(Boolean),
+  );
+  const small = { ...maps, values, allowed, queries: maps.queries.slice(0, down), keys: maps.keys.slice(0, across) };
+  return { ...run, reference: null, attention: { ...run.attention, [kind]: small } };
+}
+
+const grown = ({ x, y, width, height }: Box, by: number) => ({
+  x: x - by,
+  y: y - by,
+  width: width + 2 * by,
+  height: height + 2 * by,
+});
+
+const setBox = (element: Element, box: Box) => {
+  for (const [name, value] of Object.entries(box)) element.setAttribute(name, String(value));
+};
+
+/** A part of the picture that leads to its place. @param words that stand in it @param size px of the words */
+function control(place: Place, box: Box, run: Run, words: string = "", type: number = 1, size: number = 12 * type) {
+  const { tab } = targetOf(place, run);
+  const name = t("overview.opens", { place: placeName(place), tab: t(`tab.${tab}`) });
+  const attributes = { role: "button", tabindex: 0, "aria-label": name, "data-place": placeKey(place) };
+  const element = svg(
+    "g",
+    { class: `part ${place.what}`, ...attributes },
+    svg("rect", { ...box, rx: place.what === "head" ? 2 : 5 * type }),
+  );
+  if (words) {
+    const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 + 1 };
+    element.append(svg("text", { ...middle, class: "name middle", style: `font-size: ${size}px` }, words));
+  }
+  onPress(element, () => openPlace(place));
+  return element;
+}
+
+function onPress(element: SVGElement, act: () => void) {
+  element.addEventListener("click", act);
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault(); // Space would play
+    act();
+  });
+}
+
+/** A stack from its tokens to its last layer. */
+function drawColumn(
+  stack: Stack,
+  run: Run,
+  layout: Layout,
+  captions: Record<Kind, string>,
+  chips: SVGElement[],
+  unfold: (stack: Stack) => void,
+) {
+  const { type } = layout;
+  const { title, input, layers, fold } = layout[stack];
+  const isBare = !run.model.positions || findChange({ do: "positions", stack, how: "removed" }, run.changes);
+  const name = t(isBare ? "overview.input_bare" : "overview.input");
+  const heading = svg("text", { ...title, class: "stack-name", style: `font-size: ${14 * type}px` });
+  heading.append(t(`overview.${stack}`));
+  return [
+    heading,
+    svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips),
+    control({ what: "positions", stack }, input, run, name, type, layout.name),
+    ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
+    ...(fold ? [foldButton(stack, fold, () => unfold(stack), type)] : []),
+  ];
+}
+
+function tokenChips(side: Side, run: Run, layout: Layout, follow: (token: Token | null) => void) {
+  const { tokens } = layout[STACK_OF[side]];
+  return tokensOf(run, side).map((token, at) => {
+    const chip = tokenChip(token, at, side, tokens, layout.type);
+    for (const each of ["pointerenter", "focus"]) chip.addEventListener(each, () => follow({ side, at }));
+    for (const each of ["pointerleave", "blur"]) chip.addEventListener(each, () => follow(null));
+    return chip;
+  });
+}
+
+/** @param sizes `name`: px of a name */
+function drawLayer(
+  stack: Stack,
+  { layer, box, label, attention, feedForward }: Layer,
+  run: Run,
+  captions: Record<Kind, string>,
+  { type, name: px }: { type: number; name: number },
+) {
+  const number = control({ what: "layer", stack, layer }, label, run, String(layer + 1), type, 14 * type);
+  const sublayers = attention.flatMap((each) => {
+    const { kind, heads, caption } = each;
+    const place = { what: "sublayer", kind, layer } as Place;
+    const size = { width: textWidth(captions[kind], px) + 8, height: 24 * type };
+    const name = control(place, { x: caption.x - 2, y: caption.y - size.height / 2, ...size }, run);
+    name.append(svg("text", { ...caption, class: "name", style: `font-size: ${px}px` }, captions[kind]));
+    const parts = heads.map((map, head) => {
+      const part = control({ what: "head", kind, layer, head }, map, run);
+      return isAblated(kind, layer, head, run.changes) ? silenced(part, map) : part;
+    });
+    return [name, ...parts];
+  });
+  const words = t("overview.ffn");
+  const network = control({ what: "ffn", stack, layer }, feedForward.box, run, words, type, px);
+  const frame = svg("rect", { ...box, rx: 8 * type, class: "layer-frame" });
+  return svg("g", { "data-layer": `${stack} ${layer}` }, frame, number, ...sublayers, network);
+}
+
+/** A head that contributes nothing is crossed out. */
+function silenced(part: SVGElement, { x, y, width, height }: Box) {
+  part.classList.add("silenced");
+  part.setAttribute("aria-label", t("overview.silenced", { opens: part.getAttribute("aria-label") ?? "" }));
+  part.append(
+    svg("path", { d: `M${x} ${y}l${width} ${height}M${x} ${y + height}l${width} ${-height}`, class: "cross" }),
+  );
+  return part;
+}
+
+function foldButton(
+  stack: Stack,
+  { from, to, box }: { from: number; to: number; box: Box },
+  act: () => void,
+  type: number,
+) {
+  const name = t(`overview.folded.${stack}`, { from: from + 1, to: to + 1 });
+  const element = svg("g", { class: "part folded", role: "button", tabindex: 0, "aria-label": name });
+  const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 + 1, class: "name middle" };
+  const text = svg("text", { ...middle, style: `font-size: ${12 * type}px` });
+  text.append(t("overview.folded", { from: from + 1, to: to + 1 }));
+  element.append(svg("rect", { ...box, rx: 5 * type }), text);
+  onPress(element, act);
+  return element;
+}
+
+function tokenChip(token: string, at: number, side: Side, { boxes, box: line, isStrip }: Tokens, type: number) {
+  const box = boxes[at];
+  const isStep = side === "target" && !isStrip; // a click goes there
+  const name = isStep ? `${t("step_n", { step: at + 1 })}: ${token}` : token;
+  const attributes = { tabindex: 0, role: isStep ? "button" : "img", "aria-label": name };
+  const ground = svg("rect", { ...box, rx: isStrip ? 0 : 5 * type, class: "ground" });
+  const above = isStrip ? box.y - 10 * type : box.y + box.height / 2;
+  const size = WORD_SIZE * type;
+  const label = fitted(token, size, isStrip ? line.width : box.width - 8 * type);
+  const x = isStrip ? cellLabel(token, at, { boxes, box: line }, size).middle : box.x + box.width / 2;
+  const text = svg("text", { x, y: above, class: `label ${side} middle`, style: `font-size: ${size}px` }, label);
+  const kind = `${isSpecial(token) ? " special" : ""}${isStrip ? " slim" : ""}`;
+  return svg("g", { class: `token ${side}${kind}`, ...attributes }, ground, text);
+}
+
+/** Where the word of a slim cell stands: above its cell, and a long one within the line. */
+function cellLabel(token: string, at: number, { boxes, box: line }: Pick<Tokens, "boxes" | "box">, size: number) {
+  const half = textWidth(fitted(token, size, line.width), size) / 2;
+  const above = boxes[at].x + boxes[at].width / 2;
+  return { middle: Math.min(Math.max(above, line.x + half), line.x + line.width - half), half };
+}
+
+/**
+ * Words of slim cells: that of the token that is followed, that of the step, and of source tokens those that the step
+ * attends to more than evenly, as far as there is room beside stronger ones.
+ */
+function nameCells(chips: Record<Side, SVGElement[]>, layout: Layout, run: Run, { step, token, row, top }: Shown) {
+  const attended = row.filter(({ mean }) => mean > 1 / row.length).sort((a, b) => b.mean - a.mean);
+  const wanted = { source: [...(top.weight > 0 ? [top.key] : []), ...attended.map(({ key }) => key)], target: [step] };
+  for (const side of SIDES) {
+    const { tokens } = layout[STACK_OF[side]];
+    if (!tokens.isStrip) continue;
+    const words = tokensOf(run, side);
+    const size = WORD_SIZE * layout.type;
+    const named: { at: number; middle: number; half: number }[] = [];
+    for (const at of [...(token?.side === side ? [token.at] : []), ...wanted[side]]) {
+      const label = cellLabel(words[at], at, tokens, size);
+      const isFree = named.every(({ middle, half }) => Math.abs(middle - label.middle) > half + label.half + size / 2);
+      if (isFree) named.push({ at, ...label });
+    }
+    const shown = new Set(named.map(({ at }) => at));
+    for (const [at, chip] of chips[side].entries()) chip.classList.toggle("named", shown.has(at));
+  }
+}
+
+/** How much a step attends to each source token: a bar under each, or in the cells of a strip. */
+function paidBars({ encoder }: Layout, row: HeadsWeight[]) {
+  const { boxes, isStrip } = encoder.tokens;
+  const bars = boxes.map(({ x, y, width, height }, at) => {
+    const bar = isStrip ? { across: width, down: height * row[at].mean } : { across: width * row[at].mean, down: 3 };
+    return `M${x} ${y + height}h${bar.across}v${-bar.down}h${-bar.across}z`;
+  });
+  return bars.join("");
+}
+
+/** Candidates, and the word that comes out. */
+function drawOutput({ output }: Layout, run: Run) {
+  const { candidates: box, linear, type } = output;
+  const middle = { x: linear.x + linear.width / 2, y: linear.y + linear.height / 2 + 1 };
+  const logits = svg("text", { ...middle, class: "name middle", style: `font-size: ${12 * type}px` });
+  logits.append(t("overview.linear"));
+  const group = control({ what: "candidates" }, box, run);
+  const candidates = candidateRows(output, run);
+  const word = wordOut(output, run);
+  group.append(...candidates.elements);
+  const projection = svg("g", { class: "linear" }, svg("rect", { ...linear, rx: 5 * type }), logits);
+  return {
+    element: svg("g", {}, projection, group, word.element),
+    draw(step: number) {
+      const shown = run.steps[step].candidates.slice(0, SHOWN_CANDIDATES);
+      candidates.draw(shown, outputToken(run.steps[step]));
+      const list = shown.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", ");
+      const where = t("overview.candidates_at", { step: step + 1, list });
+      group.setAttribute("aria-label", t("overview.opens", { place: where, tab: t("tab.translate") }));
+      word.draw(step);
+    },
+  };
+}
+
+/** A row for each candidate: the token, a bar and its probability. */
+function candidateRows({ candidates: box, row, type }: Layout["output"], run: Run) {
+  const shown = run.steps.flatMap(({ candidates }) => candidates.slice(0, SHOWN_CANDIDATES));
+  const longest = Math.max(...shown.map(({ token }) => textWidth(token, WORD_SIZE * type)));
+  const left = Math.min(longest, box.width * 0.4) + 20 * type;
+  const room = box.width - left - 58 * type;
+  const sized = (size: number) => `font-size: ${size * type}px`;
+  const rows = Array.from({ length: SHOWN_CANDIDATES }, (_, i) => {
+    const y = box.y + 4 * type + (i + 0.5) * row;
+    const name = svg("text", { x: box.x + 10 * type, y, class: "label", style: sized(WORD_SIZE) });
+    const bar = svg("rect", { x: box.x + left, y: y - 7 * type, height: 14 * type, rx: 3, class: "share" });
+    const share = svg("text", { x: box.x + box.width - 8 * type, y, class: "name end", style: sized(12) });
+    return { element: svg("g", { class: "candidate" }, name, bar, share), name, bar, share };
+  });
+  return {
+    elements: rows.map(({ element }) => element),
+    draw(candidates: Run["steps"][number]["candidates"], chosen: string) {
+      rows.forEach(({ element, name, bar, share }, i) => {
+        const each = candidates[i];
+        element.setAttribute("visibility", each ? "inherit" : "hidden");
+        if (!each) return;
+        element.setAttribute("class", `candidate ${each.token === chosen ? "chosen" : ""}`);
+        element.setAttribute("data-probability", String(each.probability));
+        name.textContent = fitted(each.token, WORD_SIZE * type, left - 16 * type);
+        bar.setAttribute("width", String(Math.max(2, room * each.probability)));
+        share.textContent = formatPercent(each.probability);
+      });
+    },
+  };
+}
+
+/** The word that a step outputs, and what becomes of it. */
+function wordOut({ word, type }: Layout["output"], run: Run) {
+  const text = (y: number, size: number, name = "name") =>
+    svg("text", {
+      ...{ x: word.x + word.width / 2, y: word.y + y * type },
+      ...{ class: `${name} middle`, style: `font-size: ${size * type}px` },
+    });
+  const [says, out, next] = [text(14, 12), text(38, OUT_SIZE, "label target"), text(62, 12)];
+  const room = word.width - 16 * type;
+  return {
+    element: svg("g", { class: "word-out" }, svg("rect", { ...word, rx: 8 * type }), says, out, next),
+    draw(step: number) {
+      const { token } = run.steps[step];
+      const isForced = Boolean(findChange({ do: "force_word", step }, run.changes));
+      says.textContent = t(isForced ? "overview.forced_out" : "overview.out", { step: step + 1 });
+      const shrunk = (OUT_SIZE * room) / textWidth(token, OUT_SIZE * type);
+      const size = type * Math.max(WORD_SIZE, Math.min(OUT_SIZE, shrunk));
+      out.setAttribute("style", `font-size: ${size}px`);
+      out.textContent = fitted(token, size, room);
+      const hasNext = step + 1 < run.steps.length;
+      next.textContent = hasNext
+        ? t("overview.becomes", { next: step + 2 })
+        : t(token === "E" ? "overview.ends" : "overview.stops");
+    },
+  };
+}
+
+// ---- what a step and a token change ----
+
+function drawMarks(
+  marks: ReturnType<typeof rowMarks> & Record<"lane" | "ring" | "paid" | "back", SVGElement>,
+  layout: Layout,
+  run: Run,
+  { step, token, row, top }: Shown,
+) {
+  marks.draw(run, step, token);
+  marks.paid.setAttribute("d", paidBars(layout, row));
+  const followed = token ?? { side: "target" as Side, at: step };
+  marks.lane.setAttribute("class", `lane ${followed.side}`);
+  marks.lane.setAttribute("d", lanePath(layout, followed, tokensOf(run, followed.side).length));
+  const box = headBox(layout, "cross", top.layer, top.head);
+  marks.ring.setAttribute("visibility", box && top.weight > 0 ? "visible" : "hidden");
+  if (box) setBox(marks.ring, grown(box, 2));
+  marks.back.setAttribute("visibility", step + 1 < run.steps.length ? "visible" : "hidden");
+}
+
+function markChips({ source, target }: Record<Side, SVGElement[]>, { step, token, row, top }: Shown) {
+  source.forEach((chip, at) => {
+    chip.classList.toggle("now", at === top.key && top.weight > 0);
+    chip.dataset.weight = String(row[at].mean);
+    chip.classList.toggle("followed", token?.side === "source" && token.at === at);
+  });
+  target.forEach((chip, at) => {
+    chip.classList.toggle("future", at > step);
+    chip.classList.toggle("now", at === step);
+    chip.classList.toggle("followed", token?.side === "target" && token.at === at);
+    if (at === step) chip.setAttribute("aria-current", "step");
+    else chip.removeAttribute("aria-current");
+  });
+}
+
+const sublayersOf = ({ encoder, decoder }: Layout) =>
+  [encoder, decoder].flatMap(({ layers }) =>
+    layers.flatMap(({ layer, attention }) => attention.map((each) => ({ layer, ...each }))),
+  );
+
+const headBox = (layout: Layout, kind: Kind, layer: number, head: number) =>
+  sublayersOf(layout).find((each) => each.kind === kind && each.layer === layer)?.heads[head];
+
+/** One path for each sublayer and mark, over all of its heads. */
+function rowMarks(layout: Layout) {
+  const all = sublayersOf(layout).map(({ kind, heads }) => {
+    const path = (name: string) => svg("path", { class: name, "data-kind": kind });
+    return { kind, heads, veil: path("veil"), row: path("row"), followed: path("path") };
+  });
+  const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y}h${width}v${height}h${-width}z`;
+  return {
+    elements: all.flatMap(({ veil, row, followed }) => [veil, row, followed]),
+    draw(run: Run, step: number, token: Token | null) {
+      for (const { kind, heads, veil, row, followed } of all) {
+        const { queries, keys } = run.attention[kind];
+        const rowOf = ({ x, y, width, height }: Box, at: number) =>
+          rect(
+            x - MARK,
+            y + (at * height) / queries.length - MARK / 2,
+            width + 2 * MARK,
+            Math.max(2, height / queries.length) + MARK,
+          );
+        const columnOf = ({ x, y, width, height }: Box, at: number) =>
+          rect(
+            x + (at * width) / keys.length - MARK / 2,
+            y - MARK,
+            Math.max(2, width / keys.length) + MARK,
+            height + 2 * MARK,
+          );
+        const later = ({ x, y, width, height }: Box) => {
+          const top = ((step + 1) * height) / queries.length;
+          return rect(x, y + top, width, Math.max(0, height - top));
+        };
+        if (kind !== "encoder") {
+          veil.setAttribute("d", heads.map(later).join(""));
+          row.setAttribute("d", heads.map((box) => rowOf(box, step)).join(""));
+        }
+        const isRow = token && token.side === (kind === "encoder" ? "source" : "target");
+        const isColumn = token && token.side === (kind === "decoder" ? "target" : "source");
+        const d = token
+          ? heads.map((box) => (isRow ? rowOf(box, token.at) : "") + (isColumn ? columnOf(box, token.at) : "")).join("")
+          : "";
+        followed.setAttribute("d", d);
+        followed.setAttribute("class", `path ${token?.side ?? ""}`);
+      }
+    },
+  };
+}
+
+/** A token's way down its stack's stream. @param count of its side */
+function lanePath(layout: Layout, { side, at }: Token, count: number) {
+  const { tokens, input, stream } = layout[STACK_OF[side]];
+  const chip = tokens.boxes[at];
+  const x = stream.x + ((at + 0.5) * stream.width) / count;
+  const foot = chip.x + chip.width / 2;
+  const [top, bottom] = [chip.y + chip.height, input.y + input.height / 2];
+  return `M${foot} ${top}C${foot} ${(top + bottom) / 2} ${x} ${(top + bottom) / 2} ${x} ${bottom}V${stream.bottom}`;
+}
+
+/** The heads of a kind that are not silenced, counted through all layers. */
+export function workingHeads(run: Run, kind: Kind) {
+  const { layers, heads } = run.attention[kind];
+  const all = Array.from({ length: layers * heads }, (_, i) => i);
+  return all.filter((i) => !isAblated(kind, Math.floor(i / heads), i % heads, run.changes));
+}
+
+/** A row of all working heads of a kind: for each key the mean weight, and the head with the highest. */
+export function rowOfAllHeads(run: Run, kind: Kind, query: number) {
+  const { heads, queries, keys, values } = run.attention[kind];
+  const size = queries.length * keys.length;
+  const working = workingHeads(run, kind);
+  return keys.map((_, key) => {
+    let sum = 0;
+    let [best, weight] = [0, 0];
+    for (const each of working) {
+      const value = values[each * size + query * keys.length + key];
+      sum += value;
+      if (value > weight) [best, weight] = [each, value];
+    }
+    return { key, mean: sum / (working.length || 1), layer: Math.floor(best / heads), head: best % heads, weight };
+  });
+}
+
+/** The key with the highest weight of all heads. */
+export const strongest = (row: HeadsWeight[]) => row[argmax(row.map(({ weight }) => weight))];
+
+// ---- a step that travels ----
+
+const MOVE_MS = 300; // of a word that becomes an input
+const STACK_MS = 450; // from a stack's inputs to its end
+
+/**
+ * Light up what a step passes through: the encoder before the first one, then the decoder; the last word comes in
+ * first.
+ */
+function travel(picture: SVGElement, layout: Layout, run: Run, step: number) {
+  const { encoder, decoder, memory, output } = layout;
+  picture.querySelector(".travelling")?.remove();
+  const group = svg("g", { class: "travelling", "aria-hidden": "true" });
+  picture.append(group);
+  const light = (boxes: Box[], start: number) =>
+    boxes.map((box, i) => {
+      const glow = svg("rect", { ...grown(box, 1), rx: 8, class: "glow" });
+      group.append(glow);
+      const delay = start + (i * STACK_MS) / boxes.length;
+      return glow.animate([{ opacity: 0 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], {
+        duration: 320,
+        delay,
+        fill: "backwards",
+      });
+    });
+  const layersOf = ({ layers }: Column) => layers.map(({ box }) => box);
+  let start = 0;
+  if (step === 0) {
+    light([encoder.tokens.box, encoder.input, ...layersOf(encoder), memory], 0);
+    start = STACK_MS;
+  } else {
+    const [from, to] = [output.word, decoder.tokens.boxes[step]];
+    const place = { x: to.x + to.width / 2, y: to.y + to.height / 2, class: "label target middle" };
+    const coming = svg("text", { ...place, style: `font-size: ${WORD_SIZE * layout.type}px` }, run.decoder_input[step]);
+    group.append(coming);
+    const [x, y] = [from.x + from.width / 2 - place.x, from.y + from.height / 2 - place.y];
+    coming.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], {
+      duration: MOVE_MS,
+      easing: "ease-in-out",
+    });
+    start = MOVE_MS;
+  }
+  const boxes = [
+    decoder.tokens.boxes[step],
+    decoder.input,
+    ...layersOf(decoder),
+    output.linear,
+    output.candidates,
+    output.word,
+  ];
+  const last = light(boxes, start).at(-1);
+  last?.finished.then(() => group.remove()).catch(() => {});
+}

@@ -1,0 +1,295 @@
+// Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
+
+import type { Encoding } from "#schema";
+import { opening } from "../../api/schema.ts";
+
+import type { Child, Run, Stack, View } from "../../api/types.ts";
+import type { Plot } from "../../charts/plotly.ts";
+import { drawPlot, markPlot, pageColours, resizePlot, themedFigure } from "../../charts/plotly.ts";
+import { findChange } from "../../state/changes.ts";
+import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
+import { askAboutRun, askOnce } from "../../state/server-cache.ts";
+import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
+import { h, segmented } from "../../ui/dom.ts";
+import { pictureButtons } from "../../ui/export.ts";
+import { onResize, option } from "../../ui/parts.ts";
+import { onThemeChange } from "../../ui/theme.ts";
+
+/** `cosines`: (length, length). */
+type DecodedEncoding = Encoding & Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
+
+const SIZES = [16, 32, 64, 128, 256, 512];
+const MIN_LENGTH = 5;
+const PAUSE_MS = 120; // while a slider moves
+
+/** The visitor's choices; they outlive a mounting. Without a chosen width it is the model's. */
+const view = {
+  length: 50,
+  d_model: 0,
+  sinusoid: "interleaved" as Run["model"]["sinusoid"], // the model's
+  position: 10,
+  dimension: 4,
+  isWidthChosen: false,
+};
+
+/** What the server sent last. */
+let encoding: DecodedEncoding | null = null;
+
+export function mount({ element, signal }: View) {
+  const { d_model, max_positions: longest } = opening;
+  view.d_model ||= d_model;
+  const parts = build(longest);
+  const { controls, figures } = parts;
+  offerWidths(parts, d_model);
+  layOut(element, parts);
+  controls.length.input.addEventListener("input", () => fetchSoon(parts));
+  for (const each of [controls.position, controls.dimension]) each.input.addEventListener("input", () => follow(parts));
+  controls.width.addEventListener("change", () => {
+    Object.assign(view, { d_model: Number(controls.width.value), isWidthChosen: true });
+    fetchSoon(parts);
+  });
+  subscribe(element, () => onState(parts));
+  showEncoding(parts);
+  for (const figure of Object.values(figures)) onResize(figure, () => onFigureResize(parts, figure), signal);
+  onThemeChange(() => {
+    showMap(parts);
+    showSum(parts);
+  }, signal);
+}
+
+function build(longest: number) {
+  const figure = (name: string) =>
+    h("div", { class: "figure", role: "figure", "aria-label": t(`positions.figure.${name}`) }) as Plot;
+  return {
+    controls: {
+      length: slider("length", t("positions.shown"), MIN_LENGTH, longest),
+      position: slider("position", t("figure.position"), 0, view.length - 1),
+      dimension: slider("dimension", t("figure.dimension"), 0, view.d_model - 1),
+      width: h("select", { name: "d_model" }),
+      stack: segmented(
+        t("positions.which"),
+        ["encoder", "decoder"].map((name) => [name, t(`positions.${name}`)]),
+        (stack) => update({ stack: stack as Stack }),
+      ),
+    },
+    figures: { map: figure("map"), wave: figure("wave"), alike: figure("alike"), sum: figure("sum") },
+    waveHeading: h("h2"),
+    alikeHeading: h("h2"),
+    say: h("p", { class: "say", "aria-live": "polite" }),
+    sumSay: h("p", { class: "hint" }),
+    none: h("p", { class: "hint", hidden: true }, t("positions.none")),
+    timer: undefined as ReturnType<typeof setTimeout> | undefined,
+    asked: 0, // only the answer to the latest request for an encoding is drawn,
+    askedSum: 0, // and to that for a sum
+    // Sentences that report a failure: each figure is tried again when it is next in view.
+    failed: new Set() as Set<Element>,
+    model: null as object | null, // whose width is offered
+    summed: [] as unknown[], // the run and the stack of the sum
+  };
+}
+
+type Parts = ReturnType<typeof build>;
+
+/** A slider of the view. */
+function slider(name: "length" | "position" | "dimension", label: string, min: number, max: number) {
+  const input = h("input", { type: "range", name, min, max, value: view[name] });
+  const out = h("output", {}, String(view[name]));
+  input.addEventListener("input", () => {
+    view[name] = input.valueAsNumber;
+  });
+  const show = (max: number) => {
+    input.max = String(max);
+    input.value = String(view[name]);
+    out.textContent = String(view[name]);
+  };
+  return { input, out, show, element: h("label", {}, h("span", {}, label, " ", out), input) };
+}
+
+function layOut(element: Element, { controls, figures, say, sumSay, none, waveHeading, alikeHeading }: Parts) {
+  const { length, position, dimension, width, stack } = controls;
+  const card = (...children: Child[]) => h("section", { class: "card" }, children);
+  const sliders = (...children: Child[]) => h("div", { class: "sliders" }, children);
+  const kept = (figure: Plot) =>
+    h(
+      "div",
+      { class: "kept" },
+      figure,
+      pictureButtons(figure, () => "positions"),
+    );
+  const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
+  const sum = card(h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element), kept(figures.sum));
+  sum.classList.add("below");
+  sum.append(sumSay);
+  element.replaceChildren(
+    say,
+    h(
+      "div",
+      { class: "columns" },
+      card(h("h2", {}, t("positions.rows")), none, kept(figures.map), sliders(length.element, widthLabel)),
+      card(
+        sliders(position.element, dimension.element),
+        ...[waveHeading, kept(figures.wave), alikeHeading, kept(figures.alike)],
+        h("p", { class: "hint" }, t("positions.hint")),
+      ),
+    ),
+    sum,
+  );
+}
+
+/** @param own the model's width */
+function offerWidths({ controls }: Parts, own: number) {
+  const widths = [...new Set([own, view.d_model, ...SIZES])].sort((a, b) => a - b);
+  controls.width.replaceChildren(...widths.map((width) => option(view.d_model)([width, String(width)])));
+}
+
+function onState(parts: Parts) {
+  const { run, stack } = state;
+  const { controls, none } = parts;
+  controls.stack.set(stack);
+  if (parts.model !== run.model) {
+    parts.model = run.model;
+    none.hidden = run.model.positions;
+    const { d_model, sinusoid } = run.model;
+    const isOtherWidth = !view.isWidthChosen && view.d_model !== d_model;
+    const isOther = isOtherWidth || view.sinusoid !== sinusoid;
+    if (isOtherWidth) view.d_model = d_model;
+    view.sinusoid = sinusoid;
+    offerWidths(parts, d_model);
+    if (isOther) fetchSoon(parts);
+  }
+  if (parts.summed[0] === run && parts.summed[1] === stack) return;
+  parts.summed = [run, stack];
+  showSum(parts);
+}
+
+function onFigureResize(parts: Parts, figure: Plot) {
+  const { figures, failed, say, sumSay } = parts;
+  if (!figure.clientWidth) return;
+  if (figure.data) resizePlot(figure);
+  else if (figure === figures.map && failed.delete(say)) showEncoding(parts);
+  else if (figure === figures.sum && failed.delete(sumSay)) showSum(parts);
+}
+
+/** Draw, or say where the figure's sentence stands that it failed. */
+const attempt = ({ failed }: Parts, where: Element, drawn: Promise<void>) =>
+  drawn.catch(() => {
+    failed.add(where);
+    where.textContent = t("positions.failed");
+  });
+
+// ---- the encoding ----
+
+const showEncoding = (parts: Parts) => (encoding ? showMap(parts) : fetchSoon(parts));
+const showMap = (parts: Parts) => attempt(parts, parts.say, drawMap(parts));
+/** Follow the crosshair: one column as a curve, one position against all others. */
+const follow = (parts: Parts) =>
+  attempt(parts, parts.say, parts.figures.map.data ? drawCrosshair(parts) : drawMap(parts));
+
+function fetchSoon(parts: Parts) {
+  parts.controls.length.out.textContent = String(view.length);
+  clearTimeout(parts.timer);
+  parts.timer = setTimeout(() => attempt(parts, parts.say, fetchEncoding(parts)), PAUSE_MS);
+}
+
+async function fetchEncoding(parts: Parts) {
+  parts.asked += 1;
+  const { asked } = parts;
+  const { length, d_model, sinusoid } = view;
+  const question = { length, d_model, sinusoid };
+  const answer = await askOnce("positional_encoding", question);
+  if (asked !== parts.asked) return; // a later request is on its way
+  const { z } = (answer.heatmap as any).data[0];
+  encoding = { ...answer, sinusoid, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
+  await drawMap(parts);
+}
+
+async function drawMap(parts: Parts) {
+  if (!encoding) return;
+  const { heatmap } = encoding;
+  const { map } = parts.figures;
+  const isNew = !map.data;
+  await drawPlot(map, () => themedFigure(heatmap, "map"));
+  if (isNew)
+    map.on("plotly_click", ({ points: [point] }: any) => {
+      Object.assign(view, { position: point.y, dimension: point.x });
+      follow(parts);
+    });
+  await drawCrosshair(parts);
+}
+
+async function drawCrosshair({ controls, figures, waveHeading, alikeHeading, say }: Parts) {
+  if (!encoding) return;
+  const { length: count, d_model: width, sinusoid, values, cosines, wavelengths } = encoding;
+  view.position = Math.min(view.position, count - 1);
+  view.dimension = Math.min(view.dimension, width - 1);
+  const { position, dimension } = view;
+  controls.position.show(count - 1);
+  controls.dimension.show(width - 1);
+  const wave = Array.from({ length: count }, (_, p) => values[p * width + dimension]);
+  const alike = Array.from(cosines.subarray(position * count, (position + 1) * count));
+  const wavelength = wavelengths[dimension];
+  const places = {
+    position,
+    dimension,
+    wave: t(isSine(dimension, width, sinusoid) ? "positions.sine" : "positions.cosine"),
+    sines: Math.ceil(width / 2),
+    wavelength: wavelength < 100 ? wavelength.toFixed(1) : formatNumber(Math.round(wavelength)),
+  };
+  waveHeading.textContent = t("positions.turn", places);
+  alikeHeading.textContent = t("positions.similar", places);
+  const next = position + 1 < count ? t("positions.next", { cosine: alike[position + 1].toFixed(2) }) : "";
+  const described = t("positions.say", { ...places, value: wave[position].toFixed(3) });
+  const order = t(`positions.order.${sinusoid}`, places);
+  say.replaceChildren(...joinSentences(described, order, next));
+  figures.map.setAttribute("aria-label", say.textContent ?? "");
+  figures.wave.setAttribute("aria-label", waveHeading.textContent);
+  figures.alike.setAttribute("aria-label", alikeHeading.textContent);
+  await markPlot(figures.map, [verticalLine(dimension), horizontalLine(position)]);
+  await drawCurve(figures.wave, encoding.curve, "curve", wave);
+  await drawCurve(figures.alike, encoding.similar, "similar", alike);
+}
+
+const isSine = (dimension: number, width: number, sinusoid: typeof view.sinusoid) =>
+  sinusoid === "halves" ? dimension < width / 2 : dimension % 2 === 0;
+
+/** A curve over positions, with a line at the chosen one. */
+const drawCurve = (element: Plot, figure: Record<string, unknown>, name: string, y: number[]) =>
+  drawPlot(element, () => {
+    const { data, layout } = themedFigure(figure, name);
+    return { data: [{ ...data[0], y }], layout: { ...layout, shapes: [verticalLine(view.position)] } };
+  });
+
+const lineStyle = () => ({ type: "line", line: { color: pageColours().ink, width: 1.5 }, layer: "above" });
+const verticalLine = (x: number) => ({ x0: x, x1: x, y0: 0, y1: 1, yref: "paper", ...lineStyle() });
+const horizontalLine = (y: number) => ({ y0: y, y1: y, x0: 0, x1: 1, xref: "paper", ...lineStyle() });
+
+// ---- embedding + position = input ----
+
+const showSum = (parts: Parts) => attempt(parts, parts.sumSay, drawSum(parts));
+
+async function drawSum(parts: Parts) {
+  const { run, stack } = state;
+  const { figures, sumSay } = parts;
+  parts.askedSum += 1;
+  const { askedSum } = parts;
+  const answer = await askAboutRun("input_sum", { stack }, run);
+  if (askedSum !== parts.askedSum) return;
+  const { data, layout } = themedFigure(answer.figure, "sum");
+  const color = pageColours()[stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
+  for (const axis of Object.keys(layout)) if (axis.startsWith("yaxis")) layout[axis].tickfont = { color };
+  await drawPlot(figures.sum, () => ({ data, layout }));
+  const { d_model } = answer;
+  const embedding = t(run.model.scaled ? "positions.embedding" : "positions.embedding_unscaled", { d_model });
+  const places = { count: answer.tokens.length, d_model, embedding, largest: data[0].zmax.toFixed(1) };
+  sumSay.textContent = t(sumText(), places);
+  figures.sum.setAttribute("aria-label", sumSay.textContent);
+}
+
+/** The text below the sum: what its run's positions are. */
+function sumText() {
+  const { run, stack } = state;
+  const changed = findChange({ do: "positions", stack }, run.changes);
+  if (changed) return `positions.changed.${changed.how}`;
+  if (run.model.positions) return `positions.sum.${stack}`;
+  return stack === "encoder" ? "positions.bare.encoder" : "positions.bare.decoder";
+}

@@ -1,0 +1,98 @@
+// A sentence that the model cannot read: why, and what leads on. Another model that can read it, the nearest sentence
+// that this one can translate, and a training that teaches it.
+
+import { isReal, modelName, models, ownModels, useModel } from "../../api/models.ts";
+import type { Message } from "../../api/types.ts";
+import { formatMessage, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { askOnce } from "../../state/server-cache.ts";
+import { state, update } from "../../state/state.ts";
+import { describeModel } from "../../ui/describe-model.ts";
+import { h } from "../../ui/dom.ts";
+import { button } from "../../ui/parts.ts";
+
+const OF_WORDS = ["error.unknown", "error.unknown_near", "error.too_many_words"];
+const OF_SENTENCE = [
+  ...OF_WORDS,
+  "error.too_many_pieces",
+  "error.too_long",
+  "error.empty",
+  "error.nothing",
+  "error.invisible",
+];
+
+const SHORT: Record<string, string> = {
+  "error.unknown": "refusal.unknown",
+  "error.unknown_near": "refusal.unknown",
+  "error.too_many_words": "refusal.too_many_words",
+};
+
+/** Whether an error is that the model cannot read the sentence. */
+export const isRefusal = (error: Message | null) => error !== null && OF_SENTENCE.includes(error.key);
+
+/** The refusal under the run; `translate` is called with the suggestion that the visitor takes. */
+export function refusalNotice(translate: (sentence: string) => void) {
+  const message = h("p", { class: "message", role: "alert", hidden: true });
+  const suggestions = h("div", { class: "suggestions", id: "suggestions", hidden: true });
+  let latest = 0;
+
+  async function lead(sentence: string) {
+    const mine = latest;
+    const { checkpoint } = state.run;
+    const own = ownModels().map((each) => each.checkpoint);
+    const answer = await askOnce("alternatives", { checkpoint, sentence, own }).catch(() => null);
+    if (mine !== latest || !answer) return;
+    const { readers, nearest, pairs } = answer;
+    const buttons = readers.map((reader) => {
+      const text = h("span", {}, nodes("refusal.reader", { name: h("b", {}, modelName(reader)) }));
+      return button("pill", text, () => useModel(reader), { "data-reader": reader });
+    });
+    const translator = translatorOf(sentence);
+    if (translator) {
+      const text = h("span", {}, nodes("refusal.real", { name: h("b", {}, describeModel(translator)) }));
+      buttons.push(button("pill", text, () => useModel(translator), { "data-reader": translator }));
+    }
+    if (nearest) {
+      const text = h("span", {}, nodes("refusal.nearest", { sentence: h("b", {}, nearest) }));
+      buttons.push(button("pill", text, () => translate(nearest), { id: "nearest" }));
+    }
+    buttons.push(button("pill", t("refusal.teach"), () => teach(sentence, pairs), { id: "teach" }));
+    suggestions.replaceChildren(...buttons);
+    suggestions.hidden = false;
+  }
+
+  /** @param sentence that the error is about @param wrongLink what was wrong with the page's address */
+  async function draw(error: Message | null, sentence: string, wrongLink: string) {
+    latest += 1;
+    const kept = error && t("run.refused", { sentence: state.run.sentence });
+    message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), kept) : []));
+    message.hidden = !message.textContent;
+    suggestions.hidden = true;
+    if (error && OF_WORDS.includes(error.key)) await lead(sentence);
+  }
+  return { elements: [message, suggestions], draw };
+}
+
+const HAN = /\p{Script=Han}/u;
+
+/**
+ * The real model of a sentence's language, which is that of the models of this page unless its script is another; none
+ * for a sentence that a real model has refused.
+ */
+function translatorOf(sentence: string) {
+  if (isReal(state.run.checkpoint)) return null;
+  const language = HAN.test(sentence) ? "zh" : "de";
+  return Object.keys(models()).find((checkpoint) => models()[checkpoint].real?.languages[0] === language);
+}
+
+/** Whole sentences, which follow, say more than words of similar spelling, and than a few of many. */
+function reason(error: Message) {
+  const known = error.values.known as { rest: number } | undefined;
+  const key = error.key === "error.unknown_near" || known?.rest ? SHORT[error.key] : null;
+  return formatMessage(key ? { ...error, key } : error);
+}
+
+/** Open Train on a sentence. @param pairs to learn beside it */
+function teach(sentence: string, pairs: [string, string][]) {
+  document.dispatchEvent(new CustomEvent("teach:wanted", { detail: [sentence, pairs] }));
+  update({ tab: "train" });
+}

@@ -1,0 +1,281 @@
+// The run at the top of the page: its tokens, its steps, its changes, and what to do about a sentence that was refused.
+
+import { isReal, setShippedModels } from "../../api/models.ts";
+import type { Change, Message, Places, Run, View } from "../../api/types.ts";
+import { hereButton } from "../../charts/overview-mini.ts";
+import { isPresenting, updateAddressBar } from "../../state/address.ts";
+import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../../state/changes.ts";
+import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { plannedStops } from "../../state/lesson-plan.ts";
+import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
+import { tokenRun } from "../../state/words.ts";
+import { describeChange } from "../../ui/describe-change.ts";
+import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
+import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
+
+import { exampleBar } from "./examples.ts";
+import { isRefusal, refusalNotice } from "./refusal.ts";
+import { exampleOf, plainText, RunRequests } from "./requests.ts";
+import { stepControls } from "./steps.ts";
+import { tokenUnit } from "./token-unit.ts";
+
+type Parts = ReturnType<typeof build>;
+
+const LESSON_MINUTES = 45; // of the lesson that the button starts
+
+export function mount(view: View) {
+  const { element, signal } = view;
+  const parts: Parts = build(view, (sentence) => requests.askExample({ name: "", sentence, watch: "" }));
+  const box = sentenceBox(element.querySelector("#sentence input"));
+  const card = h("div", { class: "card", id: "top" });
+  const requests = new RunRequests(
+    box,
+    {
+      complain: (error, sentence, wrongLink) => complain(parts, error, sentence, wrongLink),
+      showBusy: (isBusy) => card.classList.toggle("busy", isBusy),
+      focusSteps: () => parts.steps.slider.focus(),
+    },
+    signal,
+  );
+  const askSentence = (event: Event) => {
+    event.preventDefault();
+    requests.askSentence(box.value);
+    fold(true);
+  };
+  const startLesson = () =>
+    update({ tab: "lesson", stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) });
+  const ask = h(
+    "form",
+    { id: "ask", onsubmit: askSentence },
+    h("div", { id: "sentence" }, box),
+    h("button", { id: "translate" }, t("sentence.translate")),
+    button("start", t("lesson.start", { minutes: LESSON_MINUTES }), startLesson, { id: "start-lesson" }),
+  );
+  const examples = exampleBar({
+    example: (example) => requests.askExample(example),
+    surprise: () => requests.askSurprise(),
+  });
+  const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
+  const legend = h("p", { class: "legend" }, special, parts.padding, h("span", { class: "keys" }, t("legend.keys")));
+  const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
+  parts.run.append(tokens, parts.steps.element, frameControls());
+  card.append(
+    h("div", { class: "progress", "aria-hidden": "true" }),
+    ask,
+    parts.run,
+    parts.unit.element,
+    parts.changed,
+    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, examples, legend),
+  );
+  element.replaceChildren(card);
+  parts.source.addEventListener("pointerover", (event) => nameToken(parts, event));
+  subscribe(element, () => draw(parts));
+  onResize(parts.run, () => fitTokens(parts.target), signal);
+  const showQueue = (event: Event) => drawQueue(parts, (event as CustomEvent).detail);
+  document.addEventListener("queue:changed", showQueue, { signal });
+  requests.begin();
+  box.value ||= state.run.sentence;
+}
+
+/** Keep the typed text when the language changes. */
+const sentenceBox = (before: HTMLInputElement | null) => {
+  const label = t("sentence.label");
+  const value = before?.value ?? "";
+  return h("input", { placeholder: label, "aria-label": label, value, autocomplete: "off", spellcheck: "false" });
+};
+
+const TARGET = { class: "tokens", id: "translation", role: "group", "aria-live": "polite" };
+
+const build = ({ signal }: View, translate: (sentence: string) => void) => ({
+  run: h("div", { class: "run" }),
+  source: h("span", { class: "tokens", role: "group", "aria-label": t("run.source") }),
+  target: h("span", { ...TARGET, "aria-label": t("run.target") }),
+  steps: stepControls(signal),
+  unit: tokenUnit(),
+  refusal: refusalNotice(translate),
+  isRefused: false,
+  queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
+  note: h("p", { class: "note", hidden: true }),
+  padding: h("span", {}, t("legend.P")),
+  changed: h("div", { class: "changed", hidden: true }),
+  compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
+  isNewRun: changeDetector(),
+  isNewSight: changeDetector(),
+  weights: [] as number[], // of the source words, at the step
+});
+
+/**
+ * A sentence that was refused leaves the run before it on the page, which is not its own.
+ * @param sentence that the error is about @param wrongLink what was wrong with the page's address
+ */
+async function complain(parts: Parts, error: Message | null, sentence: string, wrongLink: string = "") {
+  parts.isRefused = isRefusal(error);
+  parts.run.classList.toggle("stale", parts.isRefused);
+  parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
+  if (parts.isRefused) fold(false); // what leads on is in view
+  await parts.refusal.draw(error, sentence, wrongLink);
+}
+
+/** How the request queue stands; null for no wait. */
+function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } | null) {
+  queue.hidden = !news;
+  queue.textContent = news && (news.full ? t("queue.full") : t("queue.waiting", { waiting: news.waiting }));
+}
+
+function draw(parts: Parts) {
+  const { source, target, changed, compare, steps } = parts;
+  const { run, step, layer, head, averaged } = state;
+  updateAddressBar();
+  if (parts.isNewRun(run)) drawRun(parts);
+  parts.run.classList.toggle("long", run.source.length + run.output.length > MAX_WRAPPED);
+  const isInWhatIf = state.tab === "break" && state.part === "whatif";
+  // There it has its place, so that nothing jumps under a finger.
+  changed.hidden = !isInWhatIf && run.changes.length === 0;
+  compare.hidden = isInWhatIf;
+  const lastLayer = run.attention.cross.layers - 1;
+  const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
+  const tokens = source.children as Iterable<HTMLElement>;
+  for (const [key, token] of [...tokens].entries())
+    setIfNew(token.style.getPropertyValue("--share"), weights[key].toFixed(2), (share) =>
+      token.style.setProperty("--share", share),
+    );
+  parts.weights = weights;
+  for (const [i, token] of [...target.children].entries())
+    setIfNew(token.getAttribute("aria-current"), i === step ? "step" : "false", (value) =>
+      token.setAttribute("aria-current", value),
+    );
+  const strongest = argmax(weights);
+  if (parts.isNewSight(run, step, strongest, isPresenting()))
+    requestAnimationFrame(() => {
+      fitTokens(target);
+      scrollToToken(source, strongest);
+      scrollToToken(target, step);
+    });
+  steps.draw();
+  parts.unit.draw();
+}
+
+/** A source word says its weight once it is pointed at. */
+function nameToken({ source, weights }: Parts, { target }: Event) {
+  if (!(target instanceof HTMLElement)) return;
+  const key = [...source.children].indexOf(target);
+  if (key < 0) return;
+  const { run, step } = state;
+  const look = t("run.look", { step: step + 1, share: formatPercent(weights[key]) });
+  const isFolded = run.typed[key] !== run.source[key];
+  target.title = isFolded ? `${t("run.read_as", { token: run.source[key] })} ${look}` : look;
+}
+
+/** Rewrite only words that changed: each write costs a restyle, and a long sentence has many. */
+function setIfNew(now: string | null, value: string, set: (value: string) => void) {
+  if (now !== value) set(value);
+}
+
+const MIN_ZOOM = 0.6;
+const MAX_WRAPPED = 32; // tokens of both sides: of more, each side has one line, which scrolls
+
+/** The token that is spoken of is in view, where its line scrolls. */
+function scrollToToken(row: HTMLElement, i: number) {
+  const token = row.children[i];
+  if (token) scrollToMiddle(row, token); // else another run has come since this frame was asked for
+}
+
+/** Where the frame is folded to one line, it shrinks to show the whole run, or scrolls to the step. */
+function fitTokens(target: HTMLElement) {
+  const line = target.parentElement;
+  const now = target.children[state.step];
+  if (!line || !now) return;
+  line.style.removeProperty("zoom");
+  const { clientWidth, scrollWidth } = line;
+  if (scrollWidth <= clientWidth) return;
+  if (isPresenting()) line.style.setProperty("zoom", String(Math.max(MIN_ZOOM, clientWidth / scrollWidth - 0.01)));
+  scrollToMiddle(line, now);
+}
+
+/** The parts that stay while the visitor steps through a run. */
+function drawRun({ source, target, note, padding, changed, compare, isRefused }: Parts) {
+  const { run, baseline } = state;
+  padding.hidden = !run.source.includes("P");
+  setChildren(
+    source,
+    run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]),
+  );
+  const output = run.output.map((token, step) => {
+    const { probability } = run.steps[step];
+    const title = t("run.chip", { step: step + 1, share: formatPercent(probability) });
+    const onclick = () => update({ step });
+    return [chip("button", token, "target", { type: "button", title, style: `--share: ${probability}`, onclick }), " "];
+  });
+  setChildren(target, output);
+  note.replaceChildren(...describeRun(run));
+  note.hidden = isRefused || !note.hasChildNodes();
+  const nothing = h("p", { class: "hint" }, t("changed.nothing"));
+  replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
+}
+
+/** A word as it was typed; its title says what the model reads. */
+function sourceChip(token: string, typed: string) {
+  const shown = chip("span", token, "source");
+  shown.textContent = typed;
+  return shown;
+}
+
+/** The changes, each with a button that undoes it, and the output without them. */
+function changeList(run: Run, baseline: Run, compare: HTMLElement) {
+  const undoAll = link(t("changed.undo_all"), () => requestChanges([]));
+  const output = word(baseline.output.join(" "), "target");
+  return [
+    h("b", {}, t("changed")),
+    h("ul", { "aria-label": t("changed") }, run.changes.map(changeItem), h("li", {}, undoAll)),
+    h("p", { class: "hint" }, nodes("changed.original", { output }), " ", compare),
+  ];
+}
+
+function changeItem(change: Change) {
+  const isIdle = hasNoEffect(change);
+  const text = h("span", {}, describeChange(change), isIdle ? ` ${t("changed.idle")}` : "");
+  const content = [...text.childNodes, h("span", { "aria-hidden": "true" }, " ×")];
+  const attributes = { title: t("changed.undo"), "aria-label": `${t("changed.undo")}: ${text.textContent}` };
+  const undo = button(`change ${isIdle ? "idle" : ""}`, content, () => undoChange(change), attributes);
+  return h("li", {}, undo);
+}
+
+/** Notes on a sentence: what an example shows, how mochte differs from möchte, and what the model has learned. */
+function describeRun(run: Run) {
+  const notes: (string | Node)[][] = [];
+  const add = (key: string, places: Places = {}) => notes.push(nodes(key, places));
+  const example = exampleOf(run);
+  if (example?.name) {
+    add(`example.${example.name}.shows`);
+    if (example.watch) add("note.watch", { word: word(plainText(example.watch), "source") });
+  }
+  if (run.changes.length && attendsAhead(run)) add("note.ahead");
+  if (!run.complete) add("note.endless", { steps: tokenRun(run).steps.length });
+  if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
+    const [without, dotted, plain] = ["mochte", "möchte", "mochte"].map((text) => h("i", {}, text));
+    add("note.mochte", { without, dotted, plain });
+  }
+  if (run.changes.length) return joinSentences(...notes); // the output is not what the model learned
+  if (isReal(run.checkpoint)) return joinSentences(...notes); // its training data is unknown
+  if (!run.reference) add("note.unlearned");
+  else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
+  else if (run.reference.held_out) add("note.held_out");
+  return joinSentences(...notes);
+}
+
+/** The contents of the folded line. */
+function frameControls() {
+  const unfold = button("round", "☰", () => fold(!isFolded), {
+    id: "unfold",
+    title: t("frame.unfold"),
+    "aria-label": t("frame.unfold"),
+    "aria-expanded": !isFolded,
+  });
+  const leave = button("round", "✕", stopPresenting, {
+    id: "leave",
+    title: t("present.leave"),
+    "aria-label": t("present.leave"),
+  });
+  return h("span", { class: "frame-controls" }, hereButton(), unfold, leave);
+}

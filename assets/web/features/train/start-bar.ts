@@ -1,0 +1,97 @@
+// The bar that is always in sight: what a training would take, why it cannot be started, Start and Stop, and how far it
+// is.
+
+import type { Problem } from "#schema";
+import { isTraining, stopTraining, training } from "../../api/training-stream.ts";
+import { formatBytes, formatMessage, formatNumber, hasText, language, nodes, t } from "../../state/i18n.ts";
+import { h } from "../../ui/dom.ts";
+import { describeWaiting, formatDuration } from "../../ui/duration.ts";
+import { button } from "../../ui/parts.ts";
+import type { Plan } from "./train.ts";
+
+const ESTIMATE_FROM = { steps: 3, ms: 500 }; // before that the time that is left cannot be estimated
+
+/** Of which training, and when it was first seen to run. */
+const clock = { points: training.points, since: 0 };
+
+/** Whether there is nothing left to stop. */
+const isOver = () => ["measuring", "developing"].includes(training.phase);
+
+/** `begin()` is called for Start; the server stops a training after `limit` seconds. */
+export function startBar(begin: () => void, limit: number) {
+  const onStop = ({ detail }: MouseEvent) => {
+    if (detail <= 1 && !isOver()) stopTraining(); // the second click of two was meant for Start
+  };
+  const described = { id: "train-start", "aria-describedby": "train-facts train-problems" };
+  const start = button("go", t("train.start"), begin, described);
+  const stop = button("go halt", t("train.stop"), onStop, { id: "train-stop" });
+  const facts = h("p", { class: "facts", id: "train-facts" });
+  const reasons = h("div", { class: "reasons", id: "train-problems", role: "status" });
+  const progress = h("progress", { id: "train-progress", "aria-label": t("train.progress"), max: 1 });
+  const line = h("div", { class: "start-line" }, facts, start, stop);
+  return {
+    element: h("div", { class: "start-bar" }, progress, reasons, line),
+    showFirstProblem: () => reasons.querySelector("button")?.click(),
+    draw(plan: Plan | null, problems: Problem[]) {
+      const isRunning = isTraining();
+      const hadFocus = document.activeElement === start || document.activeElement === stop;
+      start.hidden = isRunning;
+      stop.hidden = !isRunning;
+      stop.setAttribute("aria-disabled", String(isOver())); // it keeps the focus, until Start takes it
+      if (hadFocus) (isRunning ? stop : start).focus({ preventScroll: true });
+      // The Tab key still reaches it and its reasons.
+      start.setAttribute("aria-disabled", String(!plan || problems.length > 0));
+      stop.textContent = t(training.phase === "waiting" ? "train.leave" : "train.stop");
+      drawReasons(reasons, isRunning ? [] : problems);
+      const step = training.points.at(-1)?.[0] ?? 0;
+      progress.style.visibility = isRunning ? "visible" : "hidden";
+      if (isRunning) progress.value = step / training.span;
+      facts.replaceChildren(...(isRunning ? describeProgress(step) : describePlan(plan, limit)));
+    },
+  };
+}
+
+function drawReasons(element: Element, problems: Problem[]) {
+  const reasons = problems.map(({ field, message }) => {
+    const why = formatMessage(message);
+    const name = `train.set.${field}`;
+    const text = hasText(name) ? t("train.problem", { name: t(name), why }) : why;
+    return button(null, text, () => showField(field));
+  });
+  const shown = [...element.children].map((each) => each.textContent).join("\n");
+  if (shown === reasons.map((each) => each.textContent).join("\n")) return; // what is new is read aloud
+  element.replaceChildren(...reasons);
+}
+
+/** Go to the setting with a problem. */
+function showField(field: string) {
+  const place = document.querySelector(`[data-field="${field}"]`) ?? document.querySelector("#train-data");
+  place?.scrollIntoView({ block: "center" });
+  const control = (place?.querySelector("input:not([type=file]), button") ?? null) as HTMLElement | null;
+  control?.focus({ preventScroll: true });
+}
+
+function describePlan(plan: Plan | null, limit: number) {
+  if (!plan?.parameters) return [plan ? t("train.facts_none") : "…"];
+  const { parameters, bytes = null, seconds = null } = plan;
+  const weights = { parameters: formatCompact(parameters), bytes: bytes === null ? "" : formatBytes(bytes) };
+  const size = h("span", {}, t(bytes === null ? "train.facts.weights" : "train.facts.size", weights));
+  if (seconds === null) return [size];
+  const whole = formatDuration(seconds);
+  const time = seconds > limit ? t("train.facts.cut", { time: formatDuration(limit), whole }) : null;
+  return [h("b", { class: "time" }, time ?? t("train.facts.time", { time: whole })), size];
+}
+
+function describeProgress(step: number) {
+  const { phase, points, steps, left } = training;
+  if (phase === "waiting") return describeWaiting(training);
+  if (phase !== "running") return nodes(`train.bar.${phase}`);
+  if (clock.points !== points) Object.assign(clock, { points, since: performance.now() });
+  const isEarly = left === null || step < ESTIMATE_FROM.steps || performance.now() - clock.since < ESTIMATE_FROM.ms;
+  const places = { step: h("b", {}, formatNumber(step)), steps, left: formatDuration(left ?? 0) };
+  return nodes(isEarly ? "train.bar.step" : "train.bar.running", places);
+}
+
+const format = (value: number, options: Intl.NumberFormatOptions) =>
+  new Intl.NumberFormat(language, options).format(value);
+const formatCompact = (value: number) => format(value, { notation: "compact", maximumSignificantDigits: 3 });

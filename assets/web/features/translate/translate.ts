@@ -1,0 +1,246 @@
+// Translate: the decoding as a story, a step at a time.
+
+import { models } from "../../api/models.ts";
+import type { Child, Step, View } from "../../api/types.ts";
+import { paddingMasked } from "../../charts/attention-map.ts";
+import { candidate, MAX_CANDIDATES } from "../../charts/candidates.ts";
+import { areMany, orderKeys } from "../../charts/key-order.ts";
+import { findChange, isAblated, replaceChange } from "../../state/changes.ts";
+import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
+import { tokenRun } from "../../state/words.ts";
+import { explainLikelihood } from "../../ui/describe-likelihood.ts";
+import type { Attributes } from "../../ui/dom.ts";
+import { h, numberedOptions, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";
+import { pictureButtons, pictureFrame } from "../../ui/export.ts";
+import { button, changeDetector, link } from "../../ui/parts.ts";
+
+import { pieceSearch } from "./piece-search.ts";
+
+type Parts = ReturnType<typeof build>;
+/** The cross-attention shown: a layer, and the head or the mean of all (`name`), with its weights. */
+type Shown = { layer: number; name: string; isMean: boolean; weights: number[] };
+
+const MAX_OF_PIECES = 10;
+const MAX_READ = 6; // words of a long output that the sentence repeats
+const narrow = matchMedia("(width < 480px)");
+
+export function mount({ element, signal }: View) {
+  const parts = build(signal);
+  const { pieces, search } = parts;
+  const { say, cards, heading, bars, more, pickers, ablated, explained, candidates, loop, limits } = parts;
+  const file = (what: string) => () => `step-${state.step + 1}-${what}`;
+  const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
+  const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers, ablated, explained];
+  const save = pictureButtons(candidates, file("candidates"));
+  const next = [save, h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
+  const columns = [h("section", { class: "card said" }, steps), h("section", { class: "card kept" }, next)];
+  element.replaceChildren(say, h("div", { class: "columns" }, columns));
+  more.addEventListener("click", () => {
+    parts.areAllShown = !parts.areAllShown;
+    draw(parts);
+  });
+  subscribe(element, () => draw(parts));
+}
+
+const build = (signal: AbortSignal) => ({
+  say: h("p", { class: "say", "aria-live": "polite" }),
+  cards: h("ol", { class: "cards" }),
+  heading: h("h2"),
+  bars: h("ol", { class: "bars" }),
+  more: link("", () => {}, { hidden: true }),
+  areAllShown: false, // of many source words
+  pickers: h("div", { class: "pickers" }),
+  ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
+  explained: h("p", { class: "hint" }),
+  pieces: h("div", { class: "controls", hidden: true }),
+  piece: 0, // of a word, whose candidates are shown
+  hasNewStep: changeDetector(),
+  candidates: h("ol", { class: "candidates" }),
+  search: pieceSearch(forceWord, signal),
+  loop: h("p", { class: "hint" }),
+  limits: h("p", { class: "hint" }),
+  hasNewShape: changeDetector(),
+  hasNewRun: changeDetector(),
+  setPickers: (_layer: number) => {},
+});
+
+function draw(parts: Parts) {
+  const { run, step, head, averaged } = state;
+  const { cross } = run.attention;
+  const layer = Math.min(state.layer, cross.layers - 1);
+  const isMean = averaged && cross.heads > 1;
+  if (parts.hasNewShape(cross.layers, cross.heads)) buildPickers(parts);
+  parts.setPickers(layer);
+  if (parts.hasNewRun(run)) drawRun(parts);
+  for (const [i, card] of [...parts.cards.children].entries()) {
+    card.className = i > step ? "future" : i === step ? "now" : "";
+    card.firstElementChild?.setAttribute("aria-current", i === step ? "step" : "false");
+  }
+  scrollToMiddle(parts.cards, parts.cards.children[step]);
+  const name = isMean ? t("mean_of", { heads: cross.heads }) : t("head_n", { head: head + 1 });
+  const shown = { layer, name, isMean, weights: attentionRow("cross", layer, averaged ? null : head, step) };
+  parts.heading.textContent = t("translate.where", { step: step + 1, layer: layer + 1, who: name });
+  parts.ablated.hidden = isMean || !isAblated("cross", layer, averaged ? 0 : head, run.changes);
+  drawBars(parts, shown);
+  drawCandidates(parts);
+  parts.say.replaceChildren(...describeStep(shown));
+}
+
+function buildPickers(parts: Parts) {
+  const { layers, heads } = state.run.attention.cross;
+  const layer = segmented(t("layer"), numberedOptions(layers), (value) => update({ layer: Number(value) }));
+  const head = segmented(t("head"), [["mean", t("mean")], ...numberedOptions(heads)], (value) =>
+    update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
+  );
+  const pair = (name: string, control: Child) => h("span", { class: "pair" }, name, control);
+  parts.pickers.replaceChildren(pair(t("layer"), layer.element), pair(t("head"), head.element));
+  parts.setPickers = (shown) => {
+    layer.set(shown);
+    head.set(state.averaged ? "mean" : state.head);
+  };
+}
+
+/** The parts that stay while the visitor steps through a run. */
+function drawRun({ cards, explained, loop, limits }: Parts) {
+  const { run } = state;
+  const { layers, heads } = run.attention.cross;
+  cards.replaceChildren(...run.steps.map(stepCard));
+  cards.classList.toggle("many", areMany(run.steps));
+  const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
+  const layered = layers > 1 ? t("translate.layers", { layers }) : t("translate.one_layer");
+  const headed = heads > 1 ? t("translate.heads", { heads }) : t("translate.one_head");
+  explained.replaceChildren(...joinSentences(layered, headed, padded));
+  loop.textContent = t(findChange({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
+  const known = models()[run.checkpoint] as { corpus?: string } | undefined;
+  const key = run.model.pieces ? "limits.real" : `limits.${known?.corpus ?? run.checkpoint}`;
+  limits.textContent = hasText(key) ? t(key) : "";
+}
+
+function stepCard({ token, probability }: Step, step: number) {
+  const [number, share] = [t("step_n", { step: step + 1 }), formatPercent(probability)];
+  const content = [h("small", {}, number), word(token, "target"), h("small", {}, share)];
+  return h(
+    "li",
+    {},
+    button(null, content, () => update({ step })),
+  );
+}
+
+/** A bar a source word: of many the strongest and the one that a head alone attends to most, then the rest as one. */
+function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }: Shown) {
+  const { run, step, gold } = state;
+  const { cross } = run.attention;
+  const named = isMean ? [strongestHead(layer).key] : [];
+  const { shown, rest } = orderKeys(weights, { most: narrow.matches ? 4 : 8, named });
+  const bar = (key: number) => {
+    const masked = !cross.allowed[step][key];
+    const isPadding = cross.keys[key] === "P" && paddingMasked(run, "cross");
+    const attributes = {
+      "data-weight": weights[key],
+      class: masked ? "masked" : gold ? `gold ${goldLink(step, key)}` : "",
+      title: masked ? t(isPadding ? "translate.padding" : "translate.closed") : "",
+    };
+    return barItem(attributes, masked ? t("masked") : formatPercent(weights[key]), weights[key], [
+      word(cross.keys[key], "source"),
+      areMany(weights) ? h("small", { class: "place" }, key + 1) : null,
+    ]);
+  };
+  const isFolded = rest.length > 0 && !areAllShown;
+  const items = (isFolded ? shown : [...weights.keys()]).map(bar);
+  if (isFolded) {
+    const share = rest.reduce((sum, key) => sum + weights[key], 0);
+    const text = h("span", { class: "hint" }, t("inside.more", { count: rest.length }));
+    items.push(barItem({ class: "rest", "data-rest": share }, formatPercent(share), share, text));
+  }
+  more.hidden = !rest.length;
+  more.textContent = isFolded ? t("inside.show_more", { count: rest.length }) : t("inside.strongest");
+  bars.style.setProperty("--count", String(items.length));
+  bars.replaceChildren(...items);
+  const strip = bars.parentElement;
+  const strongest = isFolded ? 0 : argmax(weights);
+  if (strip) scrollToMiddle(strip, items[strongest]);
+}
+
+const barItem = (attributes: Attributes, text: string, share: number, name: Child) =>
+  h("li", attributes, h("span", { class: "bar" }, h("small", {}, text), h("i", { style: `--share: ${share}` })), name);
+
+/** The head of a layer with the highest weight at this step, and on which key. */
+function strongestHead(layer: number) {
+  const { heads } = state.run.attention.cross;
+  const rows = Array.from({ length: heads }, (_, head) => attentionRow("cross", layer, head, state.step));
+  const head = argmax(rows.map((row) => Math.max(...row)));
+  const key = argmax(rows[head]);
+  return { head, key, weight: rows[head][key] };
+}
+
+/** Of a word, those of one of its pieces. */
+function drawCandidates(parts: Parts) {
+  const { run } = state;
+  const { pieces, first = state.step } = run.steps[state.step];
+  if (parts.hasNewStep(run, state.step)) parts.piece = 0;
+  const step = first + parts.piece;
+  parts.pieces.hidden = !pieces || pieces.length < 2;
+  if (pieces) {
+    const names = pieces.map(({ token }, i) => [String(i), token] as [string, string]);
+    const choice = segmented(t("candidates.piece"), names, (i) => {
+      parts.piece = Number(i);
+      drawCandidates(parts);
+    });
+    choice.set(String(parts.piece));
+    replaceKeepingFocus(parts.pieces, [h("small", {}, t("candidates.piece")), choice.element]);
+  }
+  const { token, candidates } = tokenRun(run).steps[step];
+  const most = run.words ? MAX_OF_PIECES : MAX_CANDIDATES;
+  const shown = candidates.filter((each, i) => i < most || each.token === token);
+  replaceKeepingFocus(
+    parts.candidates,
+    shown.map((each) => candidate(each, each.token === token, () => forceWord(each.token, step))),
+  );
+  parts.search.draw(step);
+}
+
+/** Output this token at this step; the likeliest one needs no force. */
+function forceWord(token: string, step: number) {
+  const isLikeliest = token === tokenRun(state.run).steps[step].candidates[0].token;
+  replaceChange({ do: "force_word", step }, isLikeliest ? null : { do: "force_word", step, word: token });
+}
+
+/** Of a long output its last words: the whole of it stands above. */
+const prefix = (words: string[]) => (areMany(words) ? ["…", ...words.slice(-MAX_READ)] : words).join(" ");
+
+/** The text alternative of what is drawn. */
+function describeStep(shown: Shown) {
+  const { run, step } = state;
+  const { token, probability, candidates } = run.steps[step];
+  const { first = step, pieces = [token] } = run.steps[step];
+  const forced = pieces.some((_, i) => findChange({ do: "force_word", step: first + i }, run.changes));
+  const output = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", {
+    step: step + 1,
+    steps: run.steps.length,
+    before: word(prefix(run.decoder_input.slice(0, step + 1)), "target"),
+    token: word(token, "target"),
+    share: formatPercent(probability),
+    own: word(candidates[0].token, "target"),
+    own_share: formatPercent(candidates[0].probability),
+  });
+  return joinSentences(output, describeAttention(shown), explainLikelihood(run));
+}
+
+function describeAttention({ layer, name, isMean, weights }: Shown) {
+  const { run, step } = state;
+  const { keys, allowed } = run.attention.cross;
+  const open = allowed[step].filter(Boolean).length;
+  const key = argmax(weights);
+  const isUniform = (weight: number) => weight - 1 / open < UNIFORM_MARGIN;
+  const share = formatPercent(weights[key]);
+  const places = { word: word(keys[key], "source"), count: open, share, layer: layer + 1, who: name };
+  if (open === 0) return nodes("translate.nothing", places);
+  if (open === 1) return nodes("translate.only", places);
+  const text = isUniform(weights[key]) ? "translate.evenly" : "translate.mostly";
+  if (!isMean) return nodes(text, places);
+  const { head, key: on, weight } = strongestHead(layer);
+  if (isUniform(weight)) return nodes(text, places);
+  const highest = { head: head + 1, alone: formatPercent(weight), on: word(keys[on], "source") };
+  return nodes(`${text}_alone`, { ...places, ...highest });
+}

@@ -1,0 +1,408 @@
+// What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the
+// difference.
+
+import type { Change, DrawnRun, Run, View } from "../../api/types.ts";
+import {
+  cellOf,
+  cellTips,
+  heatmap,
+  mapDifference,
+  mapHeading,
+  markRow,
+  zoomToRead,
+} from "../../charts/attention-map.ts";
+import { reveal, revealCell, strongestKey, zoomRange } from "../../charts/long-map.ts";
+import { zoomControl } from "../../charts/map-zoom.ts";
+import { editMask, findChange, isAblated, toggleChange } from "../../state/changes.ts";
+import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
+import { tokenRun } from "../../state/words.ts";
+import { explainLikelihood } from "../../ui/describe-likelihood.ts";
+import { h, isSpecial, replaceKeepingFocus, scrollBox, svg, word } from "../../ui/dom.ts";
+import { experimentLink } from "../../ui/experiment-link.ts";
+import { pictureButtons } from "../../ui/export.ts";
+import { headPicker } from "../../ui/head-picker.ts";
+import { fixed } from "../../ui/numbers.ts";
+import {
+  cells,
+  changeDetector,
+  isOpen,
+  kindPicker,
+  link,
+  onResize,
+  rowHeading,
+  table,
+  toggle,
+} from "../../ui/parts.ts";
+import { changeControls } from "./controls.ts";
+
+type Parts = ReturnType<typeof build>;
+type MapName = keyof Parts["maps"];
+
+const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
+const SMALL = 0.005; // a change of the probability of the same word below this is folded away
+const MIN_FOLD = 2; // rows
+const MAX_SAID = 24; // words of an output in a sentence
+const MIN_SCALE = 0.02; // the largest change that bars are drawn to, where all are smaller
+
+/** The kind of experiment that a change is. */
+const EXPERIMENTS: Partial<Record<Change["do"], string>> = {
+  ablate: "head",
+  isolate: "head",
+  remove_mask: "mask",
+  edit_mask: "mask",
+  positions: "positions",
+  temperature: "temperature",
+  drop_residual: "residual",
+  force_word: "word",
+};
+
+/** What outlives every mounting. */
+const session = {
+  isFollowing: !new URLSearchParams(location.search).has("kind"), // the next modified run opens on its largest change
+  isUnfolded: false, // the rows of unchanged words
+};
+
+export function mount(view: View) {
+  const { element, signal } = view;
+  const parts: Parts = build(view, () => draw(parts));
+  const { say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls } = parts;
+  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps);
+  const columns = [h("section", { class: "card" }, controls.element), output];
+  const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
+  const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
+  const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
+  element.replaceChildren(
+    ablatedPaint(),
+    h("section", { class: "card" }, starters),
+    say,
+    h("div", { class: "columns whatif" }, columns),
+    h("section", { class: "card below" }, attention),
+  );
+  const follow = () => {
+    session.isFollowing = true;
+  };
+  for (const wanted of ["changes:wanted", "run:wanted"]) document.addEventListener(wanted, follow, { signal });
+  maps.modified.place.addEventListener("click", (event) => {
+    const { query, key = null } = cellOf(event) ?? {};
+    if (query !== undefined && key !== null) editMask(state.kind, query, key);
+  });
+  subscribe(element, () => draw(parts));
+  onResize(element, () => state.run && draw(parts), signal);
+}
+
+/** Scroll places as one. */
+function scrollTogether(places: Element[], signal: AbortSignal) {
+  const follow = ({ target }: Event) => {
+    if (!(target instanceof Element)) return;
+    const { scrollLeft, scrollTop } = target;
+    for (const place of places)
+      if (place.scrollLeft !== scrollLeft || place.scrollTop !== scrollTop) place.scrollTo(scrollLeft, scrollTop);
+  };
+  for (const place of places) place.addEventListener("scroll", follow, { signal });
+}
+
+/** The hatching of an ablated map, which slants the other way than that of masked cells. */
+const ablatedPaint = () =>
+  svg(
+    "svg",
+    { class: "visually-hidden", "aria-hidden": "true" },
+    svg(
+      "pattern",
+      { id: "ablated-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" },
+      svg("line", { y2: 8, class: "hatch-line" }),
+    ),
+  );
+
+function build({ element, signal }: View, redraw: () => void) {
+  const map = (name: string) => {
+    const place = h("div", { class: "large" });
+    const title = h("h3", {}, t(`whatif.${name}`));
+    const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`;
+    const box = scrollBox(place);
+    const content = [title, box, cellTips(place, signal), pictureButtons(place, file)];
+    return { title, place, box, column: h("div", { class: "map", "data-map": name }, content) };
+  };
+  const maps = { original: map("original"), modified: map("modified"), difference: map("difference") };
+  const boxes = Object.values(maps).map(({ box }) => box);
+  scrollTogether(boxes, signal);
+  return {
+    element,
+    say: h("p", { class: "say", "aria-live": "polite" }),
+    steps: tallBox(),
+    starters: h("div", { class: "tried" }),
+    kind: kindPicker(),
+    picker: headPicker(),
+    zoom: zoomControl(redraw),
+    heading: h("h2"),
+    most: h("p", { class: "hint", hidden: true }),
+    maps,
+    ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
+    controls: changeControls(),
+    isNew: changeDetector(),
+    hasNewRuns: changeDetector(),
+    hasNewMaps: changeDetector(),
+    hasNewShape: changeDetector(),
+    difference: null as DrawnRun | null,
+    largest: null as ReturnType<typeof largestChange>, // of the difference
+  };
+}
+
+function draw(parts: Parts) {
+  const { run, baseline, kind, layer, head, step } = state;
+  const { maps } = parts;
+  if (!isOpen(parts.element)) return;
+  parts.kind.set(kind);
+  parts.picker.draw(run.attention[kind]);
+  parts.controls.draw();
+  // Without changes there is one map.
+  for (const map of [maps.original, maps.difference]) map.column.hidden = !baseline;
+  const width = maps.modified.place.parentElement?.clientWidth ?? 0;
+  if (parts.hasNewShape(run, kind, width)) parts.zoom.begin(zoomToRead(kind, { width, sides: SIDES[kind], run }));
+  const zoom = parts.zoom.value();
+  if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded, zoom)) return;
+  if (parts.hasNewRuns(run, baseline)) {
+    parts.difference = baseline && mapDifference(run, baseline);
+    parts.largest = parts.difference && largestChange(parts.difference, run.changes);
+    if (session.isFollowing && parts.largest) {
+      session.isFollowing = false;
+      const { kind, layer, head } = parts.largest;
+      parts.isNew.forget(); // even if it is the map in view
+      update({ kind, layer, head }); // draws again
+      return;
+    }
+  }
+  parts.say.replaceChildren(...describeChanges());
+  parts.say.classList.toggle("pinned", !!baseline); // in view beside whatever control has changed it
+  drawSteps(parts);
+  parts.heading.replaceChildren(...mapHeading(kind, layer, head));
+  parts.ablated.hidden = !isAblated(kind, layer, head, run.changes);
+  parts.most.hidden = !baseline;
+  parts.most.replaceChildren(...describeMost(parts));
+  maps.modified.title.textContent = t(baseline ? "whatif.modified" : "whatif.original");
+  drawMap(parts, "modified", run, width);
+  if (baseline) drawMap(parts, "original", baseline, width);
+  if (parts.difference) drawMap(parts, "difference", parts.difference, width);
+  parts.zoom.draw(zoomRange(maps.modified.place.firstElementChild as Element));
+  if (parts.hasNewMaps(run, baseline, kind, layer, head, width, zoom)) revealMost(parts);
+}
+
+/** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. */
+function revealMost({ maps, difference }: Parts) {
+  const { run, kind, layer, head, step } = state;
+  const shown = { run: difference ?? run, kind, layer, head };
+  const picture = maps[difference ? "difference" : "modified"].place.firstElementChild;
+  if (!picture) return;
+  const { heads, queries, keys, values } = shown.run.attention[kind];
+  const start = (layer * heads + head) * queries.length * keys.length;
+  const changes = values.slice(start, start + queries.length * keys.length).map(Math.abs);
+  const query = difference ? Math.floor(argmax(changes) / keys.length) : kind === "encoder" ? 0 : step;
+  revealCell(picture, query, strongestKey(shown, query));
+}
+
+/** A place for the steps of a long sentence. */
+function tallBox() {
+  const place = scrollBox();
+  place.classList.add("tall");
+  return place;
+}
+
+function drawSteps({ steps, starters }: Parts) {
+  const { run, baseline } = state;
+  const compared = run.beside?.slice(0, run.steps.length);
+  const hasOtherInput = compared?.some(({ kept, same_input }) => kept !== null && !same_input);
+  const note = hasOtherInput ? h("p", { class: "hint" }, `* ${t("whatif.other_input")}`) : null;
+  const scaled = baseline ? h("p", { class: "hint" }, t("whatif.scale")) : null;
+  const { scrollTop } = steps;
+  replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), scaled, note]);
+  steps.scrollTop = scrollTop;
+  const head = steps.querySelector("thead")?.getBoundingClientRect().height ?? 0;
+  reveal(steps, { parts: [...steps.querySelectorAll("tr.marked")], inset: { left: 0, top: head } });
+  const list = h("div", { class: "starters" }, exampleChanges(baseline ?? run));
+  replaceKeepingFocus(starters, [h("h2", {}, t("whatif.try")), list]);
+}
+
+/** The attention weight that changed most, of the kind whose mask is changed if one is; null where none did. */
+function largestChange({ attention }: DrawnRun, changes: Change[]) {
+  const masked = changes.flatMap((each) => (each.do === "remove_mask" || each.do === "edit_mask" ? [each.kind] : []));
+  let largest = null;
+  for (const kind of masked.length ? masked : KINDS) {
+    const { heads, queries, keys, values } = attention[kind];
+    const at = argmax(values.map(Math.abs));
+    const size = queries.length * keys.length;
+    const [head, cell] = [Math.floor(at / size), at % size];
+    if (Math.abs(values[at]) < VISIBLE || Math.abs(values[at]) <= Math.abs(largest?.value ?? 0)) continue;
+    const [from, to] = [queries[Math.floor(cell / keys.length)], keys[cell % keys.length]];
+    const place = { kind, layer: Math.floor(head / heads), head: head % heads };
+    largest = { ...place, value: values[at], from, to, isOfMask: masked.length > 0 };
+  }
+  return largest;
+}
+
+/** Where the largest change is, with a way there from another map, and the scale of this one. */
+function describeMost({ largest, difference }: Parts) {
+  if (!largest || !difference) return [t("whatif.same_maps")];
+  const { heads, difference: strongest = [] } = difference.attention[state.kind];
+  const darkest = t("whatif.darkest", { value: fixed(strongest[state.layer * heads + state.head], 2) });
+  const { kind, layer, head, value, from, to, isOfMask } = largest;
+  const isShown = kind === state.kind && layer === state.layer && head === state.head;
+  const places = {
+    from: word(from, SIDES[kind][0]),
+    to: word(to, SIDES[kind][1]),
+    value: `${value > 0 ? "+" : ""}${fixed(value, 2)}`,
+    map: link(t("whatif.map", { kind: t(`kind.${kind}`), layer: layer + 1, head: head + 1 }), () =>
+      update({ kind, layer, head }),
+    ),
+  };
+  const key = isShown ? (isOfMask ? "whatif.most_masked" : "whatif.most") : "whatif.most_there";
+  return joinSentences(nodes(key, places), darkest);
+}
+
+function drawMap({ maps, zoom, difference }: Parts, name: MapName, run: DrawnRun, width: number) {
+  const { kind, layer, head, step } = state;
+  const beside = [state.run, state.baseline, difference].flatMap((each) => (each && each !== run ? [each] : []));
+  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value(), beside });
+  const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
+  markRow(picture, hasStep ? step : null);
+  picture.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
+  picture.setAttribute("aria-label", describeMap(name, run));
+  maps[name].place.replaceChildren(picture);
+}
+
+/** What a run outputs; of a long text the beginning and the end. */
+function output({ output }: Run) {
+  const shown = output.length > MAX_SAID ? [...output.slice(0, MAX_SAID - 6), "…", ...output.slice(-5)] : output;
+  return word(shown.join(" "), "target");
+}
+
+/** What the changes did, in a sentence. */
+function describeChanges() {
+  const { run, baseline } = state;
+  if (!baseline) {
+    const summary = nodes("whatif.say_original", { output: output(run), share: formatPercent(likelihood(run)) });
+    return joinSentences(summary, explainLikelihood(run));
+  }
+  const places = {
+    before: output(baseline),
+    share: formatPercent(likelihood(baseline)),
+    after: output(run),
+    left: formatPercent(likelihood(run)),
+  };
+  if (run.output.join(" ") !== baseline.output.join(" ")) return nodes("whatif.say_other", places);
+  const same = nodes(places.share === places.left ? "whatif.say_stays" : "whatif.say_same", places);
+  return joinSentences(same, experimentLink(EXPERIMENTS[run.changes[0].do] ?? ""));
+}
+
+/**
+ * The output of both runs at every step, and the probability that the modified one gives the original word; what is as
+ * it was is folded.
+ */
+function stepTable(run: Run, baseline: Run) {
+  const isModified = run !== baseline;
+  const length = Math.max(run.steps.length, baseline.steps.length);
+  const changes = Array.from({ length }, (_, i) => {
+    const { kept = null } = run.beside?.[i] ?? {};
+    return kept === null ? null : kept - baseline.steps[i].probability;
+  });
+  const scale = Math.max(MIN_SCALE, ...changes.map((each) => Math.abs(each ?? 0)));
+  const isSame = changes.map((each, i) => run.output[i] === baseline.output[i] && Math.abs(each ?? 1) < SMALL);
+  const rows: Element[] = [];
+  for (let i = 0; i < length; i++) {
+    const next = isSame.indexOf(false, i);
+    const same = (next < 0 ? length : next) - i;
+    if (isModified && !session.isUnfolded && same >= MIN_FOLD) {
+      rows.push(foldedRow(same));
+      i += same - 1;
+    } else rows.push(stepRow(run, baseline, i, changes[i], scale));
+  }
+  const names = ["step", "original", ...(isModified ? ["modified", "kept"] : [])];
+  const headings = names.map((name) => t(`whatif.column.${name}`));
+  return table({ class: "steps-beside" }, headings, rows);
+}
+
+function foldedRow(count: number) {
+  const unfold = () => {
+    session.isUnfolded = true;
+    update({});
+  };
+  const text = t("whatif.unchanged", { count });
+  return h("tr", { class: "folded" }, h("td", { colspan: 4 }, link(text, unfold, { "aria-expanded": "false" })));
+}
+
+/** @param change of the original word's probability */
+function stepRow(run: Run, baseline: Run, i: number, change: number | null, scale: number) {
+  const output = ({ output, steps }: Run) =>
+    steps[i] ? [word(output[i], "target"), " ", h("small", {}, formatPercent(steps[i].probability))] : "–";
+  const isModified = run !== baseline;
+  const { same_input = true } = run.beside?.[i] ?? {};
+  const isOther = isModified && run.output[i] !== baseline.output[i];
+  const isBeyond = i >= run.steps.length;
+  const classes = [i === state.step ? "marked" : "", isOther ? "other" : ""].join(" ").trim();
+  const heading = rowHeading(h("button", { type: "button", class: "link", disabled: isBeyond }, i + 1));
+  const modified = isModified ? [output(run), change === null ? "–" : shiftBar(change, scale, same_input)] : [];
+  const onclick = () => !isBeyond && update({ step: i });
+  const attributes = { class: classes || null, "data-change": change };
+  return h("tr", { onclick, ...attributes }, heading, cells([output(baseline), ...modified]));
+}
+
+/**
+ * By how much a probability has changed: a bar from the middle, to the scale of the largest change, and the number in
+ * points.
+ */
+function shiftBar(change: number, scale: number, hasSameInput: boolean) {
+  const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
+  const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change) / scale}` });
+  return h(
+    "span",
+    { class: "shift", title: hasSameInput ? null : t("whatif.other_input") },
+    h("span", { class: "axis", "aria-hidden": "true" }, Math.abs(change) < VISIBLE ? null : bar),
+    h("small", {}, t("whatif.points", { points }), hasSameInput ? null : "*"),
+  );
+}
+
+/** A map in words: its title, and the cell that is largest, or that has changed most. */
+function describeMap(name: MapName, run: DrawnRun) {
+  const { queries, keys, heads, values } = run.attention[state.kind];
+  const size = queries.length * keys.length;
+  const start = (state.layer * heads + state.head) * size;
+  const weights = values.slice(start, start + size);
+  const at = argmax(weights.map(Math.abs));
+  const places = {
+    title: t(`whatif.${name}`),
+    from: queries[Math.floor(at / keys.length)],
+    to: keys[at % keys.length],
+    value: fixed(weights[at], 2),
+  };
+  return t(name === "difference" ? "whatif.map_changed" : "whatif.map_largest", places);
+}
+
+/** Changes to begin with, one of every sort, each on a button that makes it and undoes it. @param run the baseline */
+function exampleChanges(run: Run) {
+  const { cross, decoder } = run.attention;
+  const { layers, heads, queries, keys, values } = cross;
+  const highest = Math.floor(argmax(values) / (queries.length * keys.length));
+  const [layer, head] = [Math.floor(highest / heads), highest % heads];
+  const { steps, output } = tokenRun(run);
+  const step = steps.findLastIndex(({ token }) => !["E", "."].includes(token));
+  const other = steps[step]?.candidates.find(({ token }) => !isSpecial(token) && !output.includes(token));
+  const lastLayer = decoder.layers - 1;
+  const examples: Record<string, Change | null | undefined> = {
+    head: { do: "ablate", kind: "cross", layer, head },
+    mask: { do: "remove_mask", kind: "decoder" },
+    positions: run.model.positions ? { do: "positions", stack: "encoder", how: "removed", seed: 0 } : null,
+    temperature: { do: "temperature", kind: "all", temperature: 5 },
+    residual: { do: "drop_residual", stack: "decoder", layer: lastLayer, sublayer: 2 },
+    word: other && { do: "force_word", step, word: other.token },
+  };
+  return Object.entries(examples).map(([name, change]) => {
+    if (!change) return null;
+    const places = {
+      layer: 1 + (name === "residual" ? lastLayer : layer),
+      head: head + 1,
+      layers,
+      word: other && word(other.token, "target"),
+    };
+    const isMade = Boolean(findChange(change));
+    return toggle(nodes(`whatif.try.${name}`, places), isMade, () => toggleChange(change));
+  });
+}

@@ -1,0 +1,247 @@
+// The page's place as an address, and back. Whatever an address asks for that is not there falls back to the default.
+
+import type { Parameter } from "#schema";
+import { checkpointFromAddress, modelAddress, models } from "../api/models.ts";
+import { schema } from "../api/schema.ts";
+import type { RunRequest, State } from "../api/types.ts";
+import { formatChanges, parseChanges } from "./changes.ts";
+import { language } from "./i18n.ts";
+import { formatStops, LESSON_STOPS, parseStops } from "./lesson-plan.ts";
+import { state, stopsWith, update } from "./state.ts";
+
+export type Place = Partial<State>;
+
+const PARAMETERS = Object.entries(schema.parameters);
+
+const OF_CLASS = ["room", "notes"]; // parameters of this page's part in a class
+
+/**
+ * The address of the visitor's place, without the class that it may be in; as a presenter's, without the controls that a
+ * lesson does not need.
+ */
+export function pageAddress(presenting = isPresenting(), run = state.run as RunRequest) {
+  const url = new URL(formatAddress(location.href, presenting, run));
+  for (const name of OF_CLASS) url.searchParams.delete(name);
+  return url.href;
+}
+
+/** The place as the parameters of a link, without what each page of a class chooses by itself. */
+export function placeParameters() {
+  const { searchParams } = new URL(pageAddress(false));
+  for (const name of [...searchParams.keys()])
+    if (name === "language" || !Object.hasOwn(schema.parameters, name)) searchParams.delete(name);
+  return `?${searchParams}`;
+}
+
+/** The same, with what else stands in `href`. */
+export function formatAddress(href: string, presenting: boolean, run: RunRequest) {
+  const url = new URL(href);
+  const written = new URLSearchParams(url.search); // each change of url.searchParams would write the whole address
+  const special: Record<string, string | null> = {
+    checkpoint: modelAddress(run.checkpoint),
+    sentence: run.sentence,
+    changes: run.changes.length ? formatChanges(run.changes) : null,
+    language,
+    present: presenting ? "yes" : null,
+  };
+  for (const [name, parameter] of PARAMETERS) {
+    for (const each of namesOf(name, parameter)) written.delete(each);
+    const value = name in special ? special[name] : formatParameter(parameter);
+    if (value !== null) written.set(name, value);
+  }
+  url.search = written.toString();
+  return url.href;
+}
+
+/**
+ * The address to share: a visitor in the hub's frame does not see that of the Space. What the hub adds for this
+ * visitor, who may be signed in, is left out.
+ * @param spaceHost where the page is in a frame of a Space
+ */
+export function sharedAddress(href: string, spaceHost: string | null) {
+  const url = new URL(href);
+  if (!spaceHost) return href;
+  for (const name of ["__sign", "__theme"]) url.searchParams.delete(name);
+  return new URL(`${url.pathname}${url.search}`, `https://${spaceHost}`).href;
+}
+
+/** Of a parameter: its name, and the one that old links give it. */
+const namesOf = (name: string, { old_name }: Parameter) => (old_name ? [name, old_name] : [name]);
+
+/** A part of the state as the address writes it; null where the address is without it. */
+function formatParameter({ kind, state: name, default: usual, always, part }: Parameter) {
+  const value = state[name as keyof State];
+  if ((part && part !== state.part) || (!always && value === (usual ?? null))) return null;
+  if (kind === "position") return String(Number(value) + 1); // as on the page
+  if (kind === "switch") return value ? "yes" : "no";
+  if (kind === "stops") return state.stops && formatStops(state.stops);
+  if (kind === "mistake") return state.forcedMistake && `${state.forcedMistake.step + 1}.${state.forcedMistake.word}`;
+  return String(value);
+}
+
+let presenting = new URLSearchParams(globalThis.location?.search).get("present") === "yes";
+/** Whether the page is shown to a room. */
+export const isPresenting = () => presenting;
+
+/** Set parameters of the address bar that do not belong to the place; null removes one. */
+export function setPageParameters(parameters: Record<string, string | null>) {
+  const url = new URL(location.href);
+  for (const [name, value] of Object.entries(parameters))
+    if (value === null) url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+  url.hash = ""; // a teacher's link has the secret there
+  history.replaceState(history.state, "", url.href);
+  if (address !== null) updateAddressBar();
+}
+
+export function setPresenting(wanted: boolean) {
+  presenting = wanted;
+  updateAddressBar();
+  writeAddress();
+}
+
+/** The value that an address gives a parameter; null for one that cannot be. */
+function parseParameter({ kind, choices = [], old_choices = {}, min = 0, max = 0, step }: Parameter, text: string) {
+  if (kind === "choice") return choices.find((each) => each === text || old_choices[each] === text) ?? null;
+  if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
+  if (kind === "switch") return ["yes", "no"].includes(text) ? text === "yes" : null;
+  if (kind === "language") return schema.languages.includes(text) ? text : null;
+  if (kind === "stops") return parseStops(text);
+  if (kind === "mistake") {
+    const [, place, word] = text.match(/^([1-9]\d{0,3})\.(.{1,100})$/s) ?? [];
+    return place ? { step: Number(place) - 1, word } : null;
+  }
+  if (kind === "number") {
+    const isForm = (step === 1 ? /^\d{1,9}$/ : /^\d(\.\d{1,2})?$/).test(text);
+    return isForm && Number(text) >= min && Number(text) <= max ? Number(text) : null;
+  }
+  return text; // checkpoint, sentence and changes: see parseRun
+}
+
+/** Parse an address; `wrong` has the parameters that are invalid. */
+export function parseAddress(search: string): { run: RunRequest | null; place: Place; wrong: string[] } {
+  const asked = new URLSearchParams(search);
+  const place: Record<string, unknown> = {};
+  const wrong: string[] = [];
+  for (const [name, parameter] of PARAMETERS) {
+    const text = namesOf(name, parameter)
+      .map((each) => asked.get(each))
+      .find((each) => each !== null);
+    if (text === undefined) continue;
+    const value = parseParameter(parameter, text);
+    if (value === null || (name === "present" && !value)) wrong.push(name);
+    else if (parameter.state) place[parameter.state] = value;
+  }
+  const run = parseRun(asked, wrong);
+  if (wrong.includes("checkpoint"))
+    for (const [, { state: name, of_run }] of PARAMETERS) if (name && of_run) delete place[name]; // another model's
+  return { run, place, wrong };
+}
+
+/**
+ * Where an address opens that names no tab: without parameters on the first, else on Translate, as links did when that
+ * was the first.
+ */
+export function openingTab(search: string): Place {
+  const asked = new URLSearchParams(search);
+  const isOurs = PARAMETERS.some(([name, parameter]) => namesOf(name, parameter).some((each) => asked.has(each)));
+  return isOurs ? { tab: "translate" } : {};
+}
+
+/** @param wrong takes what of a run cannot be */
+function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
+  const checkpoint = checkpointFromAddress(asked.get("checkpoint") ?? "toy");
+  if (!checkpoint) {
+    wrong.push("checkpoint");
+    return null;
+  }
+  let sentence = asked.get("sentence");
+  if (sentence !== null && sentence.length > schema.max_sentence) {
+    wrong.push("sentence");
+    sentence = null;
+  }
+  const changes = parseChanges(asked.get("changes") ?? "");
+  if (!changes) wrong.push("changes");
+  if (asked.has("checkpoint") || changes?.length) sentence ??= models()[checkpoint].examples[0].sentence;
+  return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
+}
+
+/** The place of an address without parameters. */
+const HOME: Place = Object.fromEntries(
+  PARAMETERS.flatMap(([, { state: name, default: usual }]) => (name ? [[name, usual ?? null]] : [])),
+);
+
+/** The address of the visitor's place as it was last drawn. */
+let address: string | null = null;
+/** The part of the address whose changes make a history entry: tab, stop, exercise or part. */
+let entry = "";
+let isRestoring = false;
+let isAhead = false; // the address bar, of the page: a run is on its way
+let waiting: ReturnType<typeof setTimeout> | undefined;
+let asked: RunRequest | null = null;
+
+const entryOf = ({ tab, stop, part, exercise }: Place) =>
+  [tab, tab === "lesson" && stop, tab === "break" && part, tab === "break" && part === "mistakes" && exercise].join();
+
+/**
+ * Go where an address leads, without a new entry of the history; returns the names of what this run does not have.
+ * @param whole whether what the address leaves out goes back to what it is at first
+ */
+export function restorePlace(place: Place, whole: boolean = false) {
+  isAhead = false;
+  isRestoring = true;
+  const target = { ...(whole ? HOME : {}), ...place };
+  const { stop = -1, stops } = place;
+  if (stop in LESSON_STOPS && !stops) target.stops = stopsWith(stop, target.stops);
+  const { tab = state.tab, part = state.part, inWords = state.inWords } = target;
+  if (state.run.words) update({ tab, part, inWords }); // by these, steps are words or pieces
+  update(target);
+  isRestoring = false;
+  entry = entryOf(state);
+  return PARAMETERS.flatMap(([name, { kind, state: key }]) => {
+    if (kind !== "position" && kind !== "mistake") return [];
+    const field = key as keyof State;
+    const isMissing = kind === "mistake" ? place.forcedMistake && !state.forcedMistake : place[field] !== state[field];
+    return field in place && isMissing ? [name] : [];
+  });
+}
+
+/**
+ * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page which Gradio
+ * reloads when the server is there again asks once more.
+ */
+export function expectRun(run: RunRequest | null) {
+  asked = run;
+  updateAddressBar();
+}
+
+/**
+ * Keep the address bar at the visitor's place, so that a reload and a bookmark find it again, and Back finds the place
+ * before. What changes within a place does not wait for itself: a browser allows no more than a few changes a second.
+ */
+export function updateAddressBar() {
+  if (isAhead) return;
+  const now = formatAddress(location.href, presenting, asked ?? state.run);
+  const isAnotherPlace = address !== null && !isRestoring && entryOf(state) !== entry;
+  if (isAnotherPlace) {
+    writeAddress(); // of the place that is left
+    history.pushState(history.state, "", now);
+  }
+  const isUntouched = address === null || address === now;
+  address = now; // an untouched page keeps the address that it was opened with
+  entry = entryOf(state);
+  if (isUntouched || isAnotherPlace) return;
+  clearTimeout(waiting);
+  waiting = setTimeout(writeAddress, 300);
+}
+
+/** The browser went to another entry of its history: until `restorePlace`, its address stays. */
+export function holdAddress(wanted: boolean) {
+  clearTimeout(waiting);
+  isAhead = wanted;
+}
+
+function writeAddress() {
+  clearTimeout(waiting);
+  if (address && address !== location.href) history.replaceState(history.state, "", address);
+}

@@ -1,0 +1,52 @@
+// A visitor's alignment, and how well the cross-attention heads match it.
+
+import type { DrawnRun } from "../api/types.ts";
+import { argmax, attentionRow } from "./state.ts";
+
+/** The source positions that each output token is linked to. */
+export type Links = Set<number>[];
+/**
+ * Which output token a row is said to be about: the one that it predicts, or the one that the decoder reads there,
+ * which is output one step earlier.
+ */
+export type Reading = "predicted" | "read";
+/** Of how many aligned tokens a head's largest weight is on a linked word: `right[layer][head]` of `count`. */
+export type HeadScores = { right: number[][]; count: number };
+
+/** The row of a token; -1 where none is about it. */
+const ROWS: Record<Reading, (token: number, rows: number) => number> = {
+  predicted: (token) => token,
+  read: (token, rows) => (token + 1 < rows ? token + 1 : -1),
+};
+
+/** The key with the largest weight, [layer][head][row], found once a run. */
+const strongest: WeakMap<DrawnRun, number[][][]> = new WeakMap();
+
+function strongestKeys(run: DrawnRun) {
+  const { layers, heads, queries } = run.attention.cross;
+  const find = (layer: number) => (_: unknown, head: number) =>
+    queries.map((_, row) => argmax(attentionRow("cross", layer, head, row, run)));
+  const found =
+    strongest.get(run) ?? Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, find(layer)));
+  strongest.set(run, found);
+  return found;
+}
+
+export function scoreHeads(run: DrawnRun, links: Links, reading: Reading): HeadScores {
+  const rows = run.output.length;
+  const asked = links.flatMap((keys, token) => {
+    const row = keys.size ? ROWS[reading](token, rows) : -1;
+    return row < 0 ? [] : [{ row, keys }];
+  });
+  const right = strongestKeys(run).map((heads) =>
+    heads.map((largest) => asked.filter(({ row, keys }) => keys.has(largest[row])).length),
+  );
+  return { right, count: asked.length };
+}
+
+/** The head that finds most; of several the first. */
+export function bestHead({ right }: HeadScores) {
+  const heads = right[0].length;
+  const best = argmax(right.flat());
+  return { layer: Math.floor(best / heads), head: best % heads, right: right.flat()[best] };
+}

@@ -1,0 +1,30 @@
+// Experiments that show something: sentences found by search (transformer/analysis/experiments.py), for the run's model or
+// else for the classroom's.
+
+import type { Experiment } from "#schema";
+import { models } from "../api/models.ts";
+import type { State } from "../api/types.ts";
+import { state, update } from "./state.ts";
+
+const RICHEST = "classroom"; // the model of which every kind is found
+
+/** The experiment of a name, such as "head" or "beam", and the model that shows it; null where none was found. */
+export function findExperiment(name: string) {
+  for (const checkpoint of [state.run.checkpoint, RICHEST]) {
+    const experiment = models()[checkpoint]?.experiments?.[name];
+    if (experiment) return { ...experiment, checkpoint };
+  }
+  return null;
+}
+
+/** Translate an experiment's sentence under its changes, and go where it shows. */
+export function openExperiment(
+  { checkpoint, sentence, changes, settings }: Experiment & { checkpoint: string },
+  place: Partial<State>,
+) {
+  const { step, word, ...rest } = settings as any;
+  const forcedMistake = word ? { step, word } : state.forcedMistake;
+  update(place); // the place that is left keeps its run
+  const detail = { run: { checkpoint, sentence, changes }, place: { ...rest, forcedMistake, ...place } };
+  document.dispatchEvent(new CustomEvent("run:wanted", { detail }));
+}

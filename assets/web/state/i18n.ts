@@ -1,0 +1,138 @@
+// The page's texts in the visitor's language. They are in assets/locales, one file a language.
+
+import { assetAddress, schema } from "../api/schema.ts";
+import { readPreference, writePreference } from "../api/session.ts";
+import type { Message, Place, Places } from "../api/types.ts";
+import { parts, percentText, percentTexts, withPlurals } from "./message-format.ts";
+
+/** The languages of the page, each by its own name. */
+export const LANGUAGES: Record<string, string> = Object.fromEntries(
+  schema.languages.map((name) => [name, new Intl.DisplayNames(name, { type: "language" }).of(name) ?? name]),
+);
+const LANGUAGE_KEY = "attention-bitte-language";
+
+let catalogue: Record<string, string> = {};
+export let language = "en"; // until a catalogue has come
+let wanted = language; // the language that was chosen last
+let formats = formatsOf(language); // made once, because toLocaleString looks its language up every time
+
+/** Speak another language from now on: every part of the page is mounted again (see app.ts). */
+async function speak(name: string) {
+  wanted = name;
+  const answer = await fetch(assetAddress(`/locales/${name}.json`));
+  if (!answer.ok) throw new Error(`no catalogue of ${name}`);
+  const texts = await answer.json();
+  if (name !== wanted) return; // another one was chosen before this one's texts came
+  catalogue = texts;
+  language = name;
+  formats = formatsOf(name);
+  document.documentElement.lang = name;
+  document.dispatchEvent(new Event("language:changed"));
+}
+
+function formatsOf(name: string) {
+  const locale = name === "en" ? "en-GB" : name; // whose lists have no comma before "and"
+  const percent = (digits: number) =>
+    new Intl.NumberFormat(locale, { style: "percent", minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return {
+    number: new Intl.NumberFormat(locale),
+    percents: [0, 1, 2].map(percent),
+    plurals: new Intl.PluralRules(locale),
+    lists: new Intl.ListFormat(locale),
+    languages: new Intl.DisplayNames(locale, { type: "language" }),
+  };
+}
+
+export const hasText = (key: string) => Object.hasOwn(catalogue, key);
+
+/** A text with its {places} filled, as nodes and strings in the order that this language puts them in. */
+export function nodes(key: string, places: Places = {}): (string | Node)[] {
+  const placed: Set<string | Node> = new Set();
+  const once = (value: string | Node) => {
+    if (!(value instanceof Node)) return value;
+    const isTaken = placed.has(value) || value.parentNode; // where it is named again, a copy stands
+    placed.add(value);
+    return isTaken ? value.cloneNode(true) : value;
+  };
+  return parts(withPlurals(catalogue[key], places, formats.plurals))
+    .flatMap((part, i) => (i % 2 ? filled(places[part]).map(once) : part))
+    .filter((part) => part !== "");
+}
+
+/** The same as one string. */
+export const t = (key: string, places?: Places) =>
+  nodes(key, places)
+    .map((part) => (part instanceof Node ? part.textContent : part))
+    .join("");
+
+function filled(value: Place): (string | Node)[] {
+  if (typeof value === "number") return [formatNumber(value)];
+  if (Array.isArray(value)) return value;
+  return [value instanceof Node ? value : String(value)];
+}
+
+/** A text of the server. */
+export function formatMessage({ key, values, english }: Message) {
+  if (!hasText(key)) return english ?? key;
+  const places = Object.entries(values).map(([name, value]) => [
+    name,
+    typeof value === "object" ? shortened(value) : value,
+  ]);
+  return t(key, Object.fromEntries(places));
+}
+
+/** "a, b and 3 more". */
+const shortened = ({ shown, rest }: { shown: string[]; rest: number }) =>
+  formatList(rest ? [...shown, t("list.more", { rest })] : shown);
+
+/** "a, b and c", as nodes and strings. */
+export const formatList = (items: (string | Node | (string | Node)[])[]): (string | Node)[] =>
+  formats.lists
+    .formatToParts(items.map((_, i) => String(i)))
+    .flatMap(({ type, value }) => (type === "element" ? items[Number(value)] : value));
+
+/** Whole sentences one after the other, as nodes and strings; one that is empty is left out. */
+export const joinSentences = (...all: (string | (string | Node)[] | null | undefined)[]): (string | Node)[] =>
+  all
+    .flatMap((one) => (one?.length ? [[one].flat()] : []))
+    .reduce((before, one) => (before.length ? nodes("sentences", { before, one }) : one), []);
+
+export const formatNumber = (value: number) => formats.number.format(value);
+
+/** "298 MB". */
+export function formatBytes(bytes: number) {
+  const unit = bytes < 1e6 ? "kilobyte" : bytes < 1e9 ? "megabyte" : "gigabyte";
+  const value = bytes / { kilobyte: 1e3, megabyte: 1e6, gigabyte: 1e9 }[unit];
+  return new Intl.NumberFormat(language, { style: "unit", unit, maximumSignificantDigits: 3 }).format(value);
+}
+
+/** "German → English". @param codes of languages */
+export const formatLanguages = (codes: readonly string[]) =>
+  codes.map((code) => formats.languages.of(code) ?? code).join(" → ");
+
+const inPercent = (share: number, digits: number) => formats.percents[digits].format(share);
+
+/** "97%", "99.4%", "< 0.01%", "> 99.9%". */
+export const formatPercent = (share: number) => percentText(share, inPercent);
+
+/** Two shares in percent, with more digits where fewer would hide that they differ. */
+export const formatPercents = (one: number, other: number) => percentTexts(one, other, inPercent);
+
+/** The visitor's own choice, kept for the next visit. */
+export async function chooseLanguage(name: string) {
+  await speak(name);
+  if (name !== language) return;
+  writePreference(LANGUAGE_KEY, name);
+}
+
+/** Speak what the link asks for, else what was chosen before, else what the browser speaks, else English. */
+export const speakPreferredLanguage = () => speak(preferredLanguage());
+
+function preferredLanguage() {
+  const traditional = (tag: string) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
+  const spoken = navigator.languages.map((tag) =>
+    traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
+  );
+  const wishes = [new URLSearchParams(location.search).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
+  return wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en";
+}

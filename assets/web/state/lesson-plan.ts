@@ -1,0 +1,77 @@
+// The stops of the lesson, and which of them a shorter lesson has. features/lesson/stops has what each draws and asks.
+
+/**
+ * Minutes of a stop, and the shortest lesson that has it: longer ones have it too. `ofReal`: only a lesson on a real
+ * model has it by itself; others have it where somebody chooses it. Links count stops, so a new one comes last, and says
+ * which one it usually `follows`.
+ */
+const STOPS = {
+  tokens: { minutes: 2, plan: 20 },
+  embeddings: { minutes: 7, plan: 90 },
+  positions: { minutes: 6, plan: 45 },
+  qkv: { minutes: 8, plan: 90 },
+  scores: { minutes: 7, plan: 45 },
+  softmax: { minutes: 6, plan: 20 },
+  heads: { minutes: 8, plan: 90 },
+  residual: { minutes: 8, plan: 90 },
+  ffn: { minutes: 7, plan: 90 },
+  stack: { minutes: 7, plan: 90 },
+  masked: { minutes: 6, plan: 45 },
+  cross: { minutes: 8, plan: 20 },
+  logits: { minutes: 4, plan: 20 },
+  loop: { minutes: 6, plan: 45 },
+  align: { minutes: 8, plan: 90, ofReal: true, follows: "cross" },
+} as const;
+
+export type StopName = keyof typeof STOPS;
+
+/** Their names; a link counts them from 1. */
+export const LESSON_STOPS = Object.keys(STOPS) as StopName[];
+
+/** Where a stop usually stands. */
+function usualPlace(stop: number) {
+  const each = STOPS[LESSON_STOPS[stop]];
+  return "follows" in each ? LESSON_STOPS.indexOf(each.follows) + 0.5 : stop;
+}
+
+const OF_REAL = [...LESSON_STOPS.keys()].sort((a, b) => usualPlace(a) - usualPlace(b));
+const OF_SMALL = OF_REAL.filter((stop) => !("ofReal" in STOPS[LESSON_STOPS[stop]]));
+
+/** The whole lesson, in its usual order. */
+const wholeLesson = (isReal: boolean) => (isReal ? OF_REAL : OF_SMALL);
+
+/** Lessons to choose from, in minutes. */
+export const PLANS = [20, 45, 90];
+
+/**
+ * The stops of a lesson of this length, counted from 0; null for the whole lesson.
+ * @param isReal whether it is on a real model
+ */
+export function plannedStops(minutes: number, isReal: boolean) {
+  const whole = wholeLesson(isReal);
+  const stops = whole.filter((stop) => STOPS[LESSON_STOPS[stop]].plan <= minutes);
+  return stops.length < whole.length ? stops : null;
+}
+
+/** With one more stop, before the first that usually follows it. */
+export function withStop(order: readonly number[], stop: number) {
+  const after = order.findIndex((each) => usualPlace(each) > usualPlace(stop));
+  return after < 0 ? [...order, stop] : order.toSpliced(after, 0, stop);
+}
+
+/** @param stops null for the whole lesson */
+export const stopOrder = (stops: readonly number[] | null, isReal: boolean) => stops ?? wholeLesson(isReal);
+
+/** How long these stops take. */
+export const planMinutes = (stops: readonly number[]) =>
+  stops.reduce((sum, stop) => sum + STOPS[LESSON_STOPS[stop]].minutes, 0);
+
+/** As a link writes them: "1,4,2". */
+export const formatStops = (stops: readonly number[]) => stops.map((stop) => stop + 1).join(",");
+
+/** Null for what does not name stops, each once. */
+export function parseStops(text: string) {
+  const stops = text.split(",").map((each) => (/^[1-9]\d?$/.test(each) ? Number(each) - 1 : -1));
+  const isPlan = new Set(stops).size === stops.length && stops.every((stop) => stop in LESSON_STOPS);
+  return isPlan ? stops : null;
+}

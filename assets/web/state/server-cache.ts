@@ -1,0 +1,74 @@
+// The server's answers about runs, each asked for once.
+
+import type { Sublayer as RecordedSublayer, Refusal } from "#schema";
+import type { AnswerOf, QuestionName, RequestOf } from "../api/client.ts";
+import { api } from "../api/client.ts";
+import type { Kind, Run, Side } from "../api/types.ts";
+import { decodeFloats, state } from "./state.ts";
+
+/**
+ * One attention sublayer of a run, every number of it; `at(name, ...index)` is the vector at the first axes of an
+ * array. `from` is the side of its queries, `to` that of its keys.
+ */
+export type Sublayer = RecordedSublayer & { at: (name: string, ...index: number[]) => number[]; from: Side; to: Side };
+
+/** The name of a weight matrix. */
+export type Matrix = RequestOf<"parameters">["part"];
+
+const MAX_ANSWERS = 24;
+
+const answers: Map<string, Promise<any>> = new Map();
+
+/** The same question is asked once. */
+export function askOnce<Name extends QuestionName>(name: Name, request: RequestOf<Name>): Promise<AnswerOf<Name>> {
+  const key = JSON.stringify([name, request]);
+  const known = answers.get(key);
+  if (known) return known;
+  const answer = (api[name] as (request: RequestOf<Name>) => Promise<AnswerOf<Name>>)(request);
+  answer.catch(() => answers.delete(key)); // the next call asks again
+  answers.set(key, answer);
+  if (answers.size > MAX_ANSWERS) answers.delete(answers.keys().next().value ?? key);
+  return answer;
+}
+
+/** The first fields of every request about a run. */
+const runQuestion = (run: Run = state.run) => ({
+  checkpoint: run.checkpoint,
+  sentence: run.sentence,
+  changes: run.changes,
+});
+
+export const askAboutRun = <Name extends QuestionName>(
+  name: Name,
+  more?: Omit<RequestOf<Name>, "checkpoint" | "sentence" | "changes">,
+  run: Run = state.run,
+) => askOnce(name, { ...runQuestion(run), ...more } as RequestOf<Name>);
+
+/** The arrays of an answer as numbers, made once. */
+const decoded: WeakMap<RecordedSublayer, Record<string, Float32Array>> = new WeakMap();
+
+/** One sublayer of a run. */
+export async function fetchSublayer(kind: Kind, layer: number, run: Run = state.run): Promise<Sublayer> {
+  const data = await askAboutRun("inside", { kind, layer }, run);
+  const arrays =
+    decoded.get(data) ??
+    Object.fromEntries(Object.entries(data.arrays).map(([name, array]) => [name, decodeFloats(array.data)]));
+  decoded.set(data, arrays);
+  const at = (name: string, ...index: number[]) => {
+    const { shape } = data.arrays[name];
+    const sizeFrom = (axis: number) => shape.slice(axis).reduce((product, n) => product * n, 1);
+    const start = index.reduce((sum, i, axis) => sum + i * sizeFrom(axis + 1), 0);
+    return Array.from(arrays[name].subarray(start, start + sizeFrom(index.length)));
+  };
+  return { ...data, at, from: kind === "encoder" ? "source" : "target", to: kind === "decoder" ? "target" : "source" };
+}
+
+/** A row of a weight matrix of a sublayer, and its bias. */
+export async function fetchParameters(
+  { run: { checkpoint }, kind, layer }: { run: Run; kind: Kind; layer: number },
+  part: Matrix,
+  row: number,
+): Promise<{ weights: number[]; bias: number | null }> {
+  const data = await askOnce("parameters", { checkpoint, kind, layer, part, row });
+  return { weights: Array.from(decodeFloats(data.weights)), bias: data.bias };
+}

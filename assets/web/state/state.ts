@@ -1,0 +1,222 @@
+// The visitor's state. One page, one run, one state: every view draws from it and changes it through `update`.
+
+import { schema } from "../api/schema.ts";
+import type { DrawnRun, Kind, Run, State } from "../api/types.ts";
+import { LESSON_STOPS, stopOrder, withStop } from "./lesson-plan.ts";
+import { byWords, SIDES, tokenIndex, tokenRun } from "./words.ts";
+
+export { SIDES };
+export const KINDS = Object.keys(SIDES) as Kind[];
+
+/** Defaults of the address's parameters come from the schema; the others are here. */
+export const state: State = Object.assign(
+  {
+    run: null as unknown as Run,
+    baseline: null,
+    stack: "encoder",
+    stops: null,
+    seed: null,
+    forcedMistake: null,
+    returnStop: null,
+  } as State,
+  Object.fromEntries(
+    Object.values(schema.parameters).flatMap(({ state, default: usual }) =>
+      state && usual !== undefined ? [[state, usual]] : [],
+    ),
+  ),
+);
+
+const views: Map<Element, () => void> = new Map();
+
+/** Call `draw` now and after every change, for as long as `element` is on the page. */
+export function subscribe(element: Element, draw: () => void) {
+  views.set(element, draw);
+  if (state.run) draw();
+}
+
+export function update(changes: Partial<State>) {
+  Object.assign(state, changes);
+  if (!state.run) return;
+  const before = state.run;
+  Object.assign(state, inUnit(before, state.baseline));
+  if (state.run !== before) Object.assign(state, placeIn(before));
+  const { layers, heads, queries } = state.run.attention[state.kind];
+  state.step = clamp(state.step, state.run.steps.length);
+  if (state.kind !== "encoder" && ("step" in changes || "kind" in changes) && !("query" in changes))
+    state.query = state.step;
+  state.query = clamp(state.query, queries.length);
+  state.stop = clamp(state.stop, LESSON_STOPS.length);
+  const stops = lessonStops();
+  if (!stops.includes(state.stop) || (changes.stops && !("stop" in changes))) state.stop = stops[0];
+  const { forcedMistake: mistake } = state;
+  if (mistake && !possibleMistakes(mistake.step).includes(mistake.word)) state.forcedMistake = null; // another run's
+  state.layer = clamp(state.layer, layers);
+  state.head = clamp(state.head, heads);
+  for (const [element, draw] of views) {
+    if (element.isConnected) draw();
+    else views.delete(element);
+  }
+}
+
+/** The stops of the lesson, in their order: a real model's lesson has one more. */
+export const lessonStops = () => stopOrder(state.stops, state.run.model.pieces);
+
+/** These stops, null for the whole lesson, and one more where they lack it. */
+export function stopsWith(stop: number, stops: State["stops"] = state.stops) {
+  const order = stopOrder(stops, state.run.model.pieces);
+  return order.includes(stop) ? stops : withStop(order, stop);
+}
+
+const OF_WORDS = ["overview", "translate", "attention"]; // tabs that can show words
+
+/** Whether a place of the page shows words: elsewhere each number belongs to a piece. */
+export const canShowWords = ({ tab, part }: Partial<State> = state) =>
+  OF_WORDS.includes(tab ?? "") || (tab === "break" && part === "whatif");
+
+/** Runs as the visitor's place shows them: by words, or by the model's own tokens. */
+function inUnit(run: Run, baseline: Run | null) {
+  const [tokens, before] = [tokenRun(run), baseline && tokenRun(baseline)];
+  if (!tokens.words || !state.inWords || !canShowWords()) return { run: tokens, baseline: before };
+  return { run: byWords(tokens, before), baseline: before && byWords(before) };
+}
+
+/** Where the step and the query of a run are now that it is shown by words, or no longer. */
+function placeIn(before: Run) {
+  const { run, kind, step, query } = state;
+  const { source, output } = run.words ?? {};
+  const at = (run.pieces ? output?.of[step] : tokenIndex(before, "decoder", step)) ?? 0;
+  const isOfSource = kind === "encoder";
+  return {
+    step: at,
+    query: isOfSource ? ((run.pieces ? source?.of[query] : tokenIndex(before, kind, query)) ?? 0) : at,
+  };
+}
+
+/** The run without changes. */
+export const baselineRun = () => state.baseline ?? state.run;
+
+/** Words that the model can be made to output by mistake at a step, the likeliest first. */
+export function possibleMistakes(step: number) {
+  const { steps, reference } = tokenRun(baselineRun());
+  const wanted = reference ? reference.text.split(" ").length + 1 : steps.length; // E is wanted as well
+  if (step >= Math.min(wanted, steps.length)) return [];
+  return steps[step].candidates
+    .map(({ token }) => token)
+    .filter((token) => token !== steps[step].token && token !== "S" && token !== "P");
+}
+
+/** Follow another row: of the decoder, that is another step. */
+export const selectQuery = (query: number) => update(state.kind === "encoder" ? { query } : { query, step: query });
+
+const clamp = (value: number, count: number) => Math.max(0, Math.min(value, count - 1));
+
+/**
+ * Show a run that the server sent. The visitor's place is kept, but another model's heads are other heads: its first
+ * run opens on a head that shows something.
+ * @param baseline the same run without its changes, if it has any @param watch a source word: go to the step that
+ * translates it
+ */
+export function showRun(run: Run, baseline: Run | null = null, watch: string | null = null) {
+  for (const each of [run, baseline])
+    for (const map of Object.values(each?.attention ?? {}))
+      map.values ??= (map.packed ? unpackWeights : decodeFloats)(map.weights ?? "");
+  const isAnotherModel = state.run?.checkpoint !== run.checkpoint;
+  Object.assign(state, inUnit(run, baseline));
+  const step = watch === null ? -1 : stepOfWord(run, watch);
+  update({ ...(isAnotherModel ? openingPlace(state.run) : {}), ...(step >= 0 ? { step } : {}) });
+}
+
+/** How the gold alignment links a step to a key: sure, possible, or null for not. */
+export function goldLink(step: number, key: number, run: DrawnRun = state.run) {
+  const links = run.reference?.gold;
+  if (links?.sure[step]?.includes(key)) return "sure";
+  return links?.possible[step]?.includes(key) ? "possible" : null;
+}
+
+/** The first step that translates a source word, -1 if none is known. */
+function stepOfWord(run: Run, word: string) {
+  const links = run.reference?.gold;
+  if (!links) return -1;
+  const key = run.source.indexOf(word);
+  const named = links.sure.findIndex((keys) => keys.includes(key));
+  return named >= 0 ? named : links.possible.findIndex((keys) => keys.includes(key));
+}
+
+/** The probability of a run's whole output. */
+export const likelihood = (run: Run) => run.steps.reduce((product, step) => product * step.probability, 1);
+
+/** The attention weight of one head from a query to a key. */
+export function attentionWeight(
+  kind: Kind,
+  layer: number,
+  head: number,
+  query: number,
+  key: number,
+  run: DrawnRun = state.run,
+) {
+  const { heads, queries, keys, values } = run.attention[kind];
+  return values[((layer * heads + head) * queries.length + query) * keys.length + key];
+}
+
+/** The weights of one head's row, or the mean of all heads of the layer (null). */
+export function attentionRow(kind: Kind, layer: number, head: number | null, query: number, run: DrawnRun = state.run) {
+  const { heads, keys } = run.attention[kind];
+  return keys.map((_, key) => {
+    if (head !== null) return attentionWeight(kind, layer, head, query, key, run);
+    let sum = 0;
+    for (let each = 0; each < heads; each++) sum += attentionWeight(kind, layer, each, query, key, run);
+    return sum / heads;
+  });
+}
+
+function decodeBytes(base64: string) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+/** Base64 of little-endian 32-bit floats. */
+export const decodeFloats = (base64: string) => new Float32Array(decodeBytes(base64).buffer);
+
+const TICKS = 200_000; // of a weight of 1, as in transformer/web/api/payload.py
+
+/**
+ * The weights of a long run, as `packed` of payload.py makes them: whole numbers of half ticks, first the lowest byte
+ * of each, last the highest. Up to five decimals, each prints the same as the run's own weight.
+ */
+export function unpackWeights(base64: string) {
+  const bytes = decodeBytes(base64);
+  const count = bytes.length / 3;
+  const weights = new Float32Array(count);
+  for (let i = 0; i < count; i++)
+    weights[i] = (bytes[i] + 0x100 * bytes[count + i] + 0x10000 * bytes[2 * count + i]) / (2 * TICKS);
+  return weights;
+}
+
+/** Attention counts as uniform while its largest weight is no more than this above an equal share. */
+export const UNIFORM_MARGIN = 0.03;
+
+export function argmax(values: ArrayLike<number>) {
+  let best = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;
+  return best;
+}
+
+const MAX_ALIGNED_ERROR = 0.2; // a head with a lower error rate aligns,
+const MIN_ALIGNED_WORDS = 5; // over this many words at least: of many heads, one always aligns a few by chance
+
+/** Whether a run has gold links for enough words that aligning them is more than luck. */
+export const hasEnoughGold = (run: DrawnRun) =>
+  (run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0) >= MIN_ALIGNED_WORDS;
+
+/** The head that aligns best, if one does, else the one with the highest weight; at the step of its highest weight. */
+function openingPlace(run: Run) {
+  const { heads, queries, keys, values } = run.attention.cross;
+  const size = queries.length * keys.length;
+  const rates = (hasEnoughGold(run) && run.reference?.error_rates?.flat()) || [];
+  const best = rates.lastIndexOf(Math.min(...rates)); // of several the one in the highest layer, which is read last
+  const head = rates[best] <= MAX_ALIGNED_ERROR ? best : Math.floor(argmax(values) / size);
+  const cell = argmax(values.slice(head * size, (head + 1) * size));
+  return { step: Math.floor(cell / keys.length), head: head % heads, layer: Math.floor(head / heads) };
+}

@@ -1,0 +1,129 @@
+// A run whose tokens are pieces of words, by words: attention to a word is the sum over its pieces, attention from a word
+// the mean over its pieces (Clark et al., 2019), as transformer/inference/words.py does it for files.
+
+import type { WordsOf } from "#schema";
+import type { AttentionMaps, Kind, PieceRun, Run, Side, Step } from "../api/types.ts";
+
+/** Whose tokens are the queries of a kind of attention, and whose are its keys. */
+export const SIDES: Record<Kind, [Side, Side]> = {
+  encoder: ["source", "source"],
+  decoder: ["target", "target"],
+  cross: ["target", "source"],
+};
+
+/** The run in the model's own tokens. */
+export const tokenRun = (run: Run) => run?.pieces ?? run;
+
+/**
+ * The first token of a row of a run's maps: of the decoder, where the word of its step begins.
+ * @param run by words or by tokens
+ */
+export function tokenIndex({ pieces, words, steps }: Run, kind: Kind, query: number) {
+  if (!pieces || !words) return query;
+  return kind === "encoder" ? words.source.of.indexOf(query) : (steps[query]?.first ?? 0);
+}
+
+/** The piece of a step of words that is among its candidates, else the step's token. */
+export const outputToken = ({ token, pieces }: Step) => pieces?.[0].token ?? token;
+
+/** The words whose pieces a side of a run's maps has. */
+const wordsOf = ({ words }: Run, side: Side) => (side === "source" ? words?.source : words?.decoder_input);
+
+/** The pieces of a word of a map's axis; where tokens are words, the token alone. @param run by words or by tokens */
+export function piecesOf(run: Run, side: Side, word: number) {
+  const of = run.pieces && wordsOf(run, side)?.of;
+  return of ? [...of.keys()].filter((i) => of[i] === word) : [word];
+}
+
+const known: WeakMap<Run, Run> = new WeakMap();
+
+/** @param run whose tokens are pieces @param baseline the same without its changes */
+export function byWords(run: Run, baseline: Run | null = null): Run {
+  const made = known.get(run) ?? madeOf(run, baseline);
+  known.set(run, made);
+  return made;
+}
+
+function madeOf(run: Run, baseline: Run | null) {
+  const { words } = run as PieceRun;
+  const attention = Object.fromEntries(
+    Object.entries(SIDES).map(([kind, sides]) => [kind, mapsOfWords(run, kind as Kind, sides)]),
+  ) as Run["attention"];
+  return {
+    ...run,
+    pieces: run,
+    source: words.source.names,
+    typed: words.typed,
+    decoder_input: words.decoder_input.names,
+    output: words.output.names,
+    steps: stepsOfWords(run.steps, words.output),
+    attention,
+    heads: headTable(attention),
+    ...(run.beside && baseline?.words ? { beside: besideOfWords(run.beside, baseline.words.output) } : {}),
+  };
+}
+
+/** The indices of each word's pieces. */
+const grouped = ({ of, names }: WordsOf) => names.map((_, word) => [...of.keys()].filter((i) => of[i] === word));
+
+/** A word's probability is the product of its pieces'; its candidates are those of its first piece. */
+const stepsOfWords = (steps: Step[], words: WordsOf): Step[] =>
+  grouped(words).map((pieces, word) => ({
+    token: words.names[word],
+    probability: pieces.reduce((product, i) => product * steps[i].probability, 1),
+    candidates: steps[pieces[0]].candidates,
+    first: pieces[0],
+    pieces: pieces.map((i) => steps[i]),
+  }));
+
+/** @param words of the baseline */
+const besideOfWords = (beside: NonNullable<Run["beside"]>, words: WordsOf): Run["beside"] =>
+  grouped(words).map((pieces) => {
+    const its = pieces.flatMap((i) => beside[i] ?? []);
+    const kept = its.map((each) => each.kept);
+    const isKnown = kept.length === pieces.length && !kept.includes(null);
+    return {
+      kept: isKnown ? kept.reduce((product, each) => Number(product) * Number(each), 1) : null,
+      same_input: its.every((each) => each.same_input),
+    };
+  });
+
+function mapsOfWords(run: Run, kind: Kind, [from, to]: [Side, Side]): AttentionMaps {
+  const { layers, heads, values, allowed } = run.attention[kind];
+  const [queries, keys] = [wordsOf(run, from) as WordsOf, wordsOf(run, to) as WordsOf];
+  const [rows, columns] = [queries.of.length, keys.of.length];
+  const [wide, size] = [keys.names.length, queries.names.length * keys.names.length];
+  const pieces = grouped(queries).map((each) => each.length);
+  const merged = new Float32Array(layers * heads * size);
+  for (let map = 0; map < layers * heads; map++)
+    for (let row = 0; row < rows; row++) {
+      const word = queries.of[row];
+      const [at, start] = [map * size + word * wide, (map * rows + row) * columns];
+      for (let column = 0; column < columns; column++)
+        merged[at + keys.of[column]] += values[start + column] / pieces[word];
+    }
+  const open = queries.names.map(() => keys.names.map(() => false));
+  allowed.forEach((row, query) => {
+    row.forEach((isOpen, key) => {
+      if (isOpen) open[queries.of[query]][keys.of[key]] = true;
+    });
+  });
+  return { layers, heads, queries: queries.names, keys: keys.names, allowed: open, values: merged };
+}
+
+/** Mean entropy and mean distance of each head, as the server has them of tokens. */
+function headTable(attention: Run["attention"]) {
+  const data = Object.entries(attention).flatMap(([kind, { layers, heads, queries, keys, values }]) =>
+    Array.from({ length: layers * heads }, (_, map) => {
+      const size = queries.length * keys.length;
+      let [entropy, distance] = [0, 0];
+      for (let i = 0; i < size; i++) {
+        const weight = values[map * size + i];
+        if (weight > 0) entropy -= weight * Math.log(weight);
+        distance += weight * Math.abs(Math.floor(i / keys.length) - (i % keys.length));
+      }
+      return [kind, Math.floor(map / heads), map % heads, entropy / queries.length, distance / queries.length];
+    }),
+  );
+  return { columns: ["kind", "layer", "head", "entropy", "distance"], data };
+}

@@ -1,0 +1,186 @@
+// Small builders. Text always goes in as textContent or an attribute value, never as markup: tokens are a visitor's
+// words.
+
+import type { Child, Side } from "../api/types.ts";
+import { t } from "../state/i18n.ts";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** `onclick` and its like are listeners; false, null and undefined are left out. */
+export type Attributes = Record<string, any>;
+
+function fill<E extends Element>(node: E, attributes: Attributes, children: Child[]): E {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || (value === false && !name.startsWith("aria-"))) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "style") (node as unknown as HTMLElement).style.cssText = value;
+    else node.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
+  }
+  node.append(...flat(children));
+  return node;
+}
+
+const flat = (children: Child[]): (string | Node)[] =>
+  children.flatMap((child) => {
+    if (child === null || child === undefined) return [];
+    if (Array.isArray(child)) return flat(child);
+    return typeof child === "number" ? String(child) : child;
+  });
+
+/** An HTML element. */
+export const h = <Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+) => fill(document.createElement(tag), attributes, children);
+
+/** An SVG element. */
+export const svg = <Tag extends keyof SVGElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+/** Other children for an element. */
+export const setChildren = (element: Element, ...children: Child[]) => element.replaceChildren(...flat(children));
+
+/**
+ * Draw without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it
+ * stood.
+ */
+export function keepFocus(element: Element, draw: () => void) {
+  const controls = () => [...element.querySelectorAll("button, select, input")] as HTMLElement[];
+  const focused = (document.activeElement ?? document.body) as HTMLElement;
+  const at = controls().indexOf(focused);
+  const { place } = focused.dataset;
+  draw();
+  if (at < 0 || element.contains(document.activeElement)) return;
+  const now = controls();
+  const again = now.find((control) => place && control.dataset.place === place) ?? now[at] ?? now.at(-1);
+  again?.focus({ preventScroll: true });
+}
+
+/** The same; what had the focus among them keeps it. */
+export const replaceKeepingFocus = (element: Element, children: Child[]) =>
+  keepFocus(element, () => setChildren(element, children));
+
+/** How much larger than usual the page's type is: on a projector it grows. */
+export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+
+let ruler: CanvasRenderingContext2D | null = null;
+/** Of the page, read once: to read it is to compute the style of all that has changed. */
+let family = "";
+
+/** How wide a label is, px: letters of some scripts are twice as wide as others. */
+export function textWidth(text: string, size: number) {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return text.length * size;
+  family ||= getComputedStyle(document.body).fontFamily;
+  ruler.font = `600 ${size}px ${family}`;
+  return ruler.measureText(text).width;
+}
+
+/** Until what changes now is drawn, and fitted to its place in the frame after. */
+export const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
+/** The beginning of a label that has no more room than this, px. */
+export function fitted(text: string, size: number, room: number) {
+  const letters = [...text];
+  const all = letters.length;
+  const written = () => (letters.length < all ? `${letters.join("")}…` : text);
+  while (letters.length > 1 && textWidth(written(), size) > room) letters.pop();
+  return written();
+}
+
+const PATHS = {
+  first: "M6 5v14M18 5l-7 7 7 7",
+  back: "M15 5l-7 7 7 7",
+  play: "M8 5l10 7-10 7z",
+  pause: "M8 5v14M16 5v14",
+  next: "M9 5l7 7-7 7",
+  last: "M18 5v14M6 5l7 7-7 7",
+};
+export const icon = (name: keyof typeof PATHS) =>
+  svg(
+    "svg",
+    { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" },
+    svg("path", { d: PATHS[name], fill: name === "play" ? "currentColor" : "none" }),
+  );
+
+const SPECIAL = new Set(["S", "E", "P"]);
+export const isSpecial = (token: string) => SPECIAL.has(token);
+
+/** A token in its side's colour; special tokens are outlined. */
+export const word = (token: string, side: Side) =>
+  h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, token);
+
+/** A token as a chip in its side's colour. */
+export const chip = <Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  token: string,
+  side: Side,
+  attributes: Attributes = {},
+) => h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
+
+/** A line scrolls until one of its parts is in its middle. It may be drawn smaller than it is, for a room. */
+export function scrollToMiddle(line: HTMLElement, part: Element) {
+  const [at, frame] = [part.getBoundingClientRect(), line.getBoundingClientRect()];
+  const away = at.left + at.width / 2 - frame.left - frame.width / 2;
+  line.scrollLeft += away * (line.offsetWidth / frame.width || 1);
+}
+
+/** Choices for `segmented`: counted from 0, shown from 1. */
+export const numberedOptions = (count: number): [string, string][] =>
+  Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
+
+/**
+ * A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be
+ * reached.
+ */
+export function scrollBox(...children: Child[]) {
+  const place = h("div", { class: "scroll" }, children);
+  const look = () => {
+    const over = place.scrollWidth > place.clientWidth + 1 || place.scrollHeight > place.clientHeight + 1;
+    const reach = over && !place.querySelector("button, input");
+    for (const [name, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": t("scroll") })) {
+      if (reach) place.setAttribute(name, value);
+      else place.removeAttribute(name);
+    }
+  };
+  let isScheduled = false; // once a frame, when everything has changed: looking lays the page out
+  const lookSoon = () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    requestAnimationFrame(() => {
+      isScheduled = false;
+      look();
+    });
+  };
+  new ResizeObserver(look).observe(place);
+  new MutationObserver(lookSoon).observe(place, { childList: true, subtree: true });
+  return place;
+}
+
+/** One choice of a few, as buttons in a row: its element, and a setter that does not call `choose`. */
+export function segmented(label: string, options: [string, Child][], choose: (value: string) => void) {
+  const buttons = options.map(([value, text]) =>
+    h("button", { type: "button", value, onclick: () => choose(value) }, text),
+  );
+  return {
+    element: h("div", { class: "segmented", role: "group", "aria-label": label }, buttons),
+    set: (value: unknown) => {
+      for (const button of buttons) button.setAttribute("aria-pressed", String(button.value === String(value)));
+    },
+  };
+}
+
+/** The same for names whose texts the catalogue has under `key`. */
+export function namedChoice<Name extends string>(
+  label: string,
+  names: readonly Name[],
+  key: string,
+  choose: (name: Name) => void,
+) {
+  const options = names.map((name) => [name, t(`${key}.${name}`)] as [string, string]);
+  return segmented(label, options, (name) => choose(name as Name));
+}

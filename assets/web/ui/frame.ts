@@ -1,0 +1,80 @@
+// How much of the screen the frame takes: the title line, the sentence and the tabs fold to one line, for a room and on
+// a small screen.
+
+import { isPresenting, setPresenting } from "../state/address.ts";
+import { update } from "../state/state.ts";
+import { closest } from "./parts.ts";
+
+export const narrow = matchMedia("(width < 900px)"); // a phone, or a laptop at 200%
+
+/** Wherever there is little room: a link leads to what it names. */
+export let isFolded = isPresenting() || new URLSearchParams(location.search).has("tab");
+
+export function fold(wanted: boolean) {
+  isFolded = wanted;
+  showFrame();
+  update({}); // what is drawn has another size
+}
+
+/** Show the page to a room, or as usual; what is drawn grows with its type. */
+function present(wanted: boolean) {
+  if (wanted === isPresenting()) return;
+  setPresenting(wanted);
+  fold(wanted);
+  document.dispatchEvent(new Event("frame:changed"));
+  document.getElementById(wanted ? "stop-title" : "present")?.focus({ preventScroll: true });
+}
+
+function showFrame() {
+  // Gradio lets style.css reach only what is in its container.
+  for (const each of [document.documentElement, document.body, document.querySelector(".contain > *")])
+    each?.classList.toggle("presenting", isPresenting());
+  document.body.classList.toggle("folded", isFolded && (isPresenting() || narrow.matches));
+  document.getElementById("unfold")?.setAttribute("aria-expanded", String(!isFolded));
+}
+
+export function followFrame(signal: AbortSignal) {
+  showFrame();
+  narrow.addEventListener("change", showFrame, { signal });
+}
+
+/** Present from where one is, on the full screen where the browser allows it. */
+export function startPresenting() {
+  present(true);
+  document.documentElement.requestFullscreen?.().catch(() => {}); // a frame of another site may not
+}
+
+export function stopPresenting() {
+  if (document.fullscreenElement) document.exitFullscreen();
+  present(false);
+}
+
+/** f presents and leaves. Esc closes what is open in the title line; where nothing is, it leaves. */
+export function listenForFrameKeys(header: HTMLElement, signal: AbortSignal) {
+  const onKey = (event: KeyboardEvent) => {
+    if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
+    const isTyping = closest(event, "input:not([type=range]), textarea, select, dialog");
+    if (event.key === "Escape") {
+      if (!closePopups(header) && !document.querySelector("dialog[open]")) stopPresenting();
+    } else if (event.key === "f" && !isTyping) {
+      if (isPresenting()) stopPresenting();
+      else startPresenting();
+    }
+  };
+  document.addEventListener("keydown", onKey, { signal });
+  // The browser itself takes Esc on a full screen.
+  document.addEventListener("fullscreenchange", () => document.fullscreenElement || present(false), { signal });
+}
+
+/** Whether any was open; the focus goes to what opened it. */
+function closePopups(header: HTMLElement) {
+  const found = header.querySelectorAll("details[open], .share .popover:not([hidden])");
+  const open = [...found] as HTMLElement[];
+  for (const each of open) {
+    const opener = each.closest(".share")?.querySelector("#share") ?? each.querySelector("summary");
+    if (each.contains(document.activeElement)) (opener as HTMLElement | null)?.focus();
+    if (each instanceof HTMLDetailsElement) each.open = false;
+    else each.hidden = true;
+  }
+  return open.length > 0;
+}

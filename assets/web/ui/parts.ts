@@ -1,0 +1,124 @@
+// Building blocks of views: buttons, tables, choices, and when a view draws itself.
+
+import type { Child } from "../api/types.ts";
+import { t } from "../state/i18n.ts";
+import { KINDS, state, subscribe, update } from "../state/state.ts";
+import type { Attributes } from "./dom.ts";
+import { h, namedChoice } from "./dom.ts";
+
+/** A button of a class. */
+export const button = (
+  name: string | null,
+  text: Child,
+  onclick: (event: MouseEvent) => unknown,
+  attributes: Attributes = {},
+) => h("button", { type: "button", class: name, onclick, ...attributes }, text);
+
+export const link = (text: Child, onclick: () => unknown, attributes: Attributes = {}) =>
+  button("link", text, () => onclick(), attributes);
+
+/** A button that is pressed while a change is made. */
+export const toggle = (text: Child, pressed: boolean, onclick: () => void, attributes: Attributes = {}) =>
+  button("pill toggle", h("span", {}, text), onclick, { "aria-pressed": pressed, ...attributes });
+
+/** A table with its column headings: texts, or cells of their own. */
+export const table = (attributes: Attributes, headings: Child[], rows: Child, ...more: Child[]) =>
+  h(
+    "table",
+    attributes,
+    h("thead", {}, h("tr", {}, ...headings.map((each) => (each instanceof Node ? each : columnHeading(each))))),
+    h("tbody", {}, rows),
+    ...more,
+  );
+
+export const columnHeading = (text: Child, attributes: Attributes = {}) =>
+  h("th", { scope: "col", ...attributes }, text);
+
+export const rowHeading = (text: Child) => h("th", { scope: "row" }, text);
+
+/** Cells of a row. */
+export const cells = (contents: Child[]) => contents.map((each) => h("td", {}, each));
+
+export function select(
+  label: string,
+  options: [string | number, string][],
+  chosen: unknown,
+  onchange: (value: string) => void,
+) {
+  const element = h("select", { "aria-label": label }, options.map(option(chosen)));
+  element.addEventListener("change", () => onchange(element.value));
+  return element;
+}
+
+export const option =
+  (chosen: unknown = null) =>
+  ([value, text]: [string | number, string]) =>
+    h("option", { value, selected: String(value) === String(chosen) }, text);
+
+/** The choice of a kind of attention. */
+export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
+
+/** Draw after every change of the state, and when the element comes into sight: what is hidden has no size. */
+export function drawInSight(element: Element, draw: () => unknown, signal: AbortSignal) {
+  subscribe(element, draw);
+  const observer = new IntersectionObserver(() => state.run && draw());
+  observer.observe(element);
+  signal.addEventListener("abort", () => observer.disconnect());
+}
+
+/** Whether a view is on the page's open tab: without its style, which may have to be computed first. */
+export const isOpen = (element: HTMLElement) =>
+  element.isConnected && !element.closest(".tab-panel:not(.open), .closed, [hidden]");
+
+/** Call `draw` when an element has another size. */
+export function onResize(element: Element, draw: ResizeObserverCallback, signal: AbortSignal) {
+  const observer = new ResizeObserver(draw);
+  observer.observe(element);
+  signal.addEventListener("abort", () => observer.disconnect());
+}
+
+/** Says whether any of the values differs from those of the call before; `forget` makes the next call say so. */
+export function changeDetector() {
+  let last: unknown[] | null = null;
+  const hasChanged = (...values: unknown[]) => {
+    if (last && values.every((value, i) => value === last?.[i])) return false;
+    last = values;
+    return true;
+  };
+  hasChanged.forget = () => {
+    last = null;
+  };
+  return hasChanged;
+}
+
+/** The closest element of a selector around what an event happened to. */
+export const closest = ({ target }: Event, selector: string) =>
+  target instanceof Element ? (target.closest(selector) as HTMLElement | null) : null;
+
+/**
+ * The keys of a series of stops with a question each, while its view is open. Neither typing nor the decoding steps
+ * need them; PageUp and PageDown are what a presenter's remote sends.
+ * @param keys `choose(-1)` shows the answer
+ */
+export function onStopKeys(
+  element: HTMLElement,
+  { move, choose }: { move: (by: 1 | -1) => void; choose: (i: number) => void },
+  signal: AbortSignal,
+) {
+  const listener = (event: KeyboardEvent) => {
+    if (!isOpen(element) || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (closest(event, "input:not([type=range]), textarea, select, dialog")) return;
+    if (["PageDown", "n"].includes(event.key)) move(1);
+    else if (["PageUp", "b"].includes(event.key)) move(-1);
+    else if (/^[1-9]$/.test(event.key)) choose(Number(event.key) - 1);
+    else if (event.key === "r") choose(-1);
+    else return;
+    event.preventDefault();
+  };
+  document.addEventListener("keydown", listener, { signal });
+}
+
+/** While something is typed it is the visitor's. */
+export const setUnlessTyped = (input: HTMLInputElement, value: string) => {
+  if (document.activeElement !== input) input.value = value;
+};
