@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 from playwright.sync_api import Browser, Page, Request, sync_playwright
+from transformer.web.component import ASSETS
 
 from tests.browser.chromium import find
 from tests.browser.conftest import QUIET, Server, module
@@ -37,7 +38,6 @@ from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
 from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
-from transformer.web.component import ASSETS
 from transformer.web.page import schema_json
 
 from .ratio import MissingError, Ratio, ratio

@@ -7,14 +7,14 @@ from typing import Any
 
 import gradio as gr
 import pytest
+from transformer.web.api.events import ask
+from transformer.web.server.logged_calls import logged
 
 from transformer.web import access_log
 from transformer.web.access_log import LOG, RateLimit
-from transformer.web.api.events import ask
 from transformer.web.api.runs import translate
 from transformer.web.api.sublayers import shapes
 from transformer.web.fair_queue import ClientLeftError
-from transformer.web.server.logged_calls import logged
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 from transformer.web.settings import Settings
 

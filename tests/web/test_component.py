@@ -5,7 +5,6 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
-
 from transformer.web.server.front_page import FrontPage
 
 PAGE = "<html><head><title>ü</title></head><body>&lt;/head></body></html>"

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from transformer.web.api.endpoints import FUNCTIONS
+from transformer.web.api.sharing import share_model, shared_model
+
 from transformer.web.api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
 from transformer.web.api.candidates import candidates
 from transformer.web.api.checks import checks
 from transformer.web.api.downloads import notebook, provenance, weights_csv
-from transformer.web.api.endpoints import FUNCTIONS
 from transformer.web.api.heads import heads
 from transformer.web.api.refusals import alternatives
-from transformer.web.api.sharing import share_model, shared_model
 
 Answer = dict[str, Any]
 Function = Callable[[Any], Any]

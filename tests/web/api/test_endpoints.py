@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from transformer.web.api.endpoints import FUNCTIONS, encoded
 
 from transformer.inference.interventions import Interventions
 from transformer.messages import english
 from transformer.web.api import events
-from transformer.web.api.endpoints import FUNCTIONS, encoded
 from transformer.web.api.what_if import what_if
 from transformer.web.page import ACTIONS as PAGE_ACTIONS
 from transformer.web.page import EVENTS as PAGE_EVENTS

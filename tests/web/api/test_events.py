@@ -4,7 +4,6 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from transformer.web.api.events import ask, choose, example, show, surprise
 
 from .endpoints import BEER

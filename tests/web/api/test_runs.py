@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from transformer.web.server.compression import LEVEL
 
 from transformer import Translator
 from transformer.data.alignment import AlignedPair, GoldAlignment
@@ -13,7 +14,6 @@ from transformer.inference.attention_maps import KINDS, AttentionMap, AttentionM
 from transformer.web.api.heads import heads
 from transformer.web.api.payload import TICKS, for_page, packed, page_maps
 from transformer.web.api.runs import translate
-from transformer.web.server.compression import LEVEL
 
 from .endpoints import BEER
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformer.web.api.events import show
 
 from transformer import Translator
 from transformer.analysis import ablate_every_head, compare
@@ -15,7 +16,6 @@ from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import CHANGES, Interventions
 from transformer.storage.checkpoint import Checkpoint
 from transformer.web.api import what_if
-from transformer.web.api.events import show
 from transformer.web.sessions.models import corpus_of, translator
 
 from ...models import small
