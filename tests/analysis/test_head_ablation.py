@@ -57,11 +57,11 @@ def test_a_head_is_ablated_as_by_an_intervention(
     output = [translator.checkpoint.tgt_vocab.ids[token] for token in run.output]
     places = itertools.product(range(config.num_decoder_layers), range(config.n_heads))
     assert [(each.layer, each.head) for each in found] == list(places)
-    assert len({round(each.probability, 9) for each in found}) == len(found)  # every head has its own effect
+    assert np.ptp([each.probability for each in found]) > 1e-4  # ten times what the heads are compared within
     longer = Translator(replace(translator.checkpoint, output_limit=len(run.output) + SLACK), "longer")
     for each in found[:: len(found) // 8]:
         without = AblateHead("cross", each.layer, each.head)
-        assert each.probability == pytest.approx(likelihood(translator, source, output, without), rel=1e-4)
+        assert each.probability == pytest.approx(likelihood(translator, source, output, without), abs=1e-5)
         assert each.text == longer.translate(run.sentence, interventions=Interventions((without,))).text
         m = run.attention.cross[each.layer]
         assert each.weight == m.weights[each.head].max() == m.weights[each.head, each.query, each.key]
@@ -201,9 +201,11 @@ def test_the_difference_is_given_step_by_step(toy: Translator) -> None:
     assert fourth.baseline
     assert fourth.modified
     assert (fourth.baseline.token, fourth.modified.token) == ("beer", "coke")
-    assert fourth.kept == fourth.baseline.probability  # the distribution is the same, only the choice differs
+    assert fourth.kept == pytest.approx(
+        fourth.baseline.probability, abs=1e-5
+    )  # the distribution is the same, only the choice differs
     cross = next(m for m in found.maps if m.kind == "cross")
-    assert not cross.weights[:, :4].any()
+    np.testing.assert_allclose(cross.weights[:, :4], 0, atol=1e-5)
 
 
 def test_runs_of_different_lengths_are_compared_on_their_common_rows(babbler: Translator) -> None:
@@ -216,7 +218,7 @@ def test_runs_of_different_lengths_are_compared_on_their_common_rows(babbler: Tr
         assert {m.weights.shape for m in found.maps} == {(4, 6, 6), (4, 3, 3), (4, 3, 6)}
         for m, whole, other in zip(found.maps, every(one), every(two), strict=True):
             q, k = m.weights.shape[1:]
-            assert (m.weights == other.weights[:, :q, :k] - whole.weights[:, :q, :k]).all()
+            np.testing.assert_allclose(m.weights, other.weights[:, :q, :k] - whole.weights[:, :q, :k], atol=1e-5)
 
 
 def every(run: Translation) -> list[Any]:
@@ -230,7 +232,7 @@ def test_a_newly_allowed_cell_is_part_of_the_difference(toy: Translator) -> None
         assert m.allowed[:, -1].all() == (m.kind == "cross")
         if m.kind == "cross":
             assert (m.weights[..., 4] > 0).all()
-            np.testing.assert_allclose(m.weights.sum(-1), 0, atol=1e-6)
+            np.testing.assert_allclose(m.weights.sum(-1), 0, atol=1e-5)
 
 
 def test_networks_of_different_shapes_are_not_compared(toy: Translator, babbler: Translator) -> None:

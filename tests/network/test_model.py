@@ -83,7 +83,7 @@ def test_weights_of_torch_nn_transformer_give_its_numbers_and_go_back(seed: int,
             tgt_key_padding_mask=masked_tgt,
             memory_key_padding_mask=masked_src,
         )
-        agree(watched["decoder.output"][~masked_tgt], decoded[~masked_tgt], atol=1e-5)
+        agree(watched["decoder.output"][~masked_tgt], decoded[~masked_tgt], atol=1e-4)
     assert ours.config.max_len == 9
     with torch.no_grad():  # copies
         ours.to_torch().encoder.layers[0].norm1.weight.zero_()
@@ -148,7 +148,7 @@ def test_without_weights_the_logits_are_the_same(ids: tuple[Tensor, Tensor]) -> 
     model = shared_network()
     fused = model(*ids, need_weights=False)
     assert fused.attention is None
-    agree(fused.logits, model(*ids).logits, atol=1e-5)
+    agree(fused.logits, model(*ids).logits)
 
 
 # Masks
@@ -379,9 +379,9 @@ def test_without_positions_the_order_of_the_source_changes_nothing(
     (src, tgt), model = ids, shared_network(positional_encoding=False, norm_first=norm_first, final_norm="both")
     order = torch.tensor(data.draw(st.permutations(range(src.size(1))), label="order"))
     before, after = model(src, tgt), model(src[:, order], tgt)
-    agree(after.logits, before.logits, atol=1e-5)
+    agree(after.logits, before.logits)
     for one, two in zip(after.attention.cross, before.attention.cross, strict=True):
-        agree(one, two[..., order], atol=1e-5)
+        agree(one, two[..., order])
 
 
 @pytest.mark.parametrize(("activation", "function"), [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu)])
@@ -399,7 +399,7 @@ def test_embedding_dropout_is_applied_where_configured(where: str) -> None:
         expected, actual = embedding + positions, seen[f"{stack}.input"]
         if where == "before":
             expected, actual = embedding, actual - positions
-        kept = actual.abs() > 1e-6
+        kept = actual.abs() > 1e-5
         assert kept.all() if where == "none" else 0.3 < kept.float().mean() < 0.7
         agree(actual[kept], expected.expand_as(actual)[kept] * (1 if where == "none" else 2))
 
@@ -424,7 +424,7 @@ def test_attention_dropout_decides_whether_weights_are_dropped(attention_dropout
     seen = watch(network(dropout=0.5, attention_dropout=attention_dropout).train())
     for name in ("encoder.0.self_attention", "decoder.0.self_attention", "decoder.0.cross_attention"):
         undropped = seen[f"{name}.weights"] @ seen[f"{name}.v"]
-        assert torch.allclose(seen[f"{name}.head_output"], undropped) is not attention_dropout
+        assert ((seen[f"{name}.head_output"] - undropped).abs().max() > 0.01) == attention_dropout
 
 
 @pytest.mark.parametrize("pad_id", [1, 5, 10])

@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import TransformerConfig
-from .linear import Linear
 from .probe import Probe, tap
 
 
@@ -70,10 +69,10 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.n_heads = config.n_heads
         self.dropout = config.dropout if config.attention_dropout else 0.0
-        self.q_proj = Linear(config.d_model, config.d_model, bias=config.qkv_bias)
-        self.k_proj = Linear(config.d_model, config.d_model, bias=config.qkv_bias)
-        self.v_proj = Linear(config.d_model, config.d_model, bias=config.qkv_bias)
-        self.out_proj = Linear(config.d_model, config.d_model, bias=config.bias)
+        self.q_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.k_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.v_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.out_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
 
     def split_heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # (B, Q, D) -> (B, H, Q, d)

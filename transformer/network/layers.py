@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from .attention import KeyValueCache, MultiHeadAttention
 from .config import Activation, Sinusoid, TransformerConfig
-from .linear import Linear
 from .probe import Probe, scoped, tap
 
 # ReLU works in place, because its gradient needs the result only.
@@ -48,8 +47,8 @@ class Layer(nn.Module):
         super().__init__()
         self.norm_first = config.norm_first
         self.activation = config.activation
-        self.linear1 = Linear(config.d_model, config.d_ff, bias=config.bias)
-        self.linear2 = Linear(config.d_ff, config.d_model, bias=config.bias)
+        self.linear1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias)
+        self.linear2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
         self.dropout = nn.Dropout(config.dropout)
 
     def feed_forward(self, x: Tensor, probe: Probe | None) -> Tensor:

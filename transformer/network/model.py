@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from .attention import KeyValueCache
 from .config import TransformerConfig
 from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
-from .linear import Linear
 from .masks import causal_mask, padding_mask
 from .probe import Probe, scoped, tap
 from .torch_weights import our_fields, our_names, to_torch_stacks
@@ -141,7 +140,7 @@ class Transformer(nn.Module):
         self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, config.d_model)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.output_projection = Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
+        self.output_projection = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
         self.embedding_dropout = nn.Dropout(config.dropout)
         positions = sinusoidal_positions(config.max_len, config.d_model, config.sinusoid)
         if not config.positional_encoding:
