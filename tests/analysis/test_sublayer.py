@@ -17,7 +17,7 @@ from transformer.analysis.sublayer import (
     record,
     residual_stream,
 )
-from transformer.inference.attention_maps import KINDS, SUBLAYERS, Kind
+from transformer.inference.attention_maps import KINDS, LOCATIONS, Kind
 from transformer.inference.interventions import DropResidual, Interventions
 
 from ..models import babbling
@@ -182,7 +182,7 @@ def test_a_model_in_training_mode_is_inspected_without_dropout() -> None:
 @pytest.mark.parametrize(("special", "without"), [("qkv_bias", PARTS[:3]), ("bias", PARTS[3:])])
 def test_a_matrix_without_bias_has_none(special: str, without: tuple[str, ...]) -> None:
     translator = babbler_of(**{special: False})
-    for kind in SUBLAYERS:
+    for kind in LOCATIONS:
         none = {part for part in PARTS if parameter_row(translator, kind, 0, part, 0)[1] is None}
         assert none == set(without)
 
@@ -213,7 +213,7 @@ def test_a_missing_layer_part_or_row_is_refused(
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_its_residual_the_norm_reads_the_sublayers_output(special: str, kind: Kind) -> None:
     translator = babbler_of(**CASES[special])
-    stack, _, n, last = SUBLAYERS[kind]
+    stack, _, n, last = LOCATIONS[kind]
     for sublayer, part in ((n, ""), (last, "ff_")):
         change = Interventions((DropResidual(stack, 0, sublayer),))
         seen = inspect_sublayer(translator, translator.translate("wort3 wort1", interventions=change), kind, 0)

@@ -41,14 +41,14 @@ def outputting(*tokens: int) -> Callable[[str, Tensor], Tensor]:
     forced=st.lists(st.none() | st.integers(0, SIZES["tgt_vocab_size"] - 1), max_size=6),
     seed=st.integers(0, 4),
     norm_first=st.booleans(),
-    reread=st.booleans(),
+    use_cache=st.booleans(),
 )
 def test_every_step_equals_a_full_recomputation(
-    source: list[int], forced: list[int | None], seed: int, norm_first: bool, reread: bool
+    source: list[int], forced: list[int | None], seed: int, norm_first: bool, use_cache: bool
 ) -> None:
     """From the cache or without it, greedy or forced."""
     model, src = shared_network(seed, norm_first=norm_first), torch.tensor([source])
-    steps = list(decode(model, src, START, END, 6, forced=forced, reread=reread))
+    steps = list(decode(model, src, START, END, 6, forced=forced, use_cache=use_cache))
     assert len(steps) == 6 or steps[-1].token == END
     read = [START]
     for t, (step, word) in enumerate(itertools.zip_longest(steps, forced[: len(steps)])):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer import Recorder, Translation, Translator
 from transformer.analysis.sublayer import inspect_sublayer, record
-from transformer.inference.attention_maps import KINDS, SUBLAYERS, Kind
+from transformer.inference.attention_maps import KINDS, LOCATIONS, Kind
 from transformer.inference.interventions import (
     CHANGES,
     MAX_CHANGES,
@@ -84,7 +84,7 @@ def test_the_first_changed_intermediate_is_one_that_the_change_names(change: Cha
 @pytest.mark.parametrize("kind", KINDS)
 def test_ablation_equals_zeroing_the_heads_columns_of_w_o(kind: Kind) -> None:
     model = network()
-    attention = getattr(model, SUBLAYERS[kind].stack).layers[1].get_submodule(MODULES[kind])
+    attention = getattr(model, LOCATIONS[kind].stack).layers[1].get_submodule(MODULES[kind])
     with torch.no_grad():
         attention.out_proj.weight[:, 12:16] = 0  # head 3 of width 4
     agree(intermediates(AblateHead(kind, 1, 3))["logits"], model(SRC, TGT).logits)

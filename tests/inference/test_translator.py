@@ -51,7 +51,7 @@ def arrays(value: object) -> Iterator[np.ndarray]:
 
 
 def close(one: Translation, two: Translation) -> bool:
-    """The same words, and the same numbers up to the rounding of another batch or thread."""
+    """Whether words are the same, and numbers up to the rounding of another batch or thread."""
     names = ("sentence", "text", "source", "decoder_input", "output", "checkpoint", "device", "interventions")
     return (
         all(getattr(one, name) == getattr(two, name) for name in names)

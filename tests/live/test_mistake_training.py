@@ -26,7 +26,7 @@ def mistake() -> TrainingMistake:
 
 @pytest.fixture(scope="module")
 def events() -> list[Any]:
-    """Of a whole training, which takes seconds."""
+    """The events of a whole training, which takes seconds."""
     return list(retrain(mistake()))
 
 

@@ -85,7 +85,7 @@ def data_of(job: Job) -> tuple[Vocabulary, Vocabulary, Callable[..., Batch]]:
 
 
 def plain(job: Job) -> Iterator[tuple[Progress | None, Checkpoint]]:
-    """The same training without a stream: before its first step, and after each."""
+    """A training without a stream: before its first step, and after each."""
     source, target, batch = data_of(job)
     torch.set_num_threads(job.threads)  # as the stream does: sums of several threads round otherwise
     config = TrainingConfig(**job.training)

@@ -15,7 +15,7 @@ from .attention import KeyValueCache
 from .config import TransformerConfig
 from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
 from .masks import causal_mask, padding_mask
-from .probe import Probe, scoped, tap
+from .probe import Probe, apply_probe, scoped
 from .torch_weights import our_fields, our_names, to_torch_stacks
 
 Weights = tuple[Tensor, ...] | None  # one tensor per layer, or None without need_weights
@@ -90,7 +90,7 @@ class Encoder(nn.Module):
         for i, layer in enumerate(self.layers):
             x, weights = layer(x, mask, need_weights, scoped(probe, str(i)))
             maps.append(weights)
-        return tap(probe, "output", self.norm(x)), tuple(maps) if need_weights else None
+        return apply_probe(probe, "output", self.norm(x)), tuple(maps) if need_weights else None
 
 
 class Decoder(nn.Module):
@@ -119,7 +119,7 @@ class Decoder(nn.Module):
             )
             self_maps.append(self_weights)
             cross_maps.append(cross_weights)
-        x = tap(probe, "output", self.norm(x))
+        x = apply_probe(probe, "output", self.norm(x))
         return (x, tuple(self_maps), tuple(cross_maps)) if need_weights else (x, None, None)
 
 
@@ -296,7 +296,7 @@ class Transformer(nn.Module):
         )
         if cache:
             cache.ids = ids
-        logits = tap(probe, "logits", self.output_projection(x))  # (B, T, V)
+        logits = apply_probe(probe, "logits", self.output_projection(x))  # (B, T, V)
         return DecoderOutput(logits, self_weights, cross_weights)
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor, past: int, probe: Probe | None) -> Tensor:
@@ -307,13 +307,13 @@ class Transformer(nn.Module):
         x = embedding(ids)
         if config.scale_embeddings:
             x = x * math.sqrt(config.d_model)
-        x = tap(probe, "embedding", x)
+        x = apply_probe(probe, "embedding", x)
         if config.embedding_dropout == "before":
             x = self.embedding_dropout(x)
-        x = x + tap(probe, "positions", self.positions[past:end])
+        x = x + apply_probe(probe, "positions", self.positions[past:end])
         if config.embedding_dropout == "after":
             x = self.embedding_dropout(x)
-        return tap(probe, "input", x)
+        return apply_probe(probe, "input", x)
 
 
 def _check_ids(name: str, ids: Tensor, vocab_size: int) -> None:
