@@ -4,20 +4,16 @@ import ast
 import json
 import math
 import textwrap
-from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from transformer import Translator
-from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake, training
+from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake
 from transformer.mistakes.decoding import MAX_RUNS
-from transformer.mistakes.mistake import Learned
 
 ENGLISH = json.loads((Path(__file__).parents[2] / "assets/locales/en.json").read_text("utf-8"))
 SENTENCES = {"toy": "ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
@@ -222,38 +218,6 @@ def test_a_map_shows_what_the_numbers_tell(case: Case) -> None:
 
 
 # In training
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _right_sides_once() -> Iterator[None]:
-    """Two exercises have the same right side, or model: it is trained for the first, and replayed for the second."""
-    known: dict[Any, tuple[list[Learned], training.Trained]] = {}
-
-    def once(learn: Any) -> Any:
-        def learned(side: Any, *model: Any, **options: bool) -> Generator[Learned, None, training.Trained]:
-            if side == "wrong" and not options.get("causal"):
-                return (yield from learn(side, *model, **options))
-            if learn not in known:
-                steps: list[Learned] = []
-                known[learn] = steps, (yield from collected(learn(side, *model, **options), steps))
-            else:
-                yield from (replace(each, side=side) for each in known[learn][0])
-            return known[learn][1]
-
-        return learned
-
-    def collected(learning: Any, steps: list[Learned]) -> Generator[Learned, None, training.Trained]:
-        while True:
-            try:
-                steps.append(next(learning))
-            except StopIteration as end:
-                return end.value
-            yield steps[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("_learn_classroom", "_learn_toy"):
-            patch.setattr(training, name, once(getattr(training, name)))
-        yield
 
 
 @pytest.mark.slow
