@@ -5,6 +5,7 @@
 #   make test       everything, with a browser; sets up what it needs on a fresh machine
 #   make format     format and sort everything as make check wants it
 #   make bundle     make assets/dist, which browsers load, of assets/web; it is committed
+#   make portable   the tests of numbers, as other processors and numbers of threads round (an hour)
 # The shipped models
 #   make toy        train the toy checkpoint
 #   make classroom  train the classroom checkpoint
@@ -29,7 +30,7 @@ NODE := $(BIN)/node .venv/js/node_modules
 # A test run starts Python thirty times, which need not compile the same files each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check lint unit library page test everything format bundle toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
+.PHONY: demo check lint unit library page test everything portable format bundle toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -60,11 +61,27 @@ page:
 	$(BIN)/python -m pytest -m "not slow" --ignore tests/browser $(addprefix --ignore ,$(LIBRARY))
 
 test: .venv/test .venv/js
-	$(SIDE_BY_SIDE) everything lint
+	$(SIDE_BY_SIDE) everything lint portable-quick
 
 # Four processes for two cores: a test that drives a browser or a server mostly waits.
 everything:
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+
+# Each computes as another processor does: without its vector instructions, or with other sums of several threads.
+PORTABLE := $(addprefix portable-,default avx2 sse41 1-thread 2-threads)
+
+portable: $(PORTABLE)
+portable-default portable-sse41 portable-quick: export ATEN_CPU_CAPABILITY := default
+portable-avx2: export ATEN_CPU_CAPABILITY := avx2
+portable-sse41 portable-quick: export ONEDNN_MAX_CPU_ISA := SSE41
+portable-sse41 portable-quick: export MKL_CBWR := COMPATIBLE
+portable-1-thread: export OMP_NUM_THREADS := 1
+portable-2-threads: export OMP_NUM_THREADS := 2
+$(PORTABLE): .venv/measure
+	$(BIN)/python -m pytest $(LIBRARY) tests/mistakes
+
+portable-quick: .venv/measure
+	$(BIN)/python -m pytest -m "not slow" tests/analysis tests/mistakes
 
 format: .venv/measure .venv/js
 	$(BIN)/ruff format .

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, here and in the processes of tests: networks are tiny
+# Before torch is imported, here and in the processes of tests: networks are tiny.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch
 from hypothesis import settings
 

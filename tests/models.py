@@ -28,7 +28,7 @@ def small(word: str = "wort", **fields: Any) -> Checkpoint:
 
 
 def packed(pad_source: bool = True, **fields: Any) -> PortableModel:
-    """The same with everything that a file holds."""
+    """A small network with everything that a file holds."""
     return PortableModel(
         checkpoint=Checkpoint(**(vars(small(**fields)) | {"pad_source": pad_source})),
         name="Mein Modell",

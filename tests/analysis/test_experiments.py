@@ -13,7 +13,7 @@ FOUND = [(checkpoint, name) for checkpoint in ("toy", "classroom") for name in s
 
 
 def changed_text(translator: Translator, experiment: Experiment) -> str:
-    """Of the run that the experiment makes."""
+    """The text of the run that the experiment makes."""
     if experiment.changes:
         return translator.translate(
             experiment.sentence, interventions=Interventions.parse(list(experiment.changes))

@@ -53,8 +53,8 @@ def test_uniform_weights_over_n_keys_have_entropy_ln_n(heads: int, n: int) -> No
     allowed = np.arange(4) < n
     m = a_map(np.broadcast_to(allowed / n, (heads, 2, 4)), np.broadcast_to(allowed, (2, 4)))
     assert m.n_heads == heads
-    assert m.entropy() == pytest.approx(np.full((heads, 2), math.log(n)), abs=1e-6)
-    assert m.from_uniform() == pytest.approx(np.zeros(heads), abs=1e-6)
+    assert m.entropy() == pytest.approx(np.full((heads, 2), math.log(n)), abs=1e-5)
+    assert m.from_uniform() == pytest.approx(np.zeros(heads), abs=1e-5)
 
 
 def test_a_one_hot_row_has_entropy_0_is_far_from_uniform_and_has_the_distance_of_its_key() -> None:
@@ -62,25 +62,15 @@ def test_a_one_hot_row_has_entropy_0_is_far_from_uniform_and_has_the_distance_of
     assert m.entropy()[0].tolist() == [0, 0]
     assert m.from_uniform().tolist() == [0.75, 0.25]
     assert m.distance().tolist() == [[0, 2], [1.5, 0.75]]
+    masked = a_map([[[0, 0]]], [[False, False]])
+    assert (masked.entropy(), masked.distance(), masked.from_uniform()) == ([[0]], [[0]], [0])
 
 
-def test_a_fully_masked_row_has_entropy_distance_and_deviation_0() -> None:
-    m = a_map([[[0, 0]]], [[False, False]])
-    assert (m.entropy().tolist(), m.distance().tolist(), m.from_uniform().tolist()) == ([[0]], [[0]], [0])
-
-
-@given(
-    st.lists(
-        st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=2, max_size=2), min_size=1, max_size=3
-    )
-)
+@given(st.lists(st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=2, max_size=2), min_size=1))
 def test_distance_is_the_weighted_mean_over_the_keys(counts: list[list[list[int]]]) -> None:
-    weights = [[[n / sum(row) for n in row] for row in head] for head in counts]
-    distance = a_map(weights).distance()
-    assert distance.shape == (len(counts), 2)
-    for h, head in enumerate(weights):
-        for q, row in enumerate(head):
-            assert distance[h, q] == pytest.approx(sum(w * abs(q - k) for k, w in enumerate(row)), abs=1e-6)
+    weights = np.array(counts) / np.sum(counts, axis=-1, keepdims=True)
+    away = abs(np.subtract.outer(range(2), range(3)))
+    np.testing.assert_allclose(a_map(weights).distance(), (weights * away).sum(axis=-1), atol=1e-5)
 
 
 # Other libraries
@@ -105,9 +95,7 @@ def test_xarray_gets_named_axes_with_their_tokens(classroom: Translator, kind: K
     run = classroom.translate("Wir kaufen kein altes Auto")
     weights = run.attention.to_xarray(kind)
     assert (weights.dims, weights.name) == (("layer", "head", "query", "key"), kind)
-    assert [weights[axis].values.tolist() for axis in weights.dims] == [[*range(size)] for size in weights.shape]
     for m in run.attention.of(kind):
         assert np.array_equal(weights.sel(layer=m.layer), m.weights)
         assert tuple(weights.query_token.values) == m.query_tokens
         assert tuple(weights.key_token.values) == m.key_tokens
-    assert weights.sum("key").values == pytest.approx(1, abs=1e-5)

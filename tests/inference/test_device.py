@@ -38,11 +38,6 @@ def test_an_available_accelerator_is_picked(
     assert pick_device() == CPU
 
 
-def test_the_argument_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ENVIRONMENT, "nonesuch")
-    assert pick_device("cpu") == CPU
-
-
 @pytest.mark.parametrize("name", ["nonesuch", "cuda:99", "hpu", "meta", "cpu and more", ":0"])
 @pytest.mark.parametrize("by", ["argument", "environment"])
 def test_an_unavailable_device_is_named(monkeypatch: pytest.MonkeyPatch, by: str, name: str) -> None:

@@ -6,7 +6,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-import torch
 
 from transformer import Translator
 from transformer.live import mistake_training as retrained
@@ -26,7 +25,7 @@ def mistake() -> TrainingMistake:
 
 @pytest.fixture(scope="module")
 def events() -> list[Any]:
-    """Of a whole training, which takes seconds."""
+    """The events of a whole training, which takes seconds."""
     return list(retrain(mistake()))
 
 
@@ -66,13 +65,6 @@ def test_a_stop_ends_it_after_the_current_step() -> None:
     events: list[Any] = list(retrain(mistake(), lambda: next(calls) >= 3))
     assert {each["event"] for each in events} <= {"progress"}  # no symptom
     assert sum(len(each["points"]) for each in events) <= 3
-
-
-def test_it_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads: list[int] = []
-    monkeypatch.setattr(torch, "set_num_threads", threads.append)
-    next(retrain(mistake()))
-    assert threads == [1]
 
 
 def test_a_map_is_sent_row_by_row(toy: Translator) -> None:

@@ -131,14 +131,6 @@ def test_the_parameters_are_counted_as_in_the_built_network(changes: dict[str, A
         assert config.final_norm == ("both" if changes.get("norm_first") else "none")
 
 
-def test_tied_weights_change_only_the_vocabulary_of_a_shipped_corpus() -> None:
-    for corpus in ("toy", "classroom"):
-        one, two = (job(question(corpus, tie_weights=tied)) for tied in (False, True))
-        assert one.pairs == two.pairs
-        assert (one.watch, one.reference, one.pad_source) == (two.watch, two.reference, two.pad_source)
-        assert {*one.source_words, *one.target_words} == set(two.source_words)
-
-
 @pytest.mark.parametrize("share", [0, 0.1, 0.5])
 def test_the_held_out_share_is_not_trained_on(share: float) -> None:
     asked = question("own", held_out=share, seed=3)
@@ -164,13 +156,15 @@ def test_trainings_share_the_processors(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_estimates_grow_with_the_work() -> None:
-    small, longer = plan(question(), LIMITS), plan(question(steps=240), LIMITS)
+    small, longer, wide = (plan(question(**changes), LIMITS) for changes in ({}, {"steps": 240}, {"d_model": 128}))
     assert longer.seconds == pytest.approx(2 * small.seconds)
-    assert longer.bytes == small.bytes > 4 * small.parameters
+    assert wide.bytes > longer.bytes == small.bytes > 4 * small.parameters
     assert plan(question(batch_size=2), LIMITS).seconds == small.seconds  # the corpus has two pairs
     assert plan(question(batch_size=1), LIMITS).seconds < small.seconds
-    wide = plan(question(d_model=128), LIMITS)
-    assert (wide.seconds > small.seconds, wide.bytes > small.bytes) == (True, True)
+    most = {field: ends[1] for field, ends in WHOLE.items()}
+    largest = plan(question(**most), LIMITS)
+    assert sorted(fields(largest)) == ["batch_size", "batch_size", "d_model", "n_heads", "steps"]
+    assert all(math.isfinite(value or math.nan) for value in (largest.parameters, largest.bytes, largest.seconds))
 
 
 # The watched sentence
@@ -180,14 +174,12 @@ def test_the_estimates_grow_with_the_work() -> None:
     ("corpus", "watch", "reference"),
     [
         ("toy", "", "i want a beer ."),  # the first example
-        ("own", "", "Good morning !"),
         ("toy", "bier cola", None),
         ("own", "Danke dir", None),
         ("classroom", "der Hund der Hund", None),
         ("toy", "  ICH mochte,\tein Cola!! ", "i want a coke ."),
         ("own", "wie geht es dir", "How are you ?"),
         ("classroom", "gestern hat sie drei Bücher gelesen", "yesterday she read three books ."),
-        ("toy", "ich ich ich ich ich", None),
     ],
 )
 def test_the_reference_is_the_corpus_translation_in_any_spelling(
@@ -268,15 +260,10 @@ def test_every_setting_of_a_missing_part_is_named(part: str) -> None:
 def test_all_problems_are_found_at_once() -> None:
     asked = question(name="", steps=0, watch="wasser", dropout=2, d_model=9, n_heads=2)
     assert sorted(fields(plan(asked, LIMITS))) == ["dropout", "n_heads", "name", "steps", "watch"]
+    assert problem(question(d_model=64, n_heads=7)).message.values == {"d_model": 64, "n_heads": 7}
     found = plan({}, LIMITS)
     assert sorted(fields(found)) == sorted(FIELDS)
     assert found == Plan(found.problems)
-
-
-def test_the_heads_must_divide_the_dimensions() -> None:
-    found = problem(question(d_model=64, n_heads=7))
-    assert (found.field, found.message.values) == ("n_heads", {"d_model": 64, "n_heads": 7})
-    assert job(question(d_model=63, n_heads=7)).model["n_heads"] == 7
 
 
 # Limits
@@ -314,13 +301,6 @@ def test_a_request_above_a_limit_is_refused_with_the_variable_that_raises_it(
 def test_a_step_that_is_too_long_to_be_stopped_is_refused() -> None:
     asked = question(corpus="classroom", d_model=512, n_heads=8, layers=6, d_ff=2048, batch_size=64, steps=10)
     assert [each.message.key for each in plan(asked, Limits(memory=100_000)).problems] == ["plan.step"]
-
-
-def test_the_largest_possible_request_is_estimated_and_refused() -> None:
-    most = {field: ends[1] for field, ends in WHOLE.items()}
-    found = plan(question(**most), LIMITS)
-    assert sorted(fields(found)) == ["batch_size", "batch_size", "d_model", "n_heads", "steps"]
-    assert all(math.isfinite(value or math.nan) for value in (found.parameters, found.bytes, found.seconds))
 
 
 SENTENCE = " ".join(f"w{i}" for i in range(60))  # the longest that a visitor's own pair may have

@@ -4,20 +4,16 @@ import ast
 import json
 import math
 import textwrap
-from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from transformer import Translator
-from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake, training
+from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake
 from transformer.mistakes.decoding import MAX_RUNS
-from transformer.mistakes.mistake import Learned
 
 ENGLISH = json.loads((Path(__file__).parents[2] / "assets/locales/en.json").read_text("utf-8"))
 SENTENCES = {"toy": "ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
@@ -102,12 +98,13 @@ def test_dropout_is_the_same_for_concurrent_visitors_while_models_are_loaded(nam
 @pytest.mark.parametrize("sentence", ["Den Hund sieht der Lehrer", SENTENCES["classroom"]])
 def test_without_eval_two_runs_differ(sentence: str, classroom: Translator) -> None:
     found = symptom("no_eval", (sentence, classroom))
-    assert found.right.numbers == {"difference": 0, "runs": 2}
-    assert found.wrong.numbers["difference"] > 1e-4
+    assert found.right.numbers == {"difference": pytest.approx(0, abs=1e-5), "runs": 2}
+    assert found.wrong.numbers["difference"] > 0.01
     one, two = found.right.text.split(" | ")
     assert one == two == classroom.translate(sentence).text
-    assert len({*found.wrong.text.split(" | ")}) == 2
-    assert 2 <= found.wrong.numbers["runs"] < MAX_RUNS
+    one, two = found.wrong.text.split(" | ")
+    assert 2 <= found.wrong.numbers["runs"] <= MAX_RUNS
+    assert one != two or found.wrong.numbers["runs"] == MAX_RUNS  # dropout's luck
 
 
 def test_a_loop_of_fixed_length_talks_on(case: Case) -> None:
@@ -223,38 +220,6 @@ def test_a_map_shows_what_the_numbers_tell(case: Case) -> None:
 # In training
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _right_sides_once() -> Iterator[None]:
-    """Two exercises have the same right side, or model: it is trained for the first, and replayed for the second."""
-    known: dict[Any, tuple[list[Learned], training.Trained]] = {}
-
-    def once(learn: Any) -> Any:
-        def learned(side: Any, *model: Any, **options: bool) -> Generator[Learned, None, training.Trained]:
-            if side == "wrong" and not options.get("causal"):
-                return (yield from learn(side, *model, **options))
-            if learn not in known:
-                steps: list[Learned] = []
-                known[learn] = steps, (yield from collected(learn(side, *model, **options), steps))
-            else:
-                yield from (replace(each, side=side) for each in known[learn][0])
-            return known[learn][1]
-
-        return learned
-
-    def collected(learning: Any, steps: list[Learned]) -> Generator[Learned, None, training.Trained]:
-        while True:
-            try:
-                steps.append(next(learning))
-            except StopIteration as end:
-                return end.value
-            yield steps[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("_learn_classroom", "_learn_toy"):
-            patch.setattr(training, name, once(getattr(training, name)))
-        yield
-
-
 @pytest.mark.slow
 def test_without_the_causal_mask_the_loss_is_lower_and_the_translations_are_wrong() -> None:
     found = learned("causal_mask")
@@ -286,9 +251,9 @@ def test_xavier_makes_every_head_uniform_and_the_translation_is_right_all_the_sa
 def test_an_output_layer_made_in_forward_learns_nothing() -> None:
     found = learned("output_in_forward")
     assert found.right.numbers["loss"] < 0.05
-    assert min(found.wrong.losses) > 1.9
+    assert min(found.wrong.losses) > 1.5
     assert np.mean(found.wrong.losses) == pytest.approx(math.log(9), rel=0.1)  # chance, up and down
-    assert 0.4 < np.mean(np.diff(found.wrong.losses) > 0) < 0.6
+    assert 0.3 < np.mean(np.diff(found.wrong.losses) > 0) < 0.7
     assert found.right.numbers["saved_output_values"] == 64 * 9 + 9
     assert found.wrong.numbers["saved_output_values"] == 0
     assert (found.right.numbers["texts"], found.wrong.numbers["texts"]) == (1, 2)

@@ -37,7 +37,7 @@ def test_it_is_the_papers_formula_over_the_unmasked_keys(queries: int, keys: int
     odds = (q.double() @ k.double().mT / math.sqrt(d)).exp() * mask
     expected = odds / odds.sum(-1, keepdim=True)
     agree(weights.double(), expected)
-    agree(head_output.double(), expected @ v.double(), atol=1e-5)
+    agree(head_output.double(), expected @ v.double())
 
 
 def test_a_fully_masked_query_gets_zeros_and_finite_gradients() -> None:
@@ -54,7 +54,7 @@ def test_weights_are_returned_before_dropout() -> None:
     plain, weights = scaled_dot_product_attention(q, k, v)
     dropped, same_weights = scaled_dot_product_attention(q, k, v, dropout=0.5)
     assert torch.equal(weights, same_weights)
-    assert not torch.allclose(plain, dropped)
+    assert (plain - dropped).abs().max() > 0.1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -69,10 +69,10 @@ def test_output_and_every_heads_weights_agree_with_pytorch(queries: int, keys: i
     x, memory, mask = torch.randn(2, queries, D), torch.randn(2, keys, D), random_mask(queries, keys, seed)
     forbidden = ~mask.expand(2, H, queries, keys).flatten(0, 1)  # PyTorch's True = may NOT attend
     expected = theirs(x, memory, memory, attn_mask=forbidden, need_weights=True, average_attn_weights=False)
-    agree(ours(x, memory, mask), expected, atol=1e-5)
+    agree(ours(x, memory, mask), expected)
     fused, no_weights = ours(x, memory, mask, need_weights=False)
     assert no_weights is None
-    agree(fused, expected[0], atol=1e-5)
+    agree(fused, expected[0])
 
 
 def test_a_cache_keeps_every_key_and_value_in_order_and_replaces_the_memory() -> None:
@@ -84,4 +84,4 @@ def test_a_cache_keeps_every_key_and_value_in_order_and_replaces_the_memory() ->
     ours, cache = attention(), KeyValueCache()
     x, memory = torch.randn(2, 3, D), torch.randn(2, 5, D)
     for one, other in zip(ours(x, memory, cache=cache), ours(x, None, cache=cache), strict=True):
-        assert torch.equal(one, other)
+        agree(one, other)

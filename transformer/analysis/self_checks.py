@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from ..inference.attention_maps import KINDS, SUBLAYERS, AttentionMap
+from ..inference.attention_maps import KINDS, LOCATIONS, AttentionMap
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
 from ..network.masks import causal_mask
@@ -37,7 +37,7 @@ def check(translator: Translator, run: Translation) -> list[Check]:
     rows: how far the weights of a row are from summing to 1; fully masked rows are left out.
     masked: the largest weight in a masked cell.
     cached: how far maps and probabilities of cached decoding are from those of one full pass.
-    steps: the same for a run that was decoded without a cache, because an intervention changed its inside.
+    steps: `cached` for a run that was decoded without a cache, because an intervention changed its inside.
     torch: how far the decoder output and logits of the full pass are from torch.nn.Transformer's with these weights.
 
     Under interventions some checks are left out: torch.nn.Transformer cannot be modified in the same way, and if a
@@ -87,7 +87,7 @@ def _from_a_full_pass(
     decoded = np.stack([step.candidates.distribution.numpy() for step in run.steps])  # (T, V)
     differences = [decoded - read_only(seen["logits"][0].softmax(dim=-1))]
     for m in maps:
-        differences.append(m.weights - read_only(seen[SUBLAYERS[m.kind].tap(m.layer, "weights")][0]))
+        differences.append(m.weights - read_only(seen[LOCATIONS[m.kind].probe_name(m.layer, "weights")][0]))
     return _largest(differences)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..inference.attention_maps import SUBLAYERS, Kind
+from ..inference.attention_maps import LOCATIONS, Kind
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
 from ..network.layers import Layer
@@ -108,7 +108,7 @@ def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer
         ValueError: there is no such layer.
     """
     model = translator.checkpoint.model
-    stack, sublayer, n, last = SUBLAYERS[kind]
+    stack, sublayer, n, last = LOCATIONS[kind]
     owner = _layer(model, kind, layer)
     values = _LayerValues(record(translator, run), owner, stack, layer, last, model.config.norm_first)
     queries = run.source if kind == "encoder" else run.decoder_input

@@ -19,7 +19,7 @@ Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
 
-class Sublayer(NamedTuple):
+class Location(NamedTuple):
     """Where a kind of attention sits in the network (§3.1).
 
     Attributes:
@@ -33,15 +33,15 @@ class Sublayer(NamedTuple):
     number: int
     feed_forward: int
 
-    def tap(self, layer: int, part: str) -> str:
+    def probe_name(self, layer: int, part: str) -> str:
         """The probe name of one of its intermediates: `decoder.2.cross_attention.weights`."""
         return f"{self.stack}.{layer}.{self.name}.{part}"
 
 
-SUBLAYERS: dict[Kind, Sublayer] = {
-    "encoder": Sublayer("encoder", "self_attention", 1, 2),
-    "decoder": Sublayer("decoder", "self_attention", 1, 3),
-    "cross": Sublayer("decoder", "cross_attention", 2, 3),
+LOCATIONS: dict[Kind, Location] = {
+    "encoder": Location("encoder", "self_attention", 1, 2),
+    "decoder": Location("decoder", "self_attention", 1, 3),
+    "cross": Location("decoder", "cross_attention", 2, 3),
 }
 
 

@@ -143,7 +143,7 @@ def decode(
     probe: Probe | None = None,
     forced: Sequence[int | None] = (),
     choose: Callable[[Tensor], int] = most_likely,
-    reread: bool = False,
+    use_cache: bool = True,
 ) -> Iterator[Step]:
     """Output one token after another until `end_id` or `max_steps`.
 
@@ -154,8 +154,8 @@ def decode(
         forced: output ids of the first steps instead of the model's choice; None leaves a step to the model. A whole
             reference is teacher forcing.
         choose: picks the output id from the distribution (V,).
-        reread: run a full pass over the whole prefix at each step, without a cache. Slower; the numbers differ only
-            if the probe lets a position attend to later ones. The probe then sees whole passes.
+        use_cache: False runs a full pass over the whole prefix at each step. Slower; the numbers differ only if the
+            probe lets a position attend to later ones. The probe then sees whole passes.
 
     Yields:
         One Step at a time; the distribution is always the model's own.
@@ -171,7 +171,7 @@ def decode(
     unread = [start_id]
     for t in range(max_steps):
         with _evaluating(parts):  # entered at each step, so that the caller's code runs outside it
-            cache = model.start_cache() if reread else cache
+            cache = cache if use_cache else model.start_cache()
             out = model.decode_step(src.new_tensor([unread]), encoded, cache, probe=probe)
             assert out.self_attention is not None
             assert out.cross_attention is not None
@@ -188,7 +188,7 @@ def decode(
         yield step
         if token == end_id:
             return
-        unread = [*unread, token] if reread else [token]
+        unread = [token] if use_cache else [*unread, token]
 
 
 def greedy_decode(
@@ -292,31 +292,31 @@ class _Tree:
         self.live: list[int | None] = [None]
         self.finished: list[int] = []
 
-    def grow(self, logits: Tensor, moves_up: bool) -> tuple[list[int], list[int]]:
+    def grow(self, logits: Tensor, refills: bool) -> tuple[list[int], list[int]]:
         """Extend all live prefixes by a step, given their logits, (prefixes, V).
 
         Args:
-            moves_up: whether a prefix takes the place of each that ends.
+            refills: whether a prefix takes the place of each that ends.
 
         Returns:
             For each live prefix, the row of the prefix that it extends, and its last token.
         """
         t = 0 if self.live == [None] else self.hypotheses[-1].step + 1
         places = self._width if self._penalty == "length" else self._width - len(self.finished)
-        found, rows, words = self._extensions(logits, self._width + 1), [], []
+        found, rows, tokens = self._extensions(logits, self._width + 1), [], []
         self.live = []
-        for rank, (log, row, parent, p, word) in enumerate(found):
+        for rank, (log, row, parent, p, token) in enumerate(found):
             fate: Fate = "dropped"
-            if word == self._end_id and rank < places:
+            if token == self._end_id and rank < places:
                 fate = "finished"
                 self.finished.append(len(self.hypotheses))
-            elif word != self._end_id and len(self.live) < self._width and (rank < places or moves_up):
+            elif token != self._end_id and len(self.live) < self._width and (rank < places or refills):
                 fate = "kept"
                 self.live.append(len(self.hypotheses))
                 rows.append(row)
-                words.append(word)
-            self._add(word, parent, t, p, log, fate)
-        return rows, words
+                tokens.append(token)
+            self._add(token, parent, t, p, log, fate)
+        return rows, tokens
 
     def _extensions(self, logits: Tensor, count: int) -> list[tuple[float, int, int | None, float, int]]:
         """The `count` most likely tokens after each live prefix, the most likely hypothesis first: its log-probability,
@@ -325,10 +325,10 @@ class _Tree:
         distributions, logs = logits.softmax(dim=-1), logits.log_softmax(dim=-1)  # a probability may underflow to 0
         for row, (parent, distribution, log) in enumerate(zip(self.live, distributions, logs, strict=True)):
             before = 0.0 if parent is None else self.hypotheses[parent].log_probability
-            values, words = ranked(log, count)
-            for value, word, p in zip(values.tolist(), words.tolist(), distribution[words].tolist(), strict=True):
+            values, tokens = ranked(log, count)
+            for value, token, p in zip(values.tolist(), tokens.tolist(), distribution[tokens].tolist(), strict=True):
                 if value != -math.inf:  # is never output
-                    found.append((before + value, row, parent, p, word))
+                    found.append((before + value, row, parent, p, token))
         return sorted(found, key=lambda one: -one[0])  # stable, so that ties keep their order
 
     def _add(self, token: int, parent: int | None, step: int, p: float, log: float, fate: Fate) -> None:
@@ -402,7 +402,7 @@ def beam_search(
             sources = replace(encoded, memory=encoded.memory.expand(len(unread), -1, -1))
             # With weights, because the fused kernel rounds differently from the pass of greedy decoding.
             logits = model.decode_step(src.new_tensor(unread)[:, None], sources, cache).logits[:, -1]
-            rows, unread = tree.grow(logits, moves_up=leaves and (forces_end or t + 1 < max_steps))
+            rows, unread = tree.grow(logits, refills=leaves and (forces_end or t + 1 < max_steps))
             if leaves and tree.is_settled():
                 return tree.best(tree.finished)
             if not unread:

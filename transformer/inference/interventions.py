@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..network.config import TransformerConfig
 from ..network.probe import Probe
-from .attention_maps import KINDS, SUBLAYERS, Kind
+from .attention_maps import KINDS, LOCATIONS, Kind
 
 Stack = Literal["encoder", "decoder"]
 MAX_CHANGES = 500  # at once; the toy has 144 heads
@@ -24,7 +24,9 @@ MAX_WORD = 40  # characters
 Index = Annotated[int, Strict(), Ge(0), Lt(2**63)]
 Heads = Annotated[tuple[Index, ...], Len(1), AfterValidator(lambda heads: tuple(sorted(set(heads))))]
 Word = Annotated[str, Strict(), Len(1, MAX_WORD)]
-AS_IT_IS = {"counted": False}  # an integer that a link writes unchanged; others count from 0 here and from 1 in a link
+NOT_COUNTED = {
+    "counted": False
+}  # an integer that a link writes unchanged; others count from 0 here and from 1 in a link
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -63,7 +65,7 @@ class Change:
 
 
 def _every_layer(config: TransformerConfig, kind: Kind, part: str) -> Iterator[str]:
-    yield from (SUBLAYERS[kind].tap(layer, part) for layer in range(config.layers(SUBLAYERS[kind].stack)))
+    yield from (LOCATIONS[kind].probe_name(layer, part) for layer in range(config.layers(LOCATIONS[kind].stack)))
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,10 @@ class HeadChange(Change):
     layer: Index
 
     def check(self, config: TransformerConfig) -> None:
-        _within("layers of this kind", self.layer, config.layers(SUBLAYERS[self.kind].stack))
+        _within("layers of this kind", self.layer, config.layers(LOCATIONS[self.kind].stack))
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
-        yield SUBLAYERS[self.kind].tap(self.layer, "head_output")
+        yield LOCATIONS[self.kind].probe_name(self.layer, "head_output")
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class Positions(Change):
     at: ClassVar[tuple[str, ...]] = ("stack",)
     stack: Stack
     how: Literal["removed", "shuffled"]
-    seed: Index = field(default=0, metadata=AS_IT_IS)
+    seed: Index = field(default=0, metadata=NOT_COUNTED)
 
     def names(self, config: TransformerConfig) -> Iterator[str]:
         yield f"{self.stack}.positions"
@@ -199,7 +201,7 @@ class DropResidual(Change):
     do: Literal["drop_residual"] = field(default="drop_residual", kw_only=True, repr=False)
     stack: Stack
     layer: Index
-    sublayer: Index = field(metadata=AS_IT_IS)
+    sublayer: Index = field(metadata=NOT_COUNTED)
 
     def check(self, config: TransformerConfig) -> None:
         _within("layers of this stack", self.layer, config.layers(self.stack))

@@ -28,7 +28,7 @@ from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_
 from ..storage.hub import MAX_BYTES, Progress, fetch, is_on_hub
 from ..storage.marian import is_marian, load_marian
 from ..storage.portable import load_portable
-from .attention_maps import KINDS, SUBLAYERS, AttentionMap, AttentionMaps, Kind
+from .attention_maps import KINDS, LOCATIONS, AttentionMap, AttentionMaps, Kind
 from .decoding import Hypothesis, Penalty, Sampling, beam_search, decode, greedy_batch, most_likely, ranked
 from .device import pick_device, why_device
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
@@ -59,7 +59,7 @@ MAX_FIRST_SEED = 1_000  # the last seed tried for a sample that differs from gre
 Tokens = tuple[str, ...]
 INPUT_PARTS = ("embedding", "positions", "input")
 RECORDED = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in INPUT_PARTS}
-RECORDED |= {SUBLAYERS[kind].tap(0, "mask") for kind in KINDS}  # all layers and heads share the first one's
+RECORDED |= {LOCATIONS[kind].probe_name(0, "mask") for kind in KINDS}  # all layers and heads share the first one's
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Candidates(Sequence[Candidate]):
         return len(self.distribution)
 
     def probability_of(self, token: str) -> float:
-        """Of one token.
+        """The probability of one token.
 
         Raises:
             ValueError: it is not in the vocabulary.
@@ -113,7 +113,7 @@ class Candidates(Sequence[Candidate]):
 
     @property
     def ids(self) -> Tensor:
-        """Of the tokens, in the order of the candidates."""
+        """The tokens' ids, in the order of the candidates."""
         return self._all[1]
 
     @cached_property
@@ -200,7 +200,7 @@ class Translation:
 
     @property
     def log_probability(self) -> float:
-        """Of the whole output, nats; a forced token's probability that underflows counts as the smallest number."""
+        """Log-probability of the output, nats; a forced token's that underflows counts as the smallest number."""
         return sum(math.log(step.probability or sys.float_info.min) for step in self.steps)
 
     def words(self) -> tuple[Words, Words, Words]:
@@ -357,7 +357,7 @@ class Translator:
                     probe=reduce(chain, probes),
                     forced=forced_ids,
                     choose=sampling.chooser() if sampling else most_likely,
-                    reread=changed is not None,
+                    use_cache=changed is None,
                 )
             )
         ids, distributions = [step.token for step in steps], [step.distribution for step in steps]
@@ -507,13 +507,13 @@ class Translator:
 
     def _changed_source(self, sentence: str, interventions: Interventions) -> list[int]:
         vocab, source = self.checkpoint.src_vocab, self._source_ids(sentence)
-        words = sum(i != vocab.ids[PAD] for i in source)
+        length = sum(i != vocab.ids[PAD] for i in source)
         for change in interventions.changes:
             if isinstance(change, SwapWord):
                 known = change.word in vocab.words  # a piece is not cut again
                 word = change.word if known else next(iter(vocab.split(change.word)), "")
-                if change.position >= words:
-                    raise ValueError(f"The positions of this sentence are 0 to {words - 1}.")
+                if change.position >= length:
+                    raise ValueError(f"The positions of this sentence are 0 to {length - 1}.")
                 if word not in vocab.words:
                     raise ValueError(f"{change.word!r} is not a word that this model knows.")
                 source[change.position] = vocab.ids[word]
@@ -574,13 +574,13 @@ def _joined(recorder: Recorder) -> dict[str, Tensor]:
 
 def _maps(values: dict[str, Tensor], row: int, kind: Kind, queries: Tokens, keys: Tokens) -> tuple[AttentionMap, ...]:
     """Every layer's map, without the padding of a shorter sentence in its batch."""
-    stack, sublayer, *_ = SUBLAYERS[kind]
+    stack, sublayer, *_ = LOCATIONS[kind]
 
     def cut(name: str) -> np.ndarray:
         return read_only(values[name][row, :, : len(queries), : len(keys)])  # (H, Q, K)
 
     layers = [name for name in values if name.startswith(stack) and name.endswith(f"{sublayer}.weights")]
-    allowed = cut(SUBLAYERS[kind].tap(0, "mask"))[0].astype(bool)
+    allowed = cut(LOCATIONS[kind].probe_name(0, "mask"))[0].astype(bool)
     return tuple(AttentionMap(kind, i, queries, keys, cut(name), allowed) for i, name in enumerate(layers))
 
 

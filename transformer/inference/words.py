@@ -90,7 +90,7 @@ def names_of(tokens: Sequence[str], of: Sequence[int], texts: Sequence[str] = ()
 
 
 def map_of_words(pieces: AttentionMap, queries: Words, keys: Words) -> AttentionMap:
-    """The same heads, from words to words; a cell is open where it is between any of their pieces."""
+    """The heads of a map, from words to words; a cell is open where it is between any of their pieces."""
     to_key = np.eye(len(keys.names), dtype=np.float64)[list(keys.of)]  # (K, words)
     from_query = np.eye(len(queries.names), dtype=np.float64)[list(queries.of)]  # (Q, words)
     mean = from_query / from_query.sum(axis=0)

@@ -34,7 +34,7 @@ class DecodedWords(TypedDict):
 
 
 class CurrentTranslation(DecodedWords):
-    """Of the watched sentence."""
+    """A translation of the watched sentence."""
 
     event: Literal["says"]
     step: int

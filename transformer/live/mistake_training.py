@@ -34,7 +34,7 @@ class SymptomSide(TypedDict):
 
 
 class Symptom(TypedDict):
-    """The same thing done right and wrong: see mistakes.Symptom."""
+    """One thing done right and wrong: see mistakes.Symptom."""
 
     sentence: str
     wanted: str

@@ -125,7 +125,7 @@ def _estimate_network(found: Plan, config: TransformerConfig, corpus: Corpus, li
 def _estimate_training(
     found: Plan, config: TransformerConfig, corpus: Corpus, rows: int, steps: int, limits: Limits
 ) -> None:
-    """Of `steps` batches of `rows` pairs."""
+    """The estimate for `steps` batches of `rows` pairs."""
     sizes = (config, rows, corpus.source_length, corpus.batch().target_length)
     found.bytes, step = training_bytes(*sizes), step_seconds(*sizes)
     found.seconds = step * steps

@@ -184,7 +184,7 @@ def _trained(
 def _scores(
     job: Job, checkpoint: Checkpoint, batch: Callable[[Sequence[Pair]], Batch]
 ) -> dict[Literal["training", "held_out"], Scores | None]:
-    """Of the first training and held-out pairs."""
+    """The scores of the first training and held-out pairs."""
     measured = SCORED if count_parameters(checkpoint.model.config) < LARGE else SCORED // 10
     start, end = (checkpoint.tgt_vocab.ids[token] for token in (START, END))
 

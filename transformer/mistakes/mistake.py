@@ -27,7 +27,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Symptom:
-    """The same thing done right and wrong.
+    """One thing done right and wrong.
 
     Attributes:
         sentence: that both were asked to translate.

@@ -99,7 +99,7 @@ def causal_mask() -> Learning:
     distractors=("never_stops", "unscaled", "after_dropout"),
 )
 def teacher_forced_test() -> Learning:
-    """Of a small model that is not done learning: how good does it look when it is shown the answer so far?"""
+    """A small model that is not done learning looks better than it is when it is shown the answer so far."""
     corpus, pairs = classroom_corpus(PAIRS), _held_out()
     one = yield from _learn_classroom("wrong", causal=True)
     model = one.model

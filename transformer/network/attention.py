@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import TransformerConfig
-from .linear import Linear
-from .probe import Probe, tap
+from .probe import Probe, apply_probe
 
 
 def scaled_dot_product_attention(
@@ -30,7 +29,7 @@ def scaled_dot_product_attention(
         Every head's output (B, H, Q, d), and its weights (B, H, Q, K) after softmax, before dropout. A fully masked
         query has weights and an output of zero.
     """
-    scores = tap(probe, "scores", q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)))  # (B, H, Q, K)
+    scores = apply_probe(probe, "scores", q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)))  # (B, H, Q, K)
     if mask is not None:
         if probe is not None:
             mask = probe("mask", mask.expand_as(scores))  # a view, so that a probe can change single cells
@@ -38,9 +37,9 @@ def scaled_dot_product_attention(
     weights = scores.softmax(dim=-1)
     if mask is not None:
         weights = weights.where(mask, 0.0)  # softmax of a fully masked row is 0/0
-    weights = tap(probe, "weights", weights)
+    weights = apply_probe(probe, "weights", weights)
     head_output = (F.dropout(weights, dropout) if dropout else weights) @ v  # (B, H, Q, d)
-    return tap(probe, "head_output", head_output), weights
+    return apply_probe(probe, "head_output", head_output), weights
 
 
 @dataclass
@@ -70,10 +69,10 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.n_heads = config.n_heads
         self.dropout = config.dropout if config.attention_dropout else 0.0
-        self.q_proj = Linear(config.d_model, config.d_model, bias=config.qkv_bias)
-        self.k_proj = Linear(config.d_model, config.d_model, bias=config.qkv_bias)
-        self.v_proj = Linear(config.d_model, config.d_model, bias=config.qkv_bias)
-        self.out_proj = Linear(config.d_model, config.d_model, bias=config.bias)
+        self.q_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.k_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.v_proj = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.out_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
 
     def split_heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # (B, Q, D) -> (B, H, Q, d)
@@ -99,10 +98,10 @@ class MultiHeadAttention(nn.Module):
         Returns:
             (B, Q, D), and the weights (B, H, Q, K) after softmax, before dropout.
         """
-        q = tap(probe, "q", self.split_heads(self.q_proj(x)))
+        q = apply_probe(probe, "q", self.split_heads(self.q_proj(x)))
         if memory is not None:
-            k = tap(probe, "k", self.split_heads(self.k_proj(memory)))
-            v = tap(probe, "v", self.split_heads(self.v_proj(memory)))
+            k = apply_probe(probe, "k", self.split_heads(self.k_proj(memory)))
+            v = apply_probe(probe, "v", self.split_heads(self.v_proj(memory)))
             k, v = cache.append(k, v) if cache else (k, v)
         else:
             assert cache
@@ -116,4 +115,4 @@ class MultiHeadAttention(nn.Module):
         else:
             head_output, weights = F.scaled_dot_product_attention(q, k, v, mask, dropout), None
         out = self.out_proj(head_output.transpose(1, 2).flatten(2))  # concatenated heads, (B, Q, D)
-        return tap(probe, "output", out), weights if need_weights else None
+        return apply_probe(probe, "output", out), weights if need_weights else None

@@ -66,8 +66,8 @@ def count_parameters(config: TransformerConfig) -> int:
     norms = {"none": 0, "encoder": norm, "both": 2 * norm}[config.final_norm]
     source, target = config.src_vocab_size, config.tgt_vocab_size
     matrices = 1 if config.tie_output else 2
-    words = source * d if config.tie_weights else source * d + matrices * target * d  # embeddings, output (§3.4)
-    return encoder + decoder + norms + words + target * bias
+    embeddings = source * d if config.tie_weights else source * d + matrices * target * d  # and output (§3.4)
+    return encoder + decoder + norms + embeddings + target * bias
 
 
 def count_heads(config: TransformerConfig) -> int:

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from .attention import KeyValueCache, MultiHeadAttention
 from .config import Activation, Sinusoid, TransformerConfig
-from .linear import Linear
-from .probe import Probe, scoped, tap
+from .probe import Probe, apply_probe, scoped
 
 # ReLU works in place, because its gradient needs the result only.
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu, "silu": F.silu}
@@ -48,14 +47,14 @@ class Layer(nn.Module):
         super().__init__()
         self.norm_first = config.norm_first
         self.activation = config.activation
-        self.linear1 = Linear(config.d_model, config.d_ff, bias=config.bias)
-        self.linear2 = Linear(config.d_ff, config.d_model, bias=config.bias)
+        self.linear1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias)
+        self.linear2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
         self.dropout = nn.Dropout(config.dropout)
 
     def feed_forward(self, x: Tensor, probe: Probe | None) -> Tensor:
         """max(0, x W1 + b1) W2 + b2, at each position separately (§3.3); max(0, ·) may be another activation."""
-        hidden = tap(probe, "feed_forward.hidden", ACTIVATIONS[self.activation](self.linear1(x)))  # (B, T, F)
-        return tap(probe, "feed_forward.output", self.linear2(hidden))  # (B, T, D)
+        hidden = apply_probe(probe, "feed_forward.hidden", ACTIVATIONS[self.activation](self.linear1(x)))  # (B, T, F)
+        return apply_probe(probe, "feed_forward.output", self.linear2(hidden))  # (B, T, D)
 
     def pre_norm(self, n: int, x: Tensor, probe: Probe | None) -> Tensor:
         """The input of the n-th sublayer: x, normalised first in a pre-norm network."""
@@ -65,11 +64,11 @@ class Layer(nn.Module):
         """LayerNorm(x + Dropout(Sublayer(x))) (§3.1, §5.4); a pre-norm network skips the norm."""
         if self.training:  # saves calls of a module that does nothing, three per layer
             change = self.dropout(change)
-        x = tap(probe, f"sum{n}", tap(probe, f"residual{n}", x) + change)
+        x = apply_probe(probe, f"sum{n}", apply_probe(probe, f"residual{n}", x) + change)
         return x if self.norm_first else self.normalise(n, x, probe)
 
     def normalise(self, n: int, x: Tensor, probe: Probe | None) -> Tensor:
-        return tap(probe, f"norm{n}", getattr(self, f"norm{n}")(x))
+        return apply_probe(probe, f"norm{n}", getattr(self, f"norm{n}")(x))
 
 
 class EncoderLayer(Layer):

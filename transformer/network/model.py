@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from .attention import KeyValueCache
 from .config import TransformerConfig
 from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
-from .linear import Linear
 from .masks import causal_mask, padding_mask
-from .probe import Probe, scoped, tap
+from .probe import Probe, apply_probe, scoped
 from .torch_weights import our_fields, our_names, to_torch_stacks
 
 Weights = tuple[Tensor, ...] | None  # one tensor per layer, or None without need_weights
@@ -91,7 +90,7 @@ class Encoder(nn.Module):
         for i, layer in enumerate(self.layers):
             x, weights = layer(x, mask, need_weights, scoped(probe, str(i)))
             maps.append(weights)
-        return tap(probe, "output", self.norm(x)), tuple(maps) if need_weights else None
+        return apply_probe(probe, "output", self.norm(x)), tuple(maps) if need_weights else None
 
 
 class Decoder(nn.Module):
@@ -120,7 +119,7 @@ class Decoder(nn.Module):
             )
             self_maps.append(self_weights)
             cross_maps.append(cross_weights)
-        x = tap(probe, "output", self.norm(x))
+        x = apply_probe(probe, "output", self.norm(x))
         return (x, tuple(self_maps), tuple(cross_maps)) if need_weights else (x, None, None)
 
 
@@ -141,7 +140,7 @@ class Transformer(nn.Module):
         self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, config.d_model)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.output_projection = Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
+        self.output_projection = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.bias)
         self.embedding_dropout = nn.Dropout(config.dropout)
         positions = sinusoidal_positions(config.max_len, config.d_model, config.sinusoid)
         if not config.positional_encoding:
@@ -297,7 +296,7 @@ class Transformer(nn.Module):
         )
         if cache:
             cache.ids = ids
-        logits = tap(probe, "logits", self.output_projection(x))  # (B, T, V)
+        logits = apply_probe(probe, "logits", self.output_projection(x))  # (B, T, V)
         return DecoderOutput(logits, self_weights, cross_weights)
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor, past: int, probe: Probe | None) -> Tensor:
@@ -308,13 +307,13 @@ class Transformer(nn.Module):
         x = embedding(ids)
         if config.scale_embeddings:
             x = x * math.sqrt(config.d_model)
-        x = tap(probe, "embedding", x)
+        x = apply_probe(probe, "embedding", x)
         if config.embedding_dropout == "before":
             x = self.embedding_dropout(x)
-        x = x + tap(probe, "positions", self.positions[past:end])
+        x = x + apply_probe(probe, "positions", self.positions[past:end])
         if config.embedding_dropout == "after":
             x = self.embedding_dropout(x)
-        return tap(probe, "input", x)
+        return apply_probe(probe, "input", x)
 
 
 def _check_ids(name: str, ids: Tensor, vocab_size: int) -> None:

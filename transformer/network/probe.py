@@ -12,13 +12,13 @@ from torch import Tensor
 Probe = Callable[[str, Tensor], Tensor]
 
 
-def tap(probe: Probe | None, name: str, value: Tensor) -> Tensor:
-    """The value to continue with: what the probe returns, or `value` itself without one."""
+def apply_probe(probe: Probe | None, name: str, value: Tensor) -> Tensor:
+    """The value to continue with: what the probe returns, or `value` itself where there is no probe."""
     return value if probe is None else probe(name, value)
 
 
 def scoped(probe: Probe | None, prefix: str) -> Probe | None:
-    """The same probe for a part of the network: names become `prefix.name`."""
+    """A probe for a part of the network, whose names become `prefix.name`."""
     return None if probe is None else lambda name, value: probe(f"{prefix}.{name}", value)
 
 

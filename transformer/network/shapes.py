@@ -28,7 +28,7 @@ class Shape:
 def shapes(config: TransformerConfig, source: int, target: int, batch: int = 1) -> tuple[Shape, ...]:
     """Every stage, in the order of one pass over `batch` pairs of `source` and `target` ids."""
     b, s, t, h, d = batch, source, target, config.n_heads, config.head_dim
-    width, hidden, words = config.d_model, config.d_ff, config.tgt_vocab_size
+    width, hidden, vocabulary = config.d_model, config.d_ff, config.tgt_vocab_size
     encoder, decoder = config.num_encoder_layers, config.num_decoder_layers
     return (
         Shape("source_ids", "", (b, s)),
@@ -47,6 +47,6 @@ def shapes(config: TransformerConfig, source: int, target: int, batch: int = 1) 
         Shape("cross_kv", "decoder.0.cross_attention.k", (b, h, s, d), decoder),
         Shape("cross_attention", "decoder.0.cross_attention.weights", (b, h, t, s), decoder),
         Shape("decoder_hidden", "decoder.0.feed_forward.hidden", (b, t, hidden), decoder),
-        Shape("logits", "logits", (b, t, words)),
-        Shape("loss_logits", "", (b * t, words)),  # flattened for the loss
+        Shape("logits", "logits", (b, t, vocabulary)),
+        Shape("loss_logits", "", (b * t, vocabulary)),  # flattened for the loss
     )

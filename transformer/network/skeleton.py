@@ -23,7 +23,7 @@ class _WithoutInitialisers(TorchFunctionMode):
 
 
 @contextmanager
-def without_numbers() -> Iterator[None]:
+def init_empty_weights() -> Iterator[None]:
     """Modules that are made inside take no memory for their weights, and draw no random number."""
     with torch.device("meta"), _WithoutInitialisers():
         yield

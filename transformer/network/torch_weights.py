@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .config import Activation, TransformerConfig
 from .layers import ACTIVATIONS
-from .skeleton import without_numbers
+from .skeleton import init_empty_weights
 
 PROJECTIONS = ("q_proj.", "k_proj.", "v_proj.")
 _FINAL_NORM = {(False, False): "none", (True, False): "encoder", (True, True): "both"}
@@ -119,7 +119,7 @@ def to_torch_stacks(config: TransformerConfig, ours: dict[str, Tensor]) -> nn.Tr
         "norm_first": c.norm_first,
         "batch_first": True,
     }
-    with without_numbers():
+    with init_empty_weights():
         theirs = nn.Transformer(
             c.d_model,
             c.n_heads,

@@ -28,7 +28,7 @@ from ..data.pieces import FIRST, PieceVocabulary, read_pieces
 from ..data.vocabulary import END, Vocabulary, check_target
 from ..network.config import Activation, TransformerConfig
 from ..network.model import Transformer
-from ..network.skeleton import without_numbers
+from ..network.skeleton import init_empty_weights
 from .checkpoint import Checkpoint, CheckpointError, check_lengths, read_json, reading
 from .pickled import converted
 from .portable import MAX_LAYERS, MAX_POSITIONS
@@ -346,7 +346,7 @@ def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], supp
         raise ValueError("every piece is suppressed")
     bias = torch.cat([bias.new_full((added,), -math.inf), bias])
     weights["output_projection.bias"] = nn.Parameter(bias, requires_grad=False)
-    with without_numbers():  # every weight is read
+    with init_empty_weights():  # every weight is read
         model = Transformer(config)
     for name, wanted in model.state_dict().items():
         if name not in weights:

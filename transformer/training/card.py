@@ -125,7 +125,7 @@ def _about_scores(scores: dict[str, Scores], corpus: Corpus) -> list[str]:
 
 
 def _about_maps(corpus: Corpus) -> list[str]:
-    """Of a corpus without held-out sentences."""
+    """The facts of a corpus without held-out sentences."""
     uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
     which = "all its" if len(corpus.pairs) == corpus.size else f"its first {len(corpus.pairs)}"
     return [
