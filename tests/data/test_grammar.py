@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
+from typing import get_args
 
 import pytest
 from hypothesis import example, given
@@ -19,16 +20,10 @@ from transformer.data.classroom import grammar, lexicon
 from transformer.data.classroom.choosing import ParsingChooser
 from transformer.data.classroom.grammar import MAX_SOURCE_WORDS, MAX_STEPS, Sentence, generate, parse, parses
 from transformer.data.classroom.idioms import GREETINGS, IDIOMS
-from transformer.data.classroom.lexicon import Adverb, Verb
+from transformer.data.classroom.lexicon import Verb, VerbTrait
 from transformer.data.vocabulary import lower
 
 VERBS: tuple[Verb, ...] = (*lexicon.VERBS, *lexicon.CLAUSE_VERBS, lexicon.COPULA)
-ADVERBS = tuple(
-    each
-    for value in vars(lexicon).values()
-    for each in (value if isinstance(value, tuple) else (value,))
-    if isinstance(each, Adverb)
-)
 HELPERS = (*lexicon.AUXILIARIES.values(), *(modal.finite for modal in lexicon.MODALS))
 
 
@@ -99,12 +94,18 @@ def test_spelling_lemmas_and_length() -> None:
 # The lexicon
 
 
+def test_the_tables_have_known_traits_and_adjectives() -> None:
+    assert {trait for verb in VERBS for trait in verb.traits} == set(get_args(VerbTrait))
+    assert {trait for noun in lexicon.NOUNS for trait in noun.traits} == {"mass"}
+    assert {trait for adjective in lexicon.ADJECTIVES for trait in adjective.traits} == {"temporary"}
+    adjectives = {adjective.base for adjective in lexicon.ADJECTIVES}
+    assert {each for noun in lexicon.NOUNS for each in noun.unsuitable} <= adjectives
+
+
 def all_spellings() -> set[str]:
     """Every German word form that the lexicon and its tables of endings can make."""
     lexemes = (*lexicon.NOUNS, *lexicon.ADJECTIVES, *VERBS, lexicon.WISH_VERB, *lexicon.MODALS, lexicon.WISH_MODAL)
-    words = {
-        word for each in (*lexemes, *ADVERBS, *lexicon.PLACES) for part in each.spellings() for word in part.split()
-    }
+    words = {word for each in (*lexemes, *lexicon.ADVERBIALS) for part in each.spellings() for word in part.split()}
     words |= {word for forms in HELPERS for word in forms.split()} | {"nicht", *lexicon.NUMBERS}
     words |= {article for genders in lexicon.THE.values() for article in genders.values()}
     endings = {ending for genders in lexicon.A.values() for ending in genders.values()}
@@ -292,7 +293,7 @@ def test_a_greeting_stands_first() -> None:
 
 def test_english_that_a_teacher_accepts() -> None:
     mass = "|".join(noun.english for noun in lexicon.NOUNS if noun.is_mass)
-    third = "|".join(verb.third for verb in lexicon.VERBS if verb.has_progressive)
+    third = "|".join(verb.third for verb in lexicon.VERBS if "no-progressive" not in verb.traits)
     simple = re.compile(rf"(?:he|she|(?:the|a|my) \w+) (?:{third}) (?!not)")
     thing = re.compile(
         r"(?:den|einen|meinen) (?:\w+ )?(?:salat|saft|kaffee|tee|wein|apfel|käse|kuchen|brief|ball|stuhl|tisch) .*weil "
@@ -427,7 +428,7 @@ NOT_FINITE = {lower(form) for verb in VERBS for form in (verb.infinitive, verb.p
 _NOUN = "|".join(lower(word) for noun in lexicon.NOUNS for word in noun.spellings())
 _ADJECTIVE = "|".join(sorted(form for adjective in lexicon.ADJECTIVES for form in adjective.forms))
 CONSTITUENT = re.compile(  # what can stand before the verb: one thing, not two
-    rf"(?:ich|er|sie|wir|du|es|{'|'.join(lower(adverb.german) for adverb in ADVERBS)}"
+    rf"(?:ich|er|sie|wir|du|es|{'|'.join(lower(adverb.german) for adverb in lexicon.ADVERBIALS)}"
     rf"|(?:(?:der|die|das|den|dem|(?:m|k|d)?ein(?:e|en|em|er)?) )?(?:(?:{_ADJECTIVE}) )?(?:{_NOUN}))"
 )
 

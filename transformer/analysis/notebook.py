@@ -223,7 +223,8 @@ def _packed_with_shipped(checkpoint: str) -> str:
 
 def _packed(model: dict[str, Path]) -> str:
     """The library and a model's files by their names, as the base64 of a zip archive."""
-    sources = sorted([*PACKAGE.glob("*.py"), *(file for name in LIBRARY for file in (PACKAGE / name).rglob("*.py"))])
+    library = (file for name in LIBRARY for file in (PACKAGE / name).rglob("*.*") if file.suffix in (".py", ".tsv"))
+    sources = sorted([*PACKAGE.glob("*.py"), *library])
     files = {f"transformer/{each.relative_to(PACKAGE).as_posix()}": each for each in sources}
     files[f"transformer/assets/locales/{CATALOGUE.name}"] = CATALOGUE
     archive = io.BytesIO()
