@@ -18,7 +18,7 @@ from transformer.settings import variables
 from transformer.web.page import schema_json
 from transformer.web.settings import Settings
 
-from .hub import Hub, served
+from .hub import Hub, served, use
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith("."))
@@ -37,9 +37,7 @@ def hub_for(blocks: Sequence[str], marian: Path, cache: Path, monkeypatch: pytes
         yield
         return
     with served(Hub(marian, named[1])) as address:
-        monkeypatch.setenv("HF_ENDPOINT", address)
-        monkeypatch.setenv("HF_HOME", str(cache))
-        monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+        use(address, cache, monkeypatch)
         yield
 
 

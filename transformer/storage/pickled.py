@@ -53,9 +53,10 @@ def converted(file: Path, digest: str = "") -> Path:
 
 
 def own_cache() -> Path:
-    """The folder beside the Hub's cache in which this project keeps its own files."""
-    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    return Path(os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")).expanduser().parent / "attention-bitte"
+    """The folder beside the Hub's cache in which this project has its own files."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE).expanduser().parent / "attention-bitte"
 
 
 def _limit_memory(most: int) -> None:
