@@ -90,8 +90,7 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     for settings in (Settings, Limits):
         for each in variables(settings).values():
             default = "" if each.default is False else str(each.default)
-            old = " ".join(f"`{name}`" for name in each.old_names)
-            cells = [f"`{each.name}`", default, each.meaning, old]
+            cells = [f"`{each.name}`", default, each.meaning]
             assert "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|" in document
 
 

@@ -44,7 +44,6 @@ CARRIED = \"\"\"
 
 _LOAD = """import base64
 import io
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -52,7 +51,7 @@ from zipfile import ZipFile
 
 folder = Path(tempfile.mkdtemp())
 ZipFile(io.BytesIO(base64.b64decode(CARRIED))).extractall(folder)
-sys.path.insert(0, os.environ.get("TRANSFORMER_HOME", str(folder)))  # another copy of the library
+sys.path.insert(0, str(folder))
 
 from transformer import Translator
 {importing}

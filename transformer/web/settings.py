@@ -13,16 +13,10 @@ class Settings:
     """Raises ValueError for a log format that does not exist."""
 
     concurrency: int = setting(
-        "TRANSFORMER_CONCURRENCY",
-        1,
-        "requests of each of the two queues at work at a time; the others wait",
-        "TRANSFORMER_AT_ONCE",
+        "TRANSFORMER_CONCURRENCY", 1, "requests of each of the two queues at work at a time; the others wait"
     )
     queue_size: int = setting(
-        "TRANSFORMER_QUEUE_SIZE",
-        500,
-        "requests that may wait in each queue; further ones are refused with status 503",
-        "TRANSFORMER_LINE",
+        "TRANSFORMER_QUEUE_SIZE", 500, "requests that may wait in each queue; further ones are refused with status 503"
     )
     proxies: int = setting(
         "TRANSFORMER_PROXIES",
