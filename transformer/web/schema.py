@@ -10,12 +10,12 @@ from dataclasses import Field as DataclassField
 from dataclasses import fields
 from typing import Annotated, Any, Literal, NotRequired, cast, get_args, get_origin
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..analysis.sublayer import PARTS as MATRICES
 from ..inference.attention_maps import KINDS, Kind
-from ..inference.interventions import CHANGES, NOTHING, OLD_NAMES, AnyChange, Change, Index, Interventions, Stack
+from ..inference.interventions import CHANGES, NOTHING, AnyChange, Change, Index, Interventions, Stack
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..live.form import TrainingForm
 from ..messages import CATALOGUE
@@ -34,9 +34,7 @@ MAX_QUESTION = 1000  # characters of its text
 
 # ---- requests ----
 
-SessionId = Annotated[  # `visit` is its old name
-    str, Field(min_length=1, max_length=MAX_SESSION_ID, validation_alias=AliasChoices("session", "visit"))
-]
+SessionId = Annotated[str, Field(min_length=1, max_length=MAX_SESSION_ID)]
 
 
 class Request(BaseModel):
@@ -333,7 +331,6 @@ class Parameter(TypedDict):
         part: only where this part of Break it is open.
         strategy: the decoding strategy that it sets.
         of_run: it means nothing for another run.
-        old_name, old_choices: what links of earlier versions call it, and its choices.
     """
 
     kind: Literal[
@@ -349,8 +346,6 @@ class Parameter(TypedDict):
     part: NotRequired[str]
     strategy: NotRequired[str]
     of_run: NotRequired[bool]
-    old_name: NotRequired[str]
-    old_choices: NotRequired[dict[str, str]]
 
 
 class PageSchema(TypedDict):
@@ -359,7 +354,6 @@ class PageSchema(TypedDict):
     languages: list[str]  # one per catalogue, English first
     exercises: dict[str, tuple[str, ...]]  # mistakes, and those whose causes are offered beside each
     interventions: dict[str, ChangeForm]
-    old_interventions: dict[str, str]  # what old links call some of them
     parameters: dict[str, Parameter]  # of the address, in their order there
     max_sentence: int  # characters
     max_piece: int  # characters that a piece is searched by
@@ -402,7 +396,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "sentence": {"kind": "sentence", "max": MAX_CHARACTERS},
         "changes": {"kind": "changes"},
         "tab": choice("tab", tabs),
-        "part": {**choice("part", parts), "old_choices": {"mistakes": "bugs", "decoding": "roads"}},
+        "part": choice("part", parts),
         "exercise": choice("exercise", list(MISTAKES)),
         "kind": {**choice("kind", KINDS), "default": "cross"},
         "drawing": choice("drawing", ("heatmap", "lines", "table", "all")),
@@ -415,20 +409,9 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "words": {"kind": "switch", "state": "inWords", "default": False},
         "language": {"kind": "language"},
         "present": {"kind": "switch", "default": False},
-        "strategy": {
-            **choice("strategy", list(STRATEGIES)),
-            "always": False,
-            "part": "decoding",
-            "old_name": "road",
-        },
+        "strategy": {**choice("strategy", list(STRATEGIES)), "always": False, "part": "decoding"},
         **settings(),
-        "mistake": {
-            "kind": "mistake",
-            "state": "forcedMistake",
-            "part": "decoding",
-            "of_run": True,
-            "old_name": "slip",
-        },
+        "mistake": {"kind": "mistake", "state": "forcedMistake", "part": "decoding", "of_run": True},
     }
 
 
@@ -472,7 +455,6 @@ def page_schema(tabs: Sequence[str], parts: Sequence[str], assets: str, plotly: 
         "languages": ["en", *sorted(languages - {"en"})],
         "exercises": {name: each.distractors for name, each in MISTAKES.items()},
         "interventions": {name: change_form(change) for name, change in CHANGES.items()},
-        "old_interventions": OLD_NAMES,
         "parameters": parameters(tabs, parts),
         "max_sentence": MAX_CHARACTERS,
         "max_piece": MAX_PIECE,

@@ -168,7 +168,7 @@ def idle(queue: TrainingQueue, monkeypatch: pytest.MonkeyPatch) -> IdleQueue:
     return idle
 
 
-MISTAKE = {"name": "causal_mask", "visit": "me"}  # the old name of `session`
+MISTAKE = {"name": "causal_mask", "session": "me"}
 
 
 def test_events_come_one_a_line(client: TestClient, idle: IdleQueue) -> None:
@@ -194,7 +194,7 @@ def test_what_is_no_request_of_a_session_of_this_page_is_refused(client: TestCli
     wrong: Any
     for wrong in (None, "", 5, [], {}, True, LONG + "x"):
         assert refusal(client.post("/train", json=tiny() | {"session": wrong})) == "error.request"
-        assert refusal(client.post("/mistake", json=MISTAKE | {"visit": wrong})) == "error.request"
+        assert refusal(client.post("/mistake", json=MISTAKE | {"session": wrong})) == "error.request"
     for wrong in ("never_stops", "nonesuch", "", 5, None, [], {}, True):  # a mistake of decoding needs no training
         assert refusal(client.post("/mistake", json=MISTAKE | {"name": wrong})) == "error.request"
     elsewhere = {"sec-fetch-site": "cross-site"}
@@ -219,9 +219,9 @@ def test_what_cannot_be_trained_is_refused_as_in_the_plan(
     assert idle.asked == []
 
 
-BODIES = [b"", b"{", b"nul", b"[{}]", b'"x"', b"5", b"null", b"{}", b"\xff\xfe", b"\0", b'{"visit": 1}', b"NaN"]
-BODIES += [b"[" * 100_000, b'{"a":' * 100_000, b'{"visit": "x", "name": ' + b"[" * 50_000, b"1" * 5000, b'"\\ud800"']
-BODIES += [b'{"visit": "me"}', b'{"visit": "me", "model": [], "training": 5}', b'{"visit": "\\ud800"}']
+BODIES = [b"", b"{", b"nul", b"[{}]", b'"x"', b"5", b"null", b"{}", b"\xff\xfe", b"\0", b'{"session": 1}', b"NaN"]
+BODIES += [b"[" * 100_000, b'{"a":' * 100_000, b'{"session": "x", "name": ' + b"[" * 50_000, b"1" * 5000, b'"\\ud800"']
+BODIES += [b'{"session": "me"}', b'{"session": "me", "model": [], "training": 5}', b'{"visit": "\\ud800"}']
 
 
 def test_a_body_that_is_no_request_is_refused(client: TestClient, idle: IdleQueue) -> None:
@@ -370,7 +370,7 @@ async def test_an_upload_is_bounded_in_size_and_time_and_may_break_off(
     await until(lambda: not broken.pieces)
     broken.gone.set()
     await task
-    asking = Caller("/train", b'{"visit": ')
+    asking = Caller("/train", b'{"session": ')
     asking.gone.set()
     await asking.call()
     monkeypatch.setattr(routes, "UPLOAD_SECONDS", 0.01)
