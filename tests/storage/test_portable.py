@@ -3,8 +3,6 @@ nothing else happens."""
 
 import hashlib
 import json
-import pickle
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +35,6 @@ from transformer.storage.portable import (
 
 from ..models import TRAINING, json_values, of_pairs, packed
 from ..networks import network
-from .test_checkpoint import Bomb
 
 SENTENCE = "wort1 wort2 wort0"
 ROOT = Path(__file__).resolve().parents[2]
@@ -271,23 +268,6 @@ def test_every_byte_of_the_weights_counts_and_their_order(saved: Path, other: Pa
     assert detail(other) == "it is not what was saved"
 
 
-@pytest.mark.parametrize("write", [pickle.dump, torch.save])
-def test_a_pickle_is_refused_and_does_not_run(other: Path, tmp_path: Path, write: Callable[..., None]) -> None:
-    trace = tmp_path / "trace"
-    with other.open("wb") as file:
-        write({"weight": Bomb(trace)}, file)
-    refusal(other)
-    assert not trace.exists()
-    pickle.loads(pickle.dumps(Bomb(trace)))
-    assert trace.exists()  # it would have
-
-
-def test_a_zip_is_refused(saved: Path, other: Path) -> None:
-    with zipfile.ZipFile(other, "w") as archive:
-        archive.write(saved, "model.safetensors")
-    refusal(other)
-
-
 def test_weights_of_another_program_are_refused(other: Path) -> None:
     foreign: list[dict[str, str] | None] = [None, {}, {"format": "pt"}, {METADATA_KEY: "null"}, {METADATA_KEY: ""}]
     for metadata in foreign:
@@ -328,13 +308,8 @@ def test_the_signature_of_these_tests_is_right(saved: Path, other: Path) -> None
 
 MODELS: list[tuple[dict[str, Any], str]] = [
     ({"colour": "red"}, "colour"),
-    ({"d_model": "16"}, "d_model ('16')"),
     ({"n_heads": 5}, "n_heads (5)"),
-    ({"dropout": float("nan")}, "dropout (nan)"),
     ({"pad_id": 1}, "pad_id (1)"),
-    ({"final_norm": []}, "final_norm"),
-    ({"activation": "tanh"}, "activation"),
-    ({"bias": 1}, "bias (1)"),
     ({"num_encoder_layers": 65}, "too deep"),
     ({"num_decoder_layers": 10**4000}, "too deep"),
     ({"max_len": 5001}, "too long"),
