@@ -104,7 +104,7 @@ def test_whatever_is_in_a_file_is_refused_and_does_not_run(
     assert trace.exists()  # it would have
 
 
-@pytest.mark.parametrize(("each", "file"), [each for each in FILES if each.values[0].named])  # type: ignore[union-attr]
+@pytest.mark.parametrize(("each", "file"), [each for each in FILES if each.values[0].named])
 def test_a_file_that_is_missing_or_a_folder_is_named(each: Format, file: str, folder: Path) -> None:
     (folder / file).unlink()
     assert_refused(each, folder, file)
