@@ -42,7 +42,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def folder(marian: Path, tmp_path: Path) -> Path:
-    """Of a model that a test changes."""
+    """A model that a test changes."""
     return shutil.copytree(marian, tmp_path / "model")
 
 

@@ -347,7 +347,7 @@ def test_a_network_above_the_limit_is_refused(saved: Path, monkeypatch: pytest.M
 
 
 def test_a_small_file_with_very_many_heads_is_refused(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one number each, so that they weigh little; ablating each of them would take hours."""
+    """Heads of one number weigh little, and ablating each of them would take hours."""
     save_portable(packed(d_model=192, n_heads=192, num_encoder_layers=1, num_decoder_layers=1), other)
     assert len(load_portable(other).checkpoint.model.encoder.layers) == 1
     save_portable(packed(d_model=256, n_heads=256, num_encoder_layers=1, num_decoder_layers=1), other)

@@ -72,10 +72,10 @@ def fetch(name: str, progress: Progress | None = None, max_bytes: int = MAX_BYTE
     if found is None:
         raise CheckpointError(f"{name}: not owner/name of a model, with an optional @revision")
     repository, revision = found["repository"], found["revision"] or "main"
-    told = _Told(progress)
+    reporter = _Reporter(progress)
     from huggingface_hub import HfApi, constants, errors  # slow to import, and only this needs it
 
-    with _explained(name, told):
+    with _explained(name, reporter):
         if re.fullmatch("[0-9a-f]{40}", revision) and (cached := _cached(repository, revision)):
             return cached  # a commit never changes
         try:
@@ -93,21 +93,21 @@ def fetch(name: str, progress: Progress | None = None, max_bytes: int = MAX_BYTE
             return cached
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
         files = _wanted(name, sizes)
-        told.size = sum(sizes[file] for file in files)
-        if told.size > max_bytes:
-            text = f"{name}: its files have {told.size:,} bytes; at most {max_bytes:,} are taken"
-            raise HubError(text, "too_large", told.size)
-        return _downloaded(name, repository, revision, files, told)
+        reporter.size = sum(sizes[file] for file in files)
+        if reporter.size > max_bytes:
+            text = f"{name}: its files have {reporter.size:,} bytes; at most {max_bytes:,} are taken"
+            raise HubError(text, "too_large", reporter.size)
+        return _downloaded(name, repository, revision, files, reporter)
 
 
-class _Told:
+class _Reporter:
     """Passes bytes on to a caller's progress; what that raises, ends the downloads in all threads."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress, self.arrived, self.size = progress, 0, 0
         self.cancelled: BaseException | None = None
 
-    def tell(self, arrived: int) -> None:
+    def report(self, arrived: int) -> None:
         if self.cancelled:
             raise self.cancelled
         self.arrived = max(self.arrived, min(arrived, self.size))
@@ -122,7 +122,7 @@ class _Told:
         """A progress bar for huggingface_hub that draws nothing; None where nobody listens."""
         from tqdm import tqdm
 
-        told = self
+        reporter = self
 
         class Bar(tqdm):
             def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -133,13 +133,13 @@ class _Told:
             def update(self, n: float | None = 1) -> None:
                 self.arrived += int(n or 0)
                 if self.counts_bytes:
-                    told.tell(self.arrived)
+                    reporter.report(self.arrived)
 
         return Bar if self.progress else None
 
 
 @contextmanager
-def _explained(name: str, told: _Told) -> Iterator[None]:
+def _explained(name: str, reporter: _Reporter) -> Iterator[None]:
     """Whatever goes wrong becomes a HubError of one line that names the model."""
     from huggingface_hub import errors
 
@@ -154,7 +154,7 @@ def _explained(name: str, told: _Told) -> Iterator[None]:
     except errors.HfHubHTTPError as error:
         raise HubError(f"{name}: the Hub answers {first_line(error)[:200]}", "other") from error
     except Exception as error:
-        if error is told.cancelled:
+        if error is reporter.cancelled:
             raise
         if _is_network(error):
             raise HubError(f"{name}: the connection broke ({first_line(error)[:200]})", "broken") from error
@@ -210,17 +210,17 @@ def _wanted(name: str, sizes: Mapping[str, int]) -> list[str]:
     return [*REQUIRED, *(file for file in OPTIONAL if file in sizes), weights]
 
 
-def _downloaded(name: str, repository: str, revision: str, files: list[str], told: _Told) -> Fetched:
+def _downloaded(name: str, repository: str, revision: str, files: list[str], reporter: _Reporter) -> Fetched:
     from huggingface_hub import HfApi, snapshot_download
 
-    folder = Path(snapshot_download(repository, revision=revision, allow_patterns=files, tqdm_class=told.bar()))
+    folder = Path(snapshot_download(repository, revision=revision, allow_patterns=files, tqdm_class=reporter.bar()))
     # huggingface_hub itself compares sizes only.
     for wrong in HfApi().verify_repo_checksums(repository, revision=folder.name).mismatches:
         (folder / wrong["path"]).resolve().unlink()
         (folder / wrong["path"]).unlink()
         digests = f"its digest is {wrong['actual']}, not {wrong['expected']}"
         raise HubError(f"{name}: {wrong['path']} is not what the Hub says: {digests}", "digest")
-    told.tell(told.size)
+    reporter.report(reporter.size)
     fetched = _in_folder(folder)
     if fetched is None:
         raise HubError(f"{name}: {files[-1]} is missing", "missing")

@@ -8,8 +8,9 @@ first form: "fine=gut". After "~" they are possible only. The phrases are in tab
 from dataclasses import dataclass
 from functools import cached_property
 
+from ...files import read_table
 from ..vocabulary import lower
-from .lexicon import Lexeme, read_table
+from .lexicon import TABLES, Lexeme
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,10 @@ class Idiom(Lexeme):
         return all(not forms.isdisjoint(words) for forms in self.fixed_words)
 
 
-_ROWS = [(row["topic"], Idiom(row["german"], row["english"], float(row["weight"]))) for row in read_table("idioms")]
+_ROWS = [
+    (row["topic"], Idiom(row["german"], row["english"], float(row["weight"])))
+    for row in read_table(TABLES / "idioms.tsv")
+]
 GREETINGS = tuple(idiom for topic, idiom in _ROWS if topic == "greeting")  # before a sentence
 SAYINGS = tuple(idiom for topic, idiom in _ROWS if topic in ("greeting", "saying"))  # alone, or before a name
 IDIOMS = (

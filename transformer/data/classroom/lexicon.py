@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from ...files import read_table
 from ..vocabulary import lower
 
 Case = Literal["nom", "acc", "dat"]
@@ -21,19 +22,11 @@ ICH, ER, WIR, DU = range(4)
 TABLES = Path(__file__).with_name("tables")
 
 
-def read_table(name: str) -> list[dict[str, Any]]:
-    """The rows of a table by the columns of its header; columns of sets are split."""
-    header, *rows = (
-        ["" if cell == "-" else cell for cell in line.split("\t")]
-        for line in (TABLES / f"{name}.tsv").read_text("utf-8").splitlines()
-    )
-    return [
-        {
-            column: frozenset(cell.split()) if column in ("traits", "unsuitable") else cell
-            for column, cell in zip(header, row, strict=True)
-        }
-        for row in rows
-    ]
+def _lexemes(name: str) -> list[dict[str, Any]]:
+    """The rows of a table as attributes."""
+    rows: list[dict[str, Any]] = [*read_table(TABLES / f"{name}.tsv")]
+    sets = ("traits", "unsuitable")
+    return [row | {column: frozenset(row[column].split()) for column in sets if column in row} for row in rows]
 
 
 class Lexeme:
@@ -213,9 +206,9 @@ class Negation(Lexeme):
         return tuple(self.german.split())
 
 
-NOUNS = tuple(Noun(**row) for row in read_table("nouns"))
-ADJECTIVES = tuple(Adjective(**row) for row in read_table("adjectives"))
-_VERBS = [Verb(**row) for row in read_table("verbs")]
+NOUNS = tuple(Noun(**row) for row in _lexemes("nouns"))
+ADJECTIVES = tuple(Adjective(**row) for row in _lexemes("adjectives"))
+_VERBS = [Verb(**row) for row in _lexemes("verbs")]
 VERBS = tuple(each for each in _VERBS if "before-dass" not in each.traits)
 CLAUSE_VERBS = tuple(each for each in _VERBS if "before-dass" in each.traits)
 
@@ -250,7 +243,7 @@ WISH_MODAL = Modal(
     "möchte möchte möchten möchtest", "would like", "do not want/does not want"
 )  # with an object and no infinitive
 
-_ADVERBIALS = [(row["group"], aligned(row["german"], row["english"])) for row in read_table("adverbials")]
+_ADVERBIALS = [(row["group"], aligned(row["german"], row["english"])) for row in read_table(TABLES / "adverbials.tsv")]
 ADVERBIALS = tuple(each for _, each in _ADVERBIALS)
 
 
@@ -324,7 +317,7 @@ NUMBERS = {"zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "sec
 
 
 def adjective_ending(determiner: str, case: Case, gender: Gender) -> str:
-    """Of an adjective after der, after ein, mein, dein or kein, after a number, or with nothing before it ("")."""
+    """The ending after der, after ein, mein, dein or kein, after a number, or with nothing before the adjective."""
     if determiner in ("ein", "mein", "dein", "kein", "") and gender != "pl" and case != "dat":
         return {"m": "er" if case == "nom" else "en", "f": "e", "n": "es"}[gender]
     if determiner == "der" and gender != "pl" and case != "dat":

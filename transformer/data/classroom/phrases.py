@@ -102,7 +102,7 @@ def _determiner(determiner: str, case: Case, gender: Gender) -> str:
 
 
 def _english_determiner(determiner: str, is_mass: bool, following: str) -> str:
-    """Of a plural or a mass noun, which has no article after "not", or of one thing."""
+    """English has no article after "not" before a plural or a mass noun."""
     a = "an" if following[0] in "aeiou" else "a"
     return {"der": "the", "mein": "my", "dein": "your", "ein": a, "kein": "any" if is_mass else a, **lex.NUMBERS}[
         determiner
