@@ -216,10 +216,11 @@ def _downloaded(name: str, repository: str, revision: str, files: list[str], rep
     folder = Path(snapshot_download(repository, revision=revision, allow_patterns=files, tqdm_class=reporter.bar()))
     # huggingface_hub itself compares sizes only.
     for wrong in HfApi().verify_repo_checksums(repository, revision=folder.name).mismatches:
-        (folder / wrong["path"]).resolve().unlink()
-        (folder / wrong["path"]).unlink()
-        digests = f"its digest is {wrong['actual']}, not {wrong['expected']}"
-        raise HubError(f"{name}: {wrong['path']} is not what the Hub says: {digests}", "digest")
+        if wrong["path"] in files:
+            (folder / wrong["path"]).resolve().unlink()
+            (folder / wrong["path"]).unlink()
+            digests = f"its digest is {wrong['actual']}, not {wrong['expected']}"
+            raise HubError(f"{name}: {wrong['path']} is not what the Hub says: {digests}", "digest")
     reporter.report(reporter.size)
     fetched = _in_folder(folder)
     if fetched is None:
