@@ -9,8 +9,24 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+from huggingface_hub import constants
+
 NAME = "owner/opus-mt-de-en"
-COMMIT, REQUEST = "a" * 40, "b" * 40  # of main, and of pull request 4
+COMMIT, OLDER = "a" * 40, "b" * 40  # of main, and of the tag "v0"
+
+
+def use(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process and those that it starts ask this address, with a cache in this folder."""
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    monkeypatch.setenv("HF_HOME", str(home))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    # huggingface_hub reads the environment on its import.
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    )
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
 
 
 class Hub:
@@ -19,7 +35,6 @@ class Hub:
     Attributes:
         name: of the model.
         files: by commit and name.
-        author: of pull request 4.
         broken: names of files of which the connection breaks half-way, each time.
         changed: names of files of which one byte is wrong.
         asked: method and path of every request.
@@ -29,7 +44,6 @@ class Hub:
     def __init__(self, folder: Path, name: str = NAME) -> None:
         self.name = name
         self.files = {(COMMIT, file.name): file.read_bytes() for file in folder.iterdir()}
-        self.author = "SFconvertbot"
         self.broken: set[str] = set()
         self.changed: set[str] = set()
         self.asked: list[tuple[str, str]] = []
@@ -38,6 +52,27 @@ class Hub:
 
     def downloads(self, name: str) -> int:
         return sum(method == "GET" and path.endswith(f"/{name}") for method, path in self.asked)
+
+
+COMMITS = {"main": COMMIT, COMMIT: COMMIT, "v0": OLDER, OLDER: OLDER}
+
+
+def is_large(content: bytes) -> bool:
+    return len(content) > 10_000
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 of large files, Git's SHA-1 of others."""
+    if is_large(content):
+        return hashlib.sha256(content).hexdigest()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def entry(name: str, content: bytes) -> dict[str, Any]:
+    """What the Hub's lists say about a file."""
+    about = {"type": "file", "path": name, "rfilename": name, "size": len(content), "oid": digest(content)}
+    large = {"oid": digest(content), "sha256": digest(content), "size": len(content), "pointerSize": 100}
+    return about | ({"lfs": large} if is_large(content) else {})
 
 
 @contextmanager
@@ -65,32 +100,22 @@ def served(hub: Hub) -> Iterator[str]:
         def answer(self, body: bool) -> None:
             path = self.path.split("?")[0]
             hub.asked.append((self.command, path))
-            if path == f"/api/models/{hub.name}/discussions":
-                request = {
-                    "title": "Adding `safetensors` variant of this model",
-                    "num": 4,
-                    "author": {"name": hub.author},
-                    "createdAt": "2023-05-01T00:00:00.000Z",
-                    "status": "open",
-                    "repo": {"name": hub.name, "type": "model"},
-                    "isPullRequest": True,
-                }
-                content = json.dumps({"count": 1, "start": 0, "discussions": [request]}).encode()
-                return self.send(content, {"Content-Type": "application/json"}, body)
-            if not path.startswith(f"/{hub.name}/resolve/"):
+            if not path.startswith((f"/{hub.name}/resolve/", f"/api/models/{hub.name}/")):
                 return self.refuse("RepoNotFound")
-            revision, name = path.removeprefix(f"/{hub.name}/resolve/").rsplit("/", 1)
-            commits = {"main": COMMIT, COMMIT: COMMIT, "refs%2Fpr%2F4": REQUEST, REQUEST: REQUEST}
-            if revision not in commits:
+            path = path.removeprefix("/api/models").removeprefix(f"/{hub.name}/")
+            about, revision, name = (*path.split("/", 2), "")[:3]
+            if revision not in COMMITS:
                 return self.refuse("RevisionNotFound")
-            commit = commits[revision]
-            content = hub.files.get((commit, name), b"")
+            commit = COMMITS[revision]
+            files = {file: content for (at, file), content in hub.files.items() if at == commit}
+            if about in ("revision", "tree"):
+                entries = [entry(file, content) for file, content in files.items()]
+                answer = entries if about == "tree" else {"id": hub.name, "sha": commit, "siblings": entries}
+                return self.send(json.dumps(answer).encode(), {"Content-Type": "application/json"}, body)
+            content = files.get(name, b"")
             if not content:
                 return self.refuse("EntryNotFound")
-            if len(content) > 10_000:
-                tag = hashlib.sha256(content).hexdigest()
-            else:
-                tag = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+            tag = digest(content)
             if name in hub.changed:
                 content = content[:-1] + bytes([content[-1] ^ 1])
             self.send(content, {"ETag": f'"{tag}"', "X-Repo-Commit": commit}, body, name in hub.broken)

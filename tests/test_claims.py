@@ -63,13 +63,6 @@ def trained(where: str) -> Transformer:
     return model.eval()
 
 
-def test_xavier_makes_these_linear_layers_larger() -> None:
-    default, larger = _toy_model(), xavier(_toy_model(), nn.Linear)
-    for one, other in zip(default.parameters(), larger.parameters(), strict=True):
-        if not torch.equal(one, other):
-            assert other.std() > 1.08 * one.std()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "collapsed"), [("nowhere", False), ("embeddings", False), ("linear", True)])
 def test_xavier_collapses_the_rank_through_the_linear_layers_alone(where: str, collapsed: bool) -> None:
@@ -220,25 +213,6 @@ def test_what_is_left_for_the_words_depends_on_the_padding(classroom: Translator
     assert left[0] > left[1] + 0.03 > left[2] + 0.06
 
 
-def test_unscaled_scores_vary_with_the_width_and_leave_the_softmax_no_gradient() -> None:
-    for width in (16, 64, 512):
-        q, k = torch.randn(2, 2000, width)
-        scores = (q * k).sum(dim=-1)
-        assert scores.std().item() == pytest.approx(math.sqrt(width), rel=0.1)
-
-    def gradient(width: int, divisor: float) -> float:
-        """The usual size of the softmax's derivatives at scores of that width."""
-        scores = (torch.randn(500, 10, width) @ torch.randn(500, width, 1) / divisor).squeeze(-1)  # (500, 10)
-        weights = scores.softmax(dim=-1)
-        return float((weights * (1 - weights)).amax(dim=-1).median())
-
-    scaled, unscaled = (
-        [gradient(width, divisor(width)) for width in (16, 512)] for divisor in (math.sqrt, lambda _: 1)
-    )
-    assert scaled == pytest.approx([scaled[0]] * 2, rel=0.2)
-    assert unscaled[1] < 0.01 < unscaled[0] < scaled[0]  # the wider a head, the worse
-
-
 def test_the_mean_of_the_heads_can_be_a_pattern_that_no_head_has(classroom: Translator) -> None:
     farthest = 0.0  # total variation between a row of the mean and that of the nearest head
     for weights in (m.weights for m in classroom.translate(COLD_BEER).attention.cross):
@@ -347,25 +321,3 @@ def test_label_smoothing_leaves_a_word_no_more_than_its_limit(classroom: Transla
     assert math.prod(words) < 0.5
     assert np.median(words) == pytest.approx(limit, abs=0.02)
     assert about("toy")["label_smoothing"] == 0
-
-
-# ---- the lesson's reasons ----
-
-
-def test_without_relu_the_feed_forward_network_is_one_matrix() -> None:
-    layer = small().encoder.layers[0]
-    x = torch.randn(5, 16, dtype=torch.float64)
-    with torch.no_grad():
-        two = layer.linear2(layer.linear1(x))
-        one = x @ (layer.linear2.weight @ layer.linear1.weight).T + layer.linear2(layer.linear1.bias)
-        torch.testing.assert_close(one, two)
-        assert not torch.allclose(layer.linear2(layer.linear1(x).relu()), two)
-
-
-def test_a_difference_of_logits_is_a_ratio_of_probabilities(classroom: Translator) -> None:
-    src, tgt = ids(classroom, classroom.translate(DOG))
-    with torch.no_grad():
-        logits = classroom.checkpoint.model(src, tgt).logits[0]
-    first, second = logits.topk(2).values.T
-    p, q = logits.softmax(dim=-1).topk(2).values.T
-    torch.testing.assert_close((first - second).exp(), p / q, rtol=1e-4, atol=0)

@@ -18,7 +18,7 @@ from transformer.settings import variables
 from transformer.web.page import schema_json
 from transformer.web.settings import Settings
 
-from .hub import Hub, served
+from .hub import Hub, served, use
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith("."))
@@ -37,9 +37,7 @@ def hub_for(blocks: Sequence[str], marian: Path, cache: Path, monkeypatch: pytes
         yield
         return
     with served(Hub(marian, named[1])) as address:
-        monkeypatch.setenv("HF_ENDPOINT", address)
-        monkeypatch.setenv("HF_HOME", str(cache))
-        monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+        use(address, cache, monkeypatch)
         yield
 
 
@@ -92,8 +90,7 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     for settings in (Settings, Limits):
         for each in variables(settings).values():
             default = "" if each.default is False else str(each.default)
-            old = " ".join(f"`{name}`" for name in each.old_names)
-            cells = [f"`{each.name}`", default, each.meaning, old]
+            cells = [f"`{each.name}`", default, each.meaning]
             assert "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|" in document
 
 

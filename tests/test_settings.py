@@ -1,4 +1,4 @@
-"""Every environment variable under its name and its old names; a value that it cannot have is refused by name."""
+"""Every environment variable; a value that it cannot have is refused by name."""
 
 import os
 import subprocess
@@ -15,15 +15,6 @@ from transformer.web.settings import Settings, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 VARIABLES = [(cls, field, each) for cls in (Settings, Limits) for field, each in variables(cls).items()]
-OLD_NAMES = {
-    "TRANSFORMER_AT_ONCE": "concurrency",
-    "TRANSFORMER_LINE": "queue_size",
-    "TRANSFORMER_TRAIN_AT_ONCE": "concurrency",
-    "TRANSFORMER_TRAIN_WAITING": "queue_size",
-    "TRANSFORMER_TRAIN_MODELS": "models",
-    "TRANSFORMER_TRAIN_MEGABYTES": "megabytes",
-    "TRANSFORMER_TRAIN_MINUTES": "minutes",
-}
 
 
 def test_without_variables_there_are_defaults() -> None:
@@ -34,10 +25,7 @@ def test_without_variables_there_are_defaults() -> None:
 @pytest.mark.parametrize(("cls", "field", "each"), VARIABLES, ids=lambda value: getattr(value, "name", ""))
 def test_a_variable_sets_its_field_alone(cls: type[Any], field: str, each: Variable) -> None:
     written, read = {int: ("7", 7), bool: ("1", True), str: ("json", "json")}[type(each.default)]
-    for name in (each.name, *each.old_names):
-        assert from_environment(cls, {name: written}) == replace(cls(), **{field: read})
-    for old in each.old_names:
-        assert from_environment(cls, {each.name: written, old: "1"}) == replace(cls(), **{field: read})
+    assert from_environment(cls, {each.name: written}) == replace(cls(), **{field: read})
     if type(each.default) is int:
         if each.default == 0:
             assert getattr(from_environment(cls, {each.name: "0"}), field) == 0
@@ -45,10 +33,6 @@ def test_a_variable_sets_its_field_alone(cls: type[Any], field: str, each: Varia
             with pytest.raises(ValueError, match="is not a whole number from") as error:
                 from_environment(cls, {each.name: bad})
             assert f"{each.name}={bad!r}" in str(error.value)
-
-
-def test_old_names_are_still_read() -> None:
-    assert {old: field for _, field, each in VARIABLES for old in each.old_names} == OLD_NAMES
 
 
 @pytest.mark.slow
@@ -61,11 +45,8 @@ def test_a_value_that_a_variable_cannot_have_is_one_line() -> None:
 
 
 def test_switches_and_log_formats() -> None:
-    assert [from_environment(Settings, {"TRANSFORMER_MCP": value}).mcp for value in ("", "0", "1")] == [
-        False,
-        False,
-        True,
-    ]
+    for value, is_on in (("", False), ("0", False), ("1", True)):
+        assert from_environment(Settings, {"TRANSFORMER_MCP": value}).mcp is is_on
     with pytest.raises(ValueError, match="TRANSFORMER_LOG='xml' is not a log format"):
         from_environment(Settings, {"TRANSFORMER_LOG": "xml"})
 

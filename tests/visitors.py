@@ -357,13 +357,13 @@ def model_file() -> bytes:
 def train(session: str, steps: int, corpus: str = "classroom") -> Question:
     """A training of a corpus's pairs, as the tab Train asks for it."""
     settings = DEFAULTS[corpus]
-    asked = {"name": "load", "corpus": corpus, "pairs": [], "watch": "", "visit": session}
+    asked = {"name": "load", "corpus": corpus, "pairs": [], "watch": "", "session": session}
     return Question("train", "train", settings | asked | {"training": settings["training"] | {"steps": steps}})
 
 
 def train_mistake(session: str) -> Question:
     """The shortest of the trainings that show a mistake."""
-    return Question("train with a mistake", "mistake", {"name": "output_in_forward", "visit": session})
+    return Question("train with a mistake", "mistake", {"name": "output_in_forward", "session": session})
 
 
 def right(question: Question, answer: Any) -> bool:

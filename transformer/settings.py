@@ -1,4 +1,4 @@
-"""Dataclasses that are filled from environment variables; every variable is declared once, with its old names."""
+"""Dataclasses that are filled from environment variables; every variable is declared once."""
 
 import os
 from collections.abc import Mapping
@@ -16,13 +16,11 @@ class Variable:
         name: its name.
         default: the setting where the variable is not set; its type is the setting's.
         meaning: a line for the table of settings.
-        old_names: names that are still understood.
     """
 
     name: str
     default: int | bool | str
     meaning: str
-    old_names: tuple[str, ...]
 
     def read(self, environment: Mapping[str, str]) -> int | bool | str:
         """The setting: text; a whole number from 1, or from 0 if that is the default; a switch, off if empty or 0.
@@ -30,10 +28,9 @@ class Variable:
         Raises:
             ValueError: a number is not one.
         """
-        name = next((name for name in (self.name, *self.old_names) if name in environment), None)
-        if name is None:
+        value = environment.get(self.name)
+        if value is None:
             return self.default
-        value = environment[name]
         if isinstance(self.default, bool):
             return value not in ("", "0")
         if isinstance(self.default, str):
@@ -41,12 +38,12 @@ class Variable:
         least = min(1, self.default)
         if value.strip().isdecimal() and int(value) >= least:
             return int(value)
-        raise ValueError(f"{name}={value!r} is not a whole number from {least}")
+        raise ValueError(f"{self.name}={value!r} is not a whole number from {least}")
 
 
-def setting(name: str, default: Any, meaning: str, *old_names: str) -> Any:
+def setting(name: str, default: Any, meaning: str) -> Any:
     """A dataclass field that an environment variable sets."""
-    return field(default=default, metadata={"variable": Variable(name, default, meaning, old_names)})
+    return field(default=default, metadata={"variable": Variable(name, default, meaning)})
 
 
 def variables(cls: type) -> dict[str, Variable]:

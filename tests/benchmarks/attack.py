@@ -182,7 +182,7 @@ async def nested_lists(target: Target) -> None:
     lists = b"[" + b",".join([b"[]"] * (8 * 2**20 // 3 - 100)) + b"]"
     asked = target.page.call("pairs", training.pairs, "lists", {}).body
     call = orjson.dumps(asked).replace(b"{}", lists)
-    bodies = itertools.cycle([("gradio_api/component_server/", call), ("train", b'{"visit":"a","pairs":%b}' % lists)])
+    bodies = itertools.cycle([("gradio_api/component_server/", call), ("train", b'{"session":"a","pairs":%b}' % lists)])
 
     async def one() -> None:
         path, body = next(bodies)

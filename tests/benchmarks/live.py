@@ -98,7 +98,7 @@ def training(port: int, number: int, stop: threading.Event) -> None:
     """One training after another, until the event is set."""
     while not stop.is_set():
         connection = http.client.HTTPConnection("127.0.0.1", port)
-        asked = question("classroom", steps=2000) | {"visit": f"bench {number}"}
+        asked = question("classroom", steps=2000) | {"session": f"bench {number}"}
         connection.request("POST", "/train", json.dumps(asked), {"Content-Type": "application/json"})
         answer = connection.getresponse()
         while answer.readline() and not stop.is_set():

@@ -222,7 +222,7 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
     begun = len(replicas.lines())
     post(server.url, "gradio_api/run/translate", {"data": [BEER, "toy"]})
     post(server.url, "gradio_api/run/translate", {"data": [f"ich {SECRET}", "classroom"]})
-    post(server.url, "train", {"visit": f"visit-{SECRET}", "name": SECRET, "corpus": SECRET})
+    post(server.url, "train", {"session": f"visit-{SECRET}", "name": SECRET, "corpus": SECRET})
 
     def told() -> list[dict[str, Any]]:
         """Without the streams of an earlier test, whose end may be noticed only now."""

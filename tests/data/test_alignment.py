@@ -89,13 +89,6 @@ def test_a_fully_masked_row_predicts_no_link() -> None:
     assert count_links(weights, GoldAlignment(((0,), (1,)), ((), ()))) == AlignmentCounts(1, 2, 1, 1)
 
 
-def test_another_number_of_rows_or_words_is_refused() -> None:
-    with pytest.raises(IndexError):
-        count_links(attending_to(0), GoldAlignment(((0,), (1,)), ((), ())))
-    with pytest.raises(ValueError, match="zip"):
-        GoldAlignment(sure=((0,),), possible=((), ())).aligned_words()
-
-
 @given(st.lists(maps_with_gold(), min_size=1, max_size=4))
 def test_counts_of_sentences_add_up_to_those_of_all_their_words(cases: list[tuple[np.ndarray, GoldAlignment]]) -> None:
     total = sum((count_links(weights, gold) for weights, gold in cases), start=AlignmentCounts())
@@ -104,9 +97,3 @@ def test_counts_of_sentences_add_up_to_those_of_all_their_words(cases: list[tupl
         possible=tuple(word for _, gold in cases for word in gold.possible),
     )
     assert total == count_links(np.concatenate([weights for weights, _ in cases]), joined)
-
-
-def test_the_rate_of_a_sum_is_weighted_by_links() -> None:
-    right, wrong = AlignmentCounts(9, 9, 9, 9), AlignmentCounts(1, 1, 0, 0)
-    assert (right.error_rate, wrong.error_rate) == (0, 1)
-    assert (right + wrong).error_rate == pytest.approx(0.1)

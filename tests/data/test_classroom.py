@@ -21,8 +21,7 @@ from transformer.data.classroom.corpus import (
     split_of,
 )
 from transformer.data.classroom.grammar import Sentence, generate, parse
-from transformer.data.classroom.idioms import GREETINGS, Idiom
-from transformer.data.classroom.lexicon import Adverb
+from transformer.data.classroom.idioms import GREETINGS
 from transformer.data.vocabulary import lower
 
 CLASSROOM = CORPORA["classroom"]
@@ -40,15 +39,8 @@ def is_reserved(*words: str) -> bool:
 
 
 VERBS = {verb.infinitive for verb in (*lexicon.VERBS, *lexicon.CLAUSE_VERBS, lexicon.WISH_VERB, lexicon.COPULA)}
-ASIDE = sorted(  # phrases whose words do not count: greetings and adverbials
-    {
-        lower(each.german)
-        for value in (*vars(lexicon).values(), GREETINGS)
-        for each in (value if isinstance(value, tuple) else (value,))
-        if isinstance(each, Adverb | Idiom) and " " in each.german
-    },
-    key=len,
-)
+GREETED = [*(each.german for each in lexicon.ADVERBIALS), *(each.german for each in GREETINGS)]
+ASIDE = sorted((lower(phrase) for phrase in GREETED if " " in phrase), key=len)  # phrases whose words do not count
 
 
 def combinations(sentence: Sentence) -> set[tuple[str, ...]]:

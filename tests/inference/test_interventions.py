@@ -305,7 +305,6 @@ def test_interventions_survive_json() -> None:
     assert Interventions.parse(json.loads(text)) == these
     assert {item["do"] for item in these.to_json()} == set(CHANGES)
     assert Interventions.parse([]) == NOTHING
-    assert Interventions.parse([ABLATE | {"do": "silence"}]) == changes(AblateHead("cross", 0, 0))  # its old name
 
 
 ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import pickle
-import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -95,12 +93,8 @@ def test_a_checkpoint_that_is_older_than_a_field_has_its_default(tmp_path: Path)
     save_checkpoint(small(), tmp_path, card="")
     edit_json(tmp_path / CONFIG, lambda c: [c["model"].pop(name) for name in ("positional_encoding", "activation")])
     sign(tmp_path)
-    edit_json(tmp_path / VOCABULARIES, lambda v: v.pop("folds"))
-    sign(tmp_path, VOCABULARIES)
-    older = load_checkpoint(tmp_path)
-    assert (older.model.config.positional_encoding, older.model.config.activation) == (True, "relu")
-    assert older.src_vocab.folds
-    assert older.tgt_vocab.folds
+    config = load_checkpoint(tmp_path).model.config
+    assert (config.positional_encoding, config.activation) == (True, "relu")
 
 
 def test_a_vocabulary_that_does_not_fold_comes_back_and_one_with_a_tokenizer_is_refused(tmp_path: Path) -> None:
@@ -112,13 +106,11 @@ def test_a_vocabulary_that_does_not_fold_comes_back_and_one_with_a_tokenizer_is_
 
 
 @pytest.mark.parametrize("pad_source", [True, False])
-def test_source_padding_is_saved_and_older_checkpoints_have_it(tmp_path: Path, pad_source: bool) -> None:
+def test_source_padding_is_saved(tmp_path: Path, pad_source: bool) -> None:
     save_checkpoint(Checkpoint(**(vars(small()) | {"pad_source": pad_source})), tmp_path, card="# a card\n")
     assert load_checkpoint(tmp_path).pad_source is pad_source
-    edit_json(tmp_path / CONFIG, lambda c: c.pop("pad_source"))
+    edit_json(tmp_path / CONFIG, lambda c: c.update(pad_source=not pad_source))
     assert CONFIG in refusal(tmp_path)  # it was changed
-    sign(tmp_path)
-    assert load_checkpoint(tmp_path).pad_source is True
 
 
 @pytest.mark.parametrize("name", available_checkpoints())
@@ -145,43 +137,17 @@ def test_a_full_disk_leaves_the_old_files(saved: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_that_is_missing_incomplete_random_or_of_another_checkpoint_is_named(
-    saved: Path, file: str, tmp_path: Path
-) -> None:
-    content = (saved / file).read_bytes()
-    size = len(content)
-    for keep in (0, 1, 7, 8, 9, size // 10, size // 2, size * 9 // 10, -2):
-        (saved / file).write_bytes(content[:keep])
-        assert file in refusal(saved)
-    for seed in range(3):
-        (saved / file).write_bytes(random.Random(seed).randbytes(1000))
-        assert file in refusal(saved)
+def test_a_file_of_another_checkpoint_is_named(saved: Path, file: str, tmp_path: Path) -> None:
     save_checkpoint(small("other", norm_first=True), tmp_path / "other", card="")  # the same shapes throughout
     shutil.copy(tmp_path / "other" / file, saved / file)
-    assert file in refusal(saved)
-    (saved / file).unlink()
-    assert f"{file}: no such file" in refusal(saved)
-    (saved / file).mkdir()
-    assert file in refusal(saved)
-
-
-@pytest.mark.parametrize("content", ["null", "3", "[]", '""', '{"model": NaN', "[" * 100_000, "{}"])
-@pytest.mark.parametrize("file", [CONFIG, VOCABULARIES])
-def test_other_json_is_refused(saved: Path, file: str, content: str) -> None:
-    (saved / file).write_text(content)
     assert file in refusal(saved)
 
 
 CONFIGS: list[tuple[Edit, str]] = [
     (lambda c: c["model"].update(colour="red"), "colour"),
-    (lambda c: c["model"].update(d_model="16"), "d_model ('16')"),
     (lambda c: c["model"].update(n_heads=5), "n_heads (5)"),
-    (lambda c: c["model"].update(activation="tanh"), "activation ('tanh')"),
     (lambda c: c["model"].update(n_heads=2), ""),
-    (lambda c: c["model"].update(d_ff=64), ""),
-    (lambda c: c["model"].update(dropout=float("nan")), "dropout (nan)"),
     (lambda c: c["model"].update(max_len=10**15), ""),
-    (lambda c: c["model"].update(max_len=10**30), ""),
     (lambda c: c["model"].pop("src_vocab_size"), "src_vocab_size"),
     (lambda c: c.update(model=[]), ""),
     (lambda c: c.pop("model"), "model"),
@@ -192,8 +158,6 @@ CONFIGS: list[tuple[Edit, str]] = [
     (lambda c: c.update(output_limit=0), "output_limit (0)"),
     (lambda c: c.update(pad_source=False), ""),
     (lambda c: c.update(pad_source="yes"), "pad_source ('yes')"),
-    (lambda c: c.update(pad_source=1), "pad_source (1)"),
-    (lambda c: c.update(pad_source=None), "pad_source (None)"),
 ]
 
 
@@ -250,27 +214,6 @@ def test_other_weights_are_refused(saved: Path, edit: Edit, named: str) -> None:
     assert named in message
     save_file(weights, saved / WEIGHTS)  # without digests
     assert WEIGHTS in refusal(saved)
-
-
-class Bomb:
-    """Unpickled, it leaves a file behind."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Path.touch, (self.trace,)
-
-
-@pytest.mark.parametrize("write", [pickle.dump, torch.save])
-def test_a_pickle_is_refused_and_does_not_run(saved: Path, tmp_path: Path, write: Callable[..., None]) -> None:
-    trace = tmp_path / "trace"
-    with (saved / WEIGHTS).open("wb") as file:
-        write({"weight": Bomb(trace)}, file)
-    assert WEIGHTS in refusal(saved)
-    assert not trace.exists()
-    pickle.loads(pickle.dumps(Bomb(trace)))
-    assert trace.exists()  # it would have
 
 
 @pytest.mark.parametrize(

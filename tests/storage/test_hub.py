@@ -1,6 +1,5 @@
 """Models of the Hub, from a server on this machine: fetched once, checked, and refused in one line."""
 
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +12,7 @@ from safetensors.torch import load_file
 from transformer import Translator
 from transformer.inference.translator import CheckpointError
 
-from ..hub import COMMIT, NAME, REQUEST, Hub, served
+from ..hub import COMMIT, NAME, OLDER, Hub, served, use
 from ..marian import SENTENCES
 
 pytestmark = pytest.mark.slow
@@ -22,11 +21,9 @@ WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 
 @pytest.fixture
 def hub(marian: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     hub = Hub(marian)
     with served(hub) as address:
-        monkeypatch.setenv("HF_ENDPOINT", address)
+        use(address, tmp_path / "home", monkeypatch)
         yield hub
 
 
@@ -49,7 +46,7 @@ def test_a_model_is_fetched_once_with_its_progress(hub: Hub, marian: Path) -> No
     assert hub.downloads(WEIGHTS) == 1
     hub.asked.clear()
     assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == run.text
-    assert hub.asked == [("HEAD", f"/{NAME}/resolve/main/config.json")]
+    assert hub.asked == [("GET", f"/api/models/{NAME}/revision/main")]
     hub.asked.clear()
     assert Translator.load(f"{NAME}@{COMMIT}", device="cpu").name == f"{NAME}@{COMMIT}"
     assert not hub.asked
@@ -62,39 +59,38 @@ def test_two_at_once_fetch_it_once(hub: Hub) -> None:
     assert hub.downloads(WEIGHTS) == 1
 
 
-def test_without_a_network_the_cache_is_enough(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_without_a_network_the_cache_is_enough(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def go_offline(is_offline: bool) -> None:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", is_offline)
+
+    go_offline(True)
     assert "not in the cache" in refusal()
-    monkeypatch.delenv("HF_HUB_OFFLINE")
+    go_offline(False)
     text = Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text
     hub.asked.clear()
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    go_offline(True)
     assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
     assert not hub.asked
-    monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens
+    go_offline(False)
+    use("http://127.0.0.1:9", tmp_path / "home", monkeypatch)  # nobody listens
     assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
     assert "cannot be reached" in refusal("owner/other")
 
 
-def test_weights_of_the_bots_pull_request_else_the_pickle(
+def test_a_pickle_is_converted_once_where_there_is_nothing_better(
     hub: Hub, marian: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = Translator.load(marian, device="cpu").translate(SENTENCES[0]).text
-    weights = hub.files.pop((COMMIT, WEIGHTS))
     torch.save(load_file(marian / WEIGHTS), tmp_path / PICKLE)
-    hub.files[COMMIT, PICKLE] = (tmp_path / PICKLE).read_bytes()
-    hub.files[REQUEST, WEIGHTS] = weights
+    hub.files |= {(OLDER, name): content for (_, name), content in hub.files.items() if name != WEIGHTS}
+    hub.files |= {(commit, PICKLE): (tmp_path / PICKLE).read_bytes() for commit in (COMMIT, OLDER)}
     assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
     assert (hub.downloads(WEIGHTS), hub.downloads(PICKLE)) == (1, 0)
-    shutil.rmtree(tmp_path / "home")
-    hub.author = "somebody"
-    assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
+    assert Translator.load(f"{NAME}@v0", device="cpu").translate(SENTENCES[0]).text == text
     assert (hub.downloads(WEIGHTS), hub.downloads(PICKLE)) == (1, 1)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("subprocess.run", "hashlib.file_digest"):  # it was converted once, under the digest that the cache has
         monkeypatch.setattr(name, pytest.fail)
-    assert Translator.load(NAME, device="cpu").translate(SENTENCES[0]).text == text
+    assert Translator.load(f"{NAME}@v0", device="cpu").translate(SENTENCES[0]).text == text
 
 
 def test_what_is_missing_is_named(hub: Hub) -> None:
@@ -109,7 +105,7 @@ def test_what_is_missing_is_named(hub: Hub) -> None:
 def test_a_model_above_the_limit_is_not_fetched(hub: Hub) -> None:
     total = sum(map(len, hub.files.values()))
     assert f"{total:,} bytes" in refusal(max_bytes=total - 1)
-    assert not any(method == "GET" for method, _ in hub.asked)
+    assert not any("resolve" in path for _, path in hub.asked)
     assert Translator.load(NAME, device="cpu", max_bytes=total).name == NAME
 
 

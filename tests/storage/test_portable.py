@@ -3,8 +3,6 @@ nothing else happens."""
 
 import hashlib
 import json
-import pickle
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +36,6 @@ from transformer.storage.portable import (
 
 from ..models import TRAINING, json_values, of_pairs, packed
 from ..networks import network
-from .test_checkpoint import Bomb
 
 SENTENCE = "wort1 wort2 wort0"
 ROOT = Path(__file__).resolve().parents[2]
@@ -272,39 +269,23 @@ def test_every_byte_of_the_weights_counts_and_their_order(saved: Path, other: Pa
     assert detail(other) == "it is not what was saved"
 
 
-@pytest.mark.parametrize("write", [pickle.dump, torch.save])
-def test_a_pickle_is_refused_and_does_not_run(other: Path, tmp_path: Path, write: Callable[..., None]) -> None:
-    trace = tmp_path / "trace"
-    with other.open("wb") as file:
-        write({"weight": Bomb(trace)}, file)
-    refusal(other)
-    assert not trace.exists()
-    pickle.loads(pickle.dumps(Bomb(trace)))
-    assert trace.exists()  # it would have
-
-
-def test_a_zip_is_refused(saved: Path, other: Path) -> None:
-    with zipfile.ZipFile(other, "w") as archive:
-        archive.write(saved, "model.safetensors")
-    refusal(other)
-
-
-def test_weights_of_another_program_are_refused(other: Path) -> None:
-    foreign: list[dict[str, str] | None] = [None, {}, {"format": "pt"}, {METADATA_KEY: "null"}, {METADATA_KEY: ""}]
-    for metadata in foreign:
-        save_file(dict(network().named_parameters()), other, metadata=metadata)
-        refusal(other)
-
-
 ABOUTS: list[Any] = [None, 5, [], {}, "", "null", "5", "[]", "{", '"x"', "{}", "[" * 10**5, '{"a": "\\ud800"}']
 ENTRIES: list[Any] = [[], [[]], 5, "about", {}, {"about": "{}"}, {"digest": "0" * 64}]
 ENTRIES += [{"about": about, "digest": ""} for about in ABOUTS]
 TEXTS = ["[" * 100_000, '{"a":' * 100_000, "1" * 5000, "nul", *map(json.dumps, ENTRIES)]
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_another_header_is_refused(saved: Path, other: Path, text: str) -> None:
-    save_file(load_file(saved), other, metadata={METADATA_KEY: text})
+HEADERS: list[dict[str, str] | None] = [
+    None,
+    {},
+    {"format": "pt"},
+    *({METADATA_KEY: text} for text in ("null", "", *TEXTS)),
+]
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=range(len(HEADERS)))
+def test_another_header_is_refused(saved: Path, other: Path, header: dict[str, str] | None) -> None:
+    save_file(load_file(saved), other, metadata=header)
     refusal(other)
 
 
@@ -329,13 +310,8 @@ def test_the_signature_of_these_tests_is_right(saved: Path, other: Path) -> None
 
 MODELS: list[tuple[dict[str, Any], str]] = [
     ({"colour": "red"}, "colour"),
-    ({"d_model": "16"}, "d_model ('16')"),
     ({"n_heads": 5}, "n_heads (5)"),
-    ({"dropout": float("nan")}, "dropout (nan)"),
     ({"pad_id": 1}, "pad_id (1)"),
-    ({"final_norm": []}, "final_norm"),
-    ({"activation": "tanh"}, "activation"),
-    ({"bias": 1}, "bias (1)"),
     ({"num_encoder_layers": 65}, "too deep"),
     ({"num_decoder_layers": 10**4000}, "too deep"),
     ({"max_len": 5001}, "too long"),
@@ -373,7 +349,7 @@ def test_a_network_above_the_limit_is_refused(saved: Path, monkeypatch: pytest.M
 
 
 def test_a_small_file_with_very_many_heads_is_refused(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one number each, so that they weigh little; ablating each of them would take hours."""
+    """Heads of one number weigh little, and ablating each of them would take hours."""
     save_portable(packed(d_model=192, n_heads=192, num_encoder_layers=1, num_decoder_layers=1), other)
     assert len(load_portable(other).checkpoint.model.encoder.layers) == 1
     save_portable(packed(d_model=256, n_heads=256, num_encoder_layers=1, num_decoder_layers=1), other)
@@ -452,27 +428,25 @@ def test_an_invalid_or_missing_part_is_refused(saved: Path, other: Path, name: s
     assert name in detail(rewritten(saved, other, about=lambda a: a.pop(name)))
 
 
-@given(name=st.sampled_from(sorted(OTHERS)), value=json_values)
-def test_any_other_part_is_refused_or_taken_as_it_is(saved: Path, folder: Path, name: str, value: Any) -> None:
-    file = rewritten(saved, folder / "parts.safetensors", about=lambda a: a.update({name: value}))
+FIELDS = sorted(vars(network().config))
+TAKEN = ("name", "card", "training", "pad_source", "source_length", "output_limit", *FIELDS)
+
+
+@settings(max_examples=200)
+@given(name=st.sampled_from([*sorted(OTHERS), *FIELDS]), value=json_values)
+def test_any_other_part_or_field_is_refused_or_taken_as_it_is(saved: Path, folder: Path, name: str, value: Any) -> None:
+    def edit(about: dict[str, Any]) -> None:
+        (about["model"] if name in FIELDS else about)[name] = value
+
+    file = rewritten(saved, folder / "parts.safetensors", about=edit)
     try:
         after = load_portable(file)
     except PortableError:
         refusal(file)
     else:
-        assert name in ("name", "card", "training", "pad_source", "source_length", "output_limit")
-        assert getattr(after, name, None) == value or getattr(after.checkpoint, name, None) == value
-
-
-@given(name=st.sampled_from(sorted(vars(network().config))), value=json_values)
-def test_any_other_field_of_the_network_is_refused_or_taken(saved: Path, folder: Path, name: str, value: Any) -> None:
-    file = rewritten(saved, folder / "fields.safetensors", about=lambda a: a["model"].update({name: value}))
-    try:
-        after = load_portable(file)
-    except PortableError:
-        refusal(file)
-    else:
-        assert getattr(after.checkpoint.model.config, name) == value
+        assert name in TAKEN
+        holders = (after, after.checkpoint, after.checkpoint.model.config)
+        assert value in [getattr(each, name) for each in holders if hasattr(each, name)]
 
 
 # Weights

@@ -44,7 +44,6 @@ CARRIED = \"\"\"
 
 _LOAD = """import base64
 import io
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -52,7 +51,7 @@ from zipfile import ZipFile
 
 folder = Path(tempfile.mkdtemp())
 ZipFile(io.BytesIO(base64.b64decode(CARRIED))).extractall(folder)
-sys.path.insert(0, os.environ.get("TRANSFORMER_HOME", str(folder)))  # another copy of the library
+sys.path.insert(0, str(folder))
 
 from transformer import Translator
 {importing}
@@ -223,7 +222,8 @@ def _packed_with_shipped(checkpoint: str) -> str:
 
 def _packed(model: dict[str, Path]) -> str:
     """The library and a model's files by their names, as the base64 of a zip archive."""
-    sources = sorted([*PACKAGE.glob("*.py"), *(file for name in LIBRARY for file in (PACKAGE / name).rglob("*.py"))])
+    library = (file for name in LIBRARY for file in (PACKAGE / name).rglob("*.*") if file.suffix in (".py", ".tsv"))
+    sources = sorted([*PACKAGE.glob("*.py"), *library])
     files = {f"transformer/{each.relative_to(PACKAGE).as_posix()}": each for each in sources}
     files[f"transformer/assets/locales/{CATALOGUE.name}"] = CATALOGUE
     archive = io.BytesIO()

@@ -62,7 +62,7 @@ class PieceVocabulary(Vocabulary):
         return cls(tuple(tokens), pieces=tuple(pieces), specials=specials, **fields)
 
     def of_output(self, tokenizer: Any, joiner: Any) -> "PieceVocabulary":
-        """The same tokens for the other side of a model; its sentences do not end on their own."""
+        """A vocabulary of these tokens for the other side of a model; its sentences do not end on their own."""
         other = copy(self)  # with the tables that were made of the tokens
         vars(other).update(tokenizer=tokenizer, joiner=joiner, ends=False)
         return other
@@ -80,7 +80,7 @@ class PieceVocabulary(Vocabulary):
         return piece if is_its_own else self._renamed.get(piece)
 
     @cached_property
-    def _kept_apart(self) -> re.Pattern[str]:
+    def _special_pieces(self) -> re.Pattern[str]:
         return re.compile("(" + "|".join(map(re.escape, self.specials)) + ")")
 
     def read(self, text: str) -> list[tuple[str, str | None]]:
@@ -95,7 +95,7 @@ class PieceVocabulary(Vocabulary):
             raise SentenceError("error.invisible", code=f"U+{ord(half):04X}")
         assert self.tokenizer is not None
         cut: list[str] = []
-        for part in filter(None, self._kept_apart.split(text)):
+        for part in filter(None, self._special_pieces.split(text)):
             if part in self.specials:
                 cut.append(part)
                 continue
@@ -131,7 +131,6 @@ def read_pieces(file: Path) -> Any:
     """The sentencepiece processor of a model file.
 
     Raises:
-        ImportError: sentencepiece is not installed.
         RuntimeError, OSError: it is not such a file.
     """
     import sentencepiece  # only models of pieces need it

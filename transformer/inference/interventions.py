@@ -241,7 +241,6 @@ AnyChange = AblateHead | Isolate | RemoveMask | EditMask | Positions | Temperatu
 CHANGES: dict[str, type[Change]] = {change.do: change for change in get_args(AnyChange)}
 _ORDER = list(CHANGES)
 _CHANGES = TypeAdapter(tuple[Annotated[AnyChange, Discriminator("do")], ...])
-OLD_NAMES = {"silence": "ablate"}  # of a change, in old links and programs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,7 +274,7 @@ class Interventions:
         if not isinstance(data, list):
             raise ValueError("Changes are a list.")
         try:
-            return cls(_CHANGES.validate_python(tuple(map(_renamed, data[: MAX_CHANGES + 1]))))
+            return cls(_CHANGES.validate_python(tuple(data[: MAX_CHANGES + 1])))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"][1:]))
@@ -317,8 +316,3 @@ NOTHING = Interventions()
 def _within(what: str, value: int, count: int, first: int = 0) -> None:
     if not first <= value < first + count:
         raise ValueError(f"The {what} are {first} to {first + count - 1}.")
-
-
-def _renamed(item: Any) -> Any:
-    name = item.get("do") if isinstance(item, dict) else None
-    return item | {"do": OLD_NAMES[name]} if isinstance(name, str) and name in OLD_NAMES else item

@@ -20,24 +20,13 @@ class Limits:
     )
     pairs: int = setting("TRANSFORMER_TRAIN_PAIRS", 2_000, "sentence pairs of a visitor's own")
     tokens: int = setting("TRANSFORMER_TRAIN_TOKENS", 60_000, "words of all pairs, both sides together")
-    concurrency: int = setting(
-        "TRANSFORMER_TRAIN_CONCURRENCY", 2, "trainings at a time; the others wait", "TRANSFORMER_TRAIN_AT_ONCE"
-    )
-    queue_size: int = setting(
-        "TRANSFORMER_TRAIN_QUEUE_SIZE", 30, "trainings that may wait", "TRANSFORMER_TRAIN_WAITING"
-    )
+    concurrency: int = setting("TRANSFORMER_TRAIN_CONCURRENCY", 2, "trainings at a time; the others wait")
+    queue_size: int = setting("TRANSFORMER_TRAIN_QUEUE_SIZE", 30, "trainings that may wait")
     models: int = setting(
-        "TRANSFORMER_MODELS_PER_SESSION",
-        4,
-        "models that a session keeps; a new one replaces the least recently used",
-        "TRANSFORMER_TRAIN_MODELS",
+        "TRANSFORMER_MODELS_PER_SESSION", 4, "models that a session keeps; a new one replaces the least recently used"
     )
-    megabytes: int = setting(
-        "TRANSFORMER_MODELS_MEGABYTES", 1_000, "MB of all sessions' models", "TRANSFORMER_TRAIN_MEGABYTES"
-    )
-    minutes: int = setting(
-        "TRANSFORMER_MODELS_MINUTES", 60, "minutes that a model is kept after its last use", "TRANSFORMER_TRAIN_MINUTES"
-    )
+    megabytes: int = setting("TRANSFORMER_MODELS_MEGABYTES", 1_000, "MB of all sessions' models")
+    minutes: int = setting("TRANSFORMER_MODELS_MINUTES", 60, "minutes that a model is kept after its last use")
 
 
 def variable(name: str) -> str:

@@ -141,13 +141,12 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         shape = TransformerConfig(**config["model"])
         lengths = {name: config[name] for name in ("source_length", "output_limit")}
         check_lengths(shape, **lengths)
-        pad_source = config.get("pad_source", True)
+        pad_source = config["pad_source"]
         if not isinstance(pad_source, bool):
             raise ValueError(f"pad_source ({pad_source!r}) is not true or false")
     with reading(folder / VOCABULARIES):
         sides = ("source", "target")
-        folds = vocabularies.get("folds", dict.fromkeys(sides, True))  # as all did before they could choose
-        src_vocab, tgt_vocab = (Vocabulary(tuple(vocabularies[side]), folds[side]) for side in sides)
+        src_vocab, tgt_vocab = (Vocabulary(tuple(vocabularies[side]), vocabularies["folds"][side]) for side in sides)
         check_vocabularies(shape, src_vocab, tgt_vocab)
     with reading(folder / CARD):
         card = (folder / CARD).read_bytes()

@@ -194,13 +194,10 @@ def _vocabularies(
         separate = _flag(tokenizer, "separate_vocabs", False)
     pieces = _pieces(folder / VOCABULARY)
     target_pieces = _pieces(folder / TARGET_VOCABULARY) if separate else pieces
-    try:
-        with reading(folder / SOURCE_PIECES):
-            cut = read_pieces(folder / SOURCE_PIECES)
-        with reading(folder / TARGET_PIECES):
-            join = read_pieces(folder / TARGET_PIECES)
-    except ImportError as error:
-        raise CheckpointError(f"{folder}: reading its pieces takes the package sentencepiece") from error
+    with reading(folder / SOURCE_PIECES):
+        cut = read_pieces(folder / SOURCE_PIECES)
+    with reading(folder / TARGET_PIECES):
+        join = read_pieces(folder / TARGET_PIECES)
     specials = (end, unknown, padding)
     with reading(folder / VOCABULARY):
         if end not in pieces:
@@ -230,7 +227,7 @@ def _words(folder: Path, config: Mapping[str, Any]) -> tuple[Vocabulary, Vocabul
 
 
 def _own_lengths(shape: TransformerConfig, own: Mapping[str, Any]) -> tuple[dict[str, int], bool]:
-    """Of a folder that this project has written: `source_length` and `output_limit`, and `pad_source`."""
+    """`source_length` and `output_limit`, and `pad_source` of a folder that this project has written."""
     lengths = {name: own[name] for name in ("source_length", "output_limit")}
     check_lengths(shape, **lengths)
     return lengths, _flag(own, "pad_source", True)
@@ -367,7 +364,7 @@ def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], supp
 def _embeddings(
     config: TransformerConfig, tensors: _Tensors, copied: list[int]
 ) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
-    """Of the source, of the target, and the output's; those that are tied are one. Files may hold copies.
+    """The matrices of source, target and output; those that are tied are one. Files may hold copies.
 
     Raises:
         ValueError: one is missing, or two that the configuration ties differ.

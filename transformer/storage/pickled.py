@@ -17,7 +17,7 @@ TIMEOUT = 600  # seconds
 
 
 def converted(file: Path, digest: str = "") -> Path:
-    """The same weights as safetensors, in the Hub's cache under the pickle's digest.
+    """The weights as safetensors, in the Hub's cache under the pickle's digest.
 
     Args:
         digest: the pickle's SHA-256, where it is known.
@@ -53,9 +53,10 @@ def converted(file: Path, digest: str = "") -> Path:
 
 
 def own_cache() -> Path:
-    """The folder beside the Hub's cache in which this project keeps its own files."""
-    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    return Path(os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")).expanduser().parent / "attention-bitte"
+    """The folder beside the Hub's cache in which this project has its own files."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE).expanduser().parent / "attention-bitte"
 
 
 def _limit_memory(most: int) -> None:
@@ -79,16 +80,17 @@ def _convert(file: str, target: str, most: int) -> None:
     weights = torch.load(file, map_location="cpu", weights_only=True)
     if not isinstance(weights, dict) or not all(isinstance(value, torch.Tensor) for value in weights.values()):
         raise TypeError("it holds something else than named tensors")
-    kept: dict[Any, str] = {}
-    others: dict[str, str] = {}  # further names of a tensor, which is written once; transformers tells of them likewise
+    first_names: dict[Any, str] = {}
+    aliases: dict[str, str] = {}  # a tensor of several names is written once; transformers records them likewise
     for name, tensor in list(weights.items()):
-        same = kept.setdefault((tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()), name)
-        if same == name:
+        storage = (tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+        first = first_names.setdefault(storage, name)
+        if first == name:
             weights[name] = tensor.detach().contiguous()
         else:
-            others[name] = same
+            aliases[name] = first
             del weights[name]
-    save_file(weights, target, metadata=others)
+    save_file(weights, target, metadata=aliases)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ..analysis.sublayer import PARTS as MATRICES
 from ..inference.attention_maps import KINDS, Kind
-from ..inference.interventions import CHANGES, NOTHING, OLD_NAMES, AnyChange, Change, Index, Interventions, Stack
+from ..inference.interventions import CHANGES, NOTHING, AnyChange, Change, Index, Interventions, Stack
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..live.form import TrainingForm
 from ..messages import CATALOGUE
@@ -336,7 +336,6 @@ class Parameter(TypedDict):
         part: only where this part of Break it is open.
         strategy: the decoding strategy that it sets.
         of_run: it means nothing for another run.
-        old_name, old_choices: what links of earlier versions call it, and its choices.
     """
 
     kind: Literal[
@@ -352,8 +351,6 @@ class Parameter(TypedDict):
     part: NotRequired[str]
     strategy: NotRequired[str]
     of_run: NotRequired[bool]
-    old_name: NotRequired[str]
-    old_choices: NotRequired[dict[str, str]]
 
 
 class PageSchema(TypedDict):
@@ -362,7 +359,6 @@ class PageSchema(TypedDict):
     languages: list[str]  # one per catalogue, English first
     exercises: dict[str, tuple[str, ...]]  # mistakes, and those whose causes are offered beside each
     interventions: dict[str, ChangeForm]
-    old_interventions: dict[str, str]  # what old links call some of them
     parameters: dict[str, Parameter]  # of the address, in their order there
     max_sentence: int  # characters
     max_piece: int  # characters that a piece is searched by
@@ -406,7 +402,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "sentence": {"kind": "sentence", "max": MAX_CHARACTERS},
         "changes": {"kind": "changes"},
         "tab": choice("tab", tabs),
-        "part": {**choice("part", parts), "old_choices": {"mistakes": "bugs", "decoding": "roads"}},
+        "part": choice("part", parts),
         "exercise": choice("exercise", list(MISTAKES)),
         "kind": {**choice("kind", KINDS), "default": "cross"},
         "drawing": choice("drawing", ("heatmap", "lines", "table", "all")),
@@ -419,20 +415,9 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "words": {"kind": "switch", "state": "inWords", "default": False},
         "language": {"kind": "language"},
         "present": {"kind": "switch", "default": False},
-        "strategy": {
-            **choice("strategy", list(STRATEGIES)),
-            "always": False,
-            "part": "decoding",
-            "old_name": "road",
-        },
+        "strategy": {**choice("strategy", list(STRATEGIES)), "always": False, "part": "decoding"},
         **settings(),
-        "mistake": {
-            "kind": "mistake",
-            "state": "forcedMistake",
-            "part": "decoding",
-            "of_run": True,
-            "old_name": "slip",
-        },
+        "mistake": {"kind": "mistake", "state": "forcedMistake", "part": "decoding", "of_run": True},
     }
 
 
@@ -479,7 +464,6 @@ def page_schema(
         "languages": ["en", *sorted(languages - {"en"})],
         "exercises": {name: each.distractors for name, each in MISTAKES.items()},
         "interventions": {name: change_form(change) for name, change in CHANGES.items()},
-        "old_interventions": OLD_NAMES,
         "parameters": parameters(tabs, parts),
         "max_sentence": MAX_CHARACTERS,
         "max_piece": MAX_PIECE,

@@ -20,7 +20,7 @@ from transformer.web.sessions.listed_models import listed
 from transformer.web.sessions.real_models import MAX_OUTPUT, MAX_PIECES, RealModelError, RealModels
 from transformer.web.settings import Settings
 
-from ...hub import COMMIT, NAME, Hub, served
+from ...hub import COMMIT, NAME, Hub, served, use
 from ...marian import SENTENCES, marian_folder
 from ..loop import async_test, until
 
@@ -37,11 +37,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def hub(folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     hub = Hub(folders[0])
     with served(hub) as address:
-        monkeypatch.setenv("HF_ENDPOINT", address)
+        use(address, tmp_path / "home", monkeypatch)
         yield hub
         hub.may_send.set()
 
@@ -259,12 +257,14 @@ async def test_what_is_wrong_with_a_download_is_told_by_key(
 
 @pytest.mark.slow
 @async_test
-async def test_a_model_that_is_not_there_or_too_large_is_told_by_key(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_model_that_is_not_there_or_too_large_is_told_by_key(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert await outcome(RealModels(listed("owner/other"), MUCH), "owner/other") == "real.not_there"
     assert await outcome(RealModels(listed(f"{NAME}@v9"), MUCH)) == "real.not_there"
     assert await outcome(RealModels(listed(NAME), 10_000)) == "real.too_large"
     assert not hub.downloads("model.safetensors")
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens
+    use("http://127.0.0.1:9", tmp_path / "home", monkeypatch)  # nobody listens
     assert await outcome(RealModels(listed(NAME), MUCH)) == "real.offline"
 
 

@@ -150,7 +150,7 @@ def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, 
     modal: Modal | None = chooser.choose(_modals(verb, first)) if tense in ("modal", "wish") else None
     verbs = german_verbs(chooser, tense, verb, subject.person, modal, predicate, first is not None)
     times, probability = _times(tense, verb, asked, predicate, reason_follows, is_question)
-    times = () if verb.only_present else tuple(each for each in times if _fits(each, verb, negation))
+    times = () if "only-present" in verb.traits else tuple(each for each in times if _fits(each, verb, negation))
     time = _maybe_one_of(chooser, times, probability) if times else None
     is_liked = time is lex.GLADLY
     objects = [] if asked is lex.WHAT else choose_objects(chooser, verb, subject, negation, things, is_liked)
@@ -191,7 +191,7 @@ def _choose_verb(chooser: Chooser, tense: str, asked: Adverb | None, first: Clau
 
 @cache
 def _verbs(is_present: bool, asked: Adverb | None) -> list[Verb]:
-    return [each for each in lex.VERBS if _suits(each, asked) and (is_present or not each.only_present)]
+    return [each for each in lex.VERBS if _suits(each, asked) and (is_present or "only-present" not in each.traits)]
 
 
 def _times(
@@ -199,9 +199,9 @@ def _times(
 ) -> tuple[Sequence[Adverb], float]:
     """The adverbials of time that suit a clause, and how probable one is."""
     if asked is not lex.WHO:
-        if predicate and predicate.base not in lex.TEMPORARY:
+        if predicate and not predicate.is_temporary:
             return (), 0
-        if verb.is_state and tense == "perfect":
+        if "state" in verb.traits and tense == "perfect":
             return (lex.YESTERDAY,), 1
     if reason_follows or asked is lex.WHEN:
         return (), 0
@@ -269,7 +269,7 @@ def _english_verbs(parts: Parts) -> list[EnglishWord]:
         return english_perfect(verb, verbs, subject, parts.negator, time, parts.is_inverted)
     if parts.gladly:
         return english_liking(verb, verbs, subject, parts.gladly, parts.is_inverted)
-    is_progressive = verb.has_progressive and time not in HABITS
+    is_progressive = "no-progressive" not in verb.traits and time not in HABITS
     tomorrow = parts.when[0] if time == lex.TOMORROW else []
     return english_present(verb, verbs, subject, parts.negator, tomorrow, is_progressive, parts.is_inverted)
 
@@ -287,13 +287,13 @@ _TENSES_ASKED = {
 
 def _suits(verb: Verb, asked: Adverb | None) -> bool:
     """Whether one can ask for this with this verb."""
-    if asked in (lex.WHO, lex.WHEN, lex.WHAT) and verb.is_weather:
+    if asked in (lex.WHO, lex.WHEN, lex.WHAT) and "weather" in verb.traits:
         return False
     if asked is lex.WHAT:
-        return takes_things(verb) and not verb.recipient
+        return takes_things(verb) and "recipient" not in verb.traits
     if asked is lex.WHERE_TO:
-        return verb.is_motion
-    return not (asked is lex.WHERE and (verb.is_motion or not verb.takes_place))
+        return "motion" in verb.traits
+    return not (asked is lex.WHERE and not verb.traits.isdisjoint(("motion", "no-place")))
 
 
 def _negation(chooser: Chooser, verb: Verb) -> Negation | None:
@@ -307,7 +307,7 @@ def _negation(chooser: Chooser, verb: Verb) -> Negation | None:
 def _fits(time: Adverb, verb: Verb, negation: Negation | None) -> bool:
     if time is lex.GLADLY:
         return (
-            not (negation or verb.recipient or verb.is_state or verb.is_weather or verb.case == "dat")
+            not (negation or verb.traits & {"recipient", "state", "weather"} or verb.case == "dat")
             and (not verb.objects or takes_things(verb) or verb.objects in ("game", "music"))
             and verb.objects not in ("deed", "opening")
         )
@@ -318,15 +318,15 @@ def _place(chooser: Chooser, verb: Verb, tense: str, subject: Phrase) -> Adverb 
     if tense == "location":
         is_thing = subject.noun is not None and subject.noun.kind not in lex.LIVING
         return chooser.choose(lex.ON_THINGS if is_thing else lex.PLACES)
-    if verb.is_motion:
+    if "motion" in verb.traits:
         if subject.noun and subject.noun.kind == "animal":
             return lex.HOME
         directions = lex.RIDES if verb.infinitive == "fahren" else lex.WALKS
         options = (None, lex.HOME, *directions) if verb.infinitive == "kommen" else (lex.HOME, *directions)
         return chooser.choose(options, (3.0,) * (len(options) - len(directions)) + (1.0,) * len(directions))
-    if verb.needs_place:
+    if "needs-place" in verb.traits:
         return chooser.choose(lex.PLACES)
-    return _maybe_one_of(chooser, lex.PLACES, 0.12 if verb.objects else 0.4) if verb.takes_place else None
+    return _maybe_one_of(chooser, lex.PLACES, 0.12 if verb.objects else 0.4) if "no-place" not in verb.traits else None
 
 
 def _maybe_one_of(chooser: Chooser, adverbs: Sequence[Adverb], probability: float) -> Adverb | None:
@@ -356,7 +356,7 @@ def _described_subject(
     else:
         subject = choose_noun_phrase(chooser, kind, "nom", {"der": 2, "dein" if is_question else "mein": 1}, 0)
     adjectives = adjectives_for(kind, subject.noun)
-    return subject, chooser.choose([each for each in adjectives if each.base in lex.TEMPORARY or not reason_follows])
+    return subject, chooser.choose([each for each in adjectives if each.is_temporary or not reason_follows])
 
 
 def _located_subject(chooser: Chooser, things: Things, is_question: bool) -> Phrase:
@@ -370,7 +370,7 @@ def _located_subject(chooser: Chooser, things: Things, is_question: bool) -> Phr
 def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:
     if verb is lex.WISH_VERB:
         return (lex.WISH_MODAL,)
-    if verb.is_state:
+    if "state" in verb.traits:
         return (lex.WILL,)
     is_hoped = first is not None and first.verb == "hoffen"  # nobody hopes for a duty
     return tuple(each for each in lex.MODALS if not (is_hoped and each in (lex.SHOULD, lex.MUST)))

@@ -164,18 +164,18 @@ EXAMPLES = (
 def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
     """(German, English) by kind of word."""
     der = lexicon.THE["nom"]
-    values = [each for value in vars(lexicon).values() for each in (value if isinstance(value, tuple) else (value,))]
-    adverbs = [each for each in values if isinstance(each, lexicon.Adverb) and each is not lexicon.GLADLY]
-    verbs = sorted(lexicon.VERBS, key=str)
+    verbs = sorted(lexicon.VERBS, key=lambda verb: (verb.written, verb.objects))
     return {
         "nouns": tuple(
             (f"{der[n.gender]} {', '.join(n.spellings())}", n.english.replace("·", " ")) for n in lexicon.NOUNS
         ),
-        "verbs": tuple((v.infinitive if v.only_present else f"{v.infinitive}, {v.participle}", v.base) for v in verbs)
+        "verbs": tuple(
+            (v.infinitive if "only-present" in v.traits else f"{v.infinitive}, {v.participle}", v.base) for v in verbs
+        )
         + tuple((v.infinitive, v.base) for v in lexicon.CLAUSE_VERBS),
         "modals": tuple((m.spellings()[0], m.english.split("/")[0]) for m in lexicon.MODALS),
         "adjectives": tuple((a.base, a.english) for a in lexicon.ADJECTIVES),
-        "adverbs": tuple((each.german, each.english) for each in dict.fromkeys(adverbs)),
+        "adverbs": tuple((each.german, each.english) for each in lexicon.ADVERBIALS if each is not lexicon.GLADLY),
         "others": (
             *((german, english) for german, english, _ in (*lexicon.SUBJECTS, *lexicon.IT)),
             *((german, english) for case in ("acc", "dat") for german, english, _ in lexicon.OBJECTS[case]),

@@ -84,6 +84,13 @@ def _of_pronouns(pronouns: Sequence[tuple[str, str, int]]) -> Callable[[Chooser]
     return lambda chooser: choose_pronoun(chooser, pronouns)
 
 
+_JOBS = (
+    ("Lehrer", "teacher"),
+    ("Lehrerin", "teacher"),
+    ("Student", "student"),
+    ("Ärztin", "doctor"),
+    ("Arzt", "doctor"),
+)
 SLOTS: Mapping[str, Callable[[Chooser], Phrase]] = {
     "SUBJECT": lambda chooser: choose_subject(chooser, None, {}),
     "ASKED": lambda chooser: choose_subject(chooser, None, {}, is_question=True),
@@ -104,11 +111,7 @@ SLOTS: Mapping[str, Callable[[Chooser], Phrase]] = {
     "FEELING": _of_adjectives("müde", "krank", "hungrig", "glücklich", "traurig"),
     "PLACE": _of_lexemes(lex.PLACES),
     "MINE": _of_nouns("thing animal building text", "nom", "mein", "dein", is_one=True),
-    "JOB": _of_lexemes(
-        lex.adverbs(
-            {"Lehrer": "teacher", "Lehrerin": "teacher", "Student": "student", "Ärztin": "doctor", "Arzt": "doctor"}
-        )
-    ),
+    "JOB": _of_lexemes([Adverb(*each) for each in _JOBS]),
     "VALUE": _of_adjectives("schön", "gut", "teuer", "billig", "interessant", "lecker", "neu"),
     "SKY": _of_adjectives("schön", "gut", "schlecht", "kalt", "warm"),
     "TASTE": _of_adjectives("gut", "schlecht", "lecker"),

@@ -91,7 +91,7 @@ def _nouns_with(kinds: str, determiners: tuple[str, ...]) -> list[Noun]:
 @cache
 def adjectives_for(kind: str, noun: Noun | None = None) -> list[Adjective]:
     """Adjectives that can describe this noun of this kind."""
-    unsuitable = lex.UNSUITABLE_ADJECTIVES.get(noun.singular, ()) if noun else ()
+    unsuitable = noun.unsuitable if noun else ()
     return [each for each in lex.ADJECTIVES if kind in each.kinds.split() and each.base not in unsuitable]
 
 
@@ -102,7 +102,7 @@ def _determiner(determiner: str, case: Case, gender: Gender) -> str:
 
 
 def _english_determiner(determiner: str, is_mass: bool, following: str) -> str:
-    """Of a plural or a mass noun, which has no article after "not", or of one thing."""
+    """English has no article after "not" before a plural or a mass noun."""
     a = "an" if following[0] in "aeiou" else "a"
     return {"der": "the", "mein": "my", "dein": "your", "ein": a, "kein": "any" if is_mass else a, **lex.NUMBERS}[
         determiner
@@ -142,14 +142,14 @@ def _pronouns_of_things(case: Case, things: Things, kinds: Sequence[str]) -> lis
 
 def choose_subject(chooser: Chooser, verb: Verb | None, things: Things, is_question: bool = False) -> Phrase:
     """A pronoun, a name or a noun phrase; without a verb a person's."""
-    if verb and verb.is_weather:
+    if verb and "weather" in verb.traits:
         return choose_pronoun(chooser, lex.IT)
     kind = chooser.one_of({"pronoun": 6, "noun": 4, "name": 1})
     if kind == "pronoun":
         return choose_pronoun(chooser, pronouns_of_people(lex.ASKED if is_question else lex.SUBJECTS, things))
     if kind == "name":
         return choose_name(chooser)
-    kinds = "person animal" if verb and verb.animal_subject else "person"
+    kinds = "person animal" if verb and "animals" in verb.traits else "person"
     determiners = {"der": 2, "dein": 1} if is_question else {"der": 2, "mein": 1, "ein": 1}
     return choose_noun_phrase(chooser, kinds, "nom", determiners, 0.25)
 
@@ -166,10 +166,10 @@ def choose_objects(
     is_clear = subject.is_pronoun or subject.case_is_clear  # "weil es ein Kind sucht": which of the two seeks?
     for case, kinds in verb.takes:
         has_nouns = bool(_nouns(kinds))
-        it = _pronouns_of_things(case, things, kinds.split()) if is_clear and not verb.recipient else ()
+        it = _pronouns_of_things(case, things, kinds.split()) if is_clear and "recipient" not in verb.traits else ()
         takes_that = case == "acc" and takes_things(verb) and not is_liked and (is_clear or not has_nouns)
         that = lex.THAT_THING if takes_that else ()
-        takes_people = verb.takes_people and "person" in kinds.split()
+        takes_people = "no-pronouns" not in verb.traits and "person" in kinds.split()
         people = pronouns_of_people(lex.OBJECTS[case], things) if takes_people else ()
         people = [each for each in people if lex.can_be_object_of(subject.person, each[2])]
         options = ((it, 0.8), (that, 0.06 if has_nouns else 1), (people, 0.4))
@@ -184,7 +184,7 @@ def choose_objects(
             determiners = {"kein": 1}
         elif is_liked:
             determiners = {"": 1}
-        elif verb.only_present:
+        elif "only-present" in verb.traits:
             determiners = {"der": 2, "mein": 1} | ({} if negation else {"": 3})
         else:
             determiners = {"der": 2, "mein": 1} | ({} if negation else _INDEFINITE)
