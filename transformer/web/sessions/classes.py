@@ -10,7 +10,7 @@ import json
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -153,7 +153,6 @@ class LiveClass:
         secret: its teacher's; those who have it lead the class.
         address: the teacher's.
         replica: the cookie by which a proxy finds the teacher's replica; "" without one.
-        version: the store's, that was read.
         used: when the teacher or a student last did something, or a page of theirs came or left.
         seen: when a replica last said that it is connected to a student, also of those who have left, or to the
             teacher ("").
@@ -164,7 +163,6 @@ class LiveClass:
     secret: str
     address: str
     replica: str
-    version: int = 0
     used: float = 0
     place: str = ""
     questions: list[Question] = field(default_factory=list)
@@ -185,9 +183,8 @@ class LiveClass:
     def is_abandoned(self, now: float) -> bool:
         return not self.streams and max(self.used, *self.seen.values(), 0) < now - ABANDONED_SECONDS
 
-    def take(self, version: int, fields: Fields) -> None:
+    def take(self, fields: Fields) -> None:
         """Become what the store has, and wake the streams that show what is new."""
-        self.version = version
         self.place = fields.get("place", self.place)
         self.used = float(fields.get("used", self.used))
         for name, value in fields.items():
@@ -230,7 +227,7 @@ class LiveClass:
 class LiveClasses:
     """All classes of a store, as one process has them. They belong to one event loop.
 
-    The store is used in one thread, in order, so whatever is read is at least as new as what was read before.
+    The store is used in one thread, in order, so each change is read once.
     """
 
     def __init__(self, store: ClassStore, clock: Callable[[], float] = time.time) -> None:
@@ -238,6 +235,7 @@ class LiveClasses:
         self._classes: dict[str, LiveClass] = {}
         self._guesses: dict[str, deque[float]] = {}  # the times of wrong codes, by address
         self._thread = ThreadPoolExecutor(1, "classes")
+        self._known: dict[str, int] = {}  # the version of each class that was read; the thread's, as is the next
         self._failed = -float("inf")
         self._opening = asyncio.Lock()
         self._left: set[tuple[LiveClass, str]] = set()  # whose streams have ended, until the store hears of it
@@ -249,29 +247,34 @@ class LiveClasses:
         Raises:
             StoreError: it could not be done.
         """
-        known = {code: each.version for code, each in self._classes.items()}
+        loop = asyncio.get_running_loop()
 
-        def work() -> tuple[list[Any], dict[str, tuple[int, Fields]]]:
+        def work() -> list[Any]:
             if time.monotonic() < self._failed + PAUSE_SECONDS:
                 raise StoreError
             try:
-                return [change() for change in changes], self._store.read(known)
+                results = [change() for change in changes]
+                found = self._store.read(self._known)
             except self._store.errors as error:
                 self._failed = time.monotonic()
                 access_log.fault("classes", error)
                 raise StoreError from error
+            loop.call_soon_threadsafe(self._take, found)  # before the results, and also if nobody waits for them now
+            self._known = {code: version for code, (version, _) in found.items()}
+            return results
 
-        results, found = await asyncio.wrap_future(self._thread.submit(work))
-        for code in known.keys() - found.keys():
-            if ended := self._classes.pop(code, None):
-                ended.is_ended = True
-                ended.tell(everybody=True)
-        for code, (version, fields) in found.items():
-            if code not in self._classes and "class" in fields:
+        return await asyncio.wrap_future(self._thread.submit(work))
+
+    def _take(self, found: Mapping[str, tuple[int, Fields]]) -> None:
+        for code in self._classes.keys() - found.keys():
+            ended = self._classes.pop(code)
+            ended.is_ended = True
+            ended.tell(everybody=True)
+        for code, (_, fields) in found.items():
+            if "class" in fields:
                 self._classes[code] = LiveClass(code, **json.loads(fields["class"]))
-            if (live := self._classes.get(code)) and version > live.version:
-                live.take(version, fields)
-        return results
+            if fields and code in self._classes:
+                self._classes[code].take(fields)
 
     async def _write(self, live: LiveClass, **fields: str) -> None:
         """Raises ClassError if the class has ended, and StoreError."""
