@@ -156,7 +156,7 @@ class LiveClass:
         used: when the teacher or a student last did something, or a page of theirs came or left.
         seen: when a replica last said that it is connected to a student, also of those who have left, or to the
             teacher ("").
-        streams: open ones of this process, by student, or the teacher's ("").
+        streams: open ones of this process, by student, or the teacher's (""); 0 until the store hears of it.
     """
 
     code: str
@@ -181,7 +181,7 @@ class LiveClass:
         return sum(at > now - CONNECTED_SECONDS for student, at in self.seen.items() if student)
 
     def is_abandoned(self, now: float) -> bool:
-        return not self.streams and max(self.used, *self.seen.values(), 0) < now - ABANDONED_SECONDS
+        return not self.streams.total() and max(self.used, *self.seen.values(), 0) < now - ABANDONED_SECONDS
 
     def take(self, fields: Fields) -> None:
         """Become what the store has, and wake the streams that show what is new."""
@@ -238,7 +238,6 @@ class LiveClasses:
         self._known: dict[str, int] = {}  # the version of each class that was read; the thread's, as is the next
         self._failed = -float("inf")
         self._opening = asyncio.Lock()
-        self._left: set[tuple[LiveClass, str]] = set()  # whose streams have ended, until the store hears of it
         self._watching: asyncio.Task[None] | None = None
 
     async def _sync(self, *changes: Callable[[], object]) -> list[Any]:
@@ -436,26 +435,24 @@ class LiveClasses:
             yield {"event": "ended"}
         finally:
             live.streams[who] -= 1
-            if not live.streams[who]:
-                del live.streams[who]
-                self._left.add((live, who))
 
     async def _watch(self) -> None:
         """Hear what other replicas change, and tell them who is connected to this one, as long as anybody is."""
         beat = self._clock()
-        while self._left or any(each.streams for each in self._classes.values()):
+        while any(each.streams for each in self._classes.values()):
             await asyncio.sleep(READ_SECONDS)
-            now, left, news = self._clock(), self._left, dict[str, dict[str, str]]()
-            self._left = set()
-            if now >= beat + HEARTBEAT_SECONDS:
-                beat = now
-                for code, live in self._classes.items():
-                    news[code] = {f"seen {who}": str(now) for who in live.streams}
-            for live, who in left:
-                if not live.is_ended and who not in live.streams:
-                    news.setdefault(live.code, {}).update({f"seen {who}": LEFT, "used": str(now)})
+            now, news = self._clock(), list[Callable[[], bool]]()
+            is_due = now >= beat + HEARTBEAT_SECONDS
+            beat = now if is_due else beat
+            for live in self._classes.values():
+                left = {f"seen {who}": LEFT for who, count in live.streams.items() if not count}
+                live.streams = +live.streams
+                fields = left | ({"used": str(now)} if left else {})
+                fields |= {f"seen {who}": str(now) for who in live.streams if is_due}
+                if fields:
+                    news.append(partial(self._store.write, live.code, fields))
             with suppress(StoreError):  # those who have left are missed a little later
-                await self._sync(*(partial(self._store.write, code, fields) for code, fields in news.items() if fields))
+                await self._sync(*news)
 
     async def _end_idle(self) -> None:
         await self._sync()
