@@ -73,27 +73,8 @@ test("an address has every part of the place only where it is open", () => {
 
 test("only an address without any parameter of the page opens on its first tab", () => {
   for (const search of ["", "?", "?__theme=dark"]) assert.deepEqual(openingTab(search), {});
-  for (const search of ["?layer=2", "?checkpoint=toy", "?slip=2.a"])
+  for (const search of ["?layer=2", "?checkpoint=toy", "?mistake=2.a"])
     assert.deepEqual(openingTab(search), { tab: "translate" });
-});
-
-test("an old link is understood", () => {
-  const { run, place, wrong } = parseAddress(
-    "?tab=break&part=roads&changes=silence.cross.2.6&road=forced&slip=2.a&mean=no",
-  );
-  assert.deepEqual(wrong, []);
-  assert.deepEqual(run, {
-    checkpoint: "toy",
-    sentence: "Ich möchte ein Bier",
-    changes: [{ do: "ablate", kind: "cross", layer: 1, head: 5 }],
-  });
-  assert.deepEqual(place, {
-    tab: "break",
-    part: "decoding",
-    strategy: "forced",
-    forcedMistake: { step: 1, word: "a" },
-    averaged: false,
-  });
 });
 
 test("a value that cannot be is named and left out", () => {

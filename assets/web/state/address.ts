@@ -45,7 +45,7 @@ export function formatAddress(href: string, presenting: boolean, run: RunRequest
     present: presenting ? "yes" : null,
   };
   for (const [name, parameter] of PARAMETERS) {
-    for (const each of namesOf(name, parameter)) written.delete(each);
+    written.delete(name);
     const value = name in special ? special[name] : formatParameter(parameter);
     if (value !== null) written.set(name, value);
   }
@@ -64,9 +64,6 @@ export function sharedAddress(href: string, spaceHost: string | null) {
   for (const name of ["__sign", "__theme"]) url.searchParams.delete(name);
   return new URL(`${url.pathname}${url.search}`, `https://${spaceHost}`).href;
 }
-
-/** Of a parameter: its name, and the one that old links give it. */
-const namesOf = (name: string, { old_name }: Parameter) => (old_name ? [name, old_name] : [name]);
 
 /** A part of the state as the address writes it; null where the address is without it. */
 function formatParameter({ kind, state: name, default: usual, always, part }: Parameter) {
@@ -101,8 +98,8 @@ export function setPresenting(wanted: boolean) {
 }
 
 /** The value that an address gives a parameter; null for one that cannot be. */
-function parseParameter({ kind, choices = [], old_choices = {}, min = 0, max = 0, step }: Parameter, text: string) {
-  if (kind === "choice") return choices.find((each) => each === text || old_choices[each] === text) ?? null;
+function parseParameter({ kind, choices = [], min = 0, max = 0, step }: Parameter, text: string) {
+  if (kind === "choice") return choices.includes(text) ? text : null;
   if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
   if (kind === "switch") return ["yes", "no"].includes(text) ? text === "yes" : null;
   if (kind === "language") return schema.languages.includes(text) ? text : null;
@@ -124,10 +121,8 @@ export function parseAddress(search: string): { run: RunRequest | null; place: P
   const place: Record<string, unknown> = {};
   const wrong: string[] = [];
   for (const [name, parameter] of PARAMETERS) {
-    const text = namesOf(name, parameter)
-      .map((each) => asked.get(each))
-      .find((each) => each !== null);
-    if (text === undefined) continue;
+    const text = asked.get(name);
+    if (text === null) continue;
     const value = parseParameter(parameter, text);
     if (value === null || (name === "present" && !value)) wrong.push(name);
     else if (parameter.state) place[parameter.state] = value;
@@ -144,7 +139,7 @@ export function parseAddress(search: string): { run: RunRequest | null; place: P
  */
 export function openingTab(search: string): Place {
   const asked = new URLSearchParams(search);
-  const isOurs = PARAMETERS.some(([name, parameter]) => namesOf(name, parameter).some((each) => asked.has(each)));
+  const isOurs = PARAMETERS.some(([name]) => asked.has(name));
   return isOurs ? { tab: "translate" } : {};
 }
 

@@ -119,8 +119,7 @@ export function parseChanges(text: string) {
 }
 
 function parseChange(text: string) {
-  const [written, ...rest] = text.split(".");
-  const name = schema.old_interventions[written] ?? written;
+  const [name, ...rest] = text.split(".");
   if (!Object.hasOwn(schema.interventions, name)) return null;
   const fields = Object.entries(schema.interventions[name].fields);
   const last = fields.length - 1;

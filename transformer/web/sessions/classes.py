@@ -10,7 +10,7 @@ import json
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -162,18 +162,16 @@ class LiveClass:
         secret: its teacher's; those who have it lead the class.
         address: the teacher's.
         replica: the cookie by which a proxy finds the teacher's replica; "" without one.
-        version: the store's, that was read.
         used: when the teacher or a student last did something, or a page of theirs came or left.
         seen: when a replica last said that it is connected to a student, also of those who have left, or to the
             teacher ("").
-        streams: open ones of this process, by student, or the teacher's ("").
+        streams: open ones of this process, by student, or the teacher's (""); 0 until the store hears of it.
     """
 
     code: str
     secret: str
     address: str
     replica: str
-    version: int = 0
     used: float = 0
     place: str = ""
     questions: list[Question] = field(default_factory=list)
@@ -192,11 +190,10 @@ class LiveClass:
         return sum(at > now - CONNECTED_SECONDS for student, at in self.seen.items() if student)
 
     def is_abandoned(self, now: float) -> bool:
-        return not self.streams and max(self.used, *self.seen.values(), 0) < now - ABANDONED_SECONDS
+        return not self.streams.total() and max(self.used, *self.seen.values(), 0) < now - ABANDONED_SECONDS
 
-    def take(self, version: int, fields: Fields) -> None:
+    def take(self, fields: Fields) -> None:
         """Become what the store has, and wake the streams that show what is new."""
-        self.version = version
         self.place = fields.get("place", self.place)
         self.used = float(fields.get("used", self.used))
         for name, value in fields.items():
@@ -240,7 +237,7 @@ class LiveClass:
 class LiveClasses:
     """All classes of a store, as one process has them. They belong to one event loop.
 
-    The store is used in one thread, in order, so whatever is read is at least as new as what was read before.
+    The store is used in one thread, in order, so each change is read once.
     """
 
     def __init__(self, store: ClassStore, clock: Callable[[], float] = time.time) -> None:
@@ -248,9 +245,9 @@ class LiveClasses:
         self._classes: dict[str, LiveClass] = {}
         self._guesses: dict[str, deque[float]] = {}  # the times of wrong codes, by address
         self._thread = ThreadPoolExecutor(1, "classes")
+        self._known: dict[str, int] = {}  # the version of each class that was read; the thread's, as is the next
         self._failed = -float("inf")
         self._opening = asyncio.Lock()
-        self._left: set[tuple[LiveClass, str]] = set()  # whose streams have ended, until the store hears of it
         self._watching: asyncio.Task[None] | None = None
 
     async def _sync(self, *changes: Callable[[], object]) -> list[Any]:
@@ -259,29 +256,34 @@ class LiveClasses:
         Raises:
             StoreError: it could not be done.
         """
-        known = {code: each.version for code, each in self._classes.items()}
+        loop = asyncio.get_running_loop()
 
-        def work() -> tuple[list[Any], dict[str, tuple[int, Fields]]]:
+        def work() -> list[Any]:
             if time.monotonic() < self._failed + PAUSE_SECONDS:
                 raise StoreError
             try:
-                return [change() for change in changes], self._store.read(known)
+                results = [change() for change in changes]
+                found = self._store.read(self._known)
             except self._store.errors as error:
                 self._failed = time.monotonic()
                 access_log.fault("classes", error)
                 raise StoreError from error
+            loop.call_soon_threadsafe(self._take, found)  # before the results, and also if nobody waits for them now
+            self._known = {code: version for code, (version, _) in found.items()}
+            return results
 
-        results, found = await asyncio.wrap_future(self._thread.submit(work))
-        for code in known.keys() - found.keys():
-            if ended := self._classes.pop(code, None):
-                ended.is_ended = True
-                ended.tell(everybody=True)
-        for code, (version, fields) in found.items():
-            if code not in self._classes and "class" in fields:
+        return await asyncio.wrap_future(self._thread.submit(work))
+
+    def _take(self, found: Mapping[str, tuple[int, Fields]]) -> None:
+        for code in self._classes.keys() - found.keys():
+            ended = self._classes.pop(code)
+            ended.is_ended = True
+            ended.tell(everybody=True)
+        for code, (_, fields) in found.items():
+            if "class" in fields:
                 self._classes[code] = LiveClass(code, **json.loads(fields["class"]))
-            if (live := self._classes.get(code)) and version > live.version:
-                live.take(version, fields)
-        return results
+            if fields and code in self._classes:
+                self._classes[code].take(fields)
 
     async def _write(self, live: LiveClass, **fields: str) -> None:
         """Raises ClassError if the class has ended, and StoreError."""
@@ -443,26 +445,24 @@ class LiveClasses:
             yield {"event": "ended"}
         finally:
             live.streams[who] -= 1
-            if not live.streams[who]:
-                del live.streams[who]
-                self._left.add((live, who))
 
     async def _watch(self) -> None:
         """Hear what other replicas change, and tell them who is connected to this one, as long as anybody is."""
         beat = self._clock()
-        while self._left or any(each.streams for each in self._classes.values()):
+        while any(each.streams for each in self._classes.values()):
             await asyncio.sleep(READ_SECONDS)
-            now, left, news = self._clock(), self._left, dict[str, dict[str, str]]()
-            self._left = set()
-            if now >= beat + HEARTBEAT_SECONDS:
-                beat = now
-                for code, live in self._classes.items():
-                    news[code] = {f"seen {who}": str(now) for who in live.streams}
-            for live, who in left:
-                if not live.is_ended and who not in live.streams:
-                    news.setdefault(live.code, {}).update({f"seen {who}": LEFT, "used": str(now)})
+            now, news = self._clock(), list[Callable[[], bool]]()
+            is_due = now >= beat + HEARTBEAT_SECONDS
+            beat = now if is_due else beat
+            for live in self._classes.values():
+                left = {f"seen {who}": LEFT for who, count in live.streams.items() if not count}
+                live.streams = +live.streams
+                fields = left | ({"used": str(now)} if left else {})
+                fields |= {f"seen {who}": str(now) for who in live.streams if is_due}
+                if fields:
+                    news.append(partial(self._store.write, live.code, fields))
             with suppress(StoreError):  # those who have left are missed a little later
-                await self._sync(*(partial(self._store.write, code, fields) for code, fields in news.items() if fields))
+                await self._sync(*news)
 
     async def _end_idle(self) -> None:
         await self._sync()

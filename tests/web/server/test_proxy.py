@@ -1,0 +1,211 @@
+"""The README's nginx before two real replicas: who comes to which, what is refused, and a class on both."""
+
+import http.client
+import json
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from transformer.storage.portable import save_portable
+
+from ...browser.conftest import ROOT, Server, until
+from ...models import packed
+
+pytestmark = pytest.mark.slow
+
+(PRINTED,) = re.findall(r"^```nginx\n(.*?)^```", (ROOT / "transformer/web/README.md").read_text(), re.M | re.S)
+AROUND = """
+daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log; worker_rlimit_nofile 8192;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    {printed}
+}}
+"""
+# Each test has an address of its own, as the limits count.
+STICKY, CLASS, FORGED, SLOW, FLOOD, HONEST = (f"127.0.0.{n}" for n in range(11, 17))
+PAGE_FILES = 112  # requests of one page that loads
+CONNECTIONS, BURST, BODY_SECONDS = (
+    int(re.search(pattern, PRINTED)[1])
+    for pattern in (r"limit_conn connections (\d+)", r"burst=(\d+)", r"client_body_timeout (\d+)s")
+)
+
+
+@dataclass
+class Site:
+    url: str
+    servers: list[Server]
+
+    @property
+    def port(self) -> int:
+        return int(httpx.URL(self.url).port or 0)
+
+    def visitor(self, address: str) -> httpx.Client:
+        """Somebody with a browser, and so with cookies."""
+        transport = httpx.HTTPTransport(local_address=address)
+        client = httpx.Client(base_url=self.url, timeout=120, trust_env=False, transport=transport)
+        client.get("health")  # brings the cookie
+        return client
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if not program:
+        pytest.skip("there is no nginx (on Debian and Ubuntu: apt install nginx)")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8192)), hard))
+    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
+    servers = [Server(TRANSFORMER_PROXIES="1") for _ in range(2)]
+    changed = {"listen 80": f"listen 127.0.0.1:{port}"}
+    changed |= {f"10.0.0.{n}:7860": f"127.0.0.1:{server.port}" for n, server in enumerate(servers, 1)}
+    # A slow machine could not send more than 400 requests a second.
+    changed["rate=400r/s"] = "rate=1r/s"
+    printed = PRINTED
+    for old, new in changed.items():
+        assert printed.count(old) == 1
+        printed = printed.replace(old, new)
+    (folder / "nginx.conf").write_text(AROUND.format(folder=folder, printed=printed))
+    with ExitStack() as stack:
+        for server in servers:
+            stack.callback(server.end)
+            server.wait()
+        nginx = subprocess.Popen([program, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"])
+        stack.callback(nginx.wait, 30)
+        stack.callback(nginx.terminate)
+        site = Site(f"http://127.0.0.1:{port}/", servers)
+        until(lambda: nginx.poll() is not None or not socket.socket().connect_ex(("127.0.0.1", port)))
+        assert nginx.poll() is None, (folder / "error.log").read_text()
+        yield site
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    file = tmp_path_factory.mktemp("model") / "mine"
+    save_portable(packed(), file)
+    return file.read_bytes()
+
+
+def uploaded(visitor: httpx.Client, model: bytes) -> str:
+    """The path of a model of their own, which is on one replica only."""
+    answer = visitor.post("models", content=model, headers={"Session": "me"}).json()
+    return f"models/{answer['model']['checkpoint']}"
+
+
+def test_a_visitor_stays_on_a_replica(site: Site, model: bytes) -> None:
+    visitor = site.visitor(STICKY)
+    path = uploaded(visitor, model)
+    assert {visitor.get(path).status_code for _ in range(20)} == {200}
+    assert sorted(httpx.get(server.url + path, trust_env=False).status_code for server in site.servers) == [200, 404]
+    others = {site.visitor(STICKY).get(path).status_code for _ in range(40)}
+    assert others == {200, 404}
+
+
+def test_a_class_has_its_teacher_and_its_phones_on_different_replicas(site: Site, model: bytes) -> None:
+    teacher = site.visitor(CLASS)
+    path = uploaded(teacher, model)
+    phones = [site.visitor(CLASS) for _ in range(30)]
+    elsewhere = [n for n, phone in enumerate(phones) if phone.get(path).status_code == 404]
+    assert 0 < len(elsewhere) < 30
+    opened = teacher.post("rooms", headers={"Host": "page.example"}).json()
+    assert opened["address"] == f"http://page.example/?room={opened['code']}"
+    events, secret = f"rooms/{opened['code']}/events", {"secret": opened["secret"]}
+    with ExitStack() as streams:
+
+        def heard(client: httpx.Client, who: dict[str, str]) -> Iterator[dict[str, Any]]:
+            answer = streams.enter_context(client.stream("POST", events, json=who))
+            assert answer.status_code == 200
+            return (json.loads(line) for line in answer.iter_lines() if line)
+
+        projector = heard(teacher, secret)
+        seen = [heard(phone, {"student": f"{n}"}) for n, phone in enumerate(phones)]
+        for each in seen:
+            next(each)
+        lead = f"rooms/{opened['code']}/lead"
+        ask = {"do": "ask", "about": "stop.1", "choices": ["a", "b"]}
+        assert teacher.post(lead, json=secret | ask).status_code == 200
+        for n, each in enumerate(seen):
+            while (question := next(each)["question"]) is None:
+                pass
+            vote = {"student": f"{n}", "question": question["id"], "round": 0, "choice": n % 2}
+            # Without the cookies of the class every request may come to any replica.
+            answer = httpx.post(f"{site.url}rooms/{opened['code']}/vote", json=vote, timeout=60, trust_env=False)
+            assert answer.status_code == 200
+        while not (shown := next(projector)["question"]) or shown["answered"] < len(phones):
+            pass
+        assert {phones[n].get(path).status_code for n in elsewhere} == {200}  # now they are where their teacher is
+
+
+def test_an_address_cannot_be_forged(site: Site) -> None:
+    visitor = site.visitor(FORGED)
+    opened = [visitor.post("rooms", headers={"X-Forwarded-For": f"192.0.2.{n}"}).status_code for n in range(11)]
+    assert opened == [200] * 10 + [429]
+    assert site.visitor(HONEST).post("rooms").status_code == 200
+
+
+def test_slow_bodies_are_refused_and_an_address_has_so_many_connections(site: Site) -> None:
+    with ExitStack() as stack:
+        slow = list[socket.socket]()
+        for _ in range(CONNECTIONS):
+            slow.append(stack.enter_context(socket.create_connection(("127.0.0.1", site.port), 60, (SLOW, 0))))
+            slow[-1].sendall(b"POST /rooms/ACDE/vote HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{")
+        began = time.monotonic()
+        refused = site.visitor(SLOW).get("health").status_code
+        if time.monotonic() < began + BODY_SECONDS / 2:  # else the first bodies may have been given up
+            assert refused == 429
+        assert site.visitor(HONEST).get("health").status_code == 200
+        for each in slow:
+            with suppress(ConnectionResetError):
+                assert each.recv(1000)[:12] in (b"", b"HTTP/1.1 408")
+    until(lambda: site.visitor(SLOW).get("health").status_code == 200)
+
+
+def test_a_body_has_a_bound(site: Site) -> None:
+    visitor = site.visitor(HONEST)
+    assert visitor.post("rooms", content=b"x" * (8 * 2**20 + 1)).status_code == 413
+
+
+def test_thirty_pages_may_load_at_once_but_an_address_may_not_ask_for_ever(site: Site) -> None:
+    def ask(count: int) -> list[int]:
+        connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=300, source_address=(FLOOD, 0))
+        statuses = []
+        for _ in range(count):
+            connection.request("GET", "/health")
+            answer = connection.getresponse()
+            answer.read()
+            statuses.append(answer.status)
+        connection.close()
+        return statuses
+
+    with ThreadPoolExecutor(30) as pages:
+        assert {status for loaded in pages.map(ask, [PAGE_FILES] * 30) for status in loaded} == {200}
+        rest = [status for more in pages.map(ask, [(BURST - 30 * PAGE_FILES) // 30 + 100] * 30) for status in more]
+    assert set(rest) == {200, 429}
+    assert site.visitor(HONEST).get("health").status_code == 200
+
+
+def test_a_visitor_goes_on_when_a_replica_ends(site: Site) -> None:
+    visitors = [site.visitor(HONEST) for _ in range(10)]
+    site.servers[0].kill()
+    for visitor in visitors:
+        assert visitor.get("health").status_code == 200
+        assert visitor.post("rooms/ACDE/lead", json={"secret": "guess", "do": "end"}).status_code == 409
