@@ -159,7 +159,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
             expect(lead.locator("#room-students")).to_contain_text("4")
         expect(lead.locator("dialog[open] .room-letters")).to_be_visible()  # the panel was drawn again beside it
         lead.keyboard.press("Escape")
-        expect(lead.get_by_role("tab", selected=True)).to_have_attribute("data-tab-id", "lesson")
+        expect(lead.locator("#lesson")).to_be_visible()
 
         # A mistake: its question can be put while its run goes on, which is one for the whole room.
         follow(lead, f"?tab=break&part=mistakes&exercise={LASTING}")
