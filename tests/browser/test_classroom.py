@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -109,17 +108,6 @@ def test_a_refusal_keeps_what_was_typed_and_leads_on(visit: Visit) -> None:
     expect(page.locator('.pairs [data-row="0"].source')).to_have_value(unread)
 
 
-def test_drunk_attends_to_getrunken(shared: Visit, run: Translation) -> None:
-    assert (run.output[DRUNK], run.source[GETRUNKEN]) == ("drunk", "getrunken")
-    page = go(shared)
-    share = "chips => chips.map((chip) => Number(chip.style.getPropertyValue('--share')))"
-    shares = page.locator("#top .chip.source").evaluate_all(share)
-    assert shares[GETRUNKEN] == max(shares) > 0.5
-    expect(page.locator("#story .say")).to_have_text(matching("translate.mostly_alone", word="getrunken"))
-    shared.tab("attention")
-    expect(page.locator("#attention .say")).to_have_text(matching("row.mostly", word="getrunken"))
-
-
 def test_every_example_is_one_click_and_right_and_a_surprise_is_translated(
     shared: Visit, classroom: Translator
 ) -> None:
@@ -149,35 +137,51 @@ def test_an_unknown_word_names_the_nearest_and_the_word_list_opens_and_closes(sh
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_gold_is_laid_over_any_drawing(shared: Visit, run: Translation) -> None:
-    page = go(shared, "attention")
+def test_gold_is_laid_over_any_drawing_of_what_drunk_attends_to(shared: Visit, run: Translation) -> None:
+    assert (run.output[DRUNK], run.source[GETRUNKEN]) == ("drunk", "getrunken")
+    page = go(shared)
+    share = "chips => chips.map((chip) => Number(chip.style.getPropertyValue('--share')))"
+    shares = page.locator("#top .chip.source").evaluate_all(share)
+    assert shares[GETRUNKEN] == max(shares) > 0.5
+    expect(page.locator("#story .say")).to_have_text(matching("translate.mostly_alone", word="getrunken"))
+    shared.tab("attention")
+    expect(page.locator("#attention .say")).to_have_text(matching("row.mostly", word="getrunken"))
     pair = find(" ".join(run.source))
     assert pair is not None
-    links = {f"{step} {key}" for step, keys in enumerate(pair.gold.sure) for key in keys}
-    links |= {f"{step} {key}" for step, keys in enumerate(pair.gold.possible) for key in keys}
-    assert page.locator("#attention [data-gold]").count() == 0
+    links = {
+        f"{step} {key}"
+        for gold in (pair.gold.sure, pair.gold.possible)
+        for step, keys in enumerate(gold)
+        for key in keys
+    }
+    drawn = page.locator("#attention [data-gold]")
+    expect(drawn).to_have_count(0)
     page.locator("#gold").click()
     for drawing in ("table", "lines", "heatmap"):
         shared.press(t(f"attention.{drawing}"))
-        drawn = page.locator("#attention .large [data-gold]").evaluate_all("all => all.map(e => e.dataset.gold)")
-        assert set(drawn) == links
+        expect(drawn.first).to_be_attached()
+        large = page.locator("#attention .large [data-gold]").evaluate_all("all => all.map(e => e.dataset.gold)")
+        assert set(large) == links
     shared.press(t("kind.decoder"))
-    assert page.locator("#attention [data-gold]").count() == 0
+    expect(drawn).to_have_count(0)
     expect(page.locator("#gold")).to_be_hidden()
     shared.press(t("kind.cross"))
     page.locator("#gold").click()
+    shared.ask("getrunken bier kaltes")  # outside the grammar there is no gold alignment
+    expect(page.locator(".note")).to_contain_text(t("note.unlearned"))
+    expect(page.locator("#gold")).to_be_hidden()
+    expect(page.locator(".scores").first).to_contain_text(t("heads.unknown"))
 
 
 def test_the_scores_and_the_table_of_heads(shared: Visit, run: Translation) -> None:
     page = go(shared, "attention")
-    shared.press(t("kind.encoder"))
     pair = find(" ".join(run.source))
     assert pair is not None
-    scores = page.locator(".scores").first.locator("button.score")
-    shown = scores.evaluate_all("all => all.map(e => Number(e.dataset.score))")
-    expected = 1 - np.array(sentence_alignment(run, pair.gold).heads)
-    np.testing.assert_allclose(np.reshape(shown, expected.shape), expected, atol=1e-6)
-    scores.nth(2).click()  # opens its head
+    score = page.locator(".scores").first.locator("button.score").nth(2)
+    alignment = 1 - sentence_alignment(run, pair.gold).heads[0][2]
+    assert abs(float(score.get_attribute("data-score") or "nan") - alignment) < 1e-6
+    shared.press(t("kind.encoder"))
+    score.click()  # opens its head
     heading = page.locator("#attention h2").first
     expect(heading).to_have_text(matching("attention.axes", head=3, layer=1))
     expect(page.locator("#attention button[value=cross]")).to_have_attribute("aria-pressed", "true")
@@ -196,11 +200,3 @@ def test_the_scores_and_the_table_of_heads(shared: Visit, run: Translation) -> N
     head, layer = re.findall(r"\d+", verdict.inner_text())
     verdict.click()
     expect(heading).to_have_text(matching("attention.axes", head=head, layer=layer))
-
-
-def test_a_sentence_outside_the_grammar_has_no_gold_alignment(shared: Visit) -> None:
-    page = go(shared, "attention")
-    shared.ask("getrunken bier kaltes")
-    expect(page.locator(".note")).to_contain_text(t("note.unlearned"))
-    expect(page.locator("#gold")).to_be_hidden()
-    expect(page.locator(".scores").first).to_contain_text(t("heads.unknown"))

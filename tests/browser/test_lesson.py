@@ -2,11 +2,10 @@
 
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
-import pytest
 from playwright.sync_api import Page, expect
 
 from transformer.analysis.sublayer import inspect_sublayer, residual_stream
@@ -15,66 +14,20 @@ from transformer.network.shapes import shapes
 from transformer.web.api.decoding import diverging
 
 from .arithmetic import expect_right, signed
-from .catalogue import percent, t
-from .conftest import Visit, place
-from .test_inside import LAST_BITS, rows_of, run, translator
+from .catalogue import matching, percent, t
+from .conftest import Visit
+from .test_inside import rows_of, run, translator
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
-MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my phone”
 
 STOPS = (
     "tokens", "embeddings", "positions", "qkv", "scores", "softmax", "heads",
     "residual", "ffn", "stack", "masked", "cross", "logits", "loop",
 )  # fmt: skip
 HIDE = {"scores", "residual", "cross", "logits", "loop"}  # they show the answer
-SPECIAL = ("S", "E", "P")
 
 
 # ---- the page
-
-# Waits for a stop and its figure, and reads it.
-STOP = """async (stop) => {
-  const lesson = document.querySelector("#lesson");
-  const figure = lesson.querySelector(".lesson-figure");
-  const isDrawn = () => {
-    const shapes = [...figure.querySelectorAll("svg, table, ol")].map((shape) => shape.getBoundingClientRect());
-    const isWaiting = [...figure.querySelectorAll(".fluid")].some((place) => !place.firstChild);
-    return !isWaiting && shapes.some(({ width, height }) => width > 40 && height > 10);
-  };
-  const title = () => lesson.querySelector("#stop-title").textContent;
-  const isHere = () =>
-    lesson.querySelector(".stops [aria-current=step]")?.ariaLabel.startsWith(`${stop}.`) &&
-    title().match(/\\d+/)?.[0] === String(stop);
-  const end = performance.now() + 30000;
-  while (!(isHere() && isDrawn())) {
-    if (performance.now() > end) throw new Error(`stop ${stop} never came: ${title()}`);
-    await new Promise(requestAnimationFrame);
-  }
-  const text = (selector) => lesson.querySelector(selector).textContent;
-  const all = (selector, read) => [...lesson.querySelectorAll(selector)].map(read);
-  const numbers = (selector, ...names) => all(selector, ({ dataset }) => names.map((name) => Number(dataset[name])));
-  const question = lesson.querySelector(".question");
-  return {
-    title: title(),
-    text: text(".lesson-text > p:last-child"),
-    shape: text(".stop-title .shape"),
-    question: question.querySelector("h3")?.textContent ?? null, // where there is only one answer, nothing is asked
-    choices: all(".choice", (choice) => choice.lastChild.textContent.trim()),
-    right: question.dataset.right ?? null,
-    marked: all(".choice.right", (choice) => choice.lastChild.textContent.trim()),
-    wrong: all(".choice.wrong", (choice) => choice.lastChild.textContent.trim()),
-    why: lesson.querySelector(".why")?.hidden === false ? text(".why") : null,
-    reveal: lesson.querySelector(".reveal").hidden ? null : text(".reveal"),
-    veiled: figure.inert && getComputedStyle(figure).filter !== "none" && lesson.querySelector(".veil") !== null,
-    sideways: document.scrollingElement.scrollWidth - innerWidth,
-    cells: all(".lesson-figure [data-value]", ({ dataset: { name, index, value } }) => [name, Number(index), value]),
-    weights: all(".lesson-figure [data-query][data-key]", ({ dataset }) => Number(dataset.weight ?? "nan")),
-    probabilities: numbers(".lesson-figure [data-probability]", "probability").flat(),
-    ids: numbers(".lesson-figure [data-id]", "id").flat(),
-    heads: numbers(".lesson-figure [data-head]", "head").flat(),
-    ways: all(".ways tbody tr", (line) => [...line.children].map((cell) => cell.textContent)),
-  };
-}"""
 
 
 def enter(visit: Visit, checkpoint: str, sentence: str, place: str = "") -> Page:
@@ -85,118 +38,120 @@ def enter(visit: Visit, checkpoint: str, sentence: str, place: str = "") -> Page
     return page
 
 
-def stop(page: Page, n: int) -> dict[str, Any]:
-    return page.evaluate(STOP, n)
+class Stop(NamedTuple):
+    """What is read of a stop, once it and its figure are there."""
+
+    text: str
+    shape: str
+    question: str  # empty where there is only one answer, and nothing is asked
+    choices: list[str]
+    marked: list[str]  # as the right one
+    wrong: list[str]
+    why: str
+    reveal: str
+
+    @property
+    def said(self) -> str:
+        return f"{self.text} {self.question} {self.reveal}"
+
+
+def stop(page: Page, n: int) -> Stop:
+    lesson = page.locator("#lesson")
+    expect(lesson.locator(".stops [aria-current=step]")).to_have_attribute("aria-label", re.compile(rf"{n}\."))
+    expect(lesson.locator("#stop-title")).to_have_text(matching("lesson.title", n=n))
+    expect(lesson.locator(".lesson-figure").locator("svg, table, ol").first).to_be_visible()
+
+    def seen(selector: str) -> str:
+        return " ".join(each.text_content() or "" for each in lesson.locator(selector).all() if each.is_visible())
+
+    def all_of(selector: str) -> list[str]:
+        last = "all => all.map((choice) => choice.lastChild.textContent.trim())"
+        return lesson.locator(selector).evaluate_all(last)
+
+    return Stop(
+        *(seen(each) for each in (".lesson-text > p:last-child", ".stop-title .shape", ".question h3")),
+        *(all_of(each) for each in (".choice", ".choice.right", ".choice.wrong")),
+        *(seen(each) for each in (".why", ".reveal")),
+    )
+
+
+def expect_veiled(page: Page, wanted: bool) -> None:
+    """The figure that tells the answer, and the shares under the words."""
+    expect(page.locator("#lesson .veil")).to_be_visible(visible=wanted)
+    shares = page.locator(".tokens .chip.source").evaluate_all(
+        "all => all.map((each) => getComputedStyle(each).getPropertyValue('--share').trim())"
+    )
+    assert (set(shares) == {"0"}) == wanted, shares
 
 
 # ---- what the model says
-
-
-def named(tokens: tuple[str, ...], i: int) -> str:
-    """As a choice, where a word that stands there twice tells its place."""
-    return f"{tokens[i]} ({i + 1})" if tokens.count(tokens[i]) > 1 else tokens[i]
 
 
 def length(vector: np.ndarray) -> float:
     return float(np.linalg.norm(vector.astype(float)))
 
 
-class Answers:
-    """Of every stop the right choice, and numbers and words that its texts tell; from the model itself.
+class Place(NamedTuple):
+    """Where the visitor is, from 0: in the encoder."""
 
-    Args:
-        at: what the page holds.
-    """
+    layer: int
+    head: int
+    query: int
+    step: int
 
-    def __init__(self, checkpoint: str, sentence: str, at: dict[str, Any]) -> None:
-        self.checkpoint, self.step, self.head, self.cross_layer = checkpoint, at["step"], at["head"], at["layer"]
-        self.model, self.run = translator(checkpoint), run(checkpoint, sentence)
-        self.config = self.model.checkpoint.model.config
-        words = [i for i, token in enumerate(self.run.source) if token != "P"]
-        self.query = at["query"] if at["kind"] == "encoder" else words[-1]
-        self.layer = min(at["layer"], self.config.num_encoder_layers - 1)
-        data = self.data = inspect_sublayer(self.model, self.run, "encoder", self.layer)
-        self.rows = rows_of(data, self.head, self.query)
-        self.stream = residual_stream(self.model, self.run)["encoder"][:, self.query]
-        self.open = int(data.allowed[self.query].sum())
-        self.hardest = self.run.attention.encoder[self.layer].weights[:, words].max(axis=(1, 2))
+    @property
+    def link(self) -> str:
+        places = "".join(f"&{name}={value + 1}" for name, value in self._asdict().items())
+        return f"&kind=encoder{places}"
 
-    def tokens(self) -> list[Any]:
-        return [len(self.run.source)]
 
-    def embeddings(self) -> list[Any]:
-        embedded = length(self.run.source_input.embedding[self.query])
-        return [f"{round(math.sqrt(self.config.d_model), 2):g}", f"= {embedded:.2f}"]
-
-    def positions(self) -> list[Any]:
-        last = max(5, len(self.run.source))
-        rows = positional_encoding(last, self.config.d_model).astype(float)
-        near, far = (float(rows[0] @ rows[i]) / length(rows[0]) / length(rows[i]) for i in (1, last - 1))
-        return [t("lesson.positions.pair", a=1, b=2 if near >= far else last), f"{near:.2f}", f"{far:.2f}"]
-
-    def qkv(self) -> list[Any]:
-        return [self.config.d_model // self.config.n_heads]
-
-    def scores(self) -> list[Any]:
-        key = int(self.rows["score"].argmax())
-        return [named(self.data.keys, key), signed(self.rows["score"][key])]
-
-    def softmax(self) -> list[Any]:
-        return [percent(self.rows["weight"].max()), percent(1 / self.open)]
-
-    def heads(self) -> list[Any]:
-        return [self.config.n_heads, int(self.hardest.argmax()) + 1, percent(self.hardest.max())]
-
-    def residual(self) -> list[Any]:
-        own, change = length(self.rows["residual"]), length(self.rows["output"])
-        return [t(f"lesson.residual.{'own' if own >= change else 'change'}"), signed(own), signed(change)]
-
-    def ffn(self) -> list[Any]:
-        hidden = self.rows["hidden"]
-        firing = int((hidden > 0).sum())
-        return [t("lesson.ffn.one"), firing, percent(firing / len(hidden))]
-
-    def stack(self) -> list[Any]:
-        """In one layer every word reaches every other, which the farthest shows."""
-        moves = np.linalg.norm(np.diff(self.stream.astype(float), axis=0), axis=1)
-        facts = [t("lesson.stack.after", layer=1), int(moves.argmax()) + 1, signed(moves.max())]
-        others = [i for i, token in enumerate(self.run.source) if token != "P" and i != self.query]
-        if not others:
-            return facts
-        other = max(others, key=lambda i: abs(i - self.query))
-        first = self.run.attention.encoder[0]
-        assert first.allowed[self.query, other]
-        return [*facts, self.run.source[other], percent(first.weights[:, self.query, other].max())]
-
-    def masked(self) -> list[Any]:
-        return [int((~self.run.attention.decoder[0].allowed).sum())]
-
-    def cross(self) -> list[Any]:
-        weights = self.run.attention.cross[self.cross_layer].weights[self.head]
-        step, key = (int(i) for i in np.unravel_index(weights.argmax(), weights.shape))
-        return [named(self.run.source, key), self.run.output[step], percent(weights.max())]
-
-    def logits(self) -> list[Any]:
-        first, second = self.run.steps[self.step].candidates[:2]
-        ratio = first.probability / second.probability
-        times = f"{float(f'{ratio:.2g}'):,.{0 if ratio >= 10 else 1}f}".removesuffix(".0")
-        facts = [first.token, second.token, percent(first.probability), percent(second.probability)]
-        return [t("lesson.logits.times", times=times), signed(math.log(ratio)), *facts]
-
-    def ways(self) -> dict[str, Any]:
-        return diverging({"checkpoint": self.checkpoint, "sentence": self.run.sentence})
-
-    def loop(self) -> list[Any]:
-        ways = self.ways()
-        mistake, rows = ways["mistake"], (ways["teacher"], ways["free"])
-        teacher, free = (
-            len(row) == len(rows[0]) and all(each["output"] == each["wanted"] for each in row[mistake + 1 :])
-            for row in rows
-        )
-        right = ("both" if free else "only_teacher") if teacher else "only_free" if free else "neither"
-        forced, said = rows[1][mistake], [row["output"] for row in rows[1]]
-        facts = [forced["output"], forced["wanted"], " ".join(said), percent(forced["probability"])]
-        return [t(f"lesson.loop.{right}"), *facts]
+def answers(checkpoint: str, sentence: str, at: Place) -> dict[str, list[Any]]:
+    """Of every stop the right choice, and numbers and words that its texts tell; from the model itself."""
+    model, ran = translator(checkpoint), run(checkpoint, sentence)
+    config = model.checkpoint.model.config
+    data = inspect_sublayer(model, ran, "encoder", at.layer)
+    rows = rows_of(data, at.head, at.query)
+    last = max(5, len(ran.source))
+    waves = positional_encoding(last, config.d_model).astype(float)
+    near, far = (float(waves[0] @ waves[i]) / length(waves[0]) / length(waves[i]) for i in (1, last - 1))
+    best = int(rows["score"].argmax())
+    words = [i for i, token in enumerate(ran.source) if token != "P"]
+    hardest = ran.attention.encoder[at.layer].weights[:, words].max(axis=(1, 2))
+    own, change = length(rows["residual"]), length(rows["output"])
+    firing = int((rows["hidden"] > 0).sum())
+    stream = residual_stream(model, ran)["encoder"][:, at.query].astype(float)
+    moves = np.linalg.norm(np.diff(stream, axis=0), axis=1)
+    cross = ran.attention.cross[at.layer].weights[at.head]
+    step, key = (int(i) for i in np.unravel_index(cross.argmax(), cross.shape))
+    first, second = ran.steps[at.step].candidates[:2]
+    ratio = first.probability / second.probability
+    times = f"{float(f'{ratio:.2g}'):,.{0 if ratio >= 10 else 1}f}".removesuffix(".0")
+    ways = diverging({"checkpoint": checkpoint, "sentence": sentence})
+    forced = ways["free"][ways["mistake"]]
+    assert ways["right"]["teacher"] == ways["of"] - 1 > ways["right"]["free"]
+    return {
+        "tokens": [len(ran.source)],
+        "embeddings": [
+            f"{round(math.sqrt(config.d_model), 2):g}",
+            f"= {length(ran.source_input.embedding[at.query]):.2f}",
+        ],
+        "positions": [t("lesson.positions.pair", a=1, b=2 if near >= far else last), f"{near:.2f}", f"{far:.2f}"],
+        "qkv": [config.d_model // config.n_heads],
+        "scores": [data.keys[best], signed(rows["score"][best])],
+        "softmax": [percent(rows["weight"].max()), percent(1 / int(data.allowed[at.query].sum()))],
+        "heads": [config.n_heads, int(hardest.argmax()) + 1, percent(hardest.max())],
+        "residual": [t(f"lesson.residual.{'own' if own >= change else 'change'}"), signed(own), signed(change)],
+        "ffn": [t("lesson.ffn.one"), firing, percent(firing / len(rows["hidden"]))],
+        "stack": [t("lesson.stack.after", layer=1), int(moves.argmax()) + 1, signed(moves.max())],
+        "masked": [int((~ran.attention.decoder[0].allowed).sum())],
+        "cross": [ran.source[key], ran.output[step], percent(cross.max())],
+        "logits": [
+            t("lesson.logits.times", times=times),
+            signed(math.log(ratio)),
+            *(text for each in (first, second) for text in (each.token, percent(each.probability))),
+        ],
+        "loop": [t("lesson.loop.only_teacher"), forced["output"], forced["wanted"], percent(forced["probability"])],
+    }
 
 
 SHAPES = {  # what the headline of a stop tells
@@ -211,137 +166,55 @@ SHAPES = {  # what the headline of a stop tells
 }
 
 
-def expect_stop(name: str, seen: dict[str, Any], answers: Answers) -> None:
-    """A stop that was revealed: its right answer and what its texts tell are the model's."""
-    right, *facts = map(str, getattr(answers, name)())
-    if seen["question"] is None:
-        assert len(answers.run.source) == 1  # of these models' stops, those that ask for a source word
-        assert seen["reveal"].startswith(t("lesson.alone"))
-    else:
-        assert seen["choices"][int(seen["right"])] == right
-        assert seen["marked"] == [right]
-    texts = f"{seen['text']} {seen['question']} {seen['reveal']}"
-    assert [fact for fact in facts if fact not in texts] == []
-    for line in re.findall(r"\d+\.\d+ × \d+\.\d+ = \d+\.\d+", texts):
-        assert expect_right(line)
-    if name in SHAPES:
-        all_ = shapes(answers.config, len(answers.run.source), len(answers.run.decoder_input))
-        sizes = {each.stage: str(each.shape) for each in all_}
-        assert seen["shape"].partition(" ×")[0] == " → ".join(sizes[stage] for stage in SHAPES[name])
-
-
-def expect_figure(name: str, seen: dict[str, Any], answers: Answers) -> None:
-    """What a stop draws is the model's."""
-    run, read, query = answers.run, answers.run.source_input, answers.query
-    drawn = [float(value) for *_, value in seen["cells"]]
-    match name:
-        case "tokens":
-            source, target = answers.model.checkpoint.src_vocab.ids, answers.model.checkpoint.tgt_vocab.ids
-            assert seen["ids"] == [
-                *(source[word] for word in run.source),
-                *(target[word] for word in run.decoder_input),
-            ]
-        case "embeddings":
-            np.testing.assert_allclose(drawn, read.embedding.ravel(), atol=1e-5)
-        case "positions":
-            compared = [i for i in (0, 1, max(5, len(run.source)) - 1) if i < len(run.source)]
-            rows = np.stack(
-                [
-                    read.embedding[query],
-                    read.positions[query],
-                    read.input[query],
-                    *(read.positions[i] for i in compared),
-                ]
-            )
-            np.testing.assert_allclose(drawn, rows.ravel(), atol=1e-5)
-        case "qkv" | "scores" | "softmax" | "residual" | "ffn":
-            assert drawn
-            np.testing.assert_allclose(drawn, [answers.rows[row][i] for row, i, _ in seen["cells"]], **LAST_BITS)
-        case "heads":
-            assert seen["heads"] == list(range(answers.config.n_heads))
-        case "stack":
-            np.testing.assert_allclose(drawn, answers.stream.ravel(), atol=2e-5)
-        case "masked" | "cross":
-            layer = (
-                run.attention.decoder[answers.layer] if name == "masked" else run.attention.cross[answers.cross_layer]
-            )
-            weights = np.where(layer.allowed, layer.weights[answers.head], np.nan)
-            np.testing.assert_allclose(seen["weights"], weights.ravel(), atol=1e-6)
-        case "logits":
-            expected = [candidate.probability for candidate in run.steps[answers.step].candidates[:8]]
-            np.testing.assert_allclose(seen["probabilities"], expected, atol=1e-6)
-        case "loop":
-            ways = answers.ways()
-            for column, rows in ((1, ways["teacher"]), (3, ways["free"])):
-                told = [[row["read"], f"{row['output']} {percent(row['probability'])}"] for row in rows]
-                told[ways["mistake"]][1] += f" {t('lesson.loop.forced')}"
-                assert [line[column : column + 2] for line in seen["ways"] if line[column]] == told
-
-
-def expect_lesson(seen: dict[str, dict[str, Any]], answers: Answers) -> None:
-    for name, each in seen.items():
-        for expected in (expect_stop, expect_figure):
-            try:
-                expected(name, each, answers)
-            except AssertionError as error:
-                error.add_note(f"{name}: {each}")
-                raise
-
-
 # ---- tests
 
 
-@pytest.mark.parametrize(
-    ("checkpoint", "sentence", "asked"),
-    [
-        pytest.param("toy", BIER, "&kind=encoder&layer=4&head=7&query=3&step=2", id="toy-elsewhere"),
-        pytest.param("classroom", "trinke", "", id="classroom-one-word-endless"),
-    ],
-)
-def test_every_answer_is_the_models(visit: Visit, checkpoint: str, sentence: str, asked: str) -> None:
-    page = enter(visit, checkpoint, sentence, asked)
-    seen = {}
-    for n, name in enumerate(STOPS, 1):
-        stop(page, n)
-        page.keyboard.press("r")
-        seen[name] = stop(page, n)
-        page.keyboard.press("PageDown")
-    expect_lesson(seen, Answers(checkpoint, sentence, place(page)))
-
-
 def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
-    """Every wrong choice says why, and nothing but the reveal tells the answer."""
+    """Every wrong choice says why, and nothing but the reveal tells the answer, which is the model's."""
     visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = enter(visit, "classroom", FLAGSHIP)
-    seen = {}
+    at = Place(layer=1, head=2, query=5, step=3)
+    page, right = enter(visit, "classroom", FLAGSHIP, at.link), answers("classroom", FLAGSHIP, at)
+    ran, config = run("classroom", FLAGSHIP), translator("classroom").checkpoint.model.config
+    sizes = {each.stage: str(each.shape) for each in shapes(config, len(ran.source), len(ran.decoder_input))}
     for n, name in enumerate(STOPS, 1):
         before = stop(page, n)
-        assert before["title"] == t("lesson.title", n=n, of=14, name=t(f"lesson.{name}"))
-        assert len(set(before["choices"])) == len(before["choices"]) > 1, name
-        assert before["veiled"] == (name in HIDE), name
-        assert before["reveal"] is before["right"] is None
-        underlines = page.locator(".tokens .chip.source").evaluate_all(
-            "(chips) => chips.map((chip) => getComputedStyle(chip).getPropertyValue('--share').trim())"
-        )
-        assert (set(underlines) == {"0"}) == before["veiled"], f"{name}: {underlines}"
-        for i, choice in enumerate(before["choices"]):
+        expect(page.locator("#stop-title")).to_have_text(t("lesson.title", n=n, of=14, name=t(f"lesson.{name}")))
+        assert len(set(before.choices)) == len(before.choices) > 1, name
+        expect_veiled(page, name in HIDE)
+        answer, *facts = map(str, right[name])
+        place = before.choices.index(answer)
+        assert before.reveal == ""
+        for i in range(place):
             page.keyboard.press(str(i + 1))
-            after = seen[name] = stop(page, n)
-            if after["reveal"] is not None:
-                break
-            assert after["why"] is not None, f"{name}: {choice}"
-        assert len(after["wrong"]) == int(after["right"])
-        assert not after["veiled"], name
+            expect(page.locator("#lesson .why")).to_be_visible()
+            assert stop(page, n).wrong == before.choices[: i + 1]
+        page.keyboard.press(str(place + 1))
         expect(page.locator("#lesson .reveal")).to_be_in_viewport(ratio=0.9)
-        assert max(before["sideways"], after["sideways"]) <= 0, f"{name} is {after['sideways']} px too wide"
+        after = stop(page, n)
+        assert (after.marked, len(after.wrong)) == ([answer], place)
+        expect_veiled(page, wanted=False)
+        assert [fact for fact in facts if fact not in after.said] == [], (name, after)
+        for line in re.findall(r"\d+\.\d+ × \d+\.\d+ = \d+\.\d+", after.said):
+            assert expect_right(line)
+        if name in SHAPES:
+            assert after.shape.partition(" ×")[0] == " → ".join(sizes[stage] for stage in SHAPES[name])
         page.keyboard.press("n")
-    assert stop(page, 14)["reveal"]  # there is no stop after the last
-    page.wait_for_function("new URL(location.href).searchParams.get('stop') === '14'")
-    expect_lesson(seen, Answers("classroom", FLAGSHIP, place(page)))
+    assert stop(page, 14).reveal  # there is no stop after the last
+    page.wait_for_url("**stop=14**")
     page.keyboard.press("b")
-    again = stop(page, 13)
-    assert again["reveal"], "what was revealed stays so"
-    assert not again["veiled"]
+    assert stop(page, 13).reveal, "what was revealed stays so"
+    expect_veiled(page, wanted=False)
+
+
+def test_a_sentence_of_one_word_that_never_ends_has_every_stop(visit: Visit) -> None:
+    page = enter(visit, "classroom", "trinke")
+    for n in range(1, len(STOPS) + 1):
+        asked = stop(page, n).question
+        page.keyboard.press("r")
+        expect(page.locator("#lesson .reveal")).to_be_visible()
+        seen = stop(page, n)
+        assert len(seen.marked) == 1 if asked else seen.reveal.startswith(t("lesson.alone"))
+        page.keyboard.press("PageDown")
 
 
 def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> None:
@@ -349,9 +222,9 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
     page.keyboard.press("PageUp")  # there is no stop before the first
     page.keyboard.press("n")
     stop(page, 2)
-    page.wait_for_function("new URL(location.href).searchParams.get('stop') === '2'")
+    page.wait_for_url("**stop=2**")
     page.keyboard.press("ArrowLeft")  # the steps are walked meanwhile
-    page.wait_for_function("new URL(location.href).searchParams.get('step') === '3'")
+    page.wait_for_url("**step=3**")
     page.reload()
     page.locator("#lesson .choice").first.wait_for()
     stop(page, 2)
@@ -362,8 +235,8 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
     box.press_sequentially("nb1r ")
     for key in ("PageDown", "PageUp", "n"):
         box.press(key)
-    seen = stop(page, 5)
-    assert (seen["reveal"], seen["veiled"]) == (None, True)
+    assert stop(page, 5).reveal == ""
+    expect_veiled(page, wanted=True)
     expect(box).to_have_value("nb1r n")
     for button, n in (("#stop-next", 6), ("#stop-back", 5)):
         page.locator(button).click()
@@ -394,49 +267,45 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
 
 def test_a_guess_is_judged_and_kept(visit: Visit) -> None:
     page = enter(visit, "toy", BIER)
-    answers = Answers("toy", BIER, place(page))
-    choices = stop(page, 1)["choices"]
-    right = choices.index(str(answers.tokens()[0]))
-    wrong = 0 if right else 1
     page.keyboard.press("9")  # there are fewer
-    assert stop(page, 1)["reveal"] is None
+    choices = stop(page, 1).choices
+    right = choices.index(str(len(run("toy").source)))
+    wrong = 0 if right else 1
     page.keyboard.press(str(wrong + 1))
+    expect(page.locator("#lesson .why")).to_be_visible()
     guessed = stop(page, 1)
-    assert guessed["wrong"] == [choices[wrong]]
-    assert guessed["why"].startswith(t("lesson.wrong"))
-    assert (guessed["reveal"], guessed["marked"]) == (None, []), "one may guess again"
+    assert guessed.why.startswith(t("lesson.wrong"))
+    assert (guessed.wrong, guessed.marked, guessed.reveal) == ([choices[wrong]], [], ""), "one may guess again"
     page.keyboard.press(str(right + 1))
+    expect(page.locator("#lesson .reveal")).to_be_visible()
     first = stop(page, 1)
-    assert first["reveal"].startswith(t("lesson.right"))
-    assert (first["marked"], first["wrong"], first["why"]) == ([choices[right]], [choices[wrong]], None)
+    assert first.reveal.startswith(t("lesson.right"))
+    assert (first.marked, first.wrong, first.why) == ([choices[right]], [choices[wrong]], "")
     page.keyboard.press("n")
-    good = stop(page, 2)["choices"].index(answers.embeddings()[0])
-    page.keyboard.press(str(good + 1))
-    page.wait_for_function("new URL(location.href).searchParams.get('stop') === '2'")
+    stop(page, 2)
+    page.wait_for_url("**stop=2**")
     page.reload()
     page.locator("#lesson .choice").first.wait_for()
-    second = stop(page, 2)
-    assert second["reveal"].startswith(t("lesson.right"))
-    assert second["wrong"] == []
     page.keyboard.press("b")
     assert stop(page, 1) == first
     visit.ask("ich möchte ein cola")
     expect(page.locator("#lesson .reveal")).to_be_hidden()
-    assert stop(page, 1)["marked"] == []
+    assert stop(page, 1).marked == []
 
     # The same stop asks something else at another step: a guess is judged by the question that was asked.
     visit.ask(BIER)
     page.locator(".stops button").nth(12).click()
-    seen: list[dict[str, Any]] = []
+    asked: list[list[str]] = []
     for step in range(2):
         page.locator("#translation button").nth(step).click()
-        answers.step = step
-        expect(page.locator("#lesson .choices")).to_contain_text(answers.logits()[0])
-        seen.append(stop(page, 13))
-        assert seen[-1]["reveal"] is None, "nobody has answered this question"
-        page.locator("#lesson .choice").nth(seen[-1]["choices"].index(answers.logits()[0])).click()
-        assert stop(page, 13)["reveal"].startswith(t("lesson.right"))
-    assert seen[0]["choices"] != seen[1]["choices"]
+        answer = answers("toy", BIER, Place(0, 0, 3, step))["logits"][0]
+        expect(page.locator("#lesson .choices")).to_contain_text(answer)
+        seen = stop(page, 13)
+        assert seen.reveal == "", "nobody has answered this question"
+        asked.append(seen.choices)
+        page.locator("#lesson .choice").nth(seen.choices.index(answer)).click()
+        expect(page.locator("#lesson .reveal")).to_contain_text(t("lesson.right"))
+    assert asked[0] != asked[1]
 
 
 def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
@@ -450,10 +319,10 @@ def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
     page.locator("#plan-open").click()
     page.get_by_role("button", name=t("lesson.plan.earlier", name=t("lesson.loop"))).click()
     page.get_by_role("checkbox", name=t("lesson.logits"), exact=True).check()
-    page.wait_for_function("new URL(location.href).searchParams.get('stops') === '12,13,14,1'")
+    page.wait_for_url(re.compile("stops=12(,|%2C)13(,|%2C)14(,|%2C)1(&|$)"))
     page.locator("#lesson-plan").get_by_role("button", name=t("lesson.minutes", minutes=20)).click()
     expect(page.locator("#plan-open")).to_have_text(t("lesson.plan", minutes=20, count=4))
-    page.wait_for_function("new URL(location.href).searchParams.get('stops') === '1,6,12,13'")
+    page.wait_for_url(re.compile("stops=1(,|%2C)6(,|%2C)12(,|%2C)13(&|$)"))
     page.keyboard.press("Escape")
     expect(page.locator("#lesson-plan")).to_be_hidden()
     expect(title).to_have_text(t("lesson.title", n=1, of=4, name=t("lesson.tokens")))

@@ -13,8 +13,9 @@ from transformer.live.limits import Limits
 from transformer.live.plan import plan
 from transformer.live.stream import live
 
+from .actions import follow
 from .catalogue import EN, matching, t
-from .conftest import Visit, module, until
+from .conftest import Visit, until
 from .test_lesson import HIDE, STOPS
 
 PAIRS = [
@@ -168,10 +169,9 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
         assert t("handout.setting", name=t(f"train.set.{name}"), value=value) in text
 
     # Without a residual connection its formulas are others again.
-    drop = f"""{module("core/changes.js")}.then(({{ parseChanges, requestChanges }}) =>
-        requestChanges(parseChanges("drop_residual.decoder.1.1*drop_residual.decoder.1.3")))"""
-    page.evaluate(drop)
-    visit.tab("inside")
+    changes = "changes=drop_residual.decoder.1.1*drop_residual.decoder.1.3"
+    follow(page, re.sub("tab=[a-z]+", "tab=inside", f"{page.url}&{changes}"))
+    page.locator("#inside button[value=decoder]").click()
     page.locator("#stage-residual").scroll_into_view_if_needed()  # only stages in view are drawn
     expect(page.locator("#stage-residual")).to_contain_text(matching("inside.residual_dropped.about"))
     assert formulas(page, "#stage-residual") == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o"

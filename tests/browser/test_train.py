@@ -2,10 +2,12 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Route, expect
 
+from .actions import answering
 from .catalogue import EN, matching, t
 from .conftest import TRAINED, Visit, asks_for, until, visiting
 from .test_accessible import barriers
@@ -158,37 +160,30 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
 
 
 def test_what_cannot_be_trained_is_refused_in_a_sentence(shared: Visit) -> None:
-    page = shared.open("?tab=train")
-    expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "false")
-    set_number(page, "n_heads", 5)
-    expect(page.locator("#train-problems")).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
-    expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "true")
-    page.locator("#train-start").click(force=True)
-    expect(page.locator("#train-stop")).to_be_hidden()
-    set_number(page, "n_heads", 4)
-    expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "false")
-    choose_file(page, "ich möchte,i want".encode("utf-16"))
-    expect(page.locator("#train")).to_contain_text(EN["pairs.not_utf8"])
-    choose_file(page, b'<img src=x onerror=alert(1)>,"<script>alert(2)</script> ${alert(3)} {{alert(4)}}"\n')
-    expect(page.locator("#train .vocabularies")).to_contain_text("onerror")  # as text; an alert would fail the visit
-
-
-def test_a_plan_of_what_has_been_changed_since_is_not_shown(visit: Visit) -> None:
-    page, held = visit.open("?tab=train"), list[Route]()
-    expect(page.locator("#train-start")).to_have_attribute("aria-disabled", "false")
+    page, held = shared.open("?tab=train"), list[Route]()
+    start_button, problems = page.locator("#train-start"), page.locator("#train-problems")
+    expect(start_button).to_have_attribute("aria-disabled", "false")
 
     def hold_first(route: Route) -> None:
-        held.append(route) if asks_for(route.request, "plan") and not held else route.continue_()
+        held.append(route) if not held else route.continue_()
 
-    page.route("**/component_server/", hold_first)
+    answering(page, "plan", hold_first)
     with page.expect_request(lambda request: asks_for(request, "plan")):
         set_number(page, "layers", 5)
     set_number(page, "n_heads", 5)
-    expect(page.locator("#train-problems")).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
+    expect(problems).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
     with page.expect_response(lambda answer: asks_for(answer.request, "plan")):
-        held[0].continue_()
-    visit.settle()
-    expect(page.locator("#train-problems")).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
+        held[0].continue_()  # a plan of what has been changed since is not shown
+    shared.settle()
+    expect(problems).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
+    page.unroute_all(behavior="wait")
+    expect(start_button).to_have_attribute("aria-disabled", "true")
+    start_button.click(force=True)
+    expect(page.locator("#train-stop")).to_be_hidden()
+    set_number(page, "n_heads", 4)
+    expect(start_button).to_have_attribute("aria-disabled", "false")
+    choose_file(page, "ich möchte,i want".encode("utf-16"))
+    expect(page.locator("#train")).to_contain_text(EN["pairs.not_utf8"])
 
 
 def test_an_estimate_beyond_the_limit_says_where_the_training_is_stopped(shared: Visit) -> None:
@@ -196,13 +191,10 @@ def test_an_estimate_beyond_the_limit_says_where_the_training_is_stopped(shared:
 
     def slow_down(route: Route) -> None:
         answer = route.fetch()
-        body = answer.json()
-        if isinstance(body, dict) and "seconds" in body:
-            body["seconds"] = 300
-        route.fulfill(response=answer, json=body)
+        route.fulfill(response=answer, json=answer.json() | {"seconds": 300})
 
     page = shared.page
-    page.route("**/component_server/", slow_down)
+    answering(page, "plan", slow_down)
     shared.open("?tab=train&checkpoint=classroom")
     expect(page.locator("#train-facts .time")).to_have_text(t("train.facts.cut", time="2 min", whole="5 min"))
     page.unroute_all(behavior="wait")  # else an answer that is still slowed down fails the next test
@@ -223,7 +215,7 @@ def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed
     name = t("train.name.default")
     expect(page.locator("#train-status")).to_contain_text(matching("train.ended.stop", name=name))
     expect(page.locator("#replay .large rect[data-weight]").first).to_be_visible()
-    page.wait_for_function("name => new URLSearchParams(location.search).get('checkpoint') === `own:${name}`", arg=name)
+    expect(page).to_have_url(re.compile("checkpoint=own(:|%3A)"))
     page.reload()
     expect(page.locator("#checkpoint option:checked")).to_contain_text(name)
     assert "own-" not in page.url  # the key is nobody else's business

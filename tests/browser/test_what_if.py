@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import numpy as np
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from transformer import Translation
@@ -15,23 +14,14 @@ from transformer.analysis.experiments import shipped
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import Interventions
 
+from .actions import follow
 from .arithmetic import expect_right
 from .catalogue import matching, t
-from .conftest import Visit, module, move, place
-from .test_inside import translator
+from .conftest import Visit
+from .test_inside import SENTENCES, translator
 
 TOY, CLASSROOM = "toy", "classroom"
-SENTENCES = {TOY: "Ich möchte ein Bier", CLASSROOM: "Heute habe ich ein kaltes Bier getrunken"}
-
-# As a click does it, but at once.
-GO = f"""async ([changes, place]) => {{
-  const {{ update }} = await {module("core/state.js")};
-  const {{ parseChanges, requestChanges }} = await {module("core/changes.js")};
-  const answered = new Promise((done) => document.addEventListener("translate:answered", done, {{ once: true }}));
-  requestChanges(parseChanges(changes));
-  await answered;
-  update(place);
-}}"""
+SCORES = "document.querySelectorAll('#whatif .panel .score')"  # clicked in one task, quicker than any answer
 
 
 def translate(checkpoint: str, *changes: dict[str, Any], sentence: str = "") -> Translation:
@@ -39,17 +29,16 @@ def translate(checkpoint: str, *changes: dict[str, Any], sentence: str = "") -> 
     return translator(checkpoint).translate(asked, interventions=Interventions.parse(list(changes)))
 
 
-def go(visit: Visit, checkpoint: str, changes: str = "", tab: str = "break", **other: Any) -> Page:
-    """The checkpoint's sentence under these changes, written as in a link."""
-    page = visit.page
-    if page.url == "about:blank":
-        visit.open()
-    visit.choose_model(checkpoint)
-    if place(page)["run"] != [checkpoint, SENTENCES[checkpoint]]:
-        visit.ask(SENTENCES[checkpoint])
-    at = {"tab": tab, "part": "whatif", "kind": "cross", "layer": 1, "head": 0, "step": 0, "averaged": True}
-    page.evaluate(GO, [changes, at | other])
-    expect(chips(page)).to_have_count(changes.count("*") + bool(changes))
+def go(visit: Visit, checkpoint: str, changes: str = "", tab: str = "break", **other: object) -> Page:
+    """The checkpoint's sentence under these changes, by its link."""
+    page, place = visit.page, {"tab": tab, "part": "whatif", "kind": "cross", "layer": 2} | other
+    link = f"?{urlencode({'checkpoint': checkpoint, 'sentence': SENTENCES[checkpoint]} | place)}"
+    visit.open(link) if page.url == "about:blank" else follow(page, link)
+    expect(page.locator("#top .tokens .source")).to_have_text(translate(checkpoint).typed)
+    expect(chips(page)).to_have_count(0)
+    if changes:
+        follow(page, f"{link}&changes={changes}")
+        expect(chips(page)).to_have_count(1 + changes.count("*"))
     return page
 
 
@@ -61,43 +50,10 @@ def expect_output(page: Page, run: Translation) -> None:
     expect(page.locator("#translation button")).to_have_text(list(run.output))
 
 
-def weights(page: Page, name: str) -> np.ndarray:
-    """What the cells of a map stand for; 0 where it is masked."""
-    cells = page.locator(f"#whatif [data-map={name}] rect[data-query]")
-    rows = cells.evaluate_all("cells => cells.map(({ dataset: d }) => [d.query, d.key, d.weight ?? 0].map(Number))")
-    shape = tuple(1 + int(max(row[axis] for row in rows)) for axis in (0, 1))
-    found = np.zeros(shape)
-    for query, key, value in rows:
-        found[int(query), int(key)] = value
-    return found
-
-
-def expect_compared(page: Page, baseline: Translation, run: Translation, kind: Any, layer: int, head: int) -> None:
-    """The baseline, the modified run and their difference, in words and in maps."""
-    expect_output(page, run)
-    at = {"kind": kind, "layer": layer, "head": head}
-    move(page, at)
-    one, other = baseline.attention.of(kind)[layer].weights[head], run.attention.of(kind)[layer].weights[head]
-    expect(page.locator("#whatif [data-map=modified] rect[data-query]")).to_have_count(other.size)
-    folded = page.locator(".steps-beside .folded button")
-    if folded.count():
-        folded.first.click()  # unfolds them all
-    expect(folded).to_have_count(0)
-    np.testing.assert_allclose(weights(page, "original"), one, atol=1e-5)
-    np.testing.assert_allclose(weights(page, "modified"), other, atol=1e-5)
-    compared = compare(baseline, run)
-    (difference,) = [each.weights[head] for each in compared.maps if (each.kind, each.layer) == (kind, layer)]
-    np.testing.assert_allclose(weights(page, "difference"), difference, atol=1e-5)
-    rows = page.locator(".steps-beside tbody tr")
-    expect(rows).to_have_count(len(compared.steps))
-    for row, step in zip(rows.all(), compared.steps, strict=True):
-        words = row.locator("td .word").all_text_contents()
-        assert words == [each.token for each in (step.baseline, step.modified) if each]
-        change = row.get_attribute("data-change")
-        if step.kept is None or step.baseline is None:
-            assert change is None
-        else:
-            assert float(str(change)) == pytest.approx(step.kept - step.baseline.probability, abs=1e-6)
+def weights(page: Page, place: str) -> list[float]:
+    """What the open cells of a map stand for."""
+    cells = page.locator(f"{place} rect[data-weight]")
+    return cells.evaluate_all("cells => cells.map((cell) => Number(cell.dataset.weight))")
 
 
 # ---- changes by click
@@ -105,36 +61,19 @@ def expect_compared(page: Page, baseline: Translation, run: Translation, kind: A
 
 def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(visit: Visit) -> None:
     """With a way to a sentence where the change shows."""
-    sentence = "Wir kaufen kein altes Auto"
-    page = visit.open(f"?tab=break&checkpoint=classroom&sentence={quote(sentence)}&changes=remove_mask.decoder")
-    change = {"do": "remove_mask", "kind": "decoder"}
-    baseline, run = translate(CLASSROOM, sentence=sentence), translate(CLASSROOM, change, sentence=sentence)
+    page = visit.open("?tab=break&checkpoint=classroom&sentence=Wir kaufen kein altes Auto&changes=remove_mask.decoder")
     expect(page.locator("#whatif .below")).to_contain_text(matching("whatif.most_masked"))
-    compared = compare(baseline, run)
-    most = {each.layer: np.abs(each.weights).max(axis=(1, 2)) for each in compared.maps if each.kind == "decoder"}
-    at = place(page)
-    assert at["kind"] == "decoder"
-    assert most[at["layer"]][at["head"]] == pytest.approx(max(each.max() for each in most.values()), abs=1e-6)
-    folds = [
-        bool(step.baseline and step.modified and step.baseline.token == step.modified.token)
-        and abs(float(step.kept or 0) - step.baseline.probability) < 0.005
-        for step in compared.steps
-    ]
-    groups = ["".join(group) for group in re.findall(r"1{2,}", "".join("01"[each] for each in folds))]
-    folded = page.locator(".steps-beside .folded")
-    expect(folded).to_have_text([t("whatif.unchanged", count=len(group)) for group in groups])
-    expect(page.locator(".steps-beside tbody tr")).to_have_count(len(folds) - sum(map(len, groups)) + len(groups))
+    expect(page).to_have_url(re.compile("kind=decoder"))
+    folded, rows = page.locator(".steps-beside .folded"), page.locator(".steps-beside tbody tr")
+    expect(folded.first).to_have_text(matching("whatif.unchanged"))
+    few = rows.count()
+    folded.first.get_by_role("button").click()
+    expect(folded).to_have_count(0)
+    assert rows.count() > few
 
-    experiment = shipped(CLASSROOM)["mask"]
-    with visit.answered():
-        page.locator("#whatif .say .link").click()
-    expect(page.locator("#sentence input")).to_have_value(experiment.sentence)
+    page.locator("#whatif .say .link").click()
+    expect(page.locator("#sentence input")).to_have_value(shipped(CLASSROOM)["mask"].sentence)
     expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_other"))
-    ablated = {"do": "ablate", "kind": "cross", "layer": 1, "head": 0}
-    go(visit, CLASSROOM, "ablate.cross.2.1", head=0)
-    expect_compared(page, translate(CLASSROOM), translate(CLASSROOM, ablated), "cross", 1, 0)
-    expect(page.locator("#whatif .ablated")).to_have_count(1)
-    expect(page.locator("[data-map=modified] .ablated")).to_be_visible()
 
 
 def test_every_starter_modifies_the_run_and_is_undone(shared: Visit) -> None:
@@ -142,25 +81,24 @@ def test_every_starter_modifies_the_run_and_is_undone(shared: Visit) -> None:
     expect(page.locator("#whatif [data-map]:visible")).to_have_count(1)
     expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_original"))
     expect(page.locator("#top .changed")).to_have_text(t("changed.nothing"))
-    baseline = translate(CLASSROOM)
-    outputs = set()
+    baseline, outputs = translate(CLASSROOM), set()
     expect(page.locator(".starters button")).to_have_count(6)
     for starter in page.locator(".starters button").all():
         starter.click()
         expect(chips(page)).to_have_count(1)
         outputs.add(page.locator("#translation").inner_text())
         expect(page.locator("#whatif .say")).to_be_in_viewport(ratio=1)
-        original = page.locator("#top .changed .hint")
-        expect(original).to_contain_text(t("changed.original", output=" ".join(baseline.output)))
+        original = t("changed.original", output=" ".join(baseline.output))
+        expect(page.locator("#top .changed .hint")).to_contain_text(original)
         chips(page).click()
         expect(chips(page)).to_have_count(0)
         expect_output(page, baseline)
     assert len(outputs) > 2  # they are seen in the output
 
 
-def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
+def test_heads_are_silenced_isolated_and_measured_on_their_map(shared: Visit) -> None:
     page = go(shared, CLASSROOM)
-    cell = page.locator("#whatif .panel .score")
+    panel, cell = page.locator("#whatif .panel"), page.locator("#whatif .panel .score")
     changes: list[dict[str, Any]] = []
     for layer, head in ((1, 0), (0, 3)):
         cell.nth(4 * layer + head).click()
@@ -168,7 +106,7 @@ def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
         changes.append({"do": "ablate", "kind": "cross", "layer": layer, "head": head})
         expect(chips(page)).to_have_count(len(changes))
         expect(cell.nth(4 * layer + head)).to_have_attribute("aria-pressed", "true")
-        expect_compared(page, translate(CLASSROOM), translate(CLASSROOM, *changes), "cross", layer, head)
+        expect_output(page, translate(CLASSROOM, *changes))
     first = t("change.ablate", kind=t("change.of.cross"), layer=2, head=1)
     page.get_by_role("button", name=f"{t('changed.undo')}: {first}").click()
     expect_output(page, translate(CLASSROOM, *changes[1:]))
@@ -180,7 +118,7 @@ def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
         layer_name.click()
         expect(chips(page)).to_have_count(count)
 
-    page.locator("#whatif .panel").get_by_role("button", name=t("panel.heads.only")).click()
+    panel.get_by_role("button", name=t("panel.heads.only")).click()
     for head in (1, 3):
         cell.nth(4 + head).click()
         expect(cell.nth(4 + head)).to_have_attribute("aria-pressed", "false")
@@ -188,17 +126,28 @@ def test_heads_are_silenced_and_isolated_on_their_map(shared: Visit) -> None:
     heads = " and ".join(t("head_n", head=head) for head in (2, 4))
     expect(chips(page)).to_contain_text([t("change.isolate", kind=t("change.of.cross"), layer=2, heads=heads)])
     expect_output(page, translate(CLASSROOM, {"do": "isolate", "kind": "cross", "layer": 1, "heads": [1, 3]}))
-    page.locator("#whatif .panel").get_by_role("button", name=t("panel.heads.ablate")).click()
+    panel.get_by_role("button", name=t("panel.heads.ablate")).click()
+
+    go(shared, CLASSROOM)
+    page.locator("#sweep").click()
+    page.locator("#whatif .score[data-drop]").first.wait_for()
+    run = translate(CLASSROOM)
+    expected = ablate_every_head(translator(CLASSROOM).checkpoint, [(SENTENCES[CLASSROOM], run.text)])
+    for kind in KINDS:
+        panel.locator(f"button[value={kind}]").click()
+        drops = cell.evaluate_all("cells => cells.map((each) => Number(each.dataset.drop))")
+        np.testing.assert_allclose(drops, expected.drop(kind).ravel(), atol=1e-5)
+    go(shared, TOY)  # it has more heads: the classroom's numbers must not be drawn on them
+    expect(page.locator("#whatif .score[data-drop]")).to_have_count(6 * 8)
 
 
 def test_a_cell_of_the_modified_map_is_masked_and_unmasked(shared: Visit) -> None:
-    page = go(shared, TOY, kind="decoder", layer=0)
+    page = go(shared, TOY, kind="decoder", layer=1)
     cell = page.locator("[data-map=modified] rect[data-query='2'][data-key='0']")
     cell.click()
     masked = t("change.edit_mask.closed", kind=t("change.of.decoder"), **{"from": "want", "at": "S"})
     expect(chips(page)).to_contain_text([masked])
-    change = {"do": "edit_mask", "kind": "decoder", "query": 2, "key": 0, "allowed": False}
-    expect_compared(page, translate(TOY), translate(TOY, change), "decoder", 0, 0)
+    expect_output(page, translate(TOY, {"do": "edit_mask", "kind": "decoder", "query": 2, "key": 0, "allowed": False}))
     expect(cell).to_have_class("masked")
     page.locator("[data-map=modified] rect[data-query='0'][data-key='5']").click()
     expect(chips(page)).to_have_count(2)
@@ -245,7 +194,7 @@ def test_every_other_control_makes_its_change(shared: Visit) -> None:
 
 
 def test_a_candidate_is_forced_and_decoding_goes_on_from_there(shared: Visit) -> None:
-    page = go(shared, TOY, tab="translate", step=3)
+    page = go(shared, TOY, tab="translate", step=4)
     page.get_by_role("button", name=t("translate.force_word", word="coke")).click()
     expect(chips(page)).to_contain_text([t("change.force_word", step=4, word="coke")])
     run = translate(TOY, {"do": "force_word", "step": 3, "word": "coke"})
@@ -258,20 +207,6 @@ def test_a_candidate_is_forced_and_decoding_goes_on_from_there(shared: Visit) ->
     expect(chips(page)).to_have_count(0)
     expect_output(page, translate(TOY))
     expect(page.locator("#story .hint", has_text=t("translate.loop"))).to_be_visible()
-
-
-def test_one_click_measures_every_head(shared: Visit) -> None:
-    page = go(shared, CLASSROOM)
-    page.locator("#sweep").click()
-    page.locator("#whatif .score[data-drop]").first.wait_for()
-    run = translate(CLASSROOM)
-    expected = ablate_every_head(translator(CLASSROOM).checkpoint, [(SENTENCES[CLASSROOM], run.text)])
-    for kind in KINDS:
-        page.locator(f"#whatif .panel button[value={kind}]").click()
-        drops = page.locator("#whatif .score").evaluate_all("cells => cells.map((each) => Number(each.dataset.drop))")
-        np.testing.assert_allclose(drops, expected.drop(kind).ravel(), atol=1e-5)
-    go(shared, TOY)  # it has more heads: the classroom's numbers must not be drawn on them
-    expect(page.locator("#whatif .score[data-drop]")).to_have_count(6 * 8)
 
 
 # ---- in a link, and in every tab
@@ -293,9 +228,29 @@ WRITTEN = (
 
 
 def test_a_link_restores_every_change_in_the_visitors_language(visit: Visit) -> None:
+    """The three maps and the steps are those of both runs."""
     page = visit.open(f"?tab=break&changes={quote(WRITTEN)}&kind=cross&layer=2&head=6&language=zh-Hant")
+    baseline, run = translate(TOY), translate(TOY, *EVERYTHING)
     expect(chips(page)).to_have_count(len(EVERYTHING))
-    expect_compared(page, translate(TOY), translate(TOY, *EVERYTHING), "cross", 1, 5)
+    expect_output(page, run)
+    compared = compare(baseline, run)
+    (difference,) = (each for each in compared.maps if (each.kind, each.layer) == ("cross", 1))
+    one, other = (each.attention.cross[1] for each in (baseline, run))
+    expect(page.locator("[data-map=modified] rect[data-query]")).to_have_count(other.weights[5].size)
+    for name, of, allowed in (
+        ("original", one, one.allowed),
+        ("modified", other, other.allowed),
+        ("difference", difference, one.allowed | other.allowed),
+    ):
+        shown = weights(page, f"#whatif [data-map={name}]")
+        np.testing.assert_allclose(shown, of.weights[5][allowed[: len(of.weights[5])]], atol=1e-5)
+    rows = page.locator(".steps-beside tbody tr")
+    expect(rows).to_have_count(len(compared.steps))
+    for row, step in zip(rows.all(), compared.steps, strict=True):
+        expect(row.locator("td .word")).to_have_text([each.token for each in (step.baseline, step.modified) if each])
+        if step.kept is not None and step.baseline is not None:
+            shown = float(row.get_attribute("data-change") or "nan")
+            assert abs(shown - (step.kept - step.baseline.probability)) < 1e-6
     assert parse_qs(urlsplit(page.url).query)["changes"] == [WRITTEN]
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
     words = " ".join(page.locator("#top .changed, #whatif").all_inner_texts())
@@ -305,7 +260,7 @@ def test_a_link_restores_every_change_in_the_visitors_language(visit: Visit) -> 
 
 def test_a_fully_masked_row_attends_to_nothing(shared: Visit) -> None:
     closed = "*".join(f"edit_mask.cross.2.{key}.closed" for key in range(1, 5))  # the fifth is padding
-    page = go(shared, TOY, closed, "translate", head=5, step=1)
+    page = go(shared, TOY, closed, "translate", head=6, query=2, step=2)
     nothing = t("translate.nothing", layer=2, who=t("mean_of", heads=8))
     expect(page.locator("#story .say")).to_contain_text(nothing)
     titles = page.locator("#story .bars li").evaluate_all("bars => bars.map((bar) => bar.title)")
@@ -334,29 +289,19 @@ def test_a_fully_masked_row_attends_to_nothing(shared: Visit) -> None:
 
 def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
     """A silenced head, a temperature, a residual connection that is gone: in maps, formulas and words."""
-    changes = (
-        EVERYTHING[0],
-        {"do": "temperature", "kind": "cross", "temperature": 2},
-        {"do": "drop_residual", "stack": "decoder", "layer": 1, "sublayer": 2},
-        {"do": "drop_residual", "stack": "decoder", "layer": 1, "sublayer": 3},
-    )
     written = "ablate.cross.2.6*temperature.cross.2*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
-    page = go(shared, TOY, written, "translate", head=5, step=1, averaged=False)
+    page = go(shared, TOY, written, "translate", head=6, query=2, step=2, mean="no")
     hints = [page.locator(f"#{view} .hint", has_text=t("ablation.shown")) for view in ("story", "attention", "whatif")]
     expect(hints[0]).to_be_visible()
     page.locator("#story [value=mean]").click()
     expect(hints[0]).to_be_hidden()
     page.get_by_role("button", name=t("changed.compare")).click()
     expect(page.get_by_role("button", name=t("changed.compare"))).to_be_hidden()
-    run = translate(TOY, *changes)
-    expect_compared(page, translate(TOY), run, "cross", 1, 5)  # it opened on the map that changed most
+    go(shared, TOY, written, head=6, query=2, step=2)
+    expect(page.locator("[data-map=modified] .ablated")).to_be_visible()
     expect(hints[2]).to_be_visible()
     shared.tab("attention")
     expect(hints[1]).to_be_visible()
-    cells = page.locator("#attention .large rect[data-weight]")
-    expect(cells).to_have_count(4 * len(run.output))
-    found = cells.evaluate_all("cells => cells.map((each) => Number(each.dataset.weight))")
-    np.testing.assert_allclose(found, run.attention.cross[1].weights[5][:, :4].ravel(), atol=1e-5)
 
     shared.tab("inside")
     expect(page.locator("#stage-scores .formula")).to_contain_text("τ=2")
@@ -388,13 +333,12 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
         expect(page.locator("#inside")).not_to_contain_text(t(key))
 
 
-def test_a_mask_that_is_changed_is_spoken_of(shared: Visit) -> None:
-    page = go(shared, TOY, "remove_mask.encoder", "translate")
-    padded = t("translate.padded").strip()
+def test_what_is_not_so_in_the_modified_run_is_not_said_of_it(shared: Visit) -> None:
+    """Masks that were changed, and what was measured in the original network."""
+    page = go(shared, TOY, "remove_mask.encoder", "translate", kind="encoder")
+    padded, about = t("translate.padded").strip(), page.locator("#attention .kept .hint")
     expect(page.locator("#story")).not_to_contain_text(padded)
     shared.tab("attention")
-    page.locator("#attention [value=encoder]").click()
-    about = page.locator("#attention .kept .hint")
     expect(about).to_have_text(t("attention.about.encoder"))
     chips(page).click()
     expect(about).to_contain_text(t("attention.padding").strip())
@@ -405,9 +349,7 @@ def test_a_mask_that_is_changed_is_spoken_of(shared: Visit) -> None:
     chips(page).click()
     expect(about).to_have_text(t("attention.about.decoder"))
 
-
-def test_what_was_measured_in_the_original_network_is_not_said_of_the_modified_one(shared: Visit) -> None:
-    page = go(shared, CLASSROOM, "temperature.cross.3", "attention")
+    go(shared, CLASSROOM, "temperature.cross.3", "attention")
     columns = page.locator("#heads .sortable th")
     names = [t(f"heads.column.{name}") for name in ("layer", "head", "entropy", "distance", "aligned", "ablated")]
     expect(columns).to_have_text(names[:-1])
@@ -419,12 +361,12 @@ def test_what_was_measured_in_the_original_network_is_not_said_of_the_modified_o
 
 def test_the_lesson_keeps_to_the_original_run(shared: Visit) -> None:
     longer = "temperature.all.3*swap_word.4.cola*positions.encoder.removed.0*ablate.cross.1.1*force_word.6.a"
-    page = go(shared, TOY, longer, "lesson", step=7, stop=12)  # a step that the original run does not have
+    page = go(shared, TOY, longer, "lesson", step=8, stop=13)  # a step that the original run does not have
     expect(page.locator("#lesson")).to_contain_text(t("lesson.original"))
     page.locator("#lesson .choice").first.wait_for()
     page.keyboard.press("r")
     expect(page.locator("#lesson .candidates .chosen .word")).to_have_text(translate(TOY).output[-1])
-    go(shared, TOY, longer, "lesson", step=3, stop=6)
+    go(shared, TOY, longer, "lesson", step=4, stop=7)
     page.locator("#lesson .choice").first.wait_for()
     page.keyboard.press("r")
     reveal = page.locator("#lesson .reveal")
@@ -444,10 +386,8 @@ def test_another_sentence_keeps_changes_of_the_network_and_drops_those_of_words(
     hot = {"do": "temperature", "kind": "all", "temperature": 3}
     expect_output(page, translate(TOY, hot, sentence="ich mochte ein cola"))
     expect(chips(page)).to_have_count(1)
-    page.evaluate(
-        "document.querySelectorAll('#whatif .panel .score')[3].click();"
-        "document.dispatchEvent(new CustomEvent('translate:wanted', { detail: 'ein bier' }))"
-    )
+    page.locator("#sentence input").fill("ein bier")
+    page.evaluate(f"{SCORES}[3].click(); document.querySelector('#translate').click()")
     silent = {"do": "ablate", "kind": "cross", "layer": 0, "head": 3}
     expect(page.locator("#top .tokens .source").first).to_have_text("ein")
     expect(chips(page)).to_have_count(2)
@@ -458,7 +398,7 @@ def test_another_sentence_keeps_changes_of_the_network_and_drops_those_of_words(
 
 def test_quick_clicks_and_keys_all_count(shared: Visit) -> None:
     page = go(shared, CLASSROOM)
-    page.evaluate("document.querySelectorAll('#whatif .panel .score').forEach((each) => each.click())")
+    page.evaluate(f"{SCORES}.forEach((each) => each.click())")
     expect(chips(page)).to_have_count(8)
     silent = [{"do": "ablate", "kind": "cross", "layer": layer, "head": head} for layer in (0, 1) for head in range(4)]
     expect_output(page, translate(CLASSROOM, *silent))
@@ -470,9 +410,6 @@ def test_quick_clicks_and_keys_all_count(shared: Visit) -> None:
         page.keyboard.press("ArrowRight")
     expect(chips(page)).to_contain_text([t("change.temperature", kind=t("change.of.all"), temperature=5)])
     expect(slider).to_have_value("9")
-    page.evaluate(
-        "document.querySelectorAll('#whatif .panel .score')[3].click();"
-        "document.querySelector('#top .changed li:last-child button').click()"
-    )
+    page.evaluate(f"{SCORES}[3].click(); document.querySelector('#top .changed li:last-child button').click()")
     expect(chips(page)).to_have_count(0)
     expect_output(page, translate(TOY))

@@ -17,7 +17,7 @@ from transformer.live.limits import Limits
 from transformer.web.fair_queue import Client
 from transformer.web.sessions import models
 from transformer.web.sessions import training_queue as module
-from transformer.web.sessions.model_store import ModelStore, ModelStoreFullError, is_own_model, size_of
+from transformer.web.sessions.model_store import ModelStore, ModelStoreFullError, size_of
 from transformer.web.sessions.shared_run import Event, Events
 from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, TrainingQueue, Worker
 
@@ -268,86 +268,59 @@ async def test_room_for_the_model_is_there_before_its_training_begins(
         workers[0].finish()
         await client.hears("run", "started", "trained")
         await client.task
-    assert store._rooms == []
 
 
 @async_test
-async def test_a_client_that_is_slow_to_ask_misses_no_move(store: ModelStore, workers: list[FakeWorker]) -> None:
+async def test_waiting_has_a_heartbeat_and_a_client_that_is_slow_to_ask_misses_no_move(
+    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
+) -> None:
     queue = queue_of(store)
     one, two, three = (queue.train(JOB, of(session)) for session in "abc")
     first = [await anext(events) for events in (one, two, three)]
     assert [event["place"] for event in first[1:] if isinstance(event, dict)] == [1, 2]
-    await one.aclose()  # before the others ask for their next event
-    assert isinstance(event := await anext(two), dict)
-    assert event["event"] == "run"
-    await two.aclose()
-    assert isinstance(event := await anext(three), dict)
-    assert event["event"] == "run"
+    for ended, next_one in ((one, two), (two, three)):
+        await ended.aclose()  # before the other asks for its next event
+        event = await anext(next_one)
+        assert isinstance(event, dict)
+        assert event["event"] == "run"
+    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.001)
+    waiting = Listener(queue.train(JOB, of("d")))
+    await until(lambda: len(waiting.events) > 3)
+    assert {event["place"] for event in waiting.events} == {1}
+    await waiting.leaves()
     await three.aclose()
 
 
 @async_test
-async def test_waiting_has_a_heartbeat(
+async def test_a_client_that_leaves_while_its_process_starts_or_its_model_is_read_leaves_nothing(
     store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.001)
-    queue = queue_of(store)
-    clients = [Listener(queue.train(JOB, of(session))) for session in "ab"]
-    await until(lambda: len(clients[1].events) > 3)
-    assert {event["place"] for event in clients[1].events} == {1}
-    for client in clients:
-        await client.leaves()
+    queue, go, reading = queue_of(store), threading.Event(), threading.Event()
+    start = module.Worker
 
-
-@async_test
-async def test_a_client_that_leaves_ends_its_process_and_makes_room(
-    store: ModelStore, workers: list[FakeWorker]
-) -> None:
-    queue = queue_of(store)
-    one, two = (Listener(queue.train(JOB, of(session))) for session in "ab")
-    await at_work(workers)
-    assert workers[0].file.exists()
-    await one.leaves()
-    await two.hears(1, "run")
-    await two.leaves()
-    await until(lambda: len(workers) == 2 and workers[1].ended)
-    await assert_nothing_left(queue, store, workers)
-
-
-@async_test
-async def test_a_process_that_comes_too_late_is_ended(store: ModelStore, workers: list[FakeWorker]) -> None:
-    queue, go = queue_of(store), threading.Event()
-    start = queue._take_spare_or_start
-
-    def slowly() -> Worker:
+    def start_slowly() -> Worker:
         assert go.wait(TIMEOUT)
         return start()
 
-    queue._take_spare_or_start = slowly  # type: ignore[method-assign]
-    client = Listener(queue.train(JOB, of("me")))
-    await client.hears("run")
-    await client.leaves()
-    go.set()
-    await until(lambda: workers and workers[0].ended)
-    assert workers[0].received == []
-    await assert_nothing_left(queue, store, workers)
-
-
-@async_test
-async def test_a_client_that_leaves_while_its_model_is_read_leaves_no_file(
-    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reading, go = threading.Event(), threading.Event()
-
-    def slowly(*_: object) -> str:
+    def read_slowly(*_: object) -> str:
         reading.set()
         assert go.wait(TIMEOUT)
         raise ModelStoreFullError("store.full")
 
-    monkeypatch.setattr(store, "put", slowly)
-    queue = queue_of(store)
+    with monkeypatch.context() as slow:
+        slow.setattr(module, "Worker", start_slowly)
+        client = Listener(queue.train(JOB, of("me")))
+        await client.hears("run")
+        await client.leaves()
+        go.set()
+        await until(lambda: workers and workers[0].ended)
+    assert workers[0].received == []
+    await assert_nothing_left(queue, store, workers)
+
+    go.clear()
+    monkeypatch.setattr(store, "put", read_slowly)
     client = Listener(queue.train(JOB, of("me")))
-    (await at_work(workers)).finish()
+    (await at_work(workers, 1)).finish()
     await until(reading.is_set)
     await client.leaves()
     go.set()
@@ -355,31 +328,15 @@ async def test_a_client_that_leaves_while_its_model_is_read_leaves_no_file(
 
 
 @async_test
-async def test_a_stop_reaches_the_process_of_its_run_alone_after_its_job(
-    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go = threading.Event()
-    train = FakeWorker.train
-
-    def slowly(worker: FakeWorker, job: Job, file: Path) -> None:
-        assert go.wait(TIMEOUT)
-        train(worker, job, file)
-
-    monkeypatch.setattr(FakeWorker, "train", slowly)
+async def test_a_stop_reaches_the_process_of_its_run_alone(store: ModelStore, workers: list[FakeWorker]) -> None:
     queue = queue_of(store, concurrency=2)
     clients = [Listener(queue.train(JOB, of(session))) for session in "ab"]
     runs = [(await client.hears("run"))["run"] for client in clients]
-    await until(lambda: len(workers) == 2)
+    await at_work(workers, 1)
     for run in ("", "x", "None", runs[0][:-1], runs[0] + "x", runs[0]):
         queue.stop(run)
-    assert [worker.received for worker in workers] == [[], []]
-    go.set()
     await until(lambda: any("stop" in worker.received for worker in workers))
-    await at_work(workers, 0)
-    await at_work(workers, 1)
     assert sorted(worker.received for worker in workers) == [[JOB.name], [JOB.name, "stop"]]
-    queue.stop(runs[1])
-    assert [worker.received for worker in workers] == [[JOB.name, "stop"]] * 2
     for client in clients:
         await client.leaves()
     queue.stop(runs[0])  # it has ended
@@ -397,35 +354,15 @@ async def test_one_process_is_prepared_and_taken_first_if_it_lives(
     for thread in threads:
         thread.join(TIMEOUT)
     assert len(workers) == 1
-    client = Listener(queue.train(JOB, of("me")))
-    await at_work(workers, 0)
-    await client.leaves()
-    queue.prepare()
-    workers[1].ended = True  # something killed it
-    client = Listener(queue.train(JOB, of("me")))
-    await at_work(workers, 2)
-    await client.leaves()
-    queue.prepare()
+    for taken in (0, 2):  # something kills the one between
+        client = Listener(queue.train(JOB, of("me")))
+        await at_work(workers, taken)
+        await client.leaves()
+        queue.prepare()
+        workers[-1].ended = True
     queue.close()
     queue.close()
     assert [len(worker.received) for worker in workers] == [1, 0, 1, 0]
-    await assert_nothing_left(queue, store, workers)
-
-
-@async_test
-async def test_a_mistake_trains_in_the_same_queue_and_leaves_nothing(
-    store: ModelStore, workers: list[FakeWorker]
-) -> None:
-    queue = queue_of(store)
-    one, two = (Listener(queue.train_mistake(name, of("a"))) for name in ("rank_collapse", "causal_mask"))
-    worker = await at_work(workers)
-    assert worker.received == ["rank_collapse"]
-    worker.write({"event": "ready"}, {"event": "progress", "side": "wrong"}, {"event": "symptom", "head": 0}, None)
-    await one.task
-    await one.hears("run", "progress", "symptom")
-    (await at_work(workers, 1)).write({"event": "progress", "side": "wrong"}, None)
-    await two.task
-    assert (await two.hears(1, "run", "progress", "error"))["message"]["key"] == "train.died"
     await assert_nothing_left(queue, store, workers)
 
 
@@ -501,20 +438,9 @@ async def test_a_worker_reads_a_line_for_each_order(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_echo")
 @async_test
-async def test_a_process_that_is_killed_or_too_slow_makes_room(
-    store: ModelStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queue = queue_of(store, seconds=1)
-    client = Listener(queue.train(JOB, of("me")))
-    await until(lambda: len(client.events) == 2 or client.task.done())  # the echo of its job has no event
-    worker = queue._trainings[0].worker
-    assert worker
-    worker.process.kill()
-    worker.process.wait()
-    queue.stop(queue._trainings[0].run)
-    await client.task
-    assert client.events[-1]["message"]["key"] == "train.died"
+async def test_a_process_that_is_too_slow_makes_room(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GRACE_SECONDS", -0.9)
+    queue = queue_of(store, seconds=1)
     client = Listener(queue.train(JOB, of("me")))
     await client.task
     assert client.events[-1]["message"]["key"] == "train.died"
@@ -526,24 +452,19 @@ def test_a_real_training_is_stopped_and_its_model_kept(store: ModelStore) -> Non
     async def test() -> None:
         queue = queue_of(store)
         queue.prepare()
-        spare = queue._spare
-        events: list[Any] = []
-        async for event in queue.train(job(steps=10_000), of("me")):
-            events.append(json.loads(event) if isinstance(event, str) else event)
-            if events[-1]["event"] == "started":
-                queue.stop(events[0]["run"])
-        (ended,) = (event for event in events if event["event"] == "ended")
-        (trained,) = (event for event in events if event["event"] == "trained")
-        assert ended["why"] == "stop"
-        key = trained["model"]["checkpoint"]
-        assert is_own_model(key)
+        events: dict[str, Any] = {}
+        async for line in queue.train(job(steps=10_000), of("me")):
+            event = json.loads(line) if isinstance(line, str) else line
+            events[event["event"]] = event
+            if event["event"] == "started":
+                queue.stop(events["run"]["run"])
+        key = events["trained"]["model"]["checkpoint"]
         found = store.find(key)
         assert found
         model = store.load(found)
-        assert model.portable.training["steps_taken"] == ended["step"] < 10_000
+        assert events["ended"]["why"] == "stop"
+        assert model.portable.training["steps_taken"] == events["ended"]["step"] < 10_000
         assert model.translator.translate("Guten Morgen!").checkpoint == key
-        assert spare
-        assert spare.process.poll() is not None
-        assert queue._spare is None
+        queue.close()
 
     in_a_loop(test())
