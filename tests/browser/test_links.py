@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import matching, t
-from .conftest import Visit, place, until, visiting
+from .conftest import Visit, move, place, until, visiting
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 
@@ -27,53 +27,24 @@ def seen(page: Page) -> dict[str, Any]:
 
 def expect_seen(page: Page, expected: dict[str, Any]) -> None:
     """The address is followed once its run is there."""
+    page.locator("#translation button").first.wait_for()
     until(lambda: seen(page) == expected)
 
 
 # ---- what was seen comes back
 
-
-def encoder_as_lines(visit: Visit) -> None:
-    visit.ask("  ein BIER, möchte ich!  ")
-    visit.tab("inside")
-    visit.page.locator("#inside button[value=encoder]").click()
-    visit.page.locator("#inside .queries button").nth(2).click()
-    visit.tab("attention")
-    for name in ("5", t("head_n", head=3), t("attention.lines")):
-        visit.press(name)
-    visit.page.locator("#translation button").nth(4).click()
-
-
-def one_head_and_the_gold_alignment(visit: Visit) -> None:
-    visit.choose_model("classroom")
-    with visit.answered():
-        visit.page.locator(f'.examples [data-sentence="{FLAGSHIP}"]').click()
-    expect(visit.page.locator("#translation")).to_contain_text("drunk")
-    for name in (t("kind.cross"), t("attention.gold"), t("attention.table")):
-        visit.press(name)
-    visit.tab("translate")
-    visit.page.locator("#story [role=group]").last.get_by_role("button", name="2").click()
-
-
-def a_stop_in_chinese(visit: Visit) -> None:
-    visit.tab("lesson")
-    visit.page.locator("#lesson .stops button").nth(10).click()
-    visit.page.locator("#language").select_option("zh-Hant")
-    expect(visit.page.locator("html")).to_have_attribute("lang", "zh-Hant")
-
-
-# One walk: every place begins where the last one was left.
-WALK: dict[Any, dict[str, Any]] = {
-    encoder_as_lines: {
-        "run": ["toy", "  ein BIER, möchte ich!  "], "tab": "attention",
-        "kind": "encoder", "layer": 4, "head": 2, "drawing": "lines", "query": 2, "step": 4,
-    },
-    one_head_and_the_gold_alignment: {
-        "tab": "translate", "run": ["classroom", FLAGSHIP],
-        "kind": "cross", "gold": True, "drawing": "table", "head": 1, "averaged": False,
-    },
-    a_stop_in_chinese: {"tab": "lesson", "stop": 10, "language": "zh-Hant", "model": "classroom"},
-}  # fmt: skip
+# Model, sentence, language and place, one after the other: each begins where the last one was left.
+WALK: list[tuple[str, str, str, dict[str, Any]]] = [
+    (
+        "toy", "  ein BIER, möchte ich!  ", "en",
+        {"tab": "attention", "kind": "encoder", "layer": 4, "head": 2, "drawing": "lines", "query": 2, "step": 4},
+    ),
+    (
+        "classroom", FLAGSHIP, "en",
+        {"tab": "translate", "kind": "cross", "gold": True, "drawing": "table", "head": 1, "averaged": False},
+    ),
+    ("classroom", FLAGSHIP, "zh-Hant", {"tab": "lesson", "stop": 10}),
+]  # fmt: skip
 
 
 def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: str) -> None:
@@ -81,18 +52,21 @@ def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: 
     page = visit.open("")
     visit.settle()
     assert page.url == visit.url  # nothing was touched
-    visit.tab("translate")
     with visiting(browser, url) as other:  # who has chosen nothing
-        for go, expected in WALK.items():
-            go(visit)
+        for checkpoint, sentence, language, to in WALK:
+            visit.choose_model(checkpoint)
+            visit.ask(sentence)
+            page.locator("#language").select_option(language)
+            expect(page.locator("html")).to_have_attribute("lang", language)
+            move(page, to)
             before = seen(page)
-            assert before == before | expected
+            assert before == before | to | {"run": [checkpoint, sentence], "typed": sentence}
             page.locator("#share").click()
-            expect(page.locator(".share [role=status]")).to_have_text(t("share.copied", before["language"]))
+            expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied", language))
             link = page.evaluate("navigator.clipboard.readText()")
             page.wait_for_url(link)  # the address bar has followed
-            opened = other.open(link.removeprefix(url))
-            expect_seen(opened, before)
+            other.open(link.removeprefix(url))
+            expect_seen(other.page, before)
             expect(other.message).to_be_hidden()
             page.keyboard.press("Escape")
             expect(page.locator(".share .popover")).to_be_hidden()
