@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, Request, expect, sync_playwright
 
 from .chromium import find
-from .wire import is_answered_at_once, question
+from .wire import question
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30_000  # ms: what comes comes soon, but a machine may be busy with other tests
@@ -173,9 +173,9 @@ class Visit:
     def _ask(self, request: Request) -> None:
         address = request.url
         self.requests.append(address)
-        if is_answered_at_once(request):
+        if name := question(request):
             self._asked.add(request)
-            self.asked.append(question(request))
+            self.asked.append(name)
         if not address.startswith((self.url, "data:", "blob:")):
             self.faults.append(f"left the machine: {address}")
 

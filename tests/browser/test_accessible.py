@@ -114,7 +114,7 @@ BUG = {"tab": "break", "part": "mistakes"}
 WHAT_IF = {"tab": "break", "part": "whatif"}
 DECODING = {"tab": "break", "part": "decoding"}
 PRESENTED = "tab=lesson&stop=3&present=yes"  # the address that a walk begins at
-STOP = '#lesson:has(#stop-title:text-matches("^\\W*{} (of|/) 14")) .choice:enabled'
+STOP = '#lesson:has(#stop-title:text-matches("(^|[^0-9]){} (of|/) 14")) .choice:enabled'
 
 # name, what the store is told, what is there then, what is done then
 Place = tuple[str, dict[str, Any], str, Doing]

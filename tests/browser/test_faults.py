@@ -12,6 +12,8 @@ import subprocess
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -98,11 +100,11 @@ def page(server: Space) -> Page:
     return Page.load(server.port)
 
 
-def test_it_works_in_another_sites_frame_without_storage(server: Space, browser: Browser) -> None:
-    page, site = browser.new_page(), "http://localhost:7777/"
-    page.route(
-        site, lambda route: route.fulfill(body=f'<iframe src="{server.url}" width="1200" height="900"></iframe>')
-    )
+def test_it_works_in_another_sites_frame_without_storage(server: Space, browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(f'<iframe src="{server.url}" width="1200" height="900"></iframe>')
+    site = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path)))
+    threading.Thread(target=site.serve_forever, daemon=True).start()
+    page = browser.new_page()
     denied = "{ get() { throw new DOMException('denied', 'SecurityError'); } }"
     page.add_init_script(
         f"for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, {denied});"
@@ -112,7 +114,7 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
     asked: list[SplitResult] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("request", lambda request: asked.append(urlsplit(request.url)))
-    page.goto(site)
+    page.goto(f"http://localhost:{site.server_port}/")
     frame = page.frame_locator("iframe")
     words = frame.get_by_role("group", name=t("run.target")).get_by_role("button")
     words.first.wait_for()
@@ -127,6 +129,7 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
     link = re.compile("^https://someone-attention-bitte.hf.space/.*tab=lesson")
     expect(frame.get_by_label(t("share.link"))).to_have_value(link)
     page.close()
+    site.shutdown()
     assert faults == []
     assert {each.hostname for each in asked if each.scheme in ("http", "https", "ws")} == {"localhost", "127.0.0.1"}
 

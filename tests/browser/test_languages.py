@@ -117,6 +117,7 @@ HEATMAP = {**MAPS, "kind": "cross", "drawing": "heatmap"}
 MORE: list[Place] = [
     ("presenter", {}, "#share", clicking("#share")),
     ("presenter's link", {}, "#share-presenter", clicking("#share-presenter")),
+    ("no popover", {}, "body", pressing("Escape")),
     *(
         (
             f"{side} {n}",

@@ -13,7 +13,7 @@ from transformer.inference.attention_maps import KINDS
 
 from .catalogue import matching, t
 from .conftest import PHONE, Visit, module, move, place
-from .wire import busy, full, hold, let_through
+from .wire import Hold, busy, full
 
 BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SAID = {BIER: "i want a beer . E", COLA: "i want a coke . E"}
@@ -100,7 +100,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) 
     page = go(shared, "translate")
     crowd, word = page.locator("#crowd"), shared.words.nth(3)
     shared.settle()  # the page's own questions about its run would be told of, too
-    held = hold(page, "translate")
+    held = Hold(page, "translate")
     busy(page, waiting=2)
     shared.type(COLA)
     expect(crowd).to_have_text(t("queue.waiting", waiting=2))
@@ -109,10 +109,10 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) 
     expect(word).to_have_text("coke")
     expect(crowd).to_be_hidden()
     expect(shared.message).to_be_hidden()
-    full(page, "translate")
+    full(page)
     shared.type(BIER)
     expect(crowd).to_have_text(t("queue.full"))
-    let_through(page)
+    page.unroute_all()
     expect(word).to_have_text("beer")  # without another click
     expect(crowd).to_be_hidden()
 
