@@ -15,20 +15,22 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, Request, expect, sync_playwright
 
 from .chromium import find
+from .wire import question
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30_000  # ms: what comes comes soon, but a machine may be busy with other tests
 TRAINED = 300_000  # ms: a training leaves the processor to the other tests, and waits as long as they take it
 expect.set_options(timeout=PATIENCE)
 LAPTOP: Any = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
+PHONE: Any = {"width": 390, "height": 844}
 QUIET = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
     "--no-first-run --enable-precise-memory-info"
 )
-OPENED = "?kind=cross"  # names no tab, so that the page opens on Translate, as old links do; all else is as usual
+OPENED = "?tab=translate"  # all else is as usual
 # A page draws in a frame what has come, and may ask for more in the next.
 FRAMES = "async () => { for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); }"
 SETTLED = f"""async () => {{
@@ -89,9 +91,9 @@ def get(url: str) -> httpx.Response:
     return httpx.get(url, timeout=60, trust_env=False)
 
 
-def asks_for(request: Request, function: str) -> bool:
-    """Whether a page asks for this server function."""
-    return f'"fn_name":"{function}"' in (request.post_data or "")
+def asks_for(request: Request, name: str) -> bool:
+    """Whether a page asks this question."""
+    return question(request) == name
 
 
 def post(url: str, path: str, body: Any, **headers: str) -> httpx.Response:
@@ -142,12 +144,18 @@ def browser() -> Iterator[Browser]:
 
 
 class Visit:
-    """One visitor's page. Whatever it throws or asks of another machine is remembered, and fails the test."""
+    """One visitor's page. Whatever it throws or asks of another machine is remembered, and fails the test.
+
+    Attributes:
+        requests: the addresses of all that the browser has fetched.
+        asked: the names of the questions among them; see wire.py.
+    """
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
         self.url = url
         self.requests: list[str] = []
+        self.asked: list[str] = []
         self.faults: list[str] = []
         self._asked: set[Request] = set()  # without a whole answer
         page.on("request", self._ask)
@@ -155,12 +163,19 @@ class Visit:
             page.on(end, lambda request: self._asked.discard(request))
         page.on("pageerror", lambda error: self.faults.append(f"page error: {error.message}\n{error.stack}"))
         page.on("dialog", self._dismiss)
+        # What every test looks at, in any language.
+        self.box = page.locator("#sentence").get_by_role("textbox")
+        self.translation = page.locator("#translation")
+        self.words = self.translation.get_by_role("button")
+        self.message = page.locator("#top .message")
+        self.step_slider = page.locator("#step")
 
     def _ask(self, request: Request) -> None:
         address = request.url
         self.requests.append(address)
-        if "/gradio_api/" in address and request.resource_type != "eventsource":  # others may be streams
+        if name := question(request):
             self._asked.add(request)
+            self.asked.append(name)
         if not address.startswith((self.url, "data:", "blob:")):
             self.faults.append(f"left the machine: {address}")
 
@@ -170,14 +185,17 @@ class Visit:
 
     def open(self, query: str = OPENED) -> Page:
         self.page.goto(self.url + query)
-        self.page.locator("#translation button").first.wait_for()
+        self.words.first.wait_for()
         # A link's run that takes long comes after the run that every page opens with.
         self.page.locator("#top.busy").wait_for(state="detached")
         return self.page
 
     def tab(self, name: str) -> None:
         """By its name in a link."""
-        self.page.locator(f"[role=tab][data-tab-id={name}]").click()
+        self.tab_named(name).click()
+
+    def tab_named(self, name: str) -> Locator:
+        return self.page.locator(f"[role=tab][data-tab-id={name}]")
 
     def press(self, name: str) -> None:
         """A button of the open tab, by its words."""
@@ -194,10 +212,14 @@ class Visit:
         # While the page is busy, that was the answer to something that was asked before.
         self.page.wait_for_function("window.answered && !document.querySelector('#top.busy')")
 
+    def type(self, sentence: str) -> None:
+        """Ask for its translation, and do not wait for it."""
+        self.box.fill(sentence)
+        self.page.locator("#translate").click()
+
     def ask(self, sentence: str) -> None:
         with self.answered():
-            self.page.locator("#sentence input").fill(sentence)
-            self.page.locator("#translate").click()
+            self.type(sentence)
 
     def choose_model(self, checkpoint: str) -> None:
         if self.page.locator("#checkpoint").input_value() != checkpoint:
@@ -222,7 +244,7 @@ class Visit:
     @property
     def step(self) -> int:
         """From 0."""
-        return int(self.page.locator("#step").input_value()) - 1
+        return int(self.step_slider.input_value()) - 1
 
 
 def module(_name: str) -> str:

@@ -10,9 +10,10 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -27,7 +28,9 @@ from transformer.storage.portable import save_portable
 
 from ..models import packed
 from ..visitors import Page, Question, Visitor, train
+from .catalogue import t
 from .conftest import ROOT, TRAINED, Server, get, until, upload
+from .wire import act
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
 
@@ -80,8 +83,8 @@ class Space(Server):
     def ask(self, question: Question) -> httpx.Response:
         return httpx.request(question.verb, self.url + question.path, json=question.body, timeout=60, trust_env=False)
 
-    def call(self, action: str, *values: Any) -> httpx.Response:
-        return self.ask(Question(action, f"gradio_api/run/{action}", {"data": list(values)}))
+    def translate(self, sentence: str, checkpoint: str) -> httpx.Response:
+        return act(self.url, "translate", sentence, checkpoint)
 
 
 @pytest.fixture(scope="module")
@@ -97,17 +100,9 @@ def page(server: Space) -> Page:
     return Page.load(server.port)
 
 
-def test_it_works_in_another_sites_frame_without_storage(server: Space, browser: Browser) -> None:
-    class Frame(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(f'<iframe src="{server.url}" width="1200" height="900"></iframe>'.encode())
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    site = ThreadingHTTPServer(("127.0.0.1", 0), Frame)
+def test_it_works_in_another_sites_frame_without_storage(server: Space, browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(f'<iframe src="{server.url}" width="1200" height="900"></iframe>')
+    site = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path)))
     threading.Thread(target=site.serve_forever, daemon=True).start()
     page = browser.new_page()
     denied = "{ get() { throw new DOMException('denied', 'SecurityError'); } }"
@@ -121,17 +116,18 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
     page.on("request", lambda request: asked.append(urlsplit(request.url)))
     page.goto(f"http://localhost:{site.server_port}/")
     frame = page.frame_locator("iframe")
-    frame.locator("#translation button").first.wait_for()
-    frame.locator("#sentence input").fill(COLA)
-    frame.locator("#translate").click()
-    expect(frame.locator("#translation button").nth(3)).to_have_text("coke")
+    words = frame.get_by_role("group", name=t("run.target")).get_by_role("button")
+    words.first.wait_for()
+    frame.get_by_role("textbox", name=t("sentence.label")).fill(COLA)
+    frame.get_by_role("button", name=t("sentence.translate"), exact=True).click()
+    expect(words.nth(3)).to_have_text("coke")
+    frame.get_by_role("button", name=t("header.theme")).click()
     for tab in ("attention", "positions", "inside", "train", "break", "lesson"):
-        frame.locator(f"[role=tab][data-tab-id={tab}]").click()
+        frame.get_by_role("tab", name=t(f"tab.{tab}"), exact=True).click()
         expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()
-    frame.locator("#share").click()
-    expect(frame.locator(".share input")).to_have_value(
-        re.compile("^https://someone-attention-bitte.hf.space/.*tab=lesson")
-    )
+    frame.get_by_role("button", name=t("share"), exact=True).click()
+    link = re.compile("^https://someone-attention-bitte.hf.space/.*tab=lesson")
+    expect(frame.get_by_label(t("share.link"))).to_have_value(link)
     page.close()
     site.shutdown()
     assert faults == []
@@ -164,15 +160,11 @@ def test_a_worker_that_is_killed_is_reported_and_the_queue_goes_on(server: Space
     assert (last["event"], last["message"]["key"]) == ("error", "train.died")
     two.join()
     kinds = [event["event"] for event in found]
-    assert [kind for kind in kinds if kind in ("waiting", "started", "trained", "error")] == [
-        "waiting",
-        "started",
-        "trained",
-    ]
+    assert [kind for kind in kinds if kind in ("waiting", "started", "error")] == ["waiting", "started"]
     until(lambda: server.training() == IDLE, TRAINED)
     assert len(server.models()) == 1  # the one that was killed leaves nothing
     key = found[kinds.index("trained")]["model"]["checkpoint"]
-    assert server.call("translate", COLA, key).status_code == 200
+    assert server.translate(COLA, key).status_code == 200
 
 
 def test_a_client_that_vanishes_during_a_training_leaves_nothing(server: Space) -> None:
@@ -196,7 +188,7 @@ def test_a_model_whose_file_was_removed_is_only_gone_as_a_download(server: Space
         file.unlink()
     answer = get(address)
     assert (answer.status_code, answer.text) == (404, "This model is no longer here.")
-    assert server.call("translate", "wort1 wort2", key).status_code == 200  # it is in memory
+    assert server.translate("wort1 wort2", key).status_code == 200  # it is in memory
 
 
 def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Space, toy: Translator) -> None:
@@ -205,7 +197,7 @@ def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Space, toy
 
     def answers(sentence: str) -> None:
         """One that nobody has asked before."""
-        answer = server.call("translate", sentence, "toy").json()["data"][0]
+        answer = server.translate(sentence, "toy").json()["data"][0]
         assert answer["text"] == toy.translate(sentence).text
 
     os.truncate(file, 1000)
@@ -217,39 +209,29 @@ def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Space, toy
     file.write_bytes(whole)
 
 
-def cut(server: Space, path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def of_the_other(server: Space, path: Path) -> None:
-    """A whole file, but of the other model."""
-    shutil.copy(server.checkpoints / "toy" / path.name, path)
-
-
 @pytest.mark.parametrize(
     ("file", "spoil"),
     [
-        ("model.safetensors", cut),
-        ("config.json", cut),
-        ("vocabularies.json", cut),
-        ("model.safetensors", of_the_other),
-        ("vocabularies.json", of_the_other),
+        *((name, "cut") for name in ("model.safetensors", "config.json", "vocabularies.json")),
+        *((name, "of the other model") for name in ("model.safetensors", "vocabularies.json")),
     ],
 )
-def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(
-    server: Space, page: Page, file: str, spoil: Callable[[Space, Path], None]
-) -> None:
+def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(server: Space, page: Page, file: str, spoil: str) -> None:
     path = server.checkpoints / "classroom" / file
     whole = path.read_bytes()
-    spoil(server, path)
+    if spoil == "cut":
+        os.truncate(path, len(whole) // 2)
+    else:
+        shutil.copy(server.checkpoints / "toy" / file, path)
     try:
-        answer = server.call("translate", "Das Kind schläft", "classroom")
+        answer = server.translate("Das Kind schläft", "classroom")
         assert answer.status_code == 500
         assert answer.json()["error"] == str(Message("error.model_broken", {"name": "classroom"}))
         chosen = page.click("choose a model", "choose", "me", {"checkpoint": "classroom", "sentence": COLA})
-        shown = json.loads(server.ask(chosen).json()["data"][-1])
+        answer = server.ask(chosen)
+        shown = chosen.answer(answer.headers["content-type"], answer.content)
         assert (shown["run"], shown["error"]["key"]) == (None, "error.model_broken")
-        assert server.call("translate", COLA, "toy").status_code == 200
+        assert server.translate(COLA, "toy").status_code == 200
         assert get(server.url).status_code == 200
     finally:
         path.write_bytes(whole)
@@ -259,7 +241,7 @@ def test_another_whole_checkpoint_in_its_place_is_taken(server: Space, page: Pag
     """Also after it was broken. The page speaks of another model: this one answers, or says what it does not know."""
     for file in (server.checkpoints / "toy").iterdir():
         shutil.copy(file, server.checkpoints / "classroom")
-    answer = server.call("translate", COLA, "classroom")
+    answer = server.translate(COLA, "classroom")
     assert answer.json()["data"][0]["text"] == toy.translate(COLA).text
     for sentence, understood in ((COLA, True), ("Das Kind schläft", False)):
         visitor = Visitor(page, 0, (sentence,))

@@ -1,4 +1,4 @@
-"""A stranger's model, whose every text is markup, a template or a formula: it is shown as text, everywhere."""
+"""Markup, templates and formulas: typed, or as every text of a stranger's model, they are shown as text, everywhere."""
 
 import csv
 import io
@@ -65,6 +65,14 @@ def brought(shared: Visit, evil: Path) -> Page:
     shared.ask(" ".join(MARKUP[:5]))
     expect(page.locator(".run .tokens").first).to_contain_text(MARKUP[4])
     return page
+
+
+def test_what_is_typed_is_text(shared: Visit) -> None:
+    page = shared.open()
+    for sentence, named in (("<img src=x onerror=alert(1)>", "“<img”"), (MARKUP[1], "“</b>"), (MARKUP[4], "“{{cons")):
+        shared.ask(sentence)
+        expect(shared.message).to_contain_text(named)
+        assert page.evaluate(RAN) == [], sentence
 
 
 def test_words_of_a_model_are_words_on_every_tab(brought: Page) -> None:

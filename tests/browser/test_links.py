@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import matching, t
-from .conftest import Visit, place, visiting
+from .conftest import Visit, move, place, until, visiting
 
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 
@@ -27,56 +27,24 @@ def seen(page: Page) -> dict[str, Any]:
 
 def expect_seen(page: Page, expected: dict[str, Any]) -> None:
     """The address is followed once its run is there."""
-    expect(page.locator("#sentence input")).to_have_value(expected["typed"])
-    expect(page.locator("#step")).to_have_value(str(expected["step"] + 1))
-    expect(page.locator(f"[data-tab-id={expected['tab']}]")).to_have_attribute("aria-selected", "true")
-    assert seen(page) == expected
+    page.locator("#translation button").first.wait_for()
+    until(lambda: seen(page) == expected)
 
 
 # ---- what was seen comes back
 
-
-def encoder_as_lines(visit: Visit) -> None:
-    visit.ask("  ein BIER, möchte ich!  ")
-    visit.tab("inside")
-    visit.page.locator("#inside button[value=encoder]").click()
-    visit.page.locator("#inside .queries button").nth(2).click()
-    visit.tab("attention")
-    for name in ("5", t("head_n", head=3), t("attention.lines")):
-        visit.press(name)
-    visit.page.locator("#translation button").nth(4).click()
-
-
-def one_head_and_the_gold_alignment(visit: Visit) -> None:
-    visit.choose_model("classroom")
-    with visit.answered():
-        visit.page.locator(f'.examples [data-sentence="{FLAGSHIP}"]').click()
-    expect(visit.page.locator("#translation")).to_contain_text("drunk")
-    for name in (t("kind.cross"), t("attention.gold"), t("attention.table")):
-        visit.press(name)
-    visit.tab("translate")
-    visit.page.locator("#story [role=group]").last.get_by_role("button", name="2").click()
-
-
-def a_stop_in_chinese(visit: Visit) -> None:
-    visit.tab("lesson")
-    visit.page.locator("#lesson .stops button").nth(10).click()
-    visit.page.locator("#language").select_option("zh-Hant")
-    expect(visit.page.locator("html")).to_have_attribute("lang", "zh-Hant")
-
-
-# One walk: every place begins where the last one was left.
-WALK: dict[Any, dict[str, Any]] = {
-    encoder_as_lines: {
-        "run": ["toy", "  ein BIER, möchte ich!  "], "tab": "attention",
-        "kind": "encoder", "layer": 4, "head": 2, "drawing": "lines", "query": 2, "step": 4,
-    },
-    one_head_and_the_gold_alignment: {
-        "tab": "translate", "run": ["classroom", FLAGSHIP],
-        "kind": "cross", "gold": True, "drawing": "table", "head": 1, "averaged": False,
-    },
-    a_stop_in_chinese: {"tab": "lesson", "stop": 10, "language": "zh-Hant", "model": "classroom"},
-}  # fmt: skip
+# Model, sentence, language and place, one after the other: each begins where the last one was left.
+WALK: list[tuple[str, str, str, dict[str, Any]]] = [
+    (
+        "toy", "  ein BIER, möchte ich!  ", "en",
+        {"tab": "attention", "kind": "encoder", "layer": 4, "head": 2, "drawing": "lines", "query": 2, "step": 4},
+    ),
+    (
+        "classroom", FLAGSHIP, "en",
+        {"tab": "translate", "kind": "cross", "gold": True, "drawing": "table", "head": 1, "averaged": False},
+    ),
+    ("classroom", FLAGSHIP, "zh-Hant", {"tab": "lesson", "stop": 10}),
+]  # fmt: skip
 
 
 def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: str) -> None:
@@ -84,19 +52,22 @@ def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: 
     page = visit.open("")
     visit.settle()
     assert page.url == visit.url  # nothing was touched
-    visit.tab("translate")
     with visiting(browser, url) as other:  # who has chosen nothing
-        for go, expected in WALK.items():
-            go(visit)
+        for checkpoint, sentence, language, to in WALK:
+            visit.choose_model(checkpoint)
+            visit.ask(sentence)
+            page.locator("#language").select_option(language)
+            expect(page.locator("html")).to_have_attribute("lang", language)
+            move(page, to)
             before = seen(page)
-            assert before == before | expected
+            assert before == before | to | {"run": [checkpoint, sentence], "typed": sentence}
             page.locator("#share").click()
-            expect(page.locator(".share [role=status]")).to_have_text(t("share.copied", before["language"]))
+            expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied", language))
             link = page.evaluate("navigator.clipboard.readText()")
             page.wait_for_url(link)  # the address bar has followed
-            opened = other.open(link.removeprefix(url))
-            expect_seen(opened, before)
-            expect(opened.locator(".message")).to_be_hidden()
+            other.open(link.removeprefix(url))
+            expect_seen(other.page, before)
+            expect(other.message).to_be_hidden()
             page.keyboard.press("Escape")
             expect(page.locator(".share .popover")).to_be_hidden()
     page.reload()
@@ -114,8 +85,8 @@ def test_the_address_follows_a_visitor_who_is_quick(visit: Visit) -> None:
     page.wait_for_url("**/?*step=1*")
     # Without a clipboard, as on any page that is served over plain http to another machine, the link can be copied.
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    page.locator("#share").click()
-    expect(page.locator(".share [role=status]")).to_have_text(t("share.copy_it"))
+    page.get_by_role("button", name=t("share"), exact=True).click()
+    expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copy_it"))
     link = page.get_by_label(t("share.link"))
     expect(link).to_be_focused()
     selected = "input => input.value.slice(input.selectionStart, input.selectionEnd)"
@@ -127,9 +98,9 @@ def test_a_presenters_link_hides_what_a_lesson_does_not_need(visit: Visit) -> No
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visit.open("?tab=lesson&stop=2")
     title = page.locator("#stop-title")
-    page.locator("#share").click()
+    page.get_by_role("button", name=t("share"), exact=True).click()
     page.locator("#share-presenter").click()
-    expect(page.locator(".share [role=status]")).to_have_text(t("share.copied_presenter"))
+    expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied_presenter"))
     visit.open(page.evaluate("navigator.clipboard.readText()").removeprefix(visit.url))
     expect(title).to_have_text(matching("lesson.title", n=2))
     hidden = ("#checkpoint", "#device", "#home", ".examples", "[role=tablist]")
@@ -168,7 +139,7 @@ BROKEN: list[tuple[str, list[str], dict[str, Any]]] = [
          "strategy": "beam", "forcedMistake": None},
     ),
     (
-        urlencode({"changes": "silence.cross.9.9", "tab": "break", "head": "3", "sentence": "ich möchte ein cola"}),
+        urlencode({"changes": "ablate.cross.9.9", "tab": "break", "head": "3", "sentence": "ich möchte ein cola"}),
         ["changes"],  # which only the server can tell
         {"run": ["toy", "ich möchte ein cola"], "tab": "break", "head": 2},
     ),
@@ -178,21 +149,16 @@ BROKEN: list[tuple[str, list[str], dict[str, Any]]] = [
 def test_a_broken_link_opens_the_page_and_says_what_was_wrong(visit: Visit) -> None:
     for query, wrong, held in BROKEN:
         page = visit.open(f"?{query}")
-        message = page.locator(".message")
-        expect(message).to_have_text(matching("link.wrong"))
+        expect(visit.message).to_have_text(matching("link.wrong"))
         before, after = t("link.wrong", what="\n").split("\n")
-        named = re.split(", | and ", message.inner_text().removeprefix(before).removesuffix(after))
+        named = re.split(", | and ", visit.message.inner_text().removeprefix(before).removesuffix(after))
         assert sorted(named) == sorted(t(f"link.{name}") for name in wrong), query
         assert place(page) == place(page) | held
         expect(page.locator("html")).to_have_attribute("lang", "en")
         assert page.locator("#top img, #top script, header img").count() == 0
-
-
-def test_a_sentence_that_cannot_be_taken_is_told_as_usual(visit: Visit) -> None:
     page = visit.open(f"?{urlencode({'sentence': HOSTILE, 'tab': 'lesson', 'stop': 3, 'head': 99})}")
-    message = page.locator(".message")
-    expect(message).to_contain_text("“<img”")
-    expect(message).to_contain_text(t("link.wrong", what=t("link.head")))
-    expect(message).to_contain_text(t("run.refused", error="", sentence=BIER).strip())
+    expect(visit.message).to_contain_text("“<img”")
+    expect(visit.message).to_contain_text(t("link.wrong", what=t("link.head")))
+    expect(visit.message).to_contain_text(t("run.refused", error="", sentence=BIER).strip())
     assert place(page) == place(page) | {"tab": "lesson", "stop": 2, "run": ["toy", BIER]}
     assert page.locator("#top img, #top script, header img").count() == 0

@@ -1,0 +1,240 @@
+"""Sentences of 33 words: maps painted in the colours of their weights, and what the page says of them in view."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+
+from transformer import Vocabulary
+from transformer.storage.checkpoint import Checkpoint
+from transformer.storage.portable import PortableModel, save_portable
+
+from ..networks import network
+from . import made_up
+from .catalogue import matching, t
+from .conftest import PHONE, Visit, module, move, place, until
+from .test_accessible import broken_rules
+from .test_places import ROOM, SMALLEST
+
+WORDS = 33
+LAYERS, HEADS = 2, 4
+LARGEST = LAYER, HEAD, QUERY, KEY = 1, 2, 30, 28  # where the largest weight of all is, and the largest change
+
+# The colour of a cell, and that of the largest weight in the style.
+COLOURS = """(canvas, [x, y]) => {
+    const pixel = (canvas, x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data];
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.style.color = "color-mix(in oklab, var(--accent) 100%, var(--surface))";
+    const one = new OffscreenCanvas(1, 1);
+    one.getContext("2d").fillStyle = getComputedStyle(probe).color;
+    one.getContext("2d").fillRect(0, 0, 1, 1);
+    probe.remove();
+    return [pixel(canvas, x * canvas.width, y * canvas.height), pixel(one, 0, 0)];
+}"""
+
+
+def expect_painted(canvas: Locator) -> None:
+    """The largest weight, in its colour; what the others are painted in, tests/js tells."""
+    painted, styled = canvas.evaluate(COLOURS, [(KEY + 0.4) / WORDS, (QUERY + 0.4) / WORDS])
+    assert painted == pytest.approx(styled, abs=1)
+
+
+def is_in_view(part: Locator, frame: Locator) -> bool:
+    part.wait_for(state="attached")
+    inner, outer = part.bounding_box(), frame.bounding_box()
+    assert inner
+    assert outer
+    left, top = inner["x"] - outer["x"], inner["y"] - outer["y"]
+    fits = left + inner["width"] <= outer["width"] + 1 and top + inner["height"] <= outer["height"] + 1
+    return fits and left >= -1 and top >= -1
+
+
+def expect_largest_in_view(frame: Locator) -> None:
+    """The words of its row and of its column."""
+    assert is_in_view(frame.locator(f".rows-words g[data-query='{QUERY}'] text").first, frame)
+    assert is_in_view(frame.locator(f".columns-words g[data-key='{KEY}'] text"), frame)
+
+
+def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_them(shared: Visit) -> None:
+    page = shared.open("?tab=attention&kind=decoder&drawing=all")
+    made_up.show(page, LAYERS, HEADS, WORDS, [(*LARGEST, 1)])
+    panel = page.get_by_role("tabpanel", name=t("tab.attention"))
+    heads = panel.locator(".model-view").get_by_role("button")
+    expect(heads).to_have_count(LAYERS * HEADS)
+    assert broken_rules(page) == []
+    told = panel.locator(".model-view ~ p, p:has(+ .model-view)")
+    panel.locator(f"[data-word='query {QUERY}']").hover()
+    largest = {"word": f"word{QUERY}", "other": f"word{KEY}", "layer": LAYER + 1, "head": HEAD + 1}
+    expect(told).to_have_text(matching("attention.strongest_query", **largest))
+    panel.locator("[data-word='key 0']").press("ArrowRight")
+    expect(told).to_have_text(matching("attention.strongest_key", word="word1"))
+    assert broken_rules(page) == []
+    strongest = {"from": f"word{QUERY}", "to": f"word{KEY}", "share": "100%"}
+    name = t("attention.open_head", layer=LAYER + 1, head=HEAD + 1, **strongest)
+    panel.get_by_role("button", name=name).press("Enter")
+    seen = place(page)
+    assert (seen["drawing"], seen["layer"], seen["head"]) == ("heatmap", LAYER, HEAD)
+
+    canvas = panel.locator(".heatmap canvas")
+    expect_painted(canvas)
+    for drawing in ("lines", "table", "heatmap"):
+        move(page, {"drawing": drawing})
+        assert broken_rules(page) == [], drawing
+    page.get_by_role("button", name=t("header.theme")).click()
+    expect_painted(canvas)
+
+    box = canvas.bounding_box()
+    assert box
+    at: Any = {"x": (KEY + 0.4) * box["width"] / WORDS, "y": (QUERY + 0.4) * box["height"] / WORDS}
+    canvas.hover(position=at)
+    expect(panel.locator(".tip")).to_have_text(f"word{QUERY} → word{KEY}: 1.00")
+    canvas.click(position=at)
+    assert shared.step == QUERY
+    expect(panel.locator(".say")).to_have_text(matching("row.mostly", word=f"word{KEY}"))
+
+    for _ in range(3):
+        panel.locator(".zoom button").last.click()
+    scrolling = panel.locator(".map > .scroll")
+    expect_largest_in_view(scrolling)
+    scrolling.evaluate("(place) => place.scrollTo(0, 0)")
+    assert not is_in_view(panel.locator(f".rows-words g[data-query='{QUERY}'] text").first, scrolling)
+    move(page, {"step": 0})
+    move(page, {"step": QUERY})
+    expect_largest_in_view(scrolling)
+
+    panel.locator(".heatmap").press("ArrowDown")  # to the first cell
+    page.keyboard.press("ArrowDown")
+    expect(panel.locator(".tip")).to_have_text(re.compile(r"word1 → S: \d"))
+    page.keyboard.press("Enter")
+    assert shared.step == 1
+
+
+# A modified run that outputs longer words: those of its map, and of the difference, take more room.
+LONGER = f"""async () => {{
+    const {{ state, showRun }} = await {module("core/state.js")};
+    const {{ run, baseline }} = state;
+    const words = run.decoder_input.map((word) => word + "longer");
+    const decoder = {{ ...run.attention.decoder, queries: words, keys: words }};
+    const cross = {{ ...run.attention.cross, queries: words }};
+    showRun({{ ...run, decoder_input: words, attention: {{ ...run.attention, decoder, cross }} }}, baseline);
+}}"""
+
+
+def test_the_three_maps_scroll_together_from_the_largest_change(shared: Visit) -> None:
+    page = shared.open("?tab=break&part=whatif")
+    made_up.show(page, LAYERS, HEADS, WORDS, [(*LARGEST, 0.01)], before=[(*LARGEST, 1)])
+    move(page, {"kind": "decoder", "layer": LAYER, "head": HEAD})
+    maps = page.locator("#whatif [data-map] > .scroll")
+    expect(maps).to_have_count(3)
+    for frame in maps.all():
+        expect_largest_in_view(frame)
+    assert broken_rules(page) == []
+    zoom = page.locator("#whatif .zoom button")
+    zoom.nth(1).click()  # to fit
+    assert maps.evaluate_all("all => all.every((each) => each.scrollWidth <= each.clientWidth)")
+    zoom.last.click()
+    zoom.last.click()
+    maps.first.evaluate("(place) => place.scrollTo(7, 0)")
+    until(lambda: maps.evaluate_all("all => all.every((each) => each.scrollLeft === 7)"))
+    page.evaluate(LONGER)
+    sizes = [frame.locator(".body").bounding_box() for frame in maps.all()]
+    assert len({(round(each["y"]), round(each["width"]), round(each["height"])) for each in sizes if each}) == 1
+
+
+# ---- a model whose sentences are long
+
+ON_PAPER = 12  # rows and columns of a map
+MAX_ELEMENTS = 2_000  # of Inside a head; a switch of 12,000 took a second
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random network whose attention is sharp."""
+    source = Vocabulary(("P", *(f"wort{n}" for n in range(WORDS))), folds=True)
+    target = Vocabulary(("P", "S", "E", *(f"word{n}" for n in range(WORDS))), folds=True)
+    sizes = {"src_vocab_size": len(source), "tgt_vocab_size": len(target), "max_len": WORDS + 1, "d_model": 64}
+    model = network(**sizes)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith("q_proj.weight"):
+                weight.mul_(40)
+    checkpoint = Checkpoint(model, source, target, source_length=WORDS, output_limit=WORDS)
+    pairs = ((" ".join(source.words), " ".join(target.words[1 : WORDS - 1])),)
+    made = tmp_path_factory.mktemp("long") / "long.safetensors"
+    save_portable(PortableModel(checkpoint, "long", "own", pairs, {}, "# long\n"), made)
+    return made
+
+
+def expect_named_in_view(page: Page, tab: str, among: str) -> None:
+    """The source words that the tab's sentence names, among the elements that show their weights."""
+    panel = page.get_by_role("tabpanel", name=t(f"tab.{tab}"))
+    words = panel.locator(".say .word.source")
+    words.first.wait_for()
+    for word in {*words.all_inner_texts()}:
+        expect(panel.locator(among).get_by_text(word, exact=True)).to_be_in_viewport(ratio=0.6)
+
+
+def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> None:
+    page = visit.open("?tab=train")
+    with visit.answered():
+        page.locator("#bring-model").set_input_files(file)
+    current = page.locator("#translation [aria-current=step]")
+    for size in (ROOM, PHONE):
+        page.set_viewport_size(size)
+        for step in (0, 30):
+            move(page, {"tab": "translate", "step": step, "layer": 1})
+            page.evaluate("scrollTo(0, 0)")
+            expect_named_in_view(page, "translate", ".bars li:not(.rest)")
+            expect(current).to_be_in_viewport()
+            move(page, {"tab": "attention", "kind": "cross", "drawing": "all"})
+            page.locator("#attention .word-lines").scroll_into_view_if_needed()
+            expect_named_in_view(page, "attention", ".word-line")
+            move(page, {"tab": "inside", "kind": "cross", "query": step})
+            expect(page.locator("#inside .queries [aria-pressed=true]")).to_be_in_viewport()
+            expect_named_in_view(page, "inside", ".attended")
+    bars = page.locator("#panel-translate .bars li")
+    assert 0.99 < sum(map(float, bars.evaluate_all("all => all.map((b) => b.dataset.weight ?? b.dataset.rest)"))) < 1.01
+
+    # Inside a head draws what is in view.
+    assert page.locator("#inside *").count() < MAX_ELEMENTS
+    last, folded = page.locator("#stage-ffn_residual"), page.locator("#stage-qkv .foldable").first
+    stages = page.get_by_role("navigation", name=t("inside.index")).get_by_role("button")
+    assert last.locator(".strips").count() == 0
+    expect(last.get_by_role("heading", level=3)).to_be_attached()  # for those who listen to the page
+    stages.last.click()
+    expect(last).to_be_in_viewport()
+    expect(last.locator(".strips").first).to_be_in_viewport()
+    stages.first.click()
+    more = t("inside.show_more", count=WORDS - 8)
+    expect(folded.locator(".label")).to_have_count(8)
+    folded.get_by_role("button", name=more).click()
+    expect(folded.locator(".label")).to_have_count(WORDS)
+
+    # The worksheet draws what can be read on paper, and small maps as pictures.
+    with page.expect_download() as download:
+        page.locator("[data-file=handout]").dispatch_event("click")
+    sheet = Path(download.value.path()).read_text("utf-8")
+    assert t("worksheet.others", count=WORDS - ON_PAPER) in sheet
+    assert re.search(matching("worksheet.excerpt", rows=ON_PAPER, columns=ON_PAPER), sheet)
+    assert '<img class="painted" src="data:image/png' in sheet
+
+    # The lesson draws what a room can read: a few rows of numbers, and small maps without words.
+    move(page, {"tab": "lesson", "stop": 1})
+    labels = page.locator("#lesson .strips .label")
+    expect(labels).to_have_count(8)
+    page.locator("#lesson").get_by_role("button", name=more).click()
+    expect(labels).to_have_count(WORDS)
+    move(page, {"stop": 6})
+    expect(page.locator("#lesson .heads [role=img] canvas").first).to_be_visible()
+    expect(page.locator("#lesson .heads .label")).to_have_count(0)
+    move(page, {"stop": 3})
+    page.set_viewport_size(ROOM)
+    page.keyboard.press("f")
+    expect(labels).to_have_count(2 + 2 * 5)
+    for step in (0, 30, 15):
+        move(page, {"step": step})
+        expect(current).to_be_in_viewport(ratio=0.6)
+    until(lambda: page.evaluate(SMALLEST) >= 12)
