@@ -1,4 +1,4 @@
-"""Every server function, event and action once, each with a request that it meets."""
+"""Every question that computes and every action once, each with a request that it meets."""
 
 import asyncio
 import inspect
@@ -7,15 +7,28 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from transformer.web.api.endpoints import FUNCTIONS
-from transformer.web.api.sharing import share_model, shared_model
+import pytest
+from pydantic_core import to_json
 
-from transformer.web.api import decoding, events, mistakes, positions, runs, sublayers, training, what_if
-from transformer.web.api.candidates import candidates
-from transformer.web.api.checks import checks
-from transformer.web.api.downloads import notebook, provenance, weights_csv
-from transformer.web.api.heads import heads
-from transformer.web.api.refusals import alternatives
+from transformer.web.api import (
+    candidates,
+    checks,
+    decoding,
+    downloads,
+    heads,
+    mistakes,
+    models,
+    positions,
+    refusals,
+    runs,
+    sublayers,
+    training,
+    translate,
+    what_if,
+)
+from transformer.web.api.question import message
+from transformer.web.api.table import QUESTIONS
+from transformer.web.server.programs import plain
 
 Answer = dict[str, Any]
 Function = Callable[[Any], Any]
@@ -32,15 +45,16 @@ OF_RUNS: dict[Function, Answer] = {  # with changes
     sublayers.inside: {**CHANGED, **SUBLAYER},
     sublayers.stack: CHANGED,
     sublayers.shapes: CHANGED,
-    checks: CHANGED,
-    candidates: {**CHANGED, "step": 1, "text": "w"},
-    weights_csv: CHANGED,
-    notebook: CHANGED,
+    checks.checks: CHANGED,
+    candidates.candidates: {**CHANGED, "step": 1, "text": "w"},
+    downloads.weights_csv: CHANGED,
+    downloads.notebook: CHANGED,
     positions.input_sum: {**CHANGED, "stack": "decoder"},
+    translate.translate: CHANGED,
 }
 OF_SENTENCES: dict[Function, Answer] = {
     **OF_RUNS,
-    heads: RUN,
+    heads.heads: RUN,
     decoding.beam: {**RUN, "width": 2, "alpha": 0.6},
     decoding.sampled: {**RUN, "temperature": 1.5, "top_k": 5, "top_p": 0.9, "seed": 1},
     decoding.diverging: RUN,
@@ -51,23 +65,18 @@ OF_SENTENCES: dict[Function, Answer] = {
 OF_MODELS: dict[Function, Answer] = {
     **OF_SENTENCES,
     sublayers.parameters: {**MODEL, **SUBLAYER, "part": "q_proj", "row": 0},
-    provenance: MODEL,
+    downloads.provenance: MODEL,
     what_if.vocabulary: MODEL,
-    alternatives: {**MODEL, "sentence": "wasser"},
-    share_model: MODEL,
-    shared_model: MODEL,
+    refusals.alternatives: {**MODEL, "sentence": "wasser"},
+    models.share_model: MODEL,
+    models.shared_model: MODEL,
 }
-SERVER_FUNCTIONS: dict[Function, Answer] = {
+COMPUTED: dict[Function, Answer] = {
     **OF_MODELS,
     positions.positional_encoding: {"length": 5, "d_model": 6},
     training.pairs: {"rows": [["Danke", "Thanks"]]},
     mistakes.recorded: {"name": "causal_mask"},
-}
-EVENTS: dict[Function, Answer] = {
-    events.ask: CHANGED,
-    events.example: CHANGED,
-    events.surprise: {"checkpoint": "classroom", "changes": []},
-    events.choose: {**RUN, "example": False},
+    translate.surprise: {"checkpoint": "classroom", "changes": []},
 }
 ACTIONS: dict[Callable[..., Any], Answer] = {
     runs.translate: RUN,
@@ -80,22 +89,33 @@ ACTIONS: dict[Callable[..., Any], Answer] = {
     decoding.teacher_forcing: {**RUN, "step": 1, "word": "a"},
     mistakes.spot_the_bug: {**RUN, "name": "never_stops"},
 }
-assert {each.__name__ for each in SERVER_FUNCTIONS} | {"plan"} == set(FUNCTIONS)  # whose form test_training.py fuzzes
+assert {each.__name__ for each in COMPUTED} | {"plan"} == {name for name, each in QUESTIONS.items() if each.computes}
+
+
+def ask(function: Function, request: Any) -> Answer:
+    """The answer or the refusal, as the page gets it."""
+    question = QUESTIONS[function.__name__]
+    assert question.function is function
+    try:
+        answer = question.dump(function(question.read(json.dumps(request).encode())))
+    except ValueError as error:
+        return {"error": as_sent(message(error).for_page())}
+    return json.loads(answer, parse_constant=pytest.fail)
 
 
 def called(action: Callable[..., Any], **values: Any) -> Answer:
     """An action's answer, also of one that waits."""
     if not inspect.iscoroutinefunction(action):
-        return action(**values)
+        return plain(action(**values))
     with ThreadPoolExecutor(1) as thread:  # in this one Playwright may have a loop of its own
-        return thread.submit(lambda: asyncio.run(action(**values))).result()
+        return plain(thread.submit(lambda: asyncio.run(action(**values))).result())
 
 
 def as_sent(answer: Any) -> Any:
-    """As the page gets it."""
-    return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
+    """As JSON has it."""
+    return json.loads(to_json(answer), parse_constant=pytest.fail)
 
 
 def asked(function: Function, checkpoint: str, **more: Any) -> Answer:
     """An answer about a sentence that the checkpoint knows, as the page gets it."""
-    return as_sent(function({"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], **more}))
+    return ask(function, {"checkpoint": checkpoint, "sentence": SENTENCES[checkpoint], **more})

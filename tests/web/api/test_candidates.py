@@ -10,14 +10,14 @@ from transformer.analysis.sublayer import record
 from transformer.web.api import candidates as module
 from transformer.web.api.candidates import candidates
 
-from .endpoints import BEER, RUN
+from .endpoints import BEER, RUN, ask
 
 
 def test_every_token_has_its_rank_probability_and_logit(toy: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FOUND", 100)
     run = toy.translate(BEER)
     logits = record(toy, run)["logits"][0, 1]
-    answer = candidates({**RUN, "step": 1, "text": ""})
+    answer = ask(candidates, {**RUN, "step": 1, "text": ""})
     assert answer["count"] == len(toy.checkpoint.tgt_vocab)
     assert [each["token"] for each in answer["found"]] == [each.token for each in run.steps[1].candidates]
     for rank, (found, known) in enumerate(zip(answer["found"], run.steps[1].candidates, strict=True), 1):
@@ -33,6 +33,6 @@ def test_every_token_has_its_rank_probability_and_logit(toy: Translator, monkeyp
     [("A", ["a", "want"]), ("want", ["want"]), (" Be", ["beer"]), ("ee", ["beer"]), ("nothing", [])],
 )
 def test_a_token_that_is_the_text_comes_first_then_those_that_begin_with_it(text: str, tokens: list[str]) -> None:
-    answer = candidates({**RUN, "step": 1, "text": text})
+    answer = ask(candidates, {**RUN, "step": 1, "text": text})
     assert [each["token"] for each in answer["found"]][: len(tokens)] == tokens
     assert (answer["count"] == 0) == (not tokens)

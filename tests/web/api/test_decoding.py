@@ -1,6 +1,5 @@
 """Other decoding strategies are answered with the model's own numbers."""
 
-import json
 import math
 from typing import Any
 
@@ -15,7 +14,7 @@ from transformer.web.api import decoding
 from transformer.web.api.runs import reference, run
 from transformer.web.sessions.models import translator
 
-from .endpoints import BEER, FLAGSHIP, Answer, Function
+from .endpoints import BEER, FLAGSHIP, Answer, Function, as_sent, ask
 
 MISTAKEN = "Wo ist die müde Oma jetzt?"  # the model leaves “tired” out
 ASKED = [("toy", BEER), ("classroom", FLAGSHIP), ("classroom", MISTAKEN)]
@@ -23,7 +22,7 @@ ASKED = [("toy", BEER), ("classroom", FLAGSHIP), ("classroom", MISTAKEN)]
 
 def asked(handler: Function, checkpoint: str, sentence: str, **more: Any) -> Answer:
     """An answer as it reaches the page."""
-    return json.loads(json.dumps(handler({"checkpoint": checkpoint, "sentence": sentence, **more})))
+    return as_sent(ask(handler, {"checkpoint": checkpoint, "sentence": sentence, **more}))
 
 
 def way(branches: list[Answer], number: int | None) -> list[str]:
@@ -114,7 +113,7 @@ def test_a_sample_makes_only_the_candidates_that_it_shows(monkeypatch: pytest.Mo
 def test_the_teacher_reads_the_reference_and_free_running_itself(checkpoint: str, sentence: str) -> None:
     baseline = run(checkpoint, sentence)
     answer = asked(decoding.forced, checkpoint, sentence, mistake=None)
-    assert answer == json.loads(json.dumps(decoding.teacher_forcing(sentence, checkpoint)))
+    assert answer == as_sent(decoding.teacher_forcing(sentence, checkpoint))
     pair = reference(checkpoint, baseline)
     assert pair is not None
     wanted = [*pair.target.split(), END]

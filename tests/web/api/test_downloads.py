@@ -17,11 +17,11 @@ from transformer.live.stream import live
 from transformer.storage.portable import load_portable
 from transformer.web.api.downloads import as_text, notebook, provenance, weights_csv
 from transformer.web.api.runs import run
-from transformer.web.fair_queue import Client
+from transformer.web.client import Client
 from transformer.web.sessions.model_store import model_store
 from transformer.web.sessions.models import translator
 
-from .endpoints import SENTENCES, asked
+from .endpoints import SENTENCES, ask, asked
 
 
 @pytest.fixture(scope="module", params=SENTENCES)
@@ -81,12 +81,12 @@ def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Pat
     settings = DEFAULTS["own"]
     training = settings["training"] | {"steps": 2, "seed": 5, "schedule": "warmup", "warmup_steps": 1}
     question = {"name": "mine", "corpus": "own", "pairs": pairs, "watch": "", "held_out": 0.0}
-    job = plan(question | {"model": settings["model"] | shape, "training": training}, Limits()).job
+    job = ask(plan, question | {"model": settings["model"] | shape, "training": training}, Limits()).job
     assert job
     file = tmp_path / "mine.safetensors"
     list(live(job, file))
     key = model_store().put(load_portable(file), Client("", "v"), file)
-    sent = json.loads(json.dumps(provenance({"checkpoint": key})))
+    sent = json.loads(json.dumps(ask(provenance, {"checkpoint": key})))
     assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("mine", None, 5)
     assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (2, 2)
     learning = {"schedule", "warmup_steps", "batch_size", "label_smoothing"}  # this schedule has its own rate
@@ -94,4 +94,4 @@ def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Pat
     assert found.keys() == shape.keys() | {"dropout", "tie_weights"} | learning
     assert found | shape == found
     model_store().delete(key)
-    assert provenance({"checkpoint": "toy"})["trained"] is None
+    assert ask(provenance, {"checkpoint": "toy"})["trained"] is None

@@ -1,36 +1,32 @@
-"""Whatever is sent, every server function, event and action answers it or refuses it in one way."""
+"""Whatever is sent, every question and every action answers it or refuses it in one way."""
 
 import math
 from collections.abc import Callable
 from typing import Any
 
-import gradio as gr
-import orjson
 import pytest
 from hypothesis import example, given, settings
 from pydantic import TypeAdapter
-from transformer.web.api.endpoints import FUNCTIONS, encoded
 
 from transformer.messages import english
 from transformer.web.api import decoding, runs, what_if
-from transformer.web.api.endpoints import FUNCTIONS, encoded
-from transformer.web.page import ACTIONS as PAGE_ACTIONS
-from transformer.web.page import EVENTS as PAGE_EVENTS
+from transformer.web.api.question import sentence as in_english
+from transformer.web.api.table import ACTIONS as ALL_ACTIONS
+from transformer.web.api.table import QUESTIONS
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
 from ...models import json_values
 from .endpoints import (
     ACTIONS,
-    BEER,
     CHANGED,
-    EVENTS,
+    COMPUTED,
     OF_MODELS,
     OF_RUNS,
     OF_SENTENCES,
-    SERVER_FUNCTIONS,
     Answer,
     Function,
     as_sent,
+    ask,
     called,
 )
 
@@ -57,40 +53,33 @@ def refused(answer: Any, key: str | None = None) -> bool:
     return True
 
 
-def answer_of(function: Function, request: Any) -> Answer:
-    """A server function's, or the run of an event."""
-    answer = function(request)
-    return as_sent(answer[1] if function in EVENTS else answer)
-
-
-ALL = {**SERVER_FUNCTIONS, **EVENTS}
-every_function = pytest.mark.parametrize("function", ALL, ids=lambda each: each.__name__)
+every_function = pytest.mark.parametrize("function", COMPUTED, ids=lambda each: each.__name__)
 every_action = pytest.mark.parametrize("action", ACTIONS, ids=lambda each: each.__name__)
 
 
-def test_the_tables_are_the_pages() -> None:
-    assert {each.__name__ for each in EVENTS} == {each.__name__ for each in PAGE_EVENTS}
-    assert set(ACTIONS) == set(PAGE_ACTIONS)
+def test_the_actions_are_the_tables() -> None:
+    assert set(ACTIONS) == set(ALL_ACTIONS)
 
 
 @every_function
 def test_a_right_request_is_answered(function: Function) -> None:
-    assert not refused(answer_of(function, ALL[function]))
-    assert not refused(answer_of(function, {**ALL[function], "another": "field"}))  # of a page that is newer
+    assert not refused(ask(function, COMPUTED[function]))
+    assert not refused(ask(function, {**COMPUTED[function], "another": "field"}))  # of a page that is newer
 
 
-@pytest.mark.parametrize("function", SERVER_FUNCTIONS, ids=lambda each: each.__name__)
-def test_an_answer_is_of_its_type(function: Any) -> None:
-    """Else the JavaScript, which is checked against these types, would read what is not there."""
-    request, answer = (TypeAdapter(each) for each in FUNCTIONS[function.__name__])
-    found = function.__wrapped__(request.validate_python(SERVER_FUNCTIONS[function]))
+@every_function
+def test_an_answer_is_of_its_type(function: Function) -> None:
+    """Else the page, which is checked against these types, would read what is not there."""
+    question = QUESTIONS[function.__name__]
+    request, answer = (TypeAdapter(each) for each in question.types)
+    found = function(request.validate_python(COMPUTED[function]))
     answer.validate_python(answer.dump_python(found, mode="json", warnings="error"))
 
 
 @pytest.mark.parametrize("function", OF_RUNS, ids=lambda each: each.__name__)
 def test_changes_reach_every_view_of_a_run(function: Function) -> None:
     cola = [{"do": "swap_word", "position": 3, "word": "cola"}]
-    baseline, modified = (function({**OF_RUNS[function], "changes": changes}) for changes in ([], cola))
+    baseline, modified = (ask(function, {**OF_RUNS[function], "changes": changes}) for changes in ([], cola))
     assert (modified == baseline) == (function.__name__ == "shapes")
 
 
@@ -100,18 +89,18 @@ def test_changes_reach_every_view_of_a_run(function: Function) -> None:
 @example("checkpoint")
 @example([["checkpoint", "toy"]])
 def test_what_is_no_request_is_refused(request: Any) -> None:
-    for function in ALL:
-        assert refused(answer_of(function, request))
+    for function in COMPUTED:
+        assert refused(ask(function, request))
 
 
 @every_function
 def test_a_request_with_one_hostile_value_is_answered_or_refused(function: Function) -> None:
-    for name in ALL[function]:
+    for name in COMPUTED[function]:
         for value in HOSTILE:
-            answer = answer_of(function, {**ALL[function], name: value})
+            answer = ask(function, {**COMPUTED[function], name: value})
             assert refused(answer) or name != "checkpoint"
-        left_out = {key: value for key, value in ALL[function].items() if key != name}
-        refused(answer_of(function, left_out))
+        left_out = {key: value for key, value in COMPUTED[function].items() if key != name}
+        refused(ask(function, left_out))
 
 
 @every_action
@@ -128,8 +117,8 @@ def sentence_or_none(action: Callable[..., Any], values: Answer) -> str | None:
     """Why an action is refused."""
     try:
         as_sent(called(action, **values))
-    except gr.Error as error:
-        return error.message
+    except ValueError as error:
+        return in_english(error)
     return None
 
 
@@ -144,12 +133,12 @@ GONE = f"{OWN_MODEL_PREFIX}gone"
     [("../toy", "error.no_checkpoint"), ("", "error.no_checkpoint"), (GONE, "error.model_gone")],
 )
 def test_a_checkpoint_that_is_not_there_is_refused_everywhere(function: Function, checkpoint: str, key: str) -> None:
-    assert refused(answer_of(function, {**OF_MODELS[function], "checkpoint": checkpoint}), key)
+    assert refused(ask(function, {**OF_MODELS[function], "checkpoint": checkpoint}), key)
 
 
 @pytest.mark.parametrize("function", OF_SENTENCES, ids=lambda each: each.__name__)
 def test_a_sentence_that_the_model_cannot_take_is_refused_everywhere(function: Function) -> None:
-    assert refused(answer_of(function, {**OF_SENTENCES[function], "sentence": "wasser"}), "error.unknown")
+    assert refused(ask(function, {**OF_SENTENCES[function], "sentence": "wasser"}), "error.unknown")
 
 
 NOT_HERE: list[Any] = [
@@ -167,8 +156,7 @@ NOT_HERE: list[Any] = [
 @pytest.mark.parametrize("changes", NOT_HERE)
 def test_a_change_that_has_no_place_is_refused_everywhere(changes: Any) -> None:
     for function in OF_RUNS:
-        assert refused(answer_of(function, {**OF_RUNS[function], "changes": changes}), "error.changes")
-    assert refused(answer_of(next(iter(EVENTS)), {**CHANGED, "changes": changes}), "error.changes")
+        assert refused(ask(function, {**OF_RUNS[function], "changes": changes}), "error.changes")
 
 
 @pytest.mark.parametrize(
@@ -185,10 +173,3 @@ def test_a_change_that_has_no_place_is_refused_everywhere(changes: Any) -> None:
 )
 def test_an_action_says_what_is_wrong(action: Callable[..., Any], values: Answer, sentence: str) -> None:
     assert (sentence_or_none(action, {**ACTIONS[action], **values}) or "").startswith(sentence)
-
-
-def test_an_encoded_action_answers_the_same_json() -> None:
-    changes = [{"do": "ablate", "kind": "cross", "layer": 1, "head": 2}]
-    plain, pieces = what_if.what_if(BEER, changes), encoded(what_if.what_if)(BEER, changes)
-    assert orjson.dumps(pieces) == orjson.dumps(plain)
-    assert type(pieces["difference"]["cross"][0]) is orjson.Fragment

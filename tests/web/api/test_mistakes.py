@@ -13,14 +13,14 @@ from transformer.messages import Message
 from transformer.mistakes import MISTAKES, DecodingMistake, Side
 from transformer.storage.portable import save_portable
 from transformer.web.api import mistakes
-from transformer.web.fair_queue import Client
+from transformer.web.client import Client
 from transformer.web.sessions.model_store import model_store
 from transformer.web.sessions.models import RefusedCheckpointError, translator
 from transformer.web.sessions.shared_run import Event
 from transformer.web.sessions.training_queue import BusyError
 
 from ...models import of_pairs
-from .endpoints import BEER, SENTENCES, called
+from .endpoints import BEER, SENTENCES, as_sent, ask, called
 
 DECODING = [mistake for mistake in MISTAKES.values() if isinstance(mistake, DecodingMistake)]
 RIGHT = {"checkpoint": "toy", "sentence": BEER, "name": "never_stops"}
@@ -28,8 +28,8 @@ RIGHT = {"checkpoint": "toy", "sentence": BEER, "name": "never_stops"}
 
 def asked(name: str, checkpoint: str, sentence: str) -> dict[str, Any]:
     """An answer as it reaches the page."""
-    answer = mistakes.mistake({"checkpoint": checkpoint, "sentence": sentence, "name": name})
-    return json.loads(json.dumps(answer, allow_nan=False))
+    answer = ask(mistakes.mistake, {"checkpoint": checkpoint, "sentence": sentence, "name": name})
+    return as_sent(answer)
 
 
 def same(sent: dict[str, Any], side: Side) -> None:

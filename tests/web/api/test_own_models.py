@@ -19,13 +19,14 @@ from transformer.live.limits import Limits
 from transformer.network.cost import count_parameters
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, load_portable, save_portable
-from transformer.web.api import decoding, downloads, events, mistakes, sharing, what_if
-from transformer.web.fair_queue import Client
+from transformer.web.api import decoding, downloads, mistakes, translate, what_if
+from transformer.web.api import models as api_models
+from transformer.web.client import Client
 from transformer.web.sessions import models
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 
 from ...networks import network
-from .endpoints import OF_MODELS, Answer, Function, as_sent
+from .endpoints import OF_MODELS, Answer, Function, as_sent, ask
 from .test_endpoints import refused
 
 SENTENCE = "Wie geht es dir?"
@@ -46,7 +47,7 @@ OWN[decoding.forced]["mistake"] = {"step": 1, "word": "you"}
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelStore]:
     """The server's, of this test alone."""
     store = ModelStore(Limits())
-    for module in (models, downloads, sharing):
+    for module in (models, downloads, api_models):
         monkeypatch.setattr(module, "model_store", lambda: store)
     yield store
     store.close()
@@ -76,12 +77,12 @@ def key(store: ModelStore) -> str:
 
 
 def asked(handler: Function, key: str, sentence: str = SENTENCE) -> Answer:
-    return as_sent(handler({**OWN[handler], "checkpoint": key, "sentence": sentence}))
+    return ask(handler, {**OWN[handler], "checkpoint": key, "sentence": sentence})
 
 
 def shown(key: str, sentence: str = SENTENCE) -> Any:
     """The run; or why there is none."""
-    answer = as_sent(events.ask({"checkpoint": key, "sentence": sentence})[1])
+    answer = ask(translate.translate, {"checkpoint": key, "sentence": sentence})
     return answer["run"] or answer["error"]["key"]
 
 
@@ -113,9 +114,7 @@ def test_what_the_page_is_told_of_it(key: str) -> None:
     assert (about["layers"], about["heads"], about["d_model"]) == (1, 2, 16)
     assert about["examples"][0]["sentence"] == SENTENCE
     assert about["words"]["all"][0] == ["Wie geht es dir ?", "How are you ?"]
-    sentence, answer = events.choose({"checkpoint": key, "sentence": "Ich möchte ein Bier", "example": True})
-    assert sentence == answer["run"]["sentence"] == SENTENCE
-    assert refused(events.surprise({"checkpoint": key})[1], "error.no_held_out")
+    assert refused(ask(translate.surprise, {"checkpoint": key}), "error.no_held_out")
 
 
 def test_heads_are_ablated_where_the_output_is_as_long_as_the_decoder_reads(store: ModelStore) -> None:
@@ -124,7 +123,7 @@ def test_heads_are_ablated_where_the_output_is_as_long_as_the_decoder_reads(stor
         endless.checkpoint.model.output_projection.bias[endless.checkpoint.tgt_vocab.ids["E"]] = -1e9
     key = stored(store, endless)
     assert len(shown(key)["output"]) == 9
-    assert not refused(what_if.sweep({"checkpoint": key, "sentence": SENTENCE, "on": "sentence"}))
+    assert not refused(ask(what_if.sweep, {"checkpoint": key, "sentence": SENTENCE, "on": "sentence"}))
 
 
 # What is kept
@@ -202,7 +201,7 @@ def test_a_key_that_never_was_is_gone_too(store: ModelStore, name: str) -> None:
 def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore) -> None:
     theirs, mine = (stored(store, session=session) for session in ("them", "me"))
     runs = [(mine, SENTENCE), (mine, "wasser"), (f"{mine}x", SENTENCE), ("nothing", SENTENCE), ("toy", "ein Bier")]
-    answers: list[Any] = [events.ask({"checkpoint": name, "sentence": each})[1] for name, each in runs]
+    answers: list[Any] = [ask(translate.translate, {"checkpoint": name, "sentence": each}) for name, each in runs]
     answers.append(models.about(mine))
     answers += [asked(handler, name) for handler in OWN for name in (mine, f"{mine}x", "nothing", "toy")]
     said = json.dumps(answers)
@@ -210,8 +209,8 @@ def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore) -> N
 
 
 def test_a_shared_model_answers_by_its_token_and_never_names_its_key(store: ModelStore, key: str) -> None:
-    token = sharing.share_model({"checkpoint": key})["checkpoint"]
-    told = sharing.shared_model({"checkpoint": token})
+    token = ask(api_models.share_model, {"checkpoint": key})["checkpoint"]
+    told = ask(api_models.shared_model, {"checkpoint": token})
     run = shown(token)
     assert told["checkpoint"] == run["checkpoint"] == token
     assert key not in json.dumps([told, run])
@@ -226,5 +225,4 @@ def test_a_model_that_says_a_false_corpus_only_offers_what_it_cannot_take(store:
         assert shown(key)["output"]
         for handler in OWN:
             refused(asked(handler, key))
-        assert events.surprise({"checkpoint": key})[1]["run"] is None
-        assert events.choose({"checkpoint": key, "sentence": "x"})[1]["error"]["key"].startswith("error.")
+        assert refused(ask(translate.surprise, {"checkpoint": key}))

@@ -2,21 +2,21 @@
 
 from transformer.web.api.refusals import SUGGESTED_PAIRS, alternatives
 
-from .endpoints import BEER
+from .endpoints import BEER, ask
 
 
 def test_a_refused_sentence_leads_on() -> None:
-    found = alternatives({"checkpoint": "toy", "sentence": "Ich trinke ein Cola"})
+    found = ask(alternatives, {"checkpoint": "toy", "sentence": "Ich trinke ein Cola"})
     assert found["nearest"] == "Ich möchte ein Cola"
     assert found["readers"] == ["classroom"]
     assert found["pairs"][0] == ["Ich möchte ein Cola", "I want a coke."]
-    found = alternatives({"checkpoint": "classroom", "sentence": "xyzzy", "own": ["own-gone"]})
+    found = ask(alternatives, {"checkpoint": "classroom", "sentence": "xyzzy", "own": ["own-gone"]})
     assert (found["nearest"], found["readers"]) == (None, [])
     assert len(found["pairs"]) == SUGGESTED_PAIRS
-    assert alternatives({"checkpoint": "toy", "sentence": f"{BEER} xyzzy"})["readers"] == []
-    found = alternatives({"checkpoint": "classroom", "sentence": "Guten Tag, was hat Onkel Peter gesprochen?"})
+    assert ask(alternatives, {"checkpoint": "toy", "sentence": f"{BEER} xyzzy"})["readers"] == []
+    found = ask(alternatives, {"checkpoint": "classroom", "sentence": "Guten Tag, was hat Onkel Peter gesprochen?"})
     assert found["pairs"][0][1] == "Good day, what has Peter spoken?"
 
 
 def test_a_model_that_is_gone_has_no_alternatives() -> None:
-    assert alternatives({"checkpoint": "own-gone", "sentence": "wasser"})["error"]["key"] == "error.model_gone"
+    assert ask(alternatives, {"checkpoint": "own-gone", "sentence": "wasser"})["error"]["key"] == "error.model_gone"

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from transformer.web.server.compression import LEVEL
 
 from transformer import Translator
 from transformer.data.alignment import AlignedPair, GoldAlignment
@@ -14,8 +13,9 @@ from transformer.inference.attention_maps import KINDS, AttentionMap, AttentionM
 from transformer.web.api.heads import heads
 from transformer.web.api.payload import TICKS, for_page, packed, page_maps
 from transformer.web.api.runs import translate
+from transformer.web.server.page_routes import LEVEL
 
-from .endpoints import BEER
+from .endpoints import BEER, as_sent, ask
 
 
 def test_a_run_for_the_page_carries_every_weight_of_the_run(toy: Translator) -> None:
@@ -91,12 +91,12 @@ def test_a_run_carries_what_every_head_is_like(toy: Translator) -> None:
 
 
 def test_the_page_learns_what_heads_are_worth() -> None:
-    answer = json.loads(json.dumps(heads({"checkpoint": "toy", "sentence": BEER})))
+    answer = as_sent(ask(heads, {"checkpoint": "toy", "sentence": BEER}))
     assert answer["held_out"] is None
     assert [(each["layer"], each["head"]) for each in answer["ablations"]] == [
         (n, i) for n in range(6) for i in range(8)
     ]
-    answer = heads({"checkpoint": "classroom", "sentence": "Den Hund sieht der Lehrer"})
+    answer = ask(heads, {"checkpoint": "classroom", "sentence": "Den Hund sieht der Lehrer"})
     assert answer["held_out"]["sentences"] == 1000
     assert np.array(answer["held_out"]["error_rates"]).shape == (2, 4)
 

@@ -16,7 +16,7 @@ from transformer.web.api import training as train
 
 from ...live.test_plan import question, questions
 from ...models import json_values
-from .endpoints import as_sent
+from .endpoints import as_sent, ask
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_the_tab_opens_with_limits_and_defaults() -> None:
         "own": "",
     }
     assert sent["defaults"].keys() == {"toy", "classroom", "own", "paper"}
-    planned = as_sent(train.plan(question() | {"model": sent["defaults"]["paper"]}))
+    planned = as_sent(ask(train.plan, question() | {"model": sent["defaults"]["paper"]}))
     assert (planned["problems"], planned["parameters"]) == ([], 44_150_793)
 
 
@@ -53,7 +53,7 @@ def test_the_tab_opens_with_limits_and_defaults() -> None:
 def test_the_defaults_of_a_shipped_corpus_can_be_trained(corpus: str) -> None:
     sent = as_sent(train.opening())
     asked = {"name": "x", "corpus": corpus, "pairs": [], "watch": sent["sentences"][corpus], **sent["defaults"][corpus]}
-    planned = as_sent(train.plan(asked))
+    planned = as_sent(ask(train.plan, asked))
     assert planned["problems"] == []
     assert planned["seconds"] < sent["limits"]["seconds"]
     assert planned["watch"] == sent["sentences"][corpus]
@@ -61,10 +61,10 @@ def test_the_defaults_of_a_shipped_corpus_can_be_trained(corpus: str) -> None:
 
 def test_a_process_is_prepared_when_somebody_plans(prepared: list[str]) -> None:
     train.opening()
-    train.pairs({"rows": []})
+    ask(train.pairs, {"rows": []})
     assert prepared == []
-    train.plan(question())
-    train.plan("nonsense")
+    ask(train.plan, question())
+    ask(train.plan, "nonsense")
     assert prepared == ["process"] * 2
 
 
@@ -74,13 +74,13 @@ def test_a_process_is_prepared_when_somebody_plans(prepared: list[str]) -> None:
 def test_a_file_is_pairs() -> None:
     content = packed("\ufeffDeutsch;English\r\nDanke;Thanks\r\n")
     rows = [["Danke", "Thanks"]]
-    assert as_sent(train.pairs({"file": content, "header": None})) == {"pairs": rows, "bad": [], "header": True}
-    assert as_sent(train.pairs({"file": content, "header": False}))["pairs"] == [["Deutsch", "English"], *rows]
-    assert as_sent(train.pairs({"file": content, "header": True}))["pairs"] == rows
+    assert as_sent(ask(train.pairs, {"file": content, "header": None})) == {"pairs": rows, "bad": [], "header": True}
+    assert as_sent(ask(train.pairs, {"file": content, "header": False}))["pairs"] == [["Deutsch", "English"], *rows]
+    assert as_sent(ask(train.pairs, {"file": content, "header": True}))["pairs"] == rows
 
 
 def test_bad_rows_are_named_by_their_numbers() -> None:
-    sent = as_sent(train.pairs({"rows": [["a", "b"], ["c"], ["", ""], ["d", "\0"]]}))
+    sent = as_sent(ask(train.pairs, {"rows": [["a", "b"], ["c"], ["", ""], ["d", "\0"]]}))
     assert sent["pairs"] == [["a", "b"]]
     assert [(bad["row"], bad["message"]["key"]) for bad in sent["bad"]] == [
         (2, "pairs.one_column"),
@@ -89,7 +89,7 @@ def test_bad_rows_are_named_by_their_numbers() -> None:
 
 
 def test_where_no_row_is_good_the_bad_ones_are_told_all_the_same() -> None:
-    sent = as_sent(train.pairs({"file": packed("one\ntwo"), "header": None}))
+    sent = as_sent(ask(train.pairs, {"file": packed("one\ntwo"), "header": None}))
     assert sent["error"]["key"] == "pairs.none"
     assert [bad["row"] for bad in sent["bad"]] == [1, 2]
 
@@ -100,7 +100,7 @@ def test_where_no_row_is_good_the_bad_ones_are_told_all_the_same() -> None:
 @example("====", None)
 @example("\ud800", None)
 def test_any_file_is_answered(text: str, header: Any) -> None:
-    sent = as_sent(train.pairs({"file": text, "header": header}))
+    sent = as_sent(ask(train.pairs, {"file": text, "header": header}))
     assert sent.keys() in ({"pairs", "bad", "header"}, {"error"}, {"error", "bad"})
 
 
@@ -108,7 +108,7 @@ def test_any_file_is_answered(text: str, header: Any) -> None:
 
 
 def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
-    sent = as_sent(train.plan(question()))
+    sent = as_sent(ask(train.plan, question()))
     assert sent["uniform"] == math.log(9)
     assert sent["pairs"] == {"training": 2, "held_out": 0}
     words = sent["vocabularies"]
@@ -123,12 +123,12 @@ def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
 
 
 def test_a_plan_with_problems_shows_what_it_can() -> None:
-    sent = as_sent(train.plan(question(steps=0)))
+    sent = as_sent(ask(train.plan, question(steps=0)))
     assert [(each["field"], each["message"]["key"]) for each in sent["problems"]] == [("steps", "plan.integer")]
     assert sent["parameters"] == 701_961
     assert sent["seconds"] is sent["bytes"] is None
     assert sent["example"]
-    sent = as_sent(train.plan(question("own") | {"pairs": []}))
+    sent = as_sent(ask(train.plan, question("own") | {"pairs": []}))
     assert [each["field"] for each in sent["problems"]] == ["pairs"]
     for name in ("parameters", "seconds", "pairs", "uniform", "vocabularies", "example"):
         assert sent[name] is None
@@ -142,7 +142,7 @@ def test_a_plan_with_problems_shows_what_it_can() -> None:
 @example({"corpus": "toy", "tie_weights": False, "watch": 5})
 @example({"corpus": "toy", "tie_weights": False, "watch": "\ud800"})
 def test_any_plan_is_answered(asked: Any) -> None:
-    sent = as_sent(train.plan(asked))
+    sent = as_sent(ask(train.plan, asked))
     assert all(each["message"]["english"].endswith((".", '".')) for each in sent["problems"])
     assert sent.keys() == {
         *("problems", "parameters", "bytes", "seconds", "pairs", "watch", "uniform", "vocabularies", "example"),

@@ -1,7 +1,6 @@
 """Changes of a run reach everything that the page shows of it; what cannot be changed is refused with a sentence."""
 
 import base64
-import json
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ from transformer.analysis import ablate_every_head, compare
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import Interventions
 from transformer.web.api import what_if
+from transformer.web.api.translate import show
 from transformer.web.sessions.models import corpus_of, translator
 
-from .endpoints import BEER, SENTENCES
+from .endpoints import BEER, SENTENCES, as_sent, ask
 from .test_endpoints import refused
 
 CHANGES: list[dict[str, Any]] = [
@@ -38,12 +38,12 @@ def weights(page: dict[str, Any], kind: str) -> np.ndarray:
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change["do"])
 def test_the_page_has_the_modified_run_beside_the_baseline(checkpoint: str, change: dict[str, Any]) -> None:
     sentence, model = SENTENCES[checkpoint], translator(checkpoint)
-    answer = json.loads(json.dumps(show(checkpoint, sentence, Interventions.parse([change]))))
+    answer = as_sent(show(checkpoint, sentence, Interventions.parse([change])))
     modified = model.translate(sentence, interventions=Interventions.parse([change]))
-    assert answer["error"] is None
+    assert answer["refused"] is None
     assert answer["baseline"]["output"] == list(model.translate(sentence).output)
     assert answer["baseline"]["changes"] == []
-    assert answer["run"]["changes"] == json.loads(json.dumps(Interventions.parse([change]).to_json()))
+    assert answer["run"]["changes"] == as_sent(Interventions.parse([change]).to_json())
     assert answer["run"]["output"] == list(modified.output)
     assert [step["probability"] for step in answer["run"]["steps"]] == [step.probability for step in modified.steps]
     for kind in KINDS:
@@ -76,7 +76,7 @@ def test_a_word_that_was_forced_is_among_the_candidates_however_unlikely() -> No
 @pytest.mark.parametrize("on", ["sentence", "held_out"])
 def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
     sentence, model = SENTENCES["classroom"], translator("classroom")
-    answer = json.loads(json.dumps(what_if.sweep({"checkpoint": "classroom", "sentence": sentence, "on": on})))
+    answer = as_sent(ask(what_if.sweep, {"checkpoint": "classroom", "sentence": sentence, "on": on}))
     known = corpus_of("classroom")
     assert known
     held_out = [(pair.source, pair.target) for pair in next(iter(known.held_out.values()))()[: what_if.MAX_PAIRS]]
@@ -90,12 +90,12 @@ def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
 
 
 def test_a_model_without_held_out_sentences_says_so() -> None:
-    answer = what_if.sweep({"checkpoint": "toy", "sentence": BEER, "on": "held_out"})
+    answer = ask(what_if.sweep, {"checkpoint": "toy", "sentence": BEER, "on": "held_out"})
     assert refused(answer, "error.no_held_out")
 
 
 def test_every_word_of_the_lists_can_be_read_or_said() -> None:
-    words = what_if.vocabulary({"checkpoint": "toy"})
+    words = ask(what_if.vocabulary, {"checkpoint": "toy"})
     assert words["source"] == ["bier", "cola", "ein", "ich", "mochte"]
     for i, word in enumerate(words["source"]):
         change = {"do": "swap_word", "position": 0, "word": word}
@@ -103,7 +103,7 @@ def test_every_word_of_the_lists_can_be_read_or_said() -> None:
     for word in words["target"]:
         change = {"do": "force_word", "step": 0, "word": word}
         assert show("toy", BEER, Interventions.parse([change]))["run"]["output"][0] == word
-    assert refused(what_if.vocabulary({"checkpoint": "../toy"}), "error.no_checkpoint")
+    assert refused(ask(what_if.vocabulary, {"checkpoint": "../toy"}), "error.no_checkpoint")
 
 
 # For programs
@@ -112,7 +112,7 @@ def test_every_word_of_the_lists_can_be_read_or_said() -> None:
 def test_what_if_answers_with_both_runs_and_their_difference() -> None:
     change = {"do": "ablate", "kind": "cross", "layer": 1, "head": 0}
     sentence, model = SENTENCES["classroom"], translator("classroom")
-    answer = json.loads(json.dumps(what_if.what_if(sentence, [change], "classroom")))
+    answer = as_sent(what_if.what_if(sentence, [change], "classroom"))
     modified = model.translate(sentence, interventions=Interventions.parse([change]))
     whole = model.translate(sentence)
     assert (answer["baseline"]["text"], answer["modified"]["text"]) == (whole.text, modified.text)

@@ -5,7 +5,6 @@ import math
 from typing import Any, Literal, NotRequired, cast
 
 import numpy as np
-from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import AlignedPair
@@ -126,9 +125,6 @@ class Run(TypedDict):
     beside: NotRequired[list[BesideStep]]
 
 
-_RUN = TypeAdapter(Run)
-
-
 class FloatArray(TypedDict):
     """An array as base64 of float32."""
 
@@ -180,7 +176,7 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
     }
     if run.in_pieces:
         shown["words"] = _words(run)
-    return _RUN.dump_python(shown, mode="json", warnings=False)
+    return shown
 
 
 def _start_is_padding(checkpoint: Checkpoint) -> bool:

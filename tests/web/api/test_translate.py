@@ -1,0 +1,64 @@
+"""The run that the page shows, or why there is none."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer.web.api.translate import show, surprise, translate
+
+from .endpoints import BEER, ask
+from .test_endpoints import refused
+
+FIRST = "Heute habe ich ein kaltes Bier getrunken"  # of the classroom's examples
+
+
+def test_a_refused_sentence_has_an_error_and_no_run() -> None:
+    assert ask(translate, {"checkpoint": "toy", "sentence": "wasser"}) == {
+        "error": {
+            "key": "error.unknown",
+            "english": "This model does not know “wasser”. It knows ich, mochte, ein, bier and cola.",
+            "values": {
+                "unknown": {"shown": ["“wasser”"], "rest": 0},
+                "known": {"shown": ["ich", "mochte", "ein", "bier", "cola"], "rest": 0},
+            },
+        },
+    }
+
+
+@given(st.text())
+def test_any_text_is_answered(sentence: str) -> None:
+    answer = ask(translate, {"checkpoint": "toy", "sentence": sentence})
+    assert ("run" in answer) != ("error" in answer)
+
+
+def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_saw_it() -> None:
+    runs = [ask(surprise, {"checkpoint": "classroom"})["run"] for _ in range(5)]
+    assert len({run["sentence"] for run in runs}) > 1
+    for run in runs:
+        assert run["checkpoint"] == "classroom"
+        assert run["reference"]["held_out"]
+
+
+def test_the_toy_has_no_surprise() -> None:
+    assert refused(ask(surprise, {"checkpoint": "toy"}), "error.no_held_out")
+
+
+def test_where_a_sentence_cannot_be_read_an_example_stands_in_beside_the_refusal() -> None:
+    for own, key in (("hunt", "error.unknown_near"), ("", "error.empty")):
+        answer = ask(translate, {"checkpoint": "classroom", "sentence": own, "or_example": True})
+        assert (answer["run"]["sentence"], answer["refused"]["key"]) == (FIRST, key)
+    changes = [
+        {"do": "ablate", "kind": "cross", "layer": 0, "head": 1},
+        {"do": "swap_word", "position": 3, "word": "cola"},
+    ]
+    answer = ask(translate, {"checkpoint": "toy", "sentence": "wasser", "changes": changes, "or_example": True})
+    assert answer["refused"]["key"] == "error.unknown"
+    assert (answer["run"]["sentence"], answer["run"]["changes"]) == (BEER, changes[:1])
+
+
+def test_the_page_learns_what_the_corpus_says() -> None:
+    reference = show("classroom", "Gestern hat sie drei Bücher gelesen")["run"]["reference"]
+    assert reference["text"] == "yesterday she read three books ."
+    words = reference["text"].split()
+    assert reference["gold"]["sure"][words.index("read")] == [5]
+    assert reference["gold"]["possible"][words.index("read")] == [1]
+    assert show("toy", "cola bier")["run"]["reference"] is None
