@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from .. import access_log
 
 KEPT_SECONDS = 4 * 3600  # after its last change, in Redis; classes end by themselves before (see classes.py)
-MAX_PAGES = 2**16  # of 4 KB; 50 classes of 300 students with 20 questions take 30,000
+MAX_PAGES = 2**16  # of 4 KB; 50 classes of 300 students with 20 questions take 12,000
 PATIENCE_SECONDS = 2  # for another process, or for Redis
 FORMAT = 1
 
