@@ -14,7 +14,7 @@ from transformer.web.api import decoding
 from transformer.web.api.runs import reference, run
 from transformer.web.sessions.models import translator
 
-from .endpoints import BEER, FLAGSHIP, Answer, Function, as_sent, ask
+from .endpoints import BEER, FLAGSHIP, Answer, Function, as_sent, ask, called
 
 MISTAKEN = "Wo ist die müde Oma jetzt?"  # the model leaves “tired” out
 ASKED = [("toy", BEER), ("classroom", FLAGSHIP), ("classroom", MISTAKEN)]
@@ -40,7 +40,7 @@ def test_the_tree_is_the_translators(checkpoint: str, sentence: str) -> None:
     """The page's leaves out some of the branches that were dropped, and changes no number."""
     width, alpha = 5, 0.6
     tree = translator(checkpoint).beam(sentence, width, alpha)
-    answer = decoding.beam_search(sentence, width, alpha, checkpoint)
+    answer = called(decoding.beam_search, sentence=sentence, width=width, alpha=alpha, checkpoint=checkpoint)
     assert [Hypothesis(**branch) for branch in answer["branches"]] == list(tree.branches)
     assert (answer["text"], answer["best"]) == (tree.text, tree.best)
 

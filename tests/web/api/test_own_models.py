@@ -83,7 +83,7 @@ def asked(handler: Function, key: str, sentence: str = SENTENCE) -> Answer:
 def shown(key: str, sentence: str = SENTENCE) -> Any:
     """The run; or why there is none."""
     answer = ask(translate.translate, {"checkpoint": key, "sentence": sentence})
-    return answer["run"] or answer["error"]["key"]
+    return answer["error"]["key"] if "error" in answer else answer["run"]
 
 
 # Shown as the shipped ones are

@@ -15,7 +15,7 @@ from transformer.web.api.payload import TICKS, for_page, packed, page_maps
 from transformer.web.api.runs import translate
 from transformer.web.server.page_routes import LEVEL
 
-from .endpoints import BEER, as_sent, ask
+from .endpoints import BEER, as_sent, ask, called
 
 
 def test_a_run_for_the_page_carries_every_weight_of_the_run(toy: Translator) -> None:
@@ -51,7 +51,7 @@ def test_packed_weights_print_as_the_runs_own(monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_run_for_programs_has_the_promised_shape(toy: Translator) -> None:
     run = toy.translate(BEER)
-    answer = translate(BEER)
+    answer = called(translate, sentence=BEER)
     assert answer.keys() == {"text", "source", "decoder_input", "output", "steps", "attention", "device"}
     assert answer["text"] == "i want a beer ."
     assert answer["source"] == ["ich", "mochte", "ein", "bier", "P"]

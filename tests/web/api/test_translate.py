@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from transformer.web.api.translate import show, surprise, translate
 
-from .endpoints import BEER, ask
+from .endpoints import BEER, as_sent, ask
 from .test_endpoints import refused
 
 FIRST = "Heute habe ich ein kaltes Bier getrunken"  # of the classroom's examples
@@ -56,7 +56,7 @@ def test_where_a_sentence_cannot_be_read_an_example_stands_in_beside_the_refusal
 
 
 def test_the_page_learns_what_the_corpus_says() -> None:
-    reference = show("classroom", "Gestern hat sie drei Bücher gelesen")["run"]["reference"]
+    reference = as_sent(show("classroom", "Gestern hat sie drei Bücher gelesen"))["run"]["reference"]
     assert reference["text"] == "yesterday she read three books ."
     words = reference["text"].split()
     assert reference["gold"]["sure"][words.index("read")] == [5]

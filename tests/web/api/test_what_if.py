@@ -13,7 +13,7 @@ from transformer.web.api import what_if
 from transformer.web.api.translate import show
 from transformer.web.sessions.models import corpus_of, translator
 
-from .endpoints import BEER, SENTENCES, as_sent, ask
+from .endpoints import BEER, SENTENCES, as_sent, ask, called
 from .test_endpoints import refused
 
 CHANGES: list[dict[str, Any]] = [
@@ -57,7 +57,7 @@ def test_the_page_has_the_modified_run_beside_the_baseline(checkpoint: str, chan
 def test_a_run_without_changes_has_nothing_beside_it() -> None:
     answer = show("toy", BEER, Interventions.parse([]))
     assert answer["baseline"] is None
-    assert answer["run"]["changes"] == []
+    assert not answer["run"]["changes"]
     assert "beside" not in answer["run"]
 
 
@@ -65,7 +65,8 @@ def test_a_word_that_was_forced_is_among_the_candidates_however_unlikely() -> No
     change = {"do": "force_word", "step": 0, "word": "quickly"}
     words = translator("classroom").checkpoint.tgt_vocab.tokens
     change["word"] = next(word for word in reversed(words) if word.isalpha())
-    step = show("classroom", SENTENCES["classroom"], Interventions.parse([change]))["run"]["steps"][0]
+    shown = show("classroom", SENTENCES["classroom"], Interventions.parse([change]))
+    step = as_sent(shown)["run"]["steps"][0]
     assert step["token"] == change["word"]
     assert change["word"] in [candidate["token"] for candidate in step["candidates"]]
 
@@ -112,7 +113,7 @@ def test_every_word_of_the_lists_can_be_read_or_said() -> None:
 def test_what_if_answers_with_both_runs_and_their_difference() -> None:
     change = {"do": "ablate", "kind": "cross", "layer": 1, "head": 0}
     sentence, model = SENTENCES["classroom"], translator("classroom")
-    answer = as_sent(what_if.what_if(sentence, [change], "classroom"))
+    answer = called(what_if.what_if, sentence=sentence, changes=[change], checkpoint="classroom")
     modified = model.translate(sentence, interventions=Interventions.parse([change]))
     whole = model.translate(sentence)
     assert (answer["baseline"]["text"], answer["modified"]["text"]) == (whole.text, modified.text)
