@@ -131,7 +131,7 @@ def test_due_steps_lie_between_first_and_last_and_are_limited(steps: int) -> Non
     assert all(0 < step < steps for step in due)
     assert len(due) == min(MAX_SNAPSHOTS, steps + 1) - 2  # besides the first and the last
     weights = sum(
-        m.weights.size
+        int(m.weights.size)
         for run in (taken.first.free, taken.first.forced)
         for kind in KINDS
         for m in run.attention.of(kind)
