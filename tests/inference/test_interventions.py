@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -307,6 +306,9 @@ def test_interventions_survive_json() -> None:
     assert Interventions.parse([]) == NOTHING
 
 
+DEEP: list[Any] = []
+for _ in range(100_000):
+    DEEP = [DEEP]
 ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}
 
 
@@ -342,7 +344,7 @@ ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}
         [{"do": "force_word", "step": 0, "word": 7}],
         [{"do": "force_word", "step": 0, "word": "a"}, {"do": "force_word", "step": 0, "word": "i"}],
         [ABLATE] * (MAX_CHANGES + 1),
-        [ABLATE | {"kind": reduce(lambda inner, _: [inner], range(100_000), "deep")}],
+        [ABLATE | {"kind": DEEP}],
     ],
     ids=itertools.count(),
 )

@@ -375,7 +375,7 @@ def test_a_beam_has_words_and_one_of_width_1_is_greedy(classroom: Translator) ->
     assert [branch.token for branch in path] == list(run.output)
     for arguments in ({"width": 0}, {"width": 6}, {"width": True}, {"width": 2.0}, {"alpha": -1}, {"alpha": math.nan}):
         with pytest.raises(ValueError, match=r"width|penalty"):
-            classroom.beam(SURE, **arguments)  # type: ignore[arg-type]
+            classroom.beam(SURE, **arguments)
     with pytest.raises(TypeError, match="not a list"):
         classroom.beam(["ich"])  # type: ignore[arg-type]
 

@@ -130,12 +130,9 @@ def test_due_steps_lie_between_first_and_last_and_are_limited(steps: int) -> Non
     due = sorted(taken.due)
     assert all(0 < step < steps for step in due)
     assert len(due) == min(MAX_SNAPSHOTS, steps + 1) - 2  # besides the first and the last
-    weights = sum(
-        m.weights.size
-        for run in (taken.first.free, taken.first.forced)
-        for kind in KINDS
-        for m in run.attention.of(kind)
-    )
+    runs = (taken.first.free, taken.first.forced)
+    sizes: list[int] = [m.weights.size for run in runs for kind in KINDS for m in run.attention.of(kind)]
+    weights = sum(sizes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MAX_WEIGHTS", 10 * weights)  # large maps have few
         assert len(recorder(CHECKPOINT, steps).due) == min(10, steps + 1) - 2

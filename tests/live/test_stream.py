@@ -75,6 +75,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture(params=[LIVE, DEFERRED], ids=["live", "deferred"])
 def share(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
     monkeypatch.setattr(session, "SNAPSHOT_SHARE", request.param)
+    monkeypatch.setattr(session, "TRANSLATION_SECONDS", math.inf)  # none takes the place of a snapshot
     return request.param
 
 
@@ -214,10 +215,7 @@ def test_the_file_records_its_training(file: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, {"tie_weights": True, "norm_first": True}, {"steps": 40}])
-def test_every_snapshot_is_of_the_weights_of_its_step(
-    changes: dict[str, Any], share: float, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "TRANSLATION_SECONDS", 1e9)  # on a slow machine one would take the place of a snapshot
+def test_every_snapshot_is_of_the_weights_of_its_step(changes: dict[str, Any], share: float, file: Path) -> None:
     asked = job(**changes)
     frames = {event["step"]: event for event in of("snapshot", watched(asked, file))}
     assert len(frames) == min(MAX_SNAPSHOTS, asked.training["steps"] + 1)

@@ -337,15 +337,15 @@ def test_final_norm_normalises_the_output_of_a_stack(final_norm: str, normalised
 
 @pytest.mark.parametrize(("activation", "function"), [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu)])
 def test_activation_scaled_embeddings_and_biases(activation: str, function: Any) -> None:
-    model, plain = network(activation=activation, qkv_bias=False), watch(network(scale_embeddings=False))
+    model, plain = network(activation=activation), watch(network(scale_embeddings=False))
     seen, layer = watch(model), model.encoder.layers[1]
     agree(seen["encoder.1.feed_forward.hidden"], function(layer.linear1(seen["encoder.1.norm1"])))
     for name in ("encoder.embedding", "decoder.embedding"):
         agree(seen[name], plain[name] * math.sqrt(SIZES["d_model"]))
-    biased = {name.split(".")[-2] for name, _ in model.named_parameters() if name.endswith("bias")}
-    assert biased == {"norm1", "norm2", "norm3", "out_proj", "linear1", "linear2", "output_projection"}
-    biased = {name.split(".")[-2] for name, _ in network(bias=False).named_parameters() if name.endswith("bias")}
-    assert biased == {"norm1", "norm2", "norm3", "q_proj", "k_proj", "v_proj"}
+    norms, others = {"norm1", "norm2", "norm3"}, {"out_proj", "linear1", "linear2", "output_projection"}
+    for switch, biased in (("qkv_bias", norms | others), ("bias", norms | {"q_proj", "k_proj", "v_proj"})):
+        parameters = network(**{switch: False}).named_parameters()
+        assert {name.split(".")[-2] for name, _ in parameters if name.endswith("bias")} == biased
 
 
 @settings(max_examples=12)

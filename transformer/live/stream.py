@@ -163,10 +163,11 @@ def _trained(
             return None
         points.append([step, progress.loss, progress.token_accuracy])
         late = time.perf_counter() - begin > job.seconds
-        if step < training.steps and (late or stopped()):  # before an observation: the last snapshot is of this step
+        if step < training.steps and (late or stopped()):  # no observation: the last snapshot is of this step
             why = "time" if late else "stop"
             break
-        yield from observer.observe(step)
+        if step < training.steps:
+            yield from observer.observe(step)
         now = time.perf_counter()
         if now - sent >= SEND_SECONDS or step == training.steps:
             left = (now - begin) / step * (training.steps - step)
