@@ -27,7 +27,7 @@ STRAYS = r"""() => {
     const isStrange = (text, element) => {
         const all = window.unusual; // asked again at every look
         if (!all.has(text)) all.set(text, (text.match(/\p{L}[\p{L}\p{N}_]*/gu) ?? [])
-            .filter((word) => !usual.has(word) && !words.has(plain(word))));
+            .filter((word) => !usual.has(word) && !words.has(plain(word)) && !words.has(word.toLowerCase())));
         return all.get(text).some((word) => !(either.has(word) && element.closest(spoken)));
     };
     const isBroken = (text, element) => /undefined|\[object|\{\w+\}/.test(text) ||
@@ -54,7 +54,7 @@ STRAYS = r"""() => {
     for (const element of document.body.querySelectorAll(told.map((name) => `[${name}]`).join())) {
         for (const name of told) {
             depth = 0;
-            read(name, element.getAttribute(name) ?? "", element);
+            read(name, element.getAttribute(name) ?? "", element, element.matches("#train-watch input"));
         }
     }
     return found;
