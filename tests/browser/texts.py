@@ -54,7 +54,8 @@ STRAYS = r"""() => {
     for (const element of document.body.querySelectorAll(told.map((name) => `[${name}]`).join())) {
         for (const name of told) {
             depth = 0;
-            read(name, element.getAttribute(name) ?? "", element, element.matches("#train-watch input"));
+            const isExample = name === "placeholder" && element.matches("#train-watch input");
+            read(name, element.getAttribute(name) ?? "", element, isExample);
         }
     }
     return found;
