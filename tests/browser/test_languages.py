@@ -227,6 +227,9 @@ def test_another_language_is_chosen_at_once_in_every_tab_for_everybody_and_remem
         assert place(page) == before
         expect(visit.box).to_have_attribute("placeholder", re.compile(t("sentence.label", language)))
         expect(visit.box).to_have_value("ich")
+    visit.tab("inside")
+    page.locator("#shapes table").first.wait_for()  # asked for when it is near: on a phone it is far below
+    visit.tab("lesson")
     page.set_viewport_size(PHONE)
     toggle_theme(page)
     for name in walk(page, [each for each in PLACES if each[0] in IN_THE_DARK]):

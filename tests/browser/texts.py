@@ -27,7 +27,7 @@ STRAYS = r"""() => {
     const isStrange = (text, element) => {
         const all = window.unusual; // asked again at every look
         if (!all.has(text)) all.set(text, (text.match(/\p{L}[\p{L}\p{N}_]*/gu) ?? [])
-            .filter((word) => !usual.has(word) && !words.has(plain(word))));
+            .filter((word) => !usual.has(word) && !words.has(plain(word)) && !words.has(word.toLowerCase())));
         return all.get(text).some((word) => !(either.has(word) && element.closest(spoken)));
     };
     const isBroken = (text, element) => /undefined|\[object|\{\w+\}/.test(text) ||
@@ -54,7 +54,8 @@ STRAYS = r"""() => {
     for (const element of document.body.querySelectorAll(told.map((name) => `[${name}]`).join())) {
         for (const name of told) {
             depth = 0;
-            read(name, element.getAttribute(name) ?? "", element);
+            const isExample = name === "placeholder" && element.matches("#train-watch");
+            read(name, element.getAttribute(name) ?? "", element, isExample);
         }
     }
     return found;
@@ -68,7 +69,7 @@ def mark_texts(page: Page, language: str = "en") -> None:
     """From its next load on, a page has marks around every text of a language."""
     checkpoints = [Translator.load(name, device="cpu").checkpoint for name in available_checkpoints()]
     known = {
-        "tokens": [word for each in checkpoints for word in each.src_vocab.words],
+        "tokens": [part for each in checkpoints for word in each.src_vocab.words for part in (word, *word.split("'"))],
         "outputs": [word for each in checkpoints for word in each.tgt_vocab.words],
         "names": [*NAMES, *SYMBOLS, *available_checkpoints()],
     }
