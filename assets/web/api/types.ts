@@ -72,7 +72,6 @@ export type Server = {
 /** What Gradio hands a component's script. */
 export interface Component {
   element: HTMLElement;
-  // biome-ignore lint/suspicious/noExplicitAny: each view knows its own
   props: any;
   server: Server;
   trigger: (event: string, data: unknown) => void;

@@ -5,14 +5,14 @@ import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../state/state.ts";
 import { h, svg, typeScale, word } from "../ui/dom.ts";
 import { closest, columnHeading, rowHeading, table } from "../ui/parts.ts";
-import type { BuiltCells, LongLayout, Shown } from "./long-map.ts";
-import { longLayout, longMap, readableZoom } from "./long-map.ts";
+import { type BuiltCells, type LongLayout, longLayout, longMap, readableZoom, type Shown } from "./long-map.ts";
 import { LEVELS, MAX_ELEMENTS, mixed, paintedThumbnail, printedThumbnail, strength } from "./map-canvas.ts";
-import type { Cell, DrawnMap } from "./map-parts.ts";
 import {
   ARROW,
+  type Cell,
   cellReader,
   contrastClass,
+  type DrawnMap,
   describeCell,
   digitSize,
   forEachCell,

@@ -4,10 +4,11 @@ import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { argmax, attentionRow } from "../state/state.ts";
 import { h, svg, textWidth, typeScale } from "../ui/dom.ts";
 import { cellAt, gapOf, keepPainted, paintMap, palette, sharpCanvas, strength } from "./map-canvas.ts";
-import type { Cell, DrawnMap } from "./map-parts.ts";
 import {
+  type Cell,
   cellReader,
   contrastClass,
+  type DrawnMap,
   digitSize,
   formatWeight,
   label,

@@ -16,8 +16,7 @@ import {
 } from "../../charts/attention-map.ts";
 import { reveal, strongestKey } from "../../charts/long-map.ts";
 import { weightStrip } from "../../charts/map-canvas.ts";
-import type { DrawnMap, Word } from "../../charts/map-parts.ts";
-import { weightsOfWord } from "../../charts/map-parts.ts";
+import { type DrawnMap, type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
@@ -46,7 +45,7 @@ export function mount({ element, signal }: View) {
   const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
   const open = (place: { layer: number; head: number }) => {
     update({ ...place, drawing: "heatmap" });
-    (drawings.element.querySelector("[value=heatmap]") as HTMLElement | null)?.focus();
+    drawings.element.querySelector<HTMLElement>("[value=heatmap]")?.focus();
   };
   const large = largeMap(open, draw, signal);
   const small = headGrid(signal);

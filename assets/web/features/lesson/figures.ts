@@ -3,15 +3,13 @@
 import type { Kind, Run, Side } from "../../api/types.ts";
 import { describeLargestWeights, heatmap, mapHeading, thumbnail } from "../../charts/attention-map.ts";
 import { areMany } from "../../charts/key-order.ts";
-import type { Row } from "../../charts/vector-strip.ts";
-import { fluidPicture, vectorStrips } from "../../charts/vector-strip.ts";
+import { fluidPicture, type Row, vectorStrips } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";
 import { SIDES } from "../../state/state.ts";
 import { chip, h, setChildren } from "../../ui/dom.ts";
 import { link } from "../../ui/parts.ts";
-import type { LessonView } from "./view.ts";
-import { encoderInput } from "./view.ts";
+import { encoderInput, type LessonView } from "./view.ts";
 
 const [FEW, MANY] = [4, 8];
 const MAX_CELL = [18, 44]; // px a cell of the maps of many heads, and of few

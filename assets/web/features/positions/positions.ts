@@ -2,8 +2,7 @@
 
 import type { Encoding } from "#schema";
 import type { Child, Run, Server, Stack, View } from "../../api/types.ts";
-import type { Plot } from "../../charts/plotly.ts";
-import { drawPlot, markPlot, pageColours, resizePlot, themedFigure } from "../../charts/plotly.ts";
+import { drawPlot, markPlot, type Plot, pageColours, resizePlot, themedFigure } from "../../charts/plotly.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../state/server-cache.ts";

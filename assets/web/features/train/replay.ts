@@ -1,8 +1,14 @@
 // The replay of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of
 // it asks the server.
 
-import type { Point, Snapshot, SnapshotRun } from "../../api/training-stream.ts";
-import { isTraining, measurementAt, training } from "../../api/training-stream.ts";
+import {
+  isTraining,
+  measurementAt,
+  type Point,
+  type Snapshot,
+  type SnapshotRun,
+  training,
+} from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
 import {
   cellOf,

@@ -1,8 +1,7 @@
 // The heads of What if: ablated by a click, and coloured by the probability that is lost without them.
 
 import type { Sweep } from "#schema";
-import type { HeadStream } from "../../api/head-stream.ts";
-import { streamHeads } from "../../api/head-stream.ts";
+import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
 import type { Change, Kind, Run, Server } from "../../api/types.ts";
 import { contrastClass } from "../../charts/map-parts.ts";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../../state/changes.ts";
