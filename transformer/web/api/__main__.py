@@ -13,18 +13,18 @@ def main() -> None:
 
 def table() -> str:
     """Every question in Markdown: its name, the models of its request, what it answers, and what that is."""
-    rows = [("question", "request", "answer", ""), ("---",) * 4, *map(_row, QUESTIONS.values())]
+    rows = [("question", "request", "answer", "what it is"), ("---",) * 4, *map(_row, QUESTIONS.values())]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _row(question: Question) -> tuple[str, ...]:
     request, answer = question.types
-    about = " ".join((question.function.__doc__ or "").split())
+    about = " ".join((question.function.__doc__ or "").split()).partition(". ")[0].rstrip(".")
     answered = list(_names(answer))
     if question.streams:
         events = (get_args(get_type_hints(each)["event"]) for each in get_args(answer))
         answered = ["events " + ", ".join(dict.fromkeys(name for names in events for name in names))]
-    return f"`{question.name}`", " or ".join(_names(request)), " or ".join(answered), about.partition(". ")[0].rstrip(".")
+    return f"`{question.name}`", " or ".join(_names(request)), " or ".join(answered), about
 
 
 def _names(of: Any) -> Iterator[str]:
