@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer.web.process import listening, serve
+from transformer.web.process import FIRST_PORT, listening
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -31,11 +31,18 @@ def test_only_a_taken_port_is_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(
             SystemExit, match=f"^GRADIO_SERVER_PORT={port} cannot be used: another program has that port$"
         ):
-            serve()
+            listening()
     listening().close()
     monkeypatch.setenv("GRADIO_SERVER_NAME", "192.0.2.1")  # an address of nobody's
-    with pytest.raises(SystemExit, match="cannot be used: Cannot assign"):
+    with pytest.raises(SystemExit, match="assign"):
         listening()
+
+
+def test_without_a_port_the_first_free_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GRADIO_SERVER_NAME", "GRADIO_SERVER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with listening() as first, listening() as second:
+        assert FIRST_PORT <= first.getsockname()[1] < second.getsockname()[1]
 
 
 @pytest.mark.slow

