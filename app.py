@@ -22,7 +22,7 @@ except ImportError as error:
     sys.exit(f"The page needs {error.name}: install it with pip install '.[page]'")
 
 from transformer.inference.device import on_zero_gpu
-from transformer.web.server.process import serve as main
+from transformer.web.process import serve as main
 
 if on_zero_gpu():
     import transformer.web.server.zero_gpu  # noqa: F401  # its function on the GPU must be there before the start

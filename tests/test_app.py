@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer.web.server.process import FIRST_PORT, listening
+from transformer.web.process import FIRST_PORT, listening
 
 ROOT = Path(__file__).resolve().parents[1]
 

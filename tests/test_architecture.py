@@ -12,18 +12,20 @@ LEVELS = ("network", "data", "storage", "inference", "training", "analysis", "mi
 PAGE = 60  # lines; of TypeScript see .biome.json
 BELOW_ALL = {"files", "messages", "settings"}
 WEB = [
-    "without_stubs",
+    "gradio_internals",
+    "errors",
     "opus_models",
     "settings",
     "access_log",
+    "client",
     "fair_queue",
     "schema",
     "figures",
     "sessions",
     "api",
     "server",
-    "component",
     "page",
+    "process",
 ]
 SCRIPT_LEVELS = ["api", "state", "ui", "charts", "features"]  # app.ts is above all
 

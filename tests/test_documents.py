@@ -1,6 +1,5 @@
 """The documents are true: their code runs, their links lead somewhere, their figures and settings are today's."""
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,8 @@ from tests.benchmarks.bench import README as BENCHMARKS
 from tests.benchmarks.bench import put, read, written
 from transformer.live.limits import Limits
 from transformer.settings import variables
-from transformer.web.page import schema_json
+from transformer.web.api.__main__ import table
+from transformer.web.page import opening
 from transformer.web.settings import Settings
 
 from .hub import Hub, served, use
@@ -94,9 +94,13 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
             assert "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|" in document
 
 
+def test_the_table_of_questions_is_that_of_the_code() -> None:
+    assert table() in (ROOT / "transformer/web/README.md").read_text(), "python -m transformer.web.api prints it"
+
+
 def test_every_parameter_of_a_link_and_its_choices_are_described() -> None:
     links = (ROOT / "transformer/web/README.md").read_text().partition("## Links")[2].partition("## API")[0]
-    for name, parameter in json.loads(schema_json())["parameters"].items():
+    for name, parameter in opening()["schema"]["parameters"].items():
         if name != "exercise":  # whose choices the page lists
             assert {
                 each for each in (parameter.get("choices") or ()) if not re.search(rf"\b{each}\b", links)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from transformer import SentenceError, Translator, Vocabulary
-from transformer.messages import Message, Words, formatted
-from transformer.web.api import events
-from transformer.web.page import schema_json
+from transformer.messages import Message, MessageError, Words, formatted
+from transformer.web.api.translate import surprise, translate
+from transformer.web.page import opening
+from transformer.web.schema import SurpriseRequest, TranslateRequest
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets/locales"
@@ -40,7 +41,7 @@ OTHERS = LANGUAGES[1:]
 
 
 def test_the_page_offers_the_catalogues_that_there_are() -> None:
-    assert json.loads(schema_json())["languages"] == LANGUAGES
+    assert opening()["schema"]["languages"] == LANGUAGES
     assert {"en", "zh-Hans", "zh-Hant"} <= set(LANGUAGES)
 
 
@@ -127,13 +128,15 @@ def refusal(checkpoint: str, sentence: str) -> Callable[[], Message]:
     return refuse
 
 
-def answered(answer: Any) -> Message:
+def refused(ask: Callable[[], object]) -> Message:
     """A message as the page gets it, read back."""
-    told = answer["error"]
+    with pytest.raises(MessageError) as error:
+        ask()
+    told = error.value.message.for_page()
     values = {name: Words(**each) if isinstance(each, dict) else each for name, each in told["values"].items()}
-    message = Message(told["key"], values)
-    assert str(message) == told["english"]
-    return message
+    found = Message(told["key"], values)
+    assert str(found) == told["english"]
+    return found
 
 
 SAID: dict[str, Callable[[], Message]] = {
@@ -143,8 +146,8 @@ SAID: dict[str, Callable[[], Message]] = {
     "error.unknown_near": refusal("classroom", "Heute habe ich ein Bier getrunkn"),
     "error.too_long": refusal("toy", "x" * 10_000),
     "error.too_many_words": refusal("toy", "ein " * 50),
-    "error.no_held_out": lambda: answered(events.surprise({"checkpoint": "toy"})[1]),
-    "error.no_checkpoint": lambda: answered(events.ask({"sentence": "ich", "checkpoint": "nonesuch"})[1]),
+    "error.no_held_out": lambda: refused(lambda: surprise(SurpriseRequest(checkpoint="toy"))),
+    "error.no_checkpoint": lambda: refused(lambda: translate(TranslateRequest(sentence="ich", checkpoint="nonesuch"))),
 }
 
 

@@ -196,7 +196,7 @@ def test_the_difference_is_given_step_by_step(toy: Translator) -> None:
     assert fourth.baseline
     assert fourth.modified
     assert (fourth.baseline.token, fourth.modified.token) == ("beer", "coke")
-    assert fourth.kept == pytest.approx(
+    assert fourth.new_probability == pytest.approx(
         fourth.baseline.probability, abs=1e-5
     )  # the distribution is the same, only the choice differs
     cross = next(m for m in found.maps if m.kind == "cross")
@@ -209,7 +209,7 @@ def test_runs_of_different_lengths_are_compared_on_their_common_rows(babbler: Tr
     for one, two in ((run, short), (short, run)):
         found = compare(one, two)
         assert len(found.steps) == len(run.steps) == 8
-        assert [step.kept is None for step in found.steps] == [False] * 3 + [True] * 5
+        assert [step.new_probability is None for step in found.steps] == [False] * 3 + [True] * 5
         assert {m.weights.shape for m in found.maps} == {(4, 6, 6), (4, 3, 3), (4, 3, 6)}
         for m, whole, other in zip(found.maps, every(one), every(two), strict=True):
             q, k = m.weights.shape[1:]

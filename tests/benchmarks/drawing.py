@@ -27,7 +27,6 @@ from typing import Any
 
 import torch
 from playwright.sync_api import Browser, Page, Request, sync_playwright
-from transformer.web.component import ASSETS
 
 from tests.browser.chromium import find
 from tests.browser.conftest import QUIET, Server, module
@@ -38,7 +37,7 @@ from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
 from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
-from transformer.web.page import schema_json
+from transformer.web.page import opening
 
 from .ratio import MissingError, Ratio, ratio
 
@@ -55,21 +54,22 @@ SETTLED = 200  # ms
 THREAD = "the page's thread, click to frame"
 Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
 
-# The bundle of the view alone, and how the page fills a tab (web/component.py).
+# The bundle of the view alone, which is mounted as app.ts does it.
 VIEW = """
 export { mapPaint } from "./assets/web/charts/attention-map.ts";
-export { mountView } from "./assets/web/ui/mount.ts";
+export { speakPreferredLanguage } from "./assets/web/state/i18n.ts";
 export { showRun } from "./assets/web/state/state.ts";
 export { mount } from "./assets/web/features/attention/attention.ts";
 """
-OURS = f"""<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="dist/app.css">
-<script type="application/json" id="schema">{schema_json().replace(f"gradio_api/file={ASSETS}", ".")}</script>
+OURS = """<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="dist/app.css">
+<script type="application/json" id="opening">OPENING</script>
 <body style="margin: 0"><div class="view" id="attention"></div>
 <script type="module">
-import {{ mapPaint, mount, mountView, showRun }} from "./view.js";
+import { mapPaint, mount, showRun, speakPreferredLanguage } from "./view.js";
 document.body.append(mapPaint());
 const element = document.querySelector(".view");
-await mountView(mount, {{ element, watch: () => {{}} }});
+await speakPreferredLanguage();
+mount({ element, signal: new AbortController().signal });
 showRun(RUN);
 </script></body></html>
 """
@@ -164,6 +164,16 @@ def page_served(folder: Path) -> Iterator[str]:
         yield server.url
     finally:
         server.end()
+
+
+def ours(payload: Any) -> str:
+    """Our view with a run."""
+    schema = opening()["schema"] | {"assets": "./"}
+    parts = {"OPENING": {"schema": schema}, "RUN": payload}
+    page = OURS
+    for name, part in parts.items():
+        page = page.replace(name, json.dumps(part, separators=(",", ":")).replace("<", "\\u003c"))
+    return page
 
 
 def bertviz(run: Translation, view: str = "head_view") -> str:
@@ -320,17 +330,16 @@ def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]
         payload = for_page(run, None, checkpoint)
         with folder_served(folder) as at:
             pages = {f"{at}ours.html": ".large > .heatmap", f"{at}bertviz.html": "#attention line"}
-            written = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
-            (folder / "ours.html").write_text(OURS.replace("RUN", written), "utf-8")
+            (folder / "ours.html").write_text(ours(payload), "utf-8")
             (folder / "view.js").write_bytes(bundled(VIEW))
             (folder / "bertviz.html").write_text(bertviz(run), "utf-8")
             yield from openings(browser, name, pages)
-            ours = shown_in_page(browser, url, payload)
-            yield from slowest(ours, name, run)
+            shown = shown_in_page(browser, url, payload)
+            yield from slowest(shown, name, run)
             theirs = browser.new_page(viewport={"width": 1280, "height": 800})
             theirs.goto(f"{at}bertviz.html")
-            yield from switches(ours, theirs, name, run)
-            ours.context.close()
+            yield from switches(shown, theirs, name, run)
+            shown.context.close()
             theirs.context.close()
 
 
@@ -388,7 +397,7 @@ def measure() -> Iterator[Ratio]:
 
 def _measured(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[Ratio]:
     with browsing(scripts) as (folder, browser):
-        shutil.copytree(ASSETS, folder, dirs_exist_ok=True)
+        shutil.copytree(ROOT / "assets", folder, dirs_exist_ok=True)
         with page_served(folder) as url:
             yield from against_bertviz(browser, folder, url)
         yield start(browser, folder / "log")

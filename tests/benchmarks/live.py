@@ -63,7 +63,7 @@ def watched(job: Job) -> tuple[float, float]:
         updates = 0
         for event in live(job, Path(folder) / "model.safetensors"):
             json.dumps(event)
-            updates += event["event"] in ("progress", "says", "snapshot")
+            updates += event["event"] in ("progress", "translation", "snapshot")
             if event["event"] == "ended":
                 return event["seconds"], updates / event["seconds"]
     raise AssertionError("a training ends")

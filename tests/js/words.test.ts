@@ -78,9 +78,9 @@ test("entropy and distance are of words", () => {
 
 test("what is left of the baseline is of its words", () => {
   const run = runOfPieces();
-  const kept = (share: number | null) => ({ kept: share, same_input: share !== null });
-  run.beside = [kept(0.5), kept(0.5), kept(null)];
-  assert.deepEqual(byWords(run, runOfPieces()).beside, [kept(0.25), kept(null)]);
+  const kept = (share: number | null) => ({ new_probability: share, same_input: share !== null });
+  run.comparison = [kept(0.5), kept(0.5), kept(null)];
+  assert.deepEqual(byWords(run, runOfPieces()).comparison, [kept(0.25), kept(null)]);
 });
 
 test("a place stays where it was when words are shown, or no longer", () => {

@@ -127,7 +127,7 @@ def test_events_come_in_the_documented_order(share: float, held_out: float, file
     events = watched(job(held_out=held_out), file)
     order = "".join(f"{event['event']} " for event in events)
     shown = "(snapshot held_out )" if held_out else "(snapshot )"
-    assert re.fullmatch(f"started snapshot (progress |says |{shown})*progress ended trained {shown}+", order)
+    assert re.fullmatch(f"started snapshot (progress |translation |{shown})*progress ended trained {shown}+", order)
 
 
 @pytest.mark.parametrize("steps", [1, 40])
@@ -163,11 +163,11 @@ def test_translations_are_sent_between_the_snapshots(file: Path, monkeypatch: py
     monkeypatch.setattr(session, "TRANSLATION_SECONDS", 0)
     asked = job(steps=40)
     events = watched(asked, file)
-    translations = {event["step"]: event for event in events if event["event"] in ("says", "snapshot")}
+    translations = {event["step"]: event for event in events if event["event"] in ("translation", "snapshot")}
     assert sorted(translations) == list(range(41))
     for progress, checkpoint in plain(asked):
         run, step = Translator(checkpoint, "").translate(asked.watch), progress.step if progress else 0
-        sent = translations[step] if translations[step]["event"] == "says" else translations[step]["free"]
+        sent = translations[step] if translations[step]["event"] == "translation" else translations[step]["free"]
         assert tuple(sent["output"]) == run.output
         assert sent["probabilities"] == pytest.approx([each.probability for each in run.steps], abs=1e-4)
 
@@ -387,7 +387,7 @@ def test_no_snapshot_is_taken_of_weights_that_are_not_finite(
     monkeypatch.setattr(session, "train", overflowing)
     events = watched(job(held_out=0.4), file)
     assert one("error", events)["message"]["values"] == {"step": 4}
-    assert {event["step"] for event in events if event["event"] in ("snapshot", "says", "held_out")} <= {0, 1, 2}
+    assert {event["step"] for event in events if event["event"] in ("snapshot", "translation", "held_out")} <= {0, 1, 2}
     assert not file.exists()
 
 

@@ -17,13 +17,13 @@ class StepPair:
 
     Attributes:
         same_input: whether both runs had output the same prefix, so that their probabilities compare.
-        kept: the probability of the baseline's token in the modified run; None if either side is None.
+        new_probability: the probability of the baseline's token in the modified run; None if either side is None.
     """
 
     baseline: TranslationStep | None
     modified: TranslationStep | None
     same_input: bool
-    kept: float | None
+    new_probability: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +73,10 @@ def compare(baseline: Translation, modified: Translation) -> Comparison:
 def _step(baseline: Translation, modified: Translation, t: int) -> StepPair:
     one = baseline.steps[t] if t < len(baseline.steps) else None
     two = modified.steps[t] if t < len(modified.steps) else None
-    kept = None
+    new_probability = None
     if one and two:
-        kept = two.candidates.probability_of(one.token)
-    return StepPair(one, two, baseline.output[:t] == modified.output[:t], kept)
+        new_probability = two.candidates.probability_of(one.token)
+    return StepPair(one, two, baseline.output[:t] == modified.output[:t], new_probability)
 
 
 def _difference(one: AttentionMap, two: AttentionMap) -> MapDifference:

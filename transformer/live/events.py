@@ -36,7 +36,7 @@ class DecodedWords(TypedDict):
 class CurrentTranslation(DecodedWords):
     """A translation of the watched sentence."""
 
-    event: Literal["says"]
+    event: Literal["translation"]
     step: int
 
 

@@ -125,7 +125,7 @@ class _Observer:
             if translates:
                 run = self._recorder.translate()
                 if _is_finite(run):
-                    yield {"event": "says", "step": step, **_words(run)}
+                    yield {"event": "translation", "step": step, **_words(run)}
                 self._translated_at = time.perf_counter()
                 self._translation_cost = self._translated_at - now
             if planned:

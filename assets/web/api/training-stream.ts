@@ -22,7 +22,7 @@ const nothing = () => ({
   points: [] as Point[],
   heldOut: [] as Point[],
   snapshots: [] as Snapshot[],
-  says: null as { step: number; output: string[]; probabilities: number[] } | null,
+  translation: null as { step: number; output: string[]; probabilities: number[] } | null,
   place: null as number | null, // in the queue
   run: null as string | null, // its name on the server
   left: null as number | null, // seconds until its end, or until its turn where it waits
@@ -119,9 +119,10 @@ function receiveEvent(data: TrainingEvent) {
     training.left = data.left;
   }
   if (data.event === "held_out") insert(training.heldOut, [data.step, data.loss, data.accuracy], ([step]) => step);
-  if (data.event === "says" || data.event === "snapshot") {
-    const { output, probabilities } = data.event === "says" ? data : data.free;
-    if (data.step >= (training.says?.step ?? 0)) training.says = { step: data.step, output, probabilities };
+  if (data.event === "translation" || data.event === "snapshot") {
+    const { output, probabilities } = data.event === "translation" ? data : data.free;
+    if (data.step >= (training.translation?.step ?? 0))
+      training.translation = { step: data.step, output, probabilities };
   }
   if (data.event === "snapshot") insert(training.snapshots, snapshotOf(data), ({ step }) => step);
   if (data.event === "error") Object.assign(training, { phase: "failed", message: data.message });

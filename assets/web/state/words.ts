@@ -59,7 +59,9 @@ function madeOf(run: Run, baseline: Run | null) {
     steps: stepsOfWords(run.steps, words.output),
     attention,
     heads: headTable(attention),
-    ...(run.beside && baseline?.words ? { beside: besideOfWords(run.beside, baseline.words.output) } : {}),
+    ...(run.comparison && baseline?.words
+      ? { comparison: comparisonOfWords(run.comparison, baseline.words.output) }
+      : {}),
   };
 }
 
@@ -77,13 +79,13 @@ const stepsOfWords = (steps: Step[], words: WordsOf): Step[] =>
   }));
 
 /** @param words of the baseline */
-const besideOfWords = (beside: NonNullable<Run["beside"]>, words: WordsOf): Run["beside"] =>
+const comparisonOfWords = (comparison: NonNullable<Run["comparison"]>, words: WordsOf): Run["comparison"] =>
   grouped(words).map((pieces) => {
-    const its = pieces.flatMap((i) => beside[i] ?? []);
-    const kept = its.map((each) => each.kept);
-    const isKnown = kept.length === pieces.length && !kept.includes(null);
+    const its = pieces.flatMap((i) => comparison[i] ?? []);
+    const shares = its.map((each) => each.new_probability);
+    const isKnown = shares.length === pieces.length && !shares.includes(null);
     return {
-      kept: isKnown ? kept.reduce((product, each) => Number(product) * Number(each), 1) : null,
+      new_probability: isKnown ? shares.reduce((product, each) => Number(product) * Number(each), 1) : null,
       same_input: its.every((each) => each.same_input),
     };
   });

@@ -51,14 +51,16 @@ def test_the_page_has_the_modified_run_beside_the_baseline(checkpoint: str, chan
             weights(answer["run"], kind), np.stack([m.weights for m in modified.attention.of(kind)])
         )
     steps = compare(model.translate(sentence), modified).steps
-    assert answer["run"]["beside"] == [{"kept": step.kept, "same_input": step.same_input} for step in steps]
+    assert answer["run"]["comparison"] == [
+        {"new_probability": step.new_probability, "same_input": step.same_input} for step in steps
+    ]
 
 
 def test_a_run_without_changes_has_nothing_beside_it() -> None:
     answer = show("toy", BEER, Interventions.parse([]))
     assert answer["baseline"] is None
     assert not answer["run"]["changes"]
-    assert "beside" not in answer["run"]
+    assert "comparison" not in answer["run"]
 
 
 def test_a_word_that_was_forced_is_among_the_candidates_however_unlikely() -> None:

@@ -37,7 +37,7 @@ http {{
 """
 # Each test has an address of its own, as the limits count.
 STICKY, CLASS, FORGED, SLOW, FLOOD, HONEST = (f"127.0.0.{n}" for n in range(11, 17))
-PAGE_FILES = 112  # requests of one page that loads
+PAGE_FILES = 40  # requests of one page that loads
 CONNECTIONS, BURST, BODY_SECONDS = (
     int(re.search(pattern, PRINTED)[1])
     for pattern in (r"limit_conn connections (\d+)", r"burst=(\d+)", r"client_body_timeout (\d+)s")

@@ -174,14 +174,14 @@ def test_one_address_pushes_out_idle_models_of_others_up_to_its_share(store: Mod
 def test_room_is_kept_for_a_model_that_is_being_made(store: ModelStore) -> None:
     store.limits = Limits(megabytes=2, models=1)
     mine = put(store, megabytes=1)
-    with store.reserved(Client("1.2.3.4", "me"), 2 * 2**20) as room:  # its own model will make room
+    with store.reserved(Client("1.2.3.4", "me"), 2 * 2**20) as reservation:  # its own model will make room
         assert kept(mine) == [True]
         with pytest.raises(ModelStoreFullError):
             put(store, "other")
         new = next(NUMBERS)
         file = store.folder / f"{new}.safetensors"
         save_portable(PORTABLE, file)
-        key = store.put(PORTABLE, room.client, file, room)
+        key = store.put(PORTABLE, reservation.client, file, reservation)
         FILES[key] = file
     assert kept(mine, key, put(store, "other", megabytes=1)) == [False, True, True]
     for _ in range(2):  # what was reserved is free again

@@ -74,10 +74,10 @@ class HeadTable(TypedDict):
     data: list[list[Any]]
 
 
-class BesideStep(TypedDict):
+class ComparedStep(TypedDict):
     """A baseline's step compared with the modified run: see analysis.run_comparison."""
 
-    kept: float | None
+    new_probability: float | None
     same_input: bool
 
 
@@ -122,7 +122,7 @@ class Run(TypedDict):
     heads: HeadTable
     reference: Reference | None
     words: NotRequired[RunWords]
-    beside: NotRequired[list[BesideStep]]
+    comparison: NotRequired[list[ComparedStep]]
 
 
 class FloatArray(TypedDict):

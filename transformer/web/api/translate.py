@@ -66,5 +66,7 @@ def _page(checkpoint: str, sentence: str, changes: Interventions) -> Run:
     shown = for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
     if changes.changes:
         steps = compare(run(checkpoint, sentence), translation).steps
-        shown["beside"] = [{"kept": step.kept, "same_input": step.same_input} for step in steps]
+        shown["comparison"] = [
+            {"new_probability": step.new_probability, "same_input": step.same_input} for step in steps
+        ]
     return shown

@@ -190,7 +190,11 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
         "modified": for_programs(modified),
         "same_text": both.same_text,
         "steps": [
-            {"word": step.baseline and step.baseline.token, "kept": step.kept, "same_input": step.same_input}
+            {
+                "word": step.baseline and step.baseline.token,
+                "new_probability": step.new_probability,
+                "same_input": step.same_input,
+            }
             for step in both.steps
         ],
         "difference": {kind: [each.weights for each in both.maps if each.kind == kind] for kind in KINDS},

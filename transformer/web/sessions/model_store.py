@@ -1,8 +1,8 @@
 """The models of sessions: trained or uploaded here, for one session only, bounded in number, size and age.
 
 Anyone with a model's key can use it, and only the session that the model belongs to learns the key. It may share the
-model by a token of it, by which others can use the model as well, but not remove it. Where room is
-short, the address that holds most gives way first, and there the session that holds most.
+model by a token of it, by which others can use the model as well, but not remove it. Where room is short, the
+address that holds most gives way first, and there the session that holds most.
 
 Models are files, which are read into memory when they are used, and leave it soon afterwards.
 """
@@ -89,7 +89,7 @@ when_unloaded: list[Callable[[], None]] = []  # called when a model has left mem
 
 
 @dataclass(eq=False)
-class Room:
+class Reservation:
     """Bytes that are kept for a client's model."""
 
     client: Client
@@ -105,38 +105,38 @@ class ModelStore:
         self._lock = threading.Lock()
         self._models: dict[str, StoredModel] = {}  # by key, in the order of their last use
         self._keys: dict[str, str] = {}  # by the token that others use a model by
-        self._rooms: list[Room] = []
+        self._reservations: list[Reservation] = []
         self._check: threading.Timer | None = None  # whether models can leave memory
         self.folder = own_folder.make()
 
     @contextmanager
-    def reserved(self, client: Client, size: int) -> Iterator[Room]:
+    def reserved(self, client: Client, size: int) -> Iterator[Reservation]:
         """Room for a model that is still to be made. What it will replace stays, beyond the bound of the store.
 
         Raises:
             ModelStoreFullError: other models take it.
         """
-        room = Room(client, size)
+        reservation = Reservation(client, size)
         with self._lock:
             self._make_room(client, size)
-            self._rooms.append(room)
+            self._reservations.append(reservation)
         try:
-            yield room
+            yield reservation
         finally:
             with self._lock:
-                self._rooms = [each for each in self._rooms if each is not room]
+                self._reservations = [each for each in self._reservations if each is not reservation]
 
-    def keep(self, client: Client, file: Path, room: Room | None = None) -> str:
+    def keep(self, client: Client, file: Path, reservation: Reservation | None = None) -> str:
         """Read a model's file, and keep both as `put`.
 
         Raises:
             PortableError, OSError: the file cannot be read.
             ModelStoreFullError: other models take the room.
         """
-        return self.put(self._read(file), client, file, room)
+        return self.put(self._read(file), client, file, reservation)
 
-    def put(self, portable: PortableModel, client: Client, file: Path, room: Room | None = None) -> str:
-        """Keep a model and its file, in the `room` that was reserved for it; returns its key.
+    def put(self, portable: PortableModel, client: Client, file: Path, reservation: Reservation | None = None) -> str:
+        """Keep a model and its file, in the place of its `reservation`; returns its key.
 
         Raises:
             ModelStoreFullError: other models take the room.
@@ -147,7 +147,7 @@ class ModelStore:
         size = weights + model.positions.nbytes + TEXT_BYTES * max(0, file.stat().st_size - weights)
         stored = StoredModel(key, portable.name, client, file, size, self._clock(), _loaded(portable, key))
         with self._lock:
-            self._rooms = [each for each in self._rooms if each is not room]
+            self._reservations = [each for each in self._reservations if each is not reservation]
             self._delete(*self._make_room(client, size))
             self._models[key] = stored
         self._unload(kept=stored)
@@ -242,7 +242,7 @@ class ModelStore:
         out: list[str] = []
         while True:
             held = Counter({client: size})
-            holders: list[StoredModel | Room] = [*left.values(), *self._rooms]
+            holders: list[StoredModel | Reservation] = [*left.values(), *self._reservations]
             for each in holders:
                 held[each.client] += each.size
             if held.total() <= self.limits.megabytes * 2**20:

@@ -31,7 +31,7 @@ from ...network.cost import count_parameters
 from ...storage.portable import PortableError
 from ..client import Client
 from ..fair_queue import FairQueue, QueueFullError, Ticket
-from .model_store import ModelStore, ModelStoreFullError, Room, model_store, size_of
+from .model_store import ModelStore, ModelStoreFullError, Reservation, model_store, size_of
 from .models import Model, about
 from .shared_run import Event, Events, Joined, SharedRun, line_of
 
@@ -286,11 +286,11 @@ class TrainingQueue:
         client, file = training.ticket.client, self._store.folder / f"{secrets.token_hex(16)}.safetensors"
         kept = False
         try:
-            with self._store.reserved(client, size_of(job)) as room:
+            with self._store.reserved(client, size_of(job)) as reservation:
                 async with aclosing(self._lines(training, job, file)) as lines:
                     async for line in lines:
                         if isinstance(line, str) and line.startswith(line_of("trained")):
-                            event = await self._keep(json.loads(line), file, room)
+                            event = await self._keep(json.loads(line), file, reservation)
                             kept = "model" in event
                             yield event
                         else:
@@ -350,9 +350,9 @@ class TrainingQueue:
             key = "train.crowded" if training.above_share else "train.died"  # that of a mistake ends without a result
             yield {"event": "error", "message": Message(key).for_page()}
 
-    async def _keep(self, trained: Event, file: Path, room: Room) -> Event:
+    async def _keep(self, trained: Event, file: Path, reservation: Reservation) -> Event:
         try:
-            key = await asyncio.to_thread(self._store.keep, room.client, file, room)
+            key = await asyncio.to_thread(self._store.keep, reservation.client, file, reservation)
         except (PortableError, ModelStoreFullError) as error:
             return {"event": "error", "message": error.message.for_page()}
         except OSError:  # the file has been removed
@@ -361,7 +361,7 @@ class TrainingQueue:
         return {
             **trained,
             "model": await asyncio.to_thread(about, key),
-            "kept": self._store.keys_of(room.client.session),
+            "kept": self._store.keys_of(reservation.client.session),
         }
 
     async def _start_worker(self, module: str) -> Worker:

@@ -47,7 +47,7 @@ export class RunRequests {
   reactions: Reactions;
   signal: AbortSignal;
   /** While the page is on its way to what its address asks for. It is shown once what it complains of is. */
-  arrive: ((complained?: void | Promise<void>) => Promise<void>) | null = null;
+  showPlace: ((complained?: void | Promise<void>) => Promise<void>) | null = null;
 
   /** @param box for the sentence */
   constructor(box: HTMLInputElement, reactions: Reactions, signal: AbortSignal) {
@@ -78,7 +78,7 @@ export class RunRequests {
     const typed = this.box.value;
     Object.assign(session, { asked, sentence: asked.sentence });
     // Where a link leads, the address is that link.
-    if (asked.sentence && !this.arrive) expectRun(asked as RunRequest);
+    if (asked.sentence && !this.showPlace) expectRun(asked as RunRequest);
     this.reactions.showBusy(true);
     const answer = await (isSurprise ? api.surprise(asked) : api.translate(asked)).catch((error) => ({
       run: null,
@@ -152,7 +152,7 @@ export class RunRequests {
     this.reactions.showBusy(false);
     const complained = this.takeAnswer();
     document.dispatchEvent(new Event("translate:answered"));
-    this.arrive?.(complained);
+    this.showPlace?.(complained);
     // The sentence is done: hand the arrow keys to the steps, unless something else is being typed already.
     const isInBox = document.activeElement === this.box;
     if (isInBox && !session.answer.refused && this.box.value === state.run.sentence) this.reactions.focusSteps();
@@ -189,14 +189,14 @@ export class RunRequests {
       run &&
       !session.asked &&
       formatAddress(location.href, false, run) === formatAddress(location.href, false, state.run);
-    this.arrive = async (complained) => {
+    this.showPlace = async (complained) => {
       const error = session.answer.refused;
       const less = run && error && withoutWhatIsWrong(run, error, wrong);
       if (less) {
         this.ask({ ...less, or_example: true }, { fillsBox: true });
         return;
       }
-      this.arrive = null;
+      this.showPlace = null;
       const missing = [...wrong, ...restorePlace({ ...openingTab(search), ...place }, isBack)].map((name) =>
         t(`link.${name}`),
       );
@@ -206,7 +206,7 @@ export class RunRequests {
       document.body.classList.remove("opening");
     };
     if (!run || isShown) {
-      this.arrive();
+      this.showPlace();
       return;
     }
     const follow = (requests: RunRequests) => {
@@ -214,7 +214,7 @@ export class RunRequests {
       setTimeout(() => document.body.classList.remove("opening"), OPENING_MS);
       requests.ask({ ...run, or_example: true }, { fillsBox: true });
     };
-    this.withModel(run.checkpoint, follow, (requests) => requests.arrive?.());
+    this.withModel(run.checkpoint, follow, (requests) => requests.showPlace?.());
   }
 }
 

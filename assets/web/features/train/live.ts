@@ -51,7 +51,7 @@ function build(signal: AbortSignal) {
 }
 
 function draw(parts: Parts) {
-  const { phase, message, says, scores } = training;
+  const { phase, message, translation, scores } = training;
   if (phase === "idle") return;
   const { title, trouble, queue, curves, now, outcome } = parts;
   setText(title, describeStatus());
@@ -65,7 +65,7 @@ function draw(parts: Parts) {
     return;
   }
   drawCurves(parts);
-  if (parts.hasNewOutput(says)) drawOutput(parts);
+  if (parts.hasNewOutput(translation)) drawOutput(parts);
   if (parts.hasNewResult(scores ?? phase)) drawResult(parts);
 }
 
@@ -133,9 +133,9 @@ function describeCurves() {
 
 /** Draw the model's current output for the watched sentence. */
 function drawOutput({ now }: Parts) {
-  const { says, watch } = training;
-  const heading = says ? t("train.says", { step: says.step, sentence: watch }) : t("train.says_nothing");
-  now.replaceChildren(h("span", { class: "after" }, heading), ...(says ? translationChips(says) : []));
+  const { translation, watch } = training;
+  const heading = translation ? t("train.says", { step: translation.step, sentence: watch }) : t("train.says_nothing");
+  now.replaceChildren(h("span", { class: "after" }, heading), ...(translation ? translationChips(translation) : []));
 }
 
 /** The scores; they take the place of the curves' reading, so that nothing moves. */

@@ -207,8 +207,8 @@ function tallBox() {
 
 function drawSteps({ steps, starters }: Parts) {
   const { run, baseline } = state;
-  const compared = run.beside?.slice(0, run.steps.length);
-  const hasOtherInput = compared?.some(({ kept, same_input }) => kept !== null && !same_input);
+  const compared = run.comparison?.slice(0, run.steps.length);
+  const hasOtherInput = compared?.some(({ new_probability, same_input }) => new_probability !== null && !same_input);
   const note = hasOtherInput ? h("p", { class: "hint" }, `* ${t("whatif.other_input")}`) : null;
   const scaled = baseline ? h("p", { class: "hint" }, t("whatif.scale")) : null;
   const { scrollTop } = steps;
@@ -300,8 +300,8 @@ function stepTable(run: Run, baseline: Run) {
   const isModified = run !== baseline;
   const length = Math.max(run.steps.length, baseline.steps.length);
   const changes = Array.from({ length }, (_, i) => {
-    const { kept = null } = run.beside?.[i] ?? {};
-    return kept === null ? null : kept - baseline.steps[i].probability;
+    const { new_probability = null } = run.comparison?.[i] ?? {};
+    return new_probability === null ? null : new_probability - baseline.steps[i].probability;
   });
   const scale = Math.max(MIN_SCALE, ...changes.map((each) => Math.abs(each ?? 0)));
   const isSame = changes.map((each, i) => run.output[i] === baseline.output[i] && Math.abs(each ?? 1) < SMALL);
@@ -333,7 +333,7 @@ function stepRow(run: Run, baseline: Run, i: number, change: number | null, scal
   const output = ({ output, steps }: Run) =>
     steps[i] ? [word(output[i], "target"), " ", h("small", {}, formatPercent(steps[i].probability))] : "–";
   const isModified = run !== baseline;
-  const { same_input = true } = run.beside?.[i] ?? {};
+  const { same_input = true } = run.comparison?.[i] ?? {};
   const isOther = isModified && run.output[i] !== baseline.output[i];
   const isBeyond = i >= run.steps.length;
   const classes = [i === state.step ? "marked" : "", isOther ? "other" : ""].join(" ").trim();

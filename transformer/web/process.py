@@ -10,10 +10,10 @@ import sys
 
 import uvicorn
 
-from ...inference.device import on_zero_gpu
-from .. import access_log, page
-from ..sessions.model_store import when_unloaded
-from .application import application
+from ..inference.device import on_zero_gpu
+from . import access_log, page
+from .server.application import application
+from .sessions.model_store import when_unloaded
 
 M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD = -8, -3, -1  # of malloc.h
 FIRST_PORT, PORTS = 7860, 100
