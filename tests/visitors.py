@@ -22,29 +22,16 @@ from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, sample
 from transformer.inference.attention_maps import KINDS
 from transformer.live.form import DEFAULTS
 from transformer.storage.portable import PortableModel, save_portable
-from transformer.web.api import (
-    decoding,
-    events,
-    mistakes,
-    positions,
-    refusals,
-    runs,
-    sharing,
-    sublayers,
-    training,
-    what_if,
-)
-from transformer.web.api.checks import checks
-from transformer.web.api.downloads import notebook, provenance, weights_csv
-from transformer.web.api.heads import heads
-from transformer.web.page import ACTIONS, EVENTS
+from transformer.web.api import decoding, mistakes, positions, runs, what_if
+from transformer.web.api.table import ACTIONS, QUESTIONS
+from transformer.web.api.translate import show
+from transformer.web.server.programs import plain
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
 Ask = Callable[["Question"], Awaitable[Any]]
 TOY = ("Ich möchte ein Bier", "ich mochte ein cola", "ein Cola", "ich ein Bier", "mochte ein bier", "Cola Bier ein")
 SILENCED = {"do": "ablate", "kind": "cross", "layer": 1, "head": 2}
 MISTAKES = ("padding_rows", "unscaled", "one_head", "never_stops", "no_eval")  # of decoding: they train nothing
-HANDLERS = {event.__name__: event for event in EVENTS}
 OWN_MODEL = "an own model"
 GERMAN = "Heute habe ich ein kaltes Bier getrunken"
 ENGLISH = ["today", "i", "have", "drunk", "a", "cold", "beer", ".", "E"]  # the classroom's translation
@@ -78,12 +65,7 @@ class Question:
 
     @property
     def reaches(self) -> str:
-        """What of the server answers it: an event by its number, a function, or an address."""
-        match self.body:
-            case {"fn_index": number}:
-                return f"event {number}"
-            case {"fn_name": name}:
-                return f"function {name}"
+        """The address that answers it."""
         return f"{self.verb} /{re.sub(f'{OWN_MODEL_PREFIX}[^/]+', '{key}', self.path.partition('?')[0])}"
 
     def answer(self, content_type: str, body: bytes) -> Any:
@@ -91,10 +73,36 @@ class Question:
         if content_type != "application/json":
             return None if content_type.startswith("text/html") else body
         answer = orjson.loads(body)
-        if self.path.startswith("gradio_api/run/"):
-            answer = answer["data"][-1]
-            return orjson.loads(answer) if isinstance(answer, str) else answer  # an event answers JSON as text
-        return answer
+        return answer["data"][0] if self.path.startswith("gradio_api/run/") and "data" in answer else answer
+
+
+def ask(action: str, name: str, session: str, /, **request: Any) -> Question:
+    """A question of the page, by its name in the server's table."""
+
+    def expected() -> Any:
+        question = QUESTIONS[name]
+        return json.loads(question.dump(question.function(question.read(orjson.dumps(request)))))
+
+    return Question(action, f"api/{name}", request, expected, headers={"Session": session})
+
+
+def program(function: Callable[..., Any], *values: Any) -> Question:
+    """An action as a program calls it."""
+
+    def expected() -> Any:
+        answer = function(*values)
+        return plain(asyncio.run(answer) if asyncio.iscoroutine(answer) else answer)
+
+    name = function.__name__
+    return Question(f"API {name}", f"gradio_api/run/{name}", {"data": list(values)}, expected)
+
+
+def problem(answer: httpx.Response) -> str:
+    """Why a response is no answer, or ""."""
+    is_json = answer.headers.get("content-type") == "application/json"
+    found = orjson.loads(answer.content) if is_json else None
+    refused = found.get("error") if isinstance(found, dict) else None
+    return f"status {answer.status_code}: {answer.text[:200]}" if refused or answer.status_code != 200 else ""
 
 
 class Connection:
@@ -118,7 +126,7 @@ class Connection:
     def _request(self, question: Question) -> httpx.Request:
         content, headers = question.body, question.headers
         if isinstance(content, dict):
-            content, headers = orjson.dumps(content), {"Content-Type": "application/json"}
+            content, headers = orjson.dumps(content), {"Content-Type": "application/json"} | headers
         return self._client.build_request(question.verb, question.path, content=content, headers=headers)
 
     async def ask(self, question: Question) -> httpx.Response:
@@ -139,47 +147,6 @@ class Connection:
             await answer.aclose()
 
 
-class Page:
-    """What a browser knows after it has loaded the page: the numbers of its events and components."""
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        found = {event: each for each in config["dependencies"] for _, event in each["targets"]}
-        self._events = {name: (found[name]["id"], found[name]["targets"][0][0]) for name in HANDLERS}
-        self._components: dict[str, int] = {}
-        for component in config["components"]:
-            for name in component["props"].get("server_fns") or ():
-                self._components.setdefault(name, component["id"])
-
-    @classmethod
-    def load(cls, port: int) -> Self:
-        return cls(httpx.get(f"http://127.0.0.1:{port}/config", trust_env=False).json())
-
-    def click(
-        self, action: str, event: str, session: str, asked: dict[str, Any], expected: Callable[[], Any] | None = None
-    ) -> Question:
-        """An event of the run at the top."""
-        number, component = self._events[event]
-        body = {"data": [], "event_data": asked, "fn_index": number, "trigger_id": component, "session_hash": session}
-        return Question(action, "gradio_api/run/predict", body, expected)
-
-    def call(self, action: str, function: Callable[[Any], Any], session: str, asked: dict[str, Any]) -> Question:
-        """A function of the server that a tab calls."""
-        name = function.__name__
-        body = {"data": asked, "fn_name": name, "component_id": self._components[name], "session_hash": session}
-        return Question(action, "gradio_api/component_server/", body, lambda: function(asked))
-
-
-def program(function: Callable[..., Any], *values: Any) -> Question:
-    """An action as a program calls it."""
-
-    def expected() -> Any:
-        answer = function(*values)
-        return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
-
-    name = function.__name__
-    return Question(f"API {name}", f"gradio_api/run/{name}", {"data": list(values)}, expected)
-
-
 class Visitor:
     """Somebody who clicks through the whole page, a sentence of the toy or the classroom at a time.
 
@@ -188,8 +155,8 @@ class Visitor:
         sentences: of the classroom.
     """
 
-    def __init__(self, page: Page, seed: int, sentences: tuple[str, ...]) -> None:
-        self._page, self._sentences = page, sentences
+    def __init__(self, seed: int, sentences: tuple[str, ...]) -> None:
+        self._sentences = sentences
         self.rng = random.Random(seed)
         self.session = f"visitor{seed}"
         self.checkpoint, self.sentence = "toy", TOY[0]
@@ -197,32 +164,27 @@ class Visitor:
     def translate(self) -> Question:
         """Another sentence."""
         self.sentence = self.rng.choice(TOY if self.checkpoint == "toy" else self._sentences)
-        return self._shown("translate", "ask")
+        return self._run("translate")
 
     def types(self, sentence: str) -> Question:
         """A sentence of the classroom."""
         self.checkpoint, self.sentence = "classroom", sentence
-        return self._shown("translate", "ask")
+        return self._run("translate")
 
     def surprise(self) -> Question:
         """A sentence that the server draws."""
         self.checkpoint = "classroom"
-        return self._page.click("surprise", "surprise", self.session, {"checkpoint": "classroom", "changes": []})
+        return replace(ask("surprise", "surprise", self.session, checkpoint="classroom"), expected=None)
 
     def choose(self) -> Question:
         """The other model."""
         self.checkpoint = "classroom" if self.checkpoint == "toy" else "toy"
         self.sentence = (TOY if self.checkpoint == "toy" else self._sentences)[0]
-        return self._shown("choose a model", "choose", example=False)
+        return self._run("choose a model", or_example=True)
 
-    def _shown(self, action: str, event: str, changes: tuple[dict[str, Any], ...] = (), **more: Any) -> Question:
+    def _run(self, action: str, changes: tuple[dict[str, Any], ...] = (), **more: Any) -> Question:
         asked = {"checkpoint": self.checkpoint, "sentence": self.sentence, "changes": list(changes), **more}
-
-        def expected() -> dict[str, Any]:
-            sentence, shown = HANDLERS[event](asked)
-            return {**shown, "sentence": sentence}
-
-        return self._page.click(action, event, self.session, asked, expected)
+        return ask(action, "translate", self.session, **asked)
 
     def others(self) -> dict[str, Callable[[], Question]]:
         """All other actions by their names, about the sentence that is shown."""
@@ -233,43 +195,40 @@ class Visitor:
         address = f"?checkpoint={checkpoint}&sentence=ein&tab=attention&layer=2"
         asked: dict[str, Callable[[], Question]] = {
             "open the page": lambda: Question("open the page", address),
-            "example": lambda: self._shown("example", "example"),
             "surprise": self.surprise,
             "choose a model": self.choose,
-            "what if": lambda: self._shown("what if", "ask", (SILENCED,)),
+            "what if": lambda: self._run("what if", (SILENCED,)),
             "health": lambda: Question("health", "health", check=lambda answer: answer["status"] == "ok"),
         }
-        calls: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
-            "checks": (checks, {}),
-            "heads": (heads, {}),
-            "which heads matter": (what_if.sweep, {"on": "sentence"}),
-            "words": (what_if.vocabulary, {}),
-            "spot the bug": (mistakes.mistake, {"name": mistake}),
-            "beam search": (decoding.beam, {"width": 4, "alpha": 0.6}),
-            "sample": (decoding.sampled, {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": rng.randrange(9)}),
-            "teacher forcing": (decoding.forced, {"mistake": None}),
-            "a forced mistake that stays": (decoding.diverging, {}),
-            "a forced mistake": (decoding.forced, {"mistake": {"step": 1, "word": "a"}}),
-            "inside a head": (sublayers.inside, {"kind": kind, "layer": rng.randrange(2)}),
-            "a matrix's row": (
-                sublayers.parameters,
-                {"kind": kind, "layer": 1, "part": "q_proj", "row": rng.randrange(9)},
-            ),
-            "residual stream": (sublayers.stack, {}),
-            "shapes": (sublayers.shapes, {}),
-            "positions": (positions.positional_encoding, {"length": rng.randrange(10, 60), "d_model": 64}),
-            "embedding + position": (positions.input_sum, {"stack": rng.choice(("encoder", "decoder"))}),
-            "CSV": (weights_csv, {}),
-            "notebook": (notebook, {}),
-            "handout": (provenance, {}),
-            "open a CSV": (training.pairs, table()),
-            "plan a training": (training.plan, plan),
-            "a recorded training": (mistakes.recorded, {"name": "output_in_forward"}),
-            "a refusal's alternatives": (refusals.alternatives, {"own": []}),
+        calls: dict[str, tuple[str, dict[str, Any]]] = {
+            "checks": ("checks", {}),
+            "heads": ("heads", {}),
+            "which heads matter": ("sweep", {"on": "sentence"}),
+            "words": ("vocabulary", {}),
+            "candidates": ("candidates", {"step": 1, "text": "a"}),
+            "spot the bug": ("mistake", {"name": mistake}),
+            "beam search": ("beam", {"width": 4, "alpha": 0.6}),
+            "sample": ("sampled", {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": rng.randrange(9)}),
+            "teacher forcing": ("forced", {"mistake": None}),
+            "a forced mistake that stays": ("diverging", {}),
+            "a forced mistake": ("forced", {"mistake": {"step": 1, "word": "a"}}),
+            "inside a head": ("inside", {"kind": kind, "layer": rng.randrange(2)}),
+            "a matrix's row": ("parameters", {"kind": kind, "layer": 1, "part": "q_proj", "row": rng.randrange(9)}),
+            "residual stream": ("stack", {}),
+            "shapes": ("shapes", {}),
+            "positions": ("positional_encoding", {"length": rng.randrange(10, 60), "d_model": 64}),
+            "embedding + position": ("input_sum", {"stack": rng.choice(("encoder", "decoder"))}),
+            "CSV": ("weights_csv", {}),
+            "notebook": ("notebook", {}),
+            "handout": ("provenance", {}),
+            "open a CSV": ("pairs", table()),
+            "plan a training": ("plan", plan),
+            "a recorded training": ("recorded", {"name": "output_in_forward"}),
+            "a refusal's alternatives": ("alternatives", {"own": []}),
         }
-        for name, (function, more) in calls.items():
+        for action, (name, more) in calls.items():
             body = {"checkpoint": checkpoint, "sentence": sentence, "changes": [], **more}
-            asked[name] = lambda n=name, f=function, b=body: self._page.call(n, f, self.session, b)  # type: ignore[misc]
+            asked[action] = lambda a=action, n=name, b=body: ask(a, n, self.session, **b)  # type: ignore[misc]
         planned = asked["plan a training"]  # in this process it would start another one, for the training to come
         # Its seconds change with the load.
         asked["plan a training"] = lambda: replace(planned(), expected=None, check=lambda got: not got["problems"])
@@ -293,37 +252,32 @@ class Visitor:
         """Of all other actions: of `others`, and of one that takes several questions."""
         return sorted([*self.others(), OWN_MODEL])
 
-    async def do(self, name: str, ask: Ask) -> None:
+    async def do(self, name: str, send: Ask) -> None:
         """One of these actions."""
-        await (self._own_model(ask) if name == OWN_MODEL else ask(self.others()[name]()))
+        await (self._own_model(send) if name == OWN_MODEL else send(self.others()[name]()))
 
-    async def _own_model(self, ask: Ask) -> None:
+    async def _own_model(self, send: Ask) -> None:
         """Upload a model, translate with it, share, download and delete it."""
-        file, session = model_file(), {"Session": self.session}
-        uploaded = await ask(
-            Question(
-                "upload a model", "models", file, check=lambda got: got["model"]["name"] == "load", headers=session
-            )
-        )
+        file = model_file()
+        upload = Question("upload a model", "models", file, headers={"Session": self.session})
+        uploaded = await send(replace(upload, check=lambda got: got["model"]["name"] == "load"))
         if not uploaded:
             return
         key = uploaded["model"]["checkpoint"]
-        asked = {"checkpoint": key, "sentence": GERMAN, "changes": []}
-        translate = self._page.click("translate with an own model", "ask", self.session, asked)
-        await ask(replace(translate, check=lambda answer: answer["run"]["output"] == ENGLISH))
         own = {"checkpoint": key}
-        shared = await ask(
-            replace(self._page.call("share a model", sharing.share_model, self.session, own), expected=None)
-        )
+        translate = ask("translate with an own model", "translate", self.session, **own, sentence=GERMAN)
+        await send(replace(translate, expected=None, check=lambda answer: answer["run"]["output"] == ENGLISH))
+        shared = await send(replace(ask("share a model", "share_model", self.session, **own), expected=None))
         if shared:
-            look = self._page.call("open a shared model", sharing.shared_model, self.session, shared)
 
             def names_no_key(answer: Any) -> bool:
                 return answer["name"] == "load" and key not in json.dumps(answer)
 
-            await ask(replace(look, expected=None, check=names_no_key))
-        await ask(Question("download a model", f"models/{key}", check=lambda answer: answer == file))
-        await ask(Question("delete a model", f"models/{key}", check=lambda answer: answer == {}, method="DELETE"))
+            look = ask("open a shared model", "shared_model", self.session, **shared)
+            await send(replace(look, expected=None, check=names_no_key))
+        await send(Question("download a model", f"models/{key}", check=lambda answer: answer == file))
+        deleted = ask("delete a model", "delete_model", self.session, **own)
+        await send(replace(deleted, expected=None, check=lambda answer: answer is None))
 
 
 def sentences(count: int) -> tuple[str, ...]:
@@ -357,22 +311,17 @@ def model_file() -> bytes:
 def train(session: str, steps: int, corpus: str = "classroom") -> Question:
     """A training of a corpus's pairs, as the tab Train asks for it."""
     settings = DEFAULTS[corpus]
-    asked = {"name": "load", "corpus": corpus, "pairs": [], "watch": "", "session": session}
-    return Question("train", "train", settings | asked | {"training": settings["training"] | {"steps": steps}})
+    form = {"name": "load", "corpus": corpus, "pairs": [], "watch": ""}
+    return ask("train", "train", session, **settings | form | {"training": settings["training"] | {"steps": steps}})
 
 
 def train_mistake(session: str) -> Question:
     """The shortest of the trainings that show a mistake."""
-    return Question("train with a mistake", "mistake", {"name": "output_in_forward", "session": session})
+    return ask("train with a mistake", "train_mistake", session, name="output_in_forward")
 
 
 def right(question: Question, answer: Any) -> bool:
     """Whether an answer is what this process computes by itself; slow."""
     if question.action == "surprise":
-        sentence = answer["run"]["sentence"]
-        expected = {**events.show("classroom", sentence), "sentence": sentence}
-    elif question.expected is None:
-        return True
-    else:
-        expected = question.expected()
-    return bool(answer == json.loads(orjson.dumps(expected, option=orjson.OPT_SERIALIZE_NUMPY)))
+        return bool(answer == json.loads(QUESTIONS["surprise"].dump(show("classroom", answer["run"]["sentence"]))))
+    return question.expected is None or bool(answer == question.expected())

@@ -3,6 +3,7 @@
 The attacker has the address 127.0.0.1, the honest visitor 127.0.0.2: a translation with the toy and `GET /health` every
 100 ms, alone at first and then during the attack. A late answer also counts for the requests that could not be sent
 meanwhile. Afterwards the attacker leaves, and the server has a minute to free its memory; models are kept as long.
+Slow bodies, too many connections and the like are attacks on the nginx of transformer/web/README.md before the server.
 
 Prints a table; the exit status is 1 if a bound is broken. Nothing here is a test.
 """
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -29,11 +30,22 @@ import numpy as np
 import orjson
 
 from tests.benchmarks.load import paced, processes, used
-from tests.browser.conftest import ROOT, Server
+from tests.browser.conftest import Server
 from tests.models import small
-from tests.visitors import Connection, Page, Question, Visitor, model_file, program, sentences, train, train_mistake
+from tests.visitors import (
+    Connection,
+    Question,
+    Visitor,
+    model_file,
+    problem,
+    program,
+    sentences,
+    train,
+    train_mistake,
+)
+from tests.web.nginx import MISSING, PROGRAM, nginx_before
 from transformer.storage.portable import PortableModel, save_portable
-from transformer.web.api import runs, training
+from transformer.web.api import runs
 
 HONEST = "127.0.0.2"
 INTERVAL = 0.1  # s between two requests of the honest visitor
@@ -52,7 +64,6 @@ class Target:
     """A server under attack. `own` is the key of a model of the attacker's, `answers` counts answers by status."""
 
     port: int
-    page: Page
     client: httpx.AsyncClient
     answers: Any
     own: str = ""
@@ -113,7 +124,7 @@ async def in_turn(target: Target, calls: list[tuple[str, ...]]) -> None:
 
 
 def post(path: str, length: int) -> str:
-    headers = f"Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}"
+    headers = f"Host: 127.0.0.1\r\nSession: attacker\r\nContent-Type: application/json\r\nContent-Length: {length}"
     return f"POST /{path} HTTP/1.1\r\n{headers}\r\n\r\n"
 
 
@@ -152,9 +163,9 @@ async def foreign_pages(target: Target) -> None:
 
 async def trainings(target: Target) -> None:
     async def one(number: int) -> None:
-        asked = train(f"attacker{number}", 1500).body
+        asked = train(f"attacker{number}", 1500)
         while True:
-            await target.ask("POST", "train", json=asked)
+            await target.ask("POST", asked.path, json=asked.body, headers=asked.headers)
             await asyncio.sleep(1)
 
     await asyncio.gather(*map(one, range(40)))
@@ -170,19 +181,17 @@ async def what_ifs(target: Target) -> None:
 
 async def full_store(target: Target) -> None:
     for number in range(5):
-        await target.ask("POST", f"models?visit=attacker{number}", content=big_file())
+        await target.ask("POST", "models", content=big_file(), headers={"Session": f"attacker{number}"})
 
 
 async def slow_bodies(target: Target) -> None:
-    head, body = post("train", 8 * 2**20), b" " * (8 * 10**6)
+    head, body = post("api/train", 8 * 2**20), b" " * (8 * 10**6)
     await asyncio.gather(*(target.raw(head, body, drip=0 if number < 2 else 1) for number in range(120)))
 
 
 async def nested_lists(target: Target) -> None:
     lists = b"[" + b",".join([b"[]"] * (8 * 2**20 // 3 - 100)) + b"]"
-    asked = target.page.call("pairs", training.pairs, "lists", {}).body
-    call = orjson.dumps(asked).replace(b"{}", lists)
-    bodies = itertools.cycle([("gradio_api/component_server/", call), ("train", b'{"session":"a","pairs":%b}' % lists)])
+    bodies = itertools.cycle([("api/pairs", b'{"rows":%b}' % lists), ("api/train", b'{"pairs":%b}' % lists)])
 
     async def one() -> None:
         path, body = next(bodies)
@@ -202,7 +211,7 @@ async def deep_links(target: Target) -> None:
 
 
 async def trickling_uploads(target: Target) -> None:
-    await asyncio.gather(*(target.raw(post(f"models?visit=attacker{number}", 10**8), drip=1) for number in range(2)))
+    await asyncio.gather(*(target.raw(post("models", 10**8), drip=1) for _ in range(2)))
 
 
 async def reload_streams(target: Target) -> None:
@@ -225,7 +234,7 @@ async def front_pages(target: Target) -> None:
 
 
 async def tiny_chunks(target: Target) -> None:
-    head = "POST /train HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = "POST /api/train HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
     await asyncio.gather(*(target.raw(head, b"1\r\n \r\n" * 200_000) for _ in range(20)))
 
 
@@ -238,7 +247,7 @@ async def files_as_values(target: Target) -> None:
 
 
 def upload() -> Question:
-    return Question("upload", "models?visit=honest", model_file())
+    return Question("upload", "models", model_file(), headers={"Session": "honest"})
 
 
 async def trains(honest: Connection) -> None:
@@ -252,12 +261,15 @@ async def keeps_its_model(honest: Connection) -> None:
 
 
 async def uploads(honest: Connection) -> None:
-    (await honest.ask(upload())).raise_for_status()
+    why = problem(await honest.ask(upload()))
+    assert not why, why
 
 
 async def uses_own_model(honest: Connection) -> None:
-    key = (await honest.ask(upload())).raise_for_status().json()["model"]["checkpoint"]
-    (await honest.ask(program(runs.translate, drawn()[0], key))).raise_for_status()
+    uploaded = await honest.ask(upload())
+    assert not problem(uploaded), problem(uploaded)
+    why = problem(await honest.ask(program(runs.translate, drawn()[0], uploaded.json()["model"]["checkpoint"])))
+    assert not why, why
 
 
 # ---- a row ----
@@ -279,6 +291,7 @@ class Row:
         own: the attacker has a large model.
         server: which one is attacked.
         refused: the server may not answer the attack with status 200.
+        behind_nginx: nginx is before the server.
     """
 
     number: str
@@ -287,6 +300,11 @@ class Row:
     own: bool = False
     server: type[Server] = Server
     refused: bool = False
+    behind_nginx: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.attack.__name__.replace("_", " ") + (", behind nginx" if self.behind_nginx else "")
 
 
 ROWS = (
@@ -299,14 +317,14 @@ ROWS = (
     Row("5", trainings, trains),
     Row("6", what_ifs, uses_own_model, own=True),
     Row("7", full_store, keeps_its_model),
-    Row("8", slow_bodies),
+    Row("8", slow_bodies, behind_nginx=True),
     Row("9", nested_lists),
     Row("10", deep_links),
-    Row("11", trickling_uploads, uploads),
-    Row("12", reload_streams, refused=True),
-    Row("13", idle_connections, server=FewDescriptors),
+    Row("11", trickling_uploads, uploads, behind_nginx=True),
+    Row("12", reload_streams, refused=True, behind_nginx=True),
+    Row("13", idle_connections, server=FewDescriptors, behind_nginx=True),
     Row("14", front_pages),
-    Row("15", tiny_chunks),
+    Row("15", tiny_chunks, behind_nginx=True),
     Row("small", files_as_values),
 )
 
@@ -330,18 +348,19 @@ def big_file(d_model: int = 512) -> bytes:
 
 
 @contextmanager
-def under_attack(row: Row, server: Server, page: Page) -> Iterator[Any]:
+def under_attack(row: Row, port: int) -> Iterator[Any]:
     """A server while a process of its own attacks it; yields the number of the attack's answers by status."""
-    own = ""
+    own, url = "", f"http://127.0.0.1:{port}/"
     if row.own:
-        uploaded = httpx.post(f"{server.url}models?visit=attacker", content=big_file(), timeout=None)
+        session = {"Session": "attacker"}
+        uploaded = httpx.post(f"{url}models", content=big_file(), headers=session, timeout=None, trust_env=False)
         own = uploaded.json()["model"]["checkpoint"]
     answers = multiprocessing.Array("i", 600)
 
     async def attack() -> None:
         limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(base_url=server.url, timeout=None, limits=limits, trust_env=False) as client:
-            await row.attack(Target(server.port, page, client, answers, own))
+        async with httpx.AsyncClient(base_url=url, timeout=None, limits=limits, trust_env=False) as client:
+            await row.attack(Target(port, client, answers, own))
             await asyncio.Event().wait()  # the attacker stays
 
     process = multiprocessing.get_context("fork").Process(target=lambda: asyncio.run(attack()))
@@ -363,7 +382,7 @@ async def asked(port: int, question: Callable[[], Question], seconds: float) -> 
             await asyncio.sleep(due - time.monotonic())
             try:
                 async with asyncio.timeout(PATIENCE):
-                    held = (await connection.ask(question())).status_code == 200
+                    held = not problem(await connection.ask(question()))
             except (httpx.HTTPError, TimeoutError):
                 held = False
             answered = time.monotonic()
@@ -384,25 +403,25 @@ async def in_class(port: int, visitors: int, seconds: float) -> float:
 
 
 async def honest(
-    server: Server, page: Page, seconds: float, visitors: int, other_work: OtherWork | None = None
+    port: int, seconds: float, visitors: int, other_work: OtherWork | None = None
 ) -> tuple[float, float, str]:
     """p95 of translations and of /health, and a problem."""
-    visitor = Visitor(page, 1, ("",))
+    visitor = Visitor(1, ("",))
     health = Question("health", "health")
 
     async def beside() -> str:
         if other_work:
             await asyncio.sleep(seconds / 2)  # until the attack has its effect
             try:
-                async with asyncio.timeout(3 * PATIENCE), Connection(server.port, HONEST) as connection:
+                async with asyncio.timeout(3 * PATIENCE), Connection(port, HONEST) as connection:
                     await other_work(connection)
             except (httpx.HTTPError, AssertionError, TimeoutError) as error:
                 return f"{other_work.__name__}: {str(error).partition(' for url')[0] or repr(error)}"
         return ""
 
     alone = visitors == 1
-    translations = asked(server.port, visitor.translate, seconds) if alone else in_class(server.port, visitors, seconds)
-    return await asyncio.gather(translations, asked(server.port, lambda: health, seconds), beside())
+    translations = asked(port, visitor.translate, seconds) if alone else in_class(port, visitors, seconds)
+    return await asyncio.gather(translations, asked(port, lambda: health, seconds), beside())
 
 
 def memory(server: Server) -> float:
@@ -410,25 +429,25 @@ def memory(server: Server) -> float:
     return sum(used(pid)[0] for pid in processes(server.process.pid))
 
 
-def measured(row: Row, app: Path, seconds: float, rest: float, visitors: int) -> bool:
+def measured(row: Row, seconds: float, rest: float, visitors: int) -> bool:
     """Run a row, print it, and return whether it holds."""
-    with tempfile.TemporaryDirectory() as folder:
-        log, files = Path(folder) / "log", Path(folder) / "gradio"
-        server = row.server(app, log, GRADIO_TEMP_DIR=str(files), TRANSFORMER_MODELS_MINUTES="1")
-        try:
-            server.wait()
-            page = Page.load(server.port)
-            asyncio.run(honest(server, page, 3 if visitors == 1 else CLASS_WARM_UP, visitors))
-            alone = asyncio.run(honest(server, page, seconds / 2, visitors))
-            before = memory(server)
-            with under_attack(row, server, page) as answers:
-                during = asyncio.run(honest(server, page, seconds, visitors, row.other_work))
-                most = memory(server)
-            time.sleep(rest)
-            httpx.get(f"{server.url}models/own-")  # the store looks which models are too old
-            after = memory(server)
-        finally:
-            server.end()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        log, files, classes = (Path(folder) / name for name in ("log", "gradio", "classes"))
+        settings: Any = {"GRADIO_TEMP_DIR": str(files), "TRANSFORMER_CLASSES": str(classes)}
+        proxies = str(int(row.behind_nginx))
+        server = row.server(log=log, TRANSFORMER_MODELS_MINUTES="1", TRANSFORMER_PROXIES=proxies, **settings)
+        stack.callback(server.end)
+        server.wait()
+        port = stack.enter_context(nginx_before([server], Path(folder))) if row.behind_nginx else server.port
+        asyncio.run(honest(port, 3 if visitors == 1 else CLASS_WARM_UP, visitors))
+        alone = asyncio.run(honest(port, seconds / 2, visitors))
+        before = memory(server)
+        with under_attack(row, port) as answers:
+            during = asyncio.run(honest(port, seconds, visitors, row.other_work))
+            most = memory(server)
+        time.sleep(rest)
+        httpx.get(f"{server.url}models/own-", trust_env=False)  # the store looks which models are too old
+        after = memory(server)
         written = sum(file.stat().st_size for file in (log, *files.rglob("*")))
     problems = [during[2]] if during[2] else []
     if row.refused and answers[200]:
@@ -437,7 +456,7 @@ def measured(row: Row, app: Path, seconds: float, rest: float, visitors: int) ->
         problems.append(f"{written >> 20} MB written")
     held = during[0] < TRANSLATION and during[1] < HEALTH and after - before < GROWTH and not problems
     got = ", ".join(f"{count} × {status or 'no answer'}" for status, count in enumerate(answers) if count)
-    cells = [row.number, row.attack.__name__.replace("_", " "), got]
+    cells = [row.number, row.name, got]
     cells += [f"{one:.0f} → {other:.0f}" for one, other in zip(alone[:2], during[:2], strict=True)]
     cells += [f"{before:.0f}, {most:.0f}, {after:.0f}", "; ".join(problems), "yes" if held else "**no**"]
     print(f"| {' | '.join(cells)} |", flush=True)
@@ -450,7 +469,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=12, help="of an attack")
     parser.add_argument("--rest", type=float, default=60, help="seconds until memory is measured")
     parser.add_argument("--visitors", type=int, default=1, help="who work meanwhile, behind one address")
-    parser.add_argument("--app", type=Path, default=ROOT, help="the folder of another version")
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     print("| row | attack | its answers | translation, ms | health, ms | memory, MB | other work | holds |")
@@ -458,7 +476,9 @@ def main() -> None:
     drawn()  # both before the attacks
     big_file()
     rows = [row for row in ROWS if row.number in given.rows or not given.rows]
-    held = [measured(row, given.app.resolve(), given.seconds, given.rest, given.visitors) for row in rows]
+    if not PROGRAM and any(row.behind_nginx for row in rows):
+        sys.exit(MISSING)
+    held = [measured(row, given.seconds, given.rest, given.visitors) for row in rows]
     sys.exit(not all(held))
 
 

@@ -16,16 +16,12 @@ from typing import Any
 
 import torch
 
-from . import drawing, long_runs, models, translators
+from . import drawing, long_runs, models, previous, translators
 from .ratio import MissingError, Ratio
 from .table import HEADING, as_line, as_table
 
-PARTS = (
-    models,
-    translators,
-    drawing,
-    long_runs,
-)  # modules with `measure() -> Iterator[Ratio]`, which checks its requirements first
+# Modules with `measure() -> Iterator[Ratio]`, which checks its requirements first.
+PARTS = (models, translators, drawing, long_runs, previous)
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"

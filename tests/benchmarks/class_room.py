@@ -1,6 +1,6 @@
-"""A class in a room, for `make load`: all students follow their teacher and vote, while a visitor trains.
+"""A class, for `make load`: all students follow their teacher and vote, while a visitor trains.
 
-A student is a stream of the room's events and a connection for votes; where the teacher shows another sentence, each
+A student is a stream of the class's events and a connection for votes; where the teacher shows another sentence, each
 student's page requests its run, as a browser's does.
 """
 
@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import orjson
 
-from tests.visitors import Connection, Page, Question, Visitor
+from tests.visitors import Connection, Visitor, ask, problem
 
 STEPS = 20  # of the lesson: places that the teacher goes to
 NEW_SENTENCE = 5  # every so often the place has another sentence
@@ -42,7 +42,7 @@ class ClassRoom:
     """One teacher and many students, who are all at one address."""
 
     def __init__(self, port: int, students: int, sentences: tuple[str, ...]) -> None:
-        self._port, self._page, self._sentences = port, Page.load(port), sentences
+        self._port, self._sentences = port, sentences
         self._names = [f"student-{n:03}" for n in range(students)]
         self._heard = Heard()
         self._sent: dict[str, float] = {}  # when the teacher went to a place
@@ -50,11 +50,13 @@ class ClassRoom:
         self._question: dict[str, Any] | None = None
         self._votes: list[float] = []  # when each vote of the question was sent, in this order
         self._counted = 0  # of them, that the projector has shown
-        self._room: dict[str, Any] = {}
+        self._class: dict[str, Any] = {}
 
     async def lesson(self) -> Heard:
         async with Connection(self._port) as teacher:
-            self._room = (await teacher.ask(Question("open a class", "rooms", {}))).json()
+            self._class = (
+                await teacher.ask(ask("open a class", "open_class", "", page=f"http://127.0.0.1:{self._port}/"))
+            ).json()
             tasks = [asyncio.create_task(self._student(name)) for name in self._names]
             tasks.append(asyncio.create_task(self._projector()))
             try:
@@ -80,10 +82,10 @@ class ClassRoom:
             self._heard.errors.append("not everybody came")
 
     async def _lead(self, teacher: Connection, **asked: Any) -> None:
-        path = f"rooms/{self._room['code']}/lead"
-        answer = await teacher.ask(Question("lead", path, asked | {"secret": self._room["secret"]}))
-        if answer.status_code != 200:
-            self._heard.errors.append(answer.text[:200])
+        teachers = {"code": self._class["code"], "secret": self._class["secret"]}
+        answer = await teacher.ask(ask("lead", "lead_class", "", **teachers, **asked))
+        if why := problem(answer):
+            self._heard.errors.append(why)
 
     async def _show(self, teacher: Connection, step: int) -> None:
         sentence = self._sentences[step // NEW_SENTENCE]
@@ -99,7 +101,7 @@ class ClassRoom:
         await self._lead(teacher, do="reveal", right=0)
 
     async def _projector(self) -> None:
-        async for seen in self._events({"secret": self._room["secret"]}):
+        async for seen in self._events({"secret": self._class["secret"]}):
             question, now = seen["question"], time.perf_counter()
             if question and question["state"] == "open":
                 self._heard.shown += [now - sent for sent in self._votes[self._counted : question["answered"]]]
@@ -108,7 +110,7 @@ class ClassRoom:
     async def _student(self, name: str) -> None:
         rng, voted, sentence = random.Random(name), 0, ""
         place: str | None = None
-        visitor = Visitor(self._page, rng.randrange(10**6), self._sentences)
+        visitor = Visitor(rng.randrange(10**6), self._sentences)
         async with Connection(self._port) as connection, asyncio.TaskGroup() as work:
             async for seen in self._events({"student": name}):
                 if seen["place"] != place:
@@ -128,24 +130,24 @@ class ClassRoom:
     async def _open(self, connection: Connection, visitor: Visitor, sentence: str, since: float) -> None:
         answer = await connection.ask(visitor.types(sentence))
         self._heard.runs.append(time.perf_counter() - since)
-        if answer.status_code != 200:
-            self._heard.errors.append(f"a run: status {answer.status_code}")
+        if why := problem(answer):
+            self._heard.errors.append(f"a run: {why}")
 
     async def _vote(self, connection: Connection, name: str, question: int, rng: random.Random) -> None:
         await asyncio.sleep(rng.uniform(*THINK_SECONDS))
-        body = {"student": name, "question": question, "round": 0, "choice": rng.randrange(len(CHOICES))}
+        choice = {"question": question, "round": 0, "choice": rng.randrange(len(CHOICES))}
         self._votes.append(time.perf_counter())
-        answer = await connection.ask(Question("vote", f"rooms/{self._room['code']}/vote", body))
-        if answer.status_code != 200:
-            self._heard.errors.append(answer.text[:200])
+        answer = await connection.ask(ask("vote", "vote", "", code=self._class["code"], student=name, **choice))
+        if why := problem(answer):
+            self._heard.errors.append(why)
 
     async def _events(self, guest: dict[str, str]) -> Any:
-        """The room's events for a guest, without heartbeats."""
-        events = Question("events", f"rooms/{self._room['code']}/events", guest)
-        async with Connection(self._port) as connection, aclosing(connection.stream(events)) as lines:
+        """The class as a guest sees it, without heartbeats."""
+        followed = ask("follow", "follow_class", "", code=self._class["code"], **guest)
+        async with Connection(self._port) as connection, aclosing(connection.stream(followed)) as lines:
             async for line in lines:
-                if line:
-                    event = orjson.loads(line)
-                    if event["event"] == "ended":
-                        return
+                event = orjson.loads(line)
+                if event["event"] == "ended":
+                    return
+                if event["event"] == "class":
                     yield event

@@ -32,6 +32,7 @@ from tests.browser.chromium import find
 from tests.browser.conftest import QUIET, Server, module
 from transformer import Transformer, TransformerConfig, Translator
 from transformer.data.vocabulary import END, PAD, START, Vocabulary
+from transformer.files import shipped
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
@@ -54,12 +55,12 @@ SETTLED = 200  # ms
 THREAD = "the page's thread, click to frame"
 Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
 
-# The bundle of the view alone, which is mounted as app.ts does it.
+# The bundle of the view alone, and how the page fills its place (assets/web/app.ts).
 VIEW = """
 export { mapPaint } from "./assets/web/charts/attention-map.ts";
+export { mount } from "./assets/web/features/attention/attention.ts";
 export { speakPreferredLanguage } from "./assets/web/state/i18n.ts";
 export { showRun } from "./assets/web/state/state.ts";
-export { mount } from "./assets/web/features/attention/attention.ts";
 """
 OURS = """<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="dist/app.css">
 <script type="application/json" id="opening">OPENING</script>
@@ -67,9 +68,8 @@ OURS = """<!doctype html><html lang="en"><meta charset="utf-8"><link rel="styles
 <script type="module">
 import { mapPaint, mount, showRun, speakPreferredLanguage } from "./view.js";
 document.body.append(mapPaint());
-const element = document.querySelector(".view");
 await speakPreferredLanguage();
-mount({ element, signal: new AbortController().signal });
+mount({ element: document.querySelector(".view"), signal: new AbortController().signal });
 showRun(RUN);
 </script></body></html>
 """
@@ -158,22 +158,12 @@ def browsing(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[tuple[Path, 
 @contextmanager
 def page_served(folder: Path) -> Iterator[str]:
     """The address of the page, whose server writes its log to the folder."""
-    server = Server(log=folder / "log")
+    server = Server(log=folder / "log", TRANSFORMER_CLASSES=str(folder / "classes"))
     try:
         server.wait()
         yield server.url
     finally:
         server.end()
-
-
-def ours(payload: Any) -> str:
-    """Our view with a run."""
-    schema = opening()["schema"] | {"assets": "./"}
-    parts = {"OPENING": {"schema": schema}, "RUN": payload}
-    page = OURS
-    for name, part in parts.items():
-        page = page.replace(name, json.dumps(part, separators=(",", ":")).replace("<", "\\u003c"))
-    return page
 
 
 def bertviz(run: Translation, view: str = "head_view") -> str:
@@ -318,7 +308,7 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
     page.wait_for_load_state("networkidle")
     # Under the name of a run that the server has, so that the page's requests about it succeed.
     payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
-    page.evaluate(f"async (run) => (await {module('core/state.js')}).showRun(run)", payload)
+    page.evaluate(f"async (run) => (await {module('')}).showRun(run)", payload)
     shown = page.locator("#translation > *").count()
     if shown != len(payload["output"]):
         raise RuntimeError(f"the page shows a run of {shown} words, not of {len(payload['output'])}")
@@ -326,20 +316,25 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
 
 
 def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]:
+    known = opening()
+    shown = {**known, "shown": None, "schema": {**known["schema"], "assets": "./"}}
+    page = OURS.replace("OPENING", json.dumps(shown).replace("<", "\\u003c"))
     for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
         payload = for_page(run, None, checkpoint)
         with folder_served(folder) as at:
             pages = {f"{at}ours.html": ".large > .heatmap", f"{at}bertviz.html": "#attention line"}
-            (folder / "ours.html").write_text(ours(payload), "utf-8")
+            written = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
+            (folder / "ours.html").write_text(page.replace("RUN", written), "utf-8")
             (folder / "view.js").write_bytes(bundled(VIEW))
             (folder / "bertviz.html").write_text(bertviz(run), "utf-8")
-            yield from openings(browser, name, pages)
-            shown = shown_in_page(browser, url, payload)
-            yield from slowest(shown, name, run)
+            if name != "the toy":  # a small run is drawn before either page is ready
+                yield from openings(browser, name, pages)
+            ours = shown_in_page(browser, url, payload)
+            yield from slowest(ours, name, run)
             theirs = browser.new_page(viewport={"width": 1280, "height": 800})
             theirs.goto(f"{at}bertviz.html")
-            yield from switches(shown, theirs, name, run)
-            shown.context.close()
+            yield from switches(ours, theirs, name, run)
+            ours.context.close()
             theirs.context.close()
 
 
@@ -361,7 +356,7 @@ def starting(browser: Browser, log: Path) -> float:
     page = context.new_page()
     page.add_init_script(f"window.seen = ({SEEN})('#attention .large > .heatmap')")
     begin = time.perf_counter()
-    server = Server(log=log)
+    server = Server(log=log, TRANSFORMER_CLASSES=str(log.parent / "classes"))
     try:
         while True:
             with socket.socket() as probe:
@@ -397,7 +392,7 @@ def measure() -> Iterator[Ratio]:
 
 def _measured(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[Ratio]:
     with browsing(scripts) as (folder, browser):
-        shutil.copytree(ROOT / "assets", folder, dirs_exist_ok=True)
+        shutil.copytree(shipped("assets"), folder, dirs_exist_ok=True)
         with page_served(folder) as url:
             yield from against_bertviz(browser, folder, url)
         yield start(browser, folder / "log")

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from tests.visitors import Page
+from tests.visitors import ask
 from transformer.data import encode_pairs
 from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, held_out
 from transformer.data.vocabulary import Vocabulary
@@ -32,6 +32,7 @@ from .served import served, spread
 ROUNDS = 5
 CLICKS = 60  # per round, idle and with trainings
 RUNS = 2  # trainings at once
+JSON = {"Content-Type": "application/json"}
 
 
 def question(corpus: str, **training: Any) -> dict[str, Any]:
@@ -80,14 +81,13 @@ def watching(corpus: str, steps: int) -> str:
     return f"| {corpus}, {steps} steps | {spread(ratios)} | ≤ 1.10 | {rate:.0f} updates a second |"
 
 
-def click(page: Page, port: int, sentence: str) -> float:
+def click(port: int, sentence: str) -> float:
     """Seconds of the request of a click on Translate, for a sentence that is new to the server."""
-    asked = {"checkpoint": "classroom", "sentence": sentence, "changes": []}
-    question = page.click("translate", "ask", "live", asked)
+    question = ask("translate", "translate", "live", checkpoint="classroom", sentence=sentence)
     connection = http.client.HTTPConnection("127.0.0.1", port)
     begin = time.perf_counter()
-    connection.request("POST", f"/{question.path}", json.dumps(question.body), {"Content-Type": "application/json"})
-    answer = question.answer("application/json", connection.getresponse().read())
+    connection.request("POST", f"/{question.path}", json.dumps(question.body), JSON)
+    answer = json.loads(connection.getresponse().read())
     took = time.perf_counter() - begin
     connection.close()
     assert answer["run"]["sentence"] == sentence
@@ -98,8 +98,8 @@ def training(port: int, number: int, stop: threading.Event) -> None:
     """One training after another, until the event is set."""
     while not stop.is_set():
         connection = http.client.HTTPConnection("127.0.0.1", port)
-        asked = question("classroom", steps=2000) | {"session": f"bench {number}"}
-        connection.request("POST", "/train", json.dumps(asked), {"Content-Type": "application/json"})
+        asked = json.dumps(question("classroom", steps=2000))
+        connection.request("POST", "/api/train", asked, JSON | {"Session": f"bench {number}"})
         answer = connection.getresponse()
         while answer.readline() and not stop.is_set():
             pass
@@ -111,17 +111,16 @@ def clicking() -> str:
     idle: list[float] = []
     busy: list[float] = []
     with served() as port:
-        page = Page.load(port)
         for _ in range(20):
-            click(page, port, next(sentences))
+            click(port, next(sentences))
         for _ in range(3):
-            idle += [click(page, port, next(sentences)) for _ in range(CLICKS)]
+            idle += [click(port, next(sentences)) for _ in range(CLICKS)]
             stop = threading.Event()
             runs = [threading.Thread(target=training, args=(port, i, stop)) for i in range(RUNS)]
             for each in runs:
                 each.start()
             time.sleep(6)  # both trainings are running
-            busy += [click(page, port, next(sentences)) for _ in range(CLICKS)]
+            busy += [click(port, next(sentences)) for _ in range(CLICKS)]
             stop.set()
             for each in runs:
                 each.join()

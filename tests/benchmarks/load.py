@@ -8,7 +8,7 @@ Visitors without a browser (see tests/visitors.py) send the requests of every ac
 3. crowd: three hundred who arrive at once, each with a new sentence, then with about 2 s between two clicks; a visitor
    who waits sees the length of the queue
 4. after: a single visitor who requests one new sentence after another
-5. a class of thirty and one of two hundred in a room, who follow their teacher and vote while one visitor trains
+5. a class of thirty and one of two hundred, who follow their teacher and vote while one visitor trains
 
 Prints tables, and writes tests/benchmarks/load.json. Nothing here is a test.
 """
@@ -36,7 +36,7 @@ import torch
 
 from tests.benchmarks.class_room import ClassRoom, Heard
 from tests.browser.conftest import Server
-from tests.visitors import Connection, Page, Question, Visitor, right, sentences, train, train_mistake
+from tests.visitors import Connection, Question, Visitor, ask, problem, right, sentences, train, train_mistake
 
 HERE = Path(__file__).parent
 THINK = (1.0, 3.0)  # s between an answer and the next click
@@ -48,7 +48,7 @@ FOLLOWED_MS, SHOWN_MS = {30: 700, 200: 1500}, 500  # by the number of students: 
 ROOM_MB, ROOM_REST = 20, 30  # and after how many seconds
 SETTLED = 0.2  # share of the time before memory is measured
 FLAT = 1.0  # MB a minute: the limit for a server that runs for a day
-POLL_AFTER = 2  # s without an answer before the page requests the length of the queue (busy.js)
+POLL_AFTER = 2  # s without an answer before the page requests the length of the queue (client.ts)
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -87,18 +87,16 @@ class Record:
         except httpx.HTTPError as error:
             return self.fault(question.action, repr(error))
         self.took.setdefault(question.action, []).append(time.perf_counter() - begun)
-        if response.status_code != 200:
-            return self.fault(question.action, f"status {response.status_code}: {response.text[:200]}")
+        if why := problem(response):
+            return self.fault(question.action, f"{question.path}: {why}")
         answer = question.answer(response.headers["content-type"], response.content)
-        if isinstance(answer, dict) and answer.get("error"):
-            return self.fault(question.action, f"{question.path}: {answer['error']}")
         if question.check:
             if not question.check(answer):
                 self.fault(question.action, f"a wrong answer to {question.path}")
             return answer
         drawn = answer["run"]["sentence"] if question.action == "surprise" else ""
         body = question.body if isinstance(question.body, dict) else {}
-        key = json.dumps([question.path, body | {"session_hash": ""}, drawn], sort_keys=True)
+        key = json.dumps([question.path, body, drawn], sort_keys=True)
         if self.answers.setdefault(key, (question, answer))[1] != answer:
             self.fault(question.action, f"two answers to {key}")
         return answer
@@ -193,7 +191,7 @@ async def clicks(
     rng = visitor.rng
     async with Connection(port, address) as connection, Connection(port, address) as beside:
 
-        async def ask(question: Question) -> Any:
+        async def answered(question: Question) -> Any:
             """The page polls the length of the queue until the answer arrives."""
             asked = asyncio.create_task(record.ask(connection, question))
             while not (await asyncio.wait([asked], timeout=POLL_AFTER))[0]:
@@ -202,7 +200,7 @@ async def clicks(
             return await asked
 
         async def translates(question: Question) -> None:
-            await ask(question)
+            await answered(question)
             await record.ask(connection, visitor.others()["checks"]())  # the visitor does not wait for the checks
 
         if first:
@@ -212,7 +210,7 @@ async def clicks(
             if rng.random() < TRANSLATES:
                 await translates(visitor.translate())
             else:
-                await visitor.do(rng.choice(visitor.names()), ask)
+                await visitor.do(rng.choice(visitor.names()), answered)
             await asyncio.sleep(rng.uniform(*think))
 
 
@@ -240,9 +238,9 @@ async def hear(port: int, record: Record, question: Question, wanted: set[str], 
                 event = orjson.loads(line)
                 name = event["event"]
                 if name == "run":
-                    stop = Question("stop a training", "train/stop", {"run": event["run"]}, check=lambda got: got == {})
+                    stop = ask("stop a training", "stop_training", "", run=event["run"])
                 if name == "progress" and name not in events and "ended by stop" in wanted:
-                    await record.ask(beside, stop)
+                    await record.ask(beside, replace(stop, check=lambda got: got is None))
                 events.append(f"ended by {event['why']}" if name == "ended" else name)
                 if time.monotonic() > until:
                     return
@@ -269,10 +267,10 @@ async def paced(
     first: Iterable[str | None] = itertools.repeat(None),
     address: str = "127.0.0.1",
 ) -> Record:
-    page, record = Page.load(port), Record()
+    record = Record()
     until = time.monotonic() + seconds
     visitors = [
-        clicks(Visitor(page, seed, known), record, port, until, think, sentence, address)
+        clicks(Visitor(seed, known), record, port, until, think, sentence, address)
         for seed, sentence in zip(range(count), first, strict=False)
     ]
     await together(*visitors, *([trains(port, record, until)] if with_training else []))
@@ -281,11 +279,11 @@ async def paced(
 
 async def closed(port: int, count: int, seconds: float, fresh: Iterator[str]) -> Record:
     """Translations only, without a pause."""
-    page, record = Page.load(port), Record()
+    record = Record()
     until = time.monotonic() + seconds
 
     async def one(seed: int) -> None:
-        visitor = Visitor(page, seed, ("",))
+        visitor = Visitor(seed, ("",))
         async with Connection(port) as connection:
             while time.monotonic() < until:
                 sentence = next(fresh)

@@ -1,6 +1,7 @@
 """Shared by the benchmarks of the page: a server, and the format of ratios."""
 
 import statistics
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,12 +10,13 @@ from tests.browser.conftest import Server
 
 @contextmanager
 def served() -> Iterator[int]:
-    server = Server()
-    try:
-        server.wait()
-        yield server.port
-    finally:
-        server.end()
+    with tempfile.TemporaryDirectory() as classes:
+        server = Server(TRANSFORMER_CLASSES=classes)
+        try:
+            server.wait()
+            yield server.port
+        finally:
+            server.end()
 
 
 def spread(ratios: list[float]) -> str:

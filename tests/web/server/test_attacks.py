@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,8 +18,9 @@ from tests.benchmarks.attack import (
     under_attack,
 )
 from tests.browser.conftest import Server
-from tests.visitors import Connection, Page, Visitor, sentences
+from tests.visitors import Connection, Visitor, problem, sentences
 from tests.web.loop import in_a_loop, until
+from tests.web.nginx import MISSING, PROGRAM, nginx_before
 
 pytestmark = pytest.mark.slow
 SECONDS = 0.5
@@ -29,7 +31,11 @@ SHUFFLED = next(row for row in ROWS if row.attack is shuffled_sentences)
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("server")
-    server = Server(log=folder / "log", GRADIO_TEMP_DIR=str(folder / "gradio"))
+    settings: Any = {
+        "GRADIO_TEMP_DIR": str(folder / "gradio"),
+        "TRANSFORMER_CLASSES": str(tmp_path_factory.mktemp("classes")),
+    }
+    server = Server(log=folder / "log", TRANSFORMER_PROXIES="1", **settings)
     few = sentences(600)  # drawing takes seconds
     try:
         server.wait()
@@ -42,30 +48,41 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         server.end()
 
 
+@pytest.fixture(scope="module")
+def proxied(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int | None]:
+    """The port of nginx before the server, if there is one."""
+    if not PROGRAM:
+        yield None
+        return
+    with nginx_before([server], tmp_path_factory.mktemp("nginx")) as port:
+        yield port
+
+
 @pytest.mark.parametrize("row", SHORT, ids=lambda row: row.attack.__name__)
 def test_an_honest_visitor_is_served_during_an_attack(
-    row: Row, server: Server, monkeypatch: pytest.MonkeyPatch
+    row: Row, server: Server, proxied: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = Page.load(server.port)
+    port = proxied if row.behind_nginx else server.port
+    if port is None:
+        pytest.skip(MISSING)
     monkeypatch.setattr(attack, "big_file", lambda: big_file(16))
-    with under_attack(row, server, page) as answers:
-        translation, health, problem = in_a_loop(honest(server, page, SECONDS, 1, row.other_work))
+    with under_attack(row, port) as answers:
+        translation, health, problem = in_a_loop(honest(port, SECONDS, 1, row.other_work))
     assert max(translation, health) < math.inf  # none is refused
     assert not problem
     assert not row.refused or not answers[200]
 
 
 def test_a_visitor_does_not_wait_for_the_backlog_of_a_stranger(server: Server) -> None:
-    page = Page.load(server.port)
-    visitor = Visitor(page, 1, ("",))
+    visitor = Visitor(1, ("",))
 
     async def overtaken() -> int:
         """The answers that the stranger gets while an honest request waits."""
         await until(lambda: answers[200] >= 3)
         async with Connection(server.port, HONEST) as connection:
             before = answers[200]
-            (await connection.ask(visitor.translate())).raise_for_status()
+            assert not problem(await connection.ask(visitor.translate()))
             return answers[200] - before
 
-    with under_attack(SHUFFLED, server, page) as answers:
+    with under_attack(SHUFFLED, server.port) as answers:
         assert in_a_loop(overtaken()) < 30  # of 120: one at work, and what is answered until the request is read

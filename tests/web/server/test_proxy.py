@@ -3,10 +3,7 @@
 import http.client
 import json
 import re
-import resource
-import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,22 +16,12 @@ import pytest
 
 from transformer.storage.portable import save_portable
 
-from ...browser.conftest import ROOT, Server, until
+from ...browser.conftest import Server, until
 from ...models import packed
+from ..nginx import MISSING, PRINTED, PROGRAM, nginx_before
 
 pytestmark = pytest.mark.slow
 
-(PRINTED,) = re.findall(r"^```nginx\n(.*?)^```", (ROOT / "transformer/web/README.md").read_text(), re.M | re.S)
-AROUND = """
-daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log; worker_rlimit_nofile 8192;
-events {{ worker_connections 4096; }}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-    {printed}
-}}
-"""
 # Each test has an address of its own, as the limits count.
 STICKY, CLASS, FORGED, SLOW, FLOOD, HONEST = (f"127.0.0.{n}" for n in range(11, 17))
 PAGE_FILES = 40  # requests of one page that loads
@@ -61,41 +48,19 @@ class Site:
         return client
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if not program:
-        pytest.skip("there is no nginx (on Debian and Ubuntu: apt install nginx)")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8192)), hard))
-    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
+    if not PROGRAM:
+        pytest.skip(MISSING)
     servers = [Server(TRANSFORMER_PROXIES="1") for _ in range(2)]
-    changed = {"listen 80": f"listen 127.0.0.1:{port}"}
-    changed |= {f"10.0.0.{n}:7860": f"127.0.0.1:{server.port}" for n, server in enumerate(servers, 1)}
-    # A slow machine could not send more than 400 requests a second.
-    changed["rate=400r/s"] = "rate=1r/s"
-    printed = PRINTED
-    for old, new in changed.items():
-        assert printed.count(old) == 1
-        printed = printed.replace(old, new)
-    (folder / "nginx.conf").write_text(AROUND.format(folder=folder, printed=printed))
     with ExitStack() as stack:
         for server in servers:
             stack.callback(server.end)
             server.wait()
-        nginx = subprocess.Popen([program, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"])
-        stack.callback(nginx.wait, 30)
-        stack.callback(nginx.terminate)
-        site = Site(f"http://127.0.0.1:{port}/", servers)
-        until(lambda: nginx.poll() is not None or not socket.socket().connect_ex(("127.0.0.1", port)))
-        assert nginx.poll() is None, (folder / "error.log").read_text()
-        yield site
+        # A slow machine could not send more than 400 requests a second.
+        changed = {"rate=400r/s": "rate=1r/s"}
+        port = stack.enter_context(nginx_before(servers, tmp_path_factory.mktemp("nginx"), changed))
+        yield Site(f"http://127.0.0.1:{port}/", servers)
 
 
 @pytest.fixture(scope="module")
