@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from transformer import Translation, Translator
-from transformer.inference.attention_maps import KINDS
+from transformer.inference.attention_maps import KINDS, Kind
 from transformer.web.api.downloads import provenance
 from transformer.web.api.sublayers import shapes as shapes_of
 
@@ -27,7 +27,8 @@ from .test_inside import STAGES
 A4, PRINTED = 794, 680  # px: the sheet, and what is left between margins of 15 mm
 MODEL, LANGUAGE = "classroom", "zh-Hans"
 SENTENCE = "  „Heute“ habe 'ich' ein \"kaltes\" BIER getrunken "
-KIND, LAYER, HEAD, QUERY = "decoder", 1, 3, 4  # where its visitor is when the handout is made
+KIND: Kind = "decoder"
+LAYER, HEAD, QUERY = 1, 3, 4  # where its visitor is when the handout is made
 
 
 class Handout(NamedTuple):

@@ -249,8 +249,8 @@ def test_a_link_restores_every_change_in_the_visitors_language(visit: Visit) -> 
     for row, step in zip(rows.all(), compared.steps, strict=True):
         expect(row.locator("td .word")).to_have_text([each.token for each in (step.baseline, step.modified) if each])
         if step.new_probability is not None and step.baseline is not None:
-            shown = float(row.get_attribute("data-change") or "nan")
-            assert abs(shown - (step.new_probability - step.baseline.probability)) < 1e-6
+            change = float(row.get_attribute("data-change") or "nan")
+            assert abs(change - (step.new_probability - step.baseline.probability)) < 1e-6
     assert parse_qs(urlsplit(page.url).query)["changes"] == [WRITTEN]
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
     words = " ".join(page.locator("#top .changed, #whatif").all_inner_texts())
