@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 from playwright.sync_api import Browser, Page, Request, sync_playwright
+from pydantic_core import to_jsonable_python
 
 from tests.browser.chromium import find
 from tests.browser.conftest import QUIET, Server, module
@@ -168,7 +169,7 @@ def page_served(folder: Path) -> Iterator[str]:
 
 def ours(payload: Any) -> str:
     """Our view with a run."""
-    schema = opening()["schema"] | {"assets": "./"}
+    schema = opening()["schema"] | {"assets": "."}
     parts = {"OPENING": {"schema": schema}, "RUN": payload}
     page = OURS
     for name, part in parts.items():
@@ -327,7 +328,7 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
 
 def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]:
     for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
-        payload = for_page(run, None, checkpoint)
+        payload = to_jsonable_python(for_page(run, None, checkpoint))
         with folder_served(folder) as at:
             pages = {f"{at}ours.html": ".large > .heatmap", f"{at}bertviz.html": "#attention line"}
             (folder / "ours.html").write_text(ours(payload), "utf-8")

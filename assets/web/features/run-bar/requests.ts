@@ -106,7 +106,7 @@ export class RunRequests {
     this.ask({ sentence: sentence ?? "", ...(sentence === state.run.sentence ? { changes: changes() } : {}) });
   }
 
-  /** Of the sentence that is shown, or of the one that is on its way. */
+  /** Ask for the changes of the sentence that is shown, or of the one that is on its way. */
   askChanges() {
     this.ask({ sentence: state.run.sentence, ...session.asked, changes: changes() });
   }
