@@ -318,7 +318,7 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
     page.locator("#attention .large > .heatmap").wait_for()
     page.wait_for_load_state("networkidle")
     # Under the name of a run that the server has, so that the page's requests about it succeed.
-    payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
+    payload = to_jsonable_python(payload) | {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
     page.evaluate(f"async (run) => (await {module('core/state.js')}).showRun(run)", payload)
     shown = page.locator("#translation > *").count()
     if shown != len(payload["output"]):

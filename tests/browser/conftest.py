@@ -248,7 +248,7 @@ class Visit:
 
 
 def module(_name: str) -> str:
-    """What assets/js/app.ts exports for tests: a promise, as an expression on the page."""
+    """What assets/web/app.ts exports for tests: a promise, as an expression on the page."""
     return "import(document.getElementById('app').href)"
 
 
