@@ -70,7 +70,7 @@ def stop(page: Page, n: int) -> Stop:
         return lesson.locator(selector).evaluate_all(last)
 
     return Stop(
-        *(seen(each) for each in (".lesson-text > p:last-child", ".stop-title .shape", ".question h3")),
+        *(seen(each) for each in (".lesson-text > p:last-child", ".stop-title .shape", ".question h3")),  # type: ignore[arg-type]
         *[all_of(each) for each in (".choice", ".choice.right", ".choice.wrong")],
         *(seen(each) for each in (".why", ".reveal")),
     )

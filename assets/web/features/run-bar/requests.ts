@@ -5,7 +5,7 @@ import { api, reasonOf } from "../../api/client.ts";
 import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../../api/models.ts";
 import { whenLoaded } from "../../api/real-models.ts";
 import { opening } from "../../api/schema.ts";
-import type { Example, Message, OwnModel, RunRequest, State, View } from "../../api/types.ts";
+import type { Example, Message, OwnModel, Run, RunRequest, State } from "../../api/types.ts";
 import { expectRun, formatAddress, holdAddress, openingTab, parseAddress, restorePlace } from "../../state/address.ts";
 import { changes, lastingChanges, settleChanges } from "../../state/changes.ts";
 import { formatList, t } from "../../state/i18n.ts";
