@@ -48,7 +48,7 @@ def matching(key: str, language: str = "en", /, **values: object) -> re.Pattern[
 
 
 def percent(share: float) -> str:
-    """As assets/js/core/message-format.js writes it, in any of the languages."""
+    """As assets/web/state/message-format.ts writes it, in any of the languages."""
     share = float(share)
     if 0 < share < 0.0001:
         return "<\u00a00.01%"

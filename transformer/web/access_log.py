@@ -7,10 +7,10 @@ text. A line has `time` (UTC), `level` and `action`; that of an action also has
     characters   of the sentence
     ms           duration
     outcome      "ok", the key of a refusal (see assets/locales) or "refused", "left" (the client disconnected
-                 before its answer ended), "full" (action "wait": the queue was full), or "fault"
+                 before its answer ended), "full" (the server could not answer now), or "fault"
 
-and that of a request to our own routes `status`, `received` and `sent` (bytes) instead of the first two. A fault has
-`error`, the type, and `where`, the code that led to it: its message could quote a visitor.
+An upload has neither of the first two. A fault has `error`, the type, and `where`, the code that led to it: its message
+could quote a visitor.
 
 A second has at most LINES_A_SECOND lines of actions, and MESSAGES_A_SECOND of faults and of each library; then a line
 says how many were left out.

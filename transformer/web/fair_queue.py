@@ -108,8 +108,8 @@ class FairQueue:
         return Counter(each.client.address for each in self._working)
 
     def _next(self, waiting: list[Ticket], served: dict[str | Client, int]) -> Ticket:
-        """Of the address whose last turn is longest ago the session of which that is so. A session that never had one
-        counts from its arrival, so that a visitor gains nothing by new names."""
+        """The next ticket: of the address whose last turn is longest ago, and there of the session of which that is so.
+        A session that never had one counts from its arrival, so that a visitor gains nothing by new names."""
 
         def last_turns(ticket: Ticket) -> tuple[int, int, int]:
             client, number = ticket.client, ticket.number
@@ -135,7 +135,7 @@ class FairQueue:
                 del self._served[next(iter(self._served))]
 
     def _drop(self) -> Ticket:
-        """Of the address with most waiting, of its session with most, the last."""
+        """Drop the last ticket of the address with most waiting, and there of the session with most."""
         ((address, _),) = Counter(each.client.address for each in reversed(self._waiting)).most_common(1)
         theirs = [each.client for each in reversed(self._waiting) if each.client.address == address]
         ((client, _),) = Counter(theirs).most_common(1)

@@ -67,7 +67,7 @@ def opening() -> Opening:
                 TABS,
                 PARTS,
                 [name for name, each in QUESTIONS.items() if each.streams],
-                assets=f"gradio_api/file={shipped('assets')}/",
+                assets=f"gradio_api/file={shipped('assets')}",
                 plotly=bundle_address("plotly.js"),
                 classes=settings().classes != "off",
             ),

@@ -389,7 +389,7 @@ def settings() -> dict[str, Parameter]:
 
 
 def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter]:
-    """Of the page's address."""
+    """Every parameter of the page's address."""
 
     def choice(name: str, choices: Sequence[str]) -> Parameter:
         return {"kind": "choice", "state": name, "choices": list(choices), "default": choices[0], "always": True}

@@ -81,7 +81,7 @@ export async function showRecording(name: TrainingMistakeRequest["name"]) {
   changed();
 }
 
-/** Of both models together. */
+/** Steps of both models together. */
 export const stepsDone = ({ wrong, right }: MistakeTraining) => wrong.length + right.length;
 
 /** Measures steps a second by those of the last seconds; null where they are too few. */

@@ -34,7 +34,7 @@ export function saveOnLeave(key: string, value: () => unknown) {
 const SESSION_KEY = "attention-bitte-session";
 let session: string | null = null;
 
-/** The same for every request of this tab: a server keeps a limited number of models a session. */
+/** One for all requests of this tab: a server keeps a limited number of models a session. */
 export function sessionId() {
   const id = session ?? readSession(SESSION_KEY) ?? crypto.randomUUID?.() ?? String(Math.random());
   if (id !== session) writeSession(SESSION_KEY, id);

@@ -43,7 +43,7 @@ export interface DrawnRun {
 export type Run = Omit<Wire.Run, "attention" | "steps"> &
   DrawnRun & {
     steps: Step[];
-    /** Of a run by words: the same in the model's own tokens. */
+    /** Where the run is by words: itself in the model's own tokens. */
     pieces?: Run;
   };
 export type PieceRun = Run & Required<Pick<Run, "words">>;
@@ -67,11 +67,11 @@ export interface View {
 
 /** What this visitor looks at. Numbers count from 0. */
 export interface State extends Omit<Wire.DecodingSettings, "seed"> {
-  /** Of sampling; null for the first that draws something else than greedy decoding. */
+  /** Where sampling starts; null for the first that draws something else than greedy decoding. */
   seed: number | null;
   /** The latest run that succeeded. Views are drawn only once there is one. */
   run: Run;
-  /** The same run without its changes; null where it has none. */
+  /** The run without its changes; null where it has none. */
   baseline: Run | null;
   tab: string;
   /** Decoding step. */

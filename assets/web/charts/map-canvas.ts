@@ -291,7 +291,7 @@ export function paintedThumbnail(run: DrawnRun, kind: Kind, layer: number, head:
 }
 
 /**
- * The same as an image, in the colours of paper: as drawings, all heads of a long sentence would take tens of
+ * A thumbnail as an image, in the colours of paper: as drawings, all heads of a long sentence would take tens of
  * megabytes.
  */
 export function printedThumbnail(run: DrawnRun, kind: Kind, layer: number, head: number) {

@@ -77,7 +77,7 @@ function below(sizes: Sizes) {
   return bar + between + EDGE;
 }
 
-/** The same in another type. */
+/** Sizes in another type. */
 function inType(sizes: Sizes, type: number): Sizes {
   const scaled = (px: number) => (px * type) / sizes.type;
   const words = { source: sizes.words.source.map(scaled), target: sizes.words.target.map(scaled) };

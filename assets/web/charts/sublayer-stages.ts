@@ -42,7 +42,7 @@ const FORMULAS: Record<Stage, string> = {
 };
 
 /**
- * Of a pre-norm network: a sublayer reads the LayerNorm of the stream, x̂ or ŷ, and is added to the stream as it is.
+ * A pre-norm network: a sublayer reads the LayerNorm of the stream, x̂ or ŷ, and is added to the stream as it is.
  */
 const NORM_FIRST: Partial<Record<Stage, string>> = {
   qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X̂ W^K + b^K    V = X̂ W^V + b^V",
@@ -53,7 +53,7 @@ const NORM_FIRST: Partial<Record<Stage, string>> = {
 // X is the output of the encoder.
 const CROSS_FIRST = { qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V" };
 
-/** Of a run in which the residual connection around a sublayer was dropped. */
+/** A run in which the residual connection around a sublayer was dropped. */
 const DROPPED: Partial<Record<Stage, string>> = { residual: "y = LayerNorm(o)", ffn_residual: "LayerNorm(FFN(y))" };
 const DROPPED_FIRST: Partial<Record<Stage, string>> = {
   residual: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o",

@@ -33,7 +33,7 @@ export function placeParameters() {
   return `?${searchParams}`;
 }
 
-/** The same, with what else stands in `href`. */
+/** The address of the place, with what else stands in `href`. */
 export function formatAddress(href: string, presenting: boolean, run: RunRequest) {
   const url = new URL(href);
   const written = new URLSearchParams(url.search); // each change of url.searchParams would write the whole address

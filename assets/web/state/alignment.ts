@@ -10,7 +10,7 @@ export type Links = Set<number>[];
  * which is output one step earlier.
  */
 export type Reading = "predicted" | "read";
-/** Of how many aligned tokens a head's largest weight is on a linked word: `right[layer][head]` of `count`. */
+/** Aligned tokens whose linked word has a head's largest weight: `right[layer][head]` of `count`. */
 export type HeadScores = { right: number[][]; count: number };
 
 /** The row of a token; -1 where none is about it. */

@@ -112,7 +112,7 @@ function formatField({ kind }: ChangeField, value: unknown) {
   return String(value).replaceAll("%", "%25").replaceAll("*", "%2A");
 }
 
-/** The same read; null where it is not of that form. Only the server knows whether the run has a place for it. */
+/** Read changes of an address; null where they are not of that form. Only the server knows whether the run has a place for it. */
 export function parseChanges(text: string) {
   const list = text === "" ? [] : text.split("*").map(parseChange);
   return list.includes(null) ? null : (list as Change[]);

@@ -59,7 +59,7 @@ export function nodes(key: string, places: Places = {}): (string | Node)[] {
     .filter((part) => part !== "");
 }
 
-/** The same as one string. */
+/** A text as one string. */
 export const t = (key: string, places?: Places) =>
   nodes(key, places)
     .map((part) => (part instanceof Node ? part.textContent : part))

@@ -19,7 +19,7 @@ const MAX_ANSWERS = 24;
 
 const answers: Map<string, Promise<any>> = new Map();
 
-/** The same question is asked once. */
+/** A question is asked once. */
 export function askOnce<Name extends QuestionName>(name: Name, request: RequestOf<Name>): Promise<AnswerOf<Name>> {
   const key = JSON.stringify([name, request]);
   const known = answers.get(key);

@@ -94,7 +94,7 @@ export function describeQuestion(question: ShownQuestion): { text: Child; choice
   return { text: drawn?.text ?? about.text, choices: drawn?.choices ?? choices };
 }
 
-/** Of each choice in a round the share of all votes. */
+/** The share of all votes in a round, by choice. */
 export function voteShares({ tallies }: ShownQuestion, round: number) {
   const { votes, answered } = tallies?.[round] ?? { votes: [], answered: 0 };
   return votes.map((count) => (answered ? count / answered : 0));

@@ -60,7 +60,7 @@ export function keepFocus(element: Element, draw: () => void) {
   again?.focus({ preventScroll: true });
 }
 
-/** The same; what had the focus among them keeps it. */
+/** Set children; what had the focus among them keeps it. */
 export const replaceKeepingFocus = (element: Element, children: Child[]) =>
   keepFocus(element, () => setChildren(element, children));
 
@@ -68,7 +68,7 @@ export const replaceKeepingFocus = (element: Element, children: Child[]) =>
 export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
 let ruler: CanvasRenderingContext2D | null = null;
-/** Of the page, read once: to read it is to compute the style of all that has changed. */
+/** The page's font, read once: to read it is to compute the style of all that has changed. */
 let family = "";
 
 /** How wide a label is, px: letters of some scripts are twice as wide as others. */
@@ -174,7 +174,7 @@ export function segmented(label: string, options: [string, Child][], choose: (va
   };
 }
 
-/** The same for names whose texts the catalogue has under `key`. */
+/** A choice of names whose texts the catalogue has under `key`. */
 export function namedChoice<Name extends string>(
   label: string,
   names: readonly Name[],

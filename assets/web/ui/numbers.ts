@@ -8,7 +8,7 @@ const PENCIL = [-5, 10]; // a largest score in here makes powers that a pencil c
 /** A number with `digits` digits after the point, and a minus that is as wide as a plus. */
 export const fixed = (value: number, digits: number) => plain(value, digits).replace("-", "−");
 
-/** The same, as a program reads it. Zero has no sign. */
+/** A number as a program reads it. Zero has no sign. */
 export function plain(value: number, digits: number) {
   const text = value.toFixed(digits);
   return /[1-9]/.test(text) ? text : text.replace("-", "");

@@ -35,7 +35,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[FakeWorker]:
 
 @pytest.fixture
 def _last_session_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several that could give way, where chance would decide."""
+    """The first of several that could give way, where chance would decide."""
     monkeypatch.setattr("random.random", itertools.count().__next__)
 
 

@@ -65,7 +65,7 @@ def _plain(text: str) -> str:
 
 @cached_per_checkpoint(16, own=16)
 def _logits(request: CandidatesRequest) -> np.ndarray:
-    """Of every token at the step of a request, (V,).
+    """The logit of every token at the step of a request, (V,).
 
     Raises:
         ValueError: the run has no such step.

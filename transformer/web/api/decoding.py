@@ -63,7 +63,7 @@ class BeamSearch(TypedDict):
 
 
 class ShownBeamSearch(BeamSearch):
-    """The same without most of what was dropped, and how much that is at each step."""
+    """A beam search without most of what was dropped, and how much that is at each step."""
 
     left_out: list[int]
 

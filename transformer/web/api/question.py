@@ -108,7 +108,7 @@ def message(error: ValueError) -> Message:
 
 
 def sentence(error: ValueError) -> str:
-    """The same for programs, in English, where changes say what is wrong with them."""
+    """Why a program's request cannot be met, in English; changes say what is wrong with them."""
     if not isinstance(error, ValidationError):
         return str(error)
     cause = error.errors()[0].get("ctx", {}).get("error")

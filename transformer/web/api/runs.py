@@ -51,7 +51,7 @@ def _translate(checkpoint: str, sentence: str, changes: Interventions) -> Transl
 
 
 def _bytes(run: Translation) -> int:
-    """Of its maps and of the probabilities of every candidate, which are most of it."""
+    """What a run takes: mostly its maps and the probabilities of every candidate."""
     maps = sum(each.weights.nbytes for kind in KINDS for each in run.attention.of(kind))
     return maps + FLOAT_BYTES * sum(len(step.candidates) for step in run.steps)
 

@@ -10,7 +10,7 @@ DIVERGING = [[0.0, "#b42318"], [0.5, "#ffffff"], [1.0, "#4338ca"]]
 
 
 def styled(figure: go.Figure, height: int) -> go.Figure:
-    """The same figure in the page's style: transparent, quiet, no title (the heading is HTML)."""
+    """A figure in the page's style: transparent, quiet, no title (the heading is HTML)."""
     figure.update_layout(
         template=None,
         height=height,

@@ -175,8 +175,8 @@ def logged_name(checkpoint: object) -> str | None:
 
 
 class RealModel(TypedDict):
-    """Of a real model: its licence, as the Hub names it, bytes of its weights, and codes of source and target language,
-    as far as they are known."""
+    """A real model's licence, as the Hub names it, bytes of its weights, and codes of its two languages, as far as they
+    are known."""
 
     licence: str
     size: int
@@ -208,7 +208,7 @@ def about(checkpoint: str) -> Model:
 
 
 def described(checkpoint: str) -> Model:
-    """The same before it is JSON. A shipped or a real model is not loaded for it: a broken one must not keep the page
+    """What the page knows of a model. A shipped or a real one is not loaded for it: a broken one must not keep the page
     from starting.
 
     Raises:

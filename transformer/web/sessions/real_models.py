@@ -274,7 +274,7 @@ class RealModels:
 
 
 def _bytes_in_memory(weights: Path) -> int:
-    """Of a safetensors file, in float32."""
+    """The size of a safetensors file's weights in float32."""
     with safe_open(weights, framework="pt") as stored:
         shapes = (stored.get_slice(name).get_shape() for name in stored.keys())  # noqa: SIM118  # it is not a dict
         return FLOAT_BYTES * sum(map(math.prod, shapes))

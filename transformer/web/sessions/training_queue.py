@@ -310,7 +310,7 @@ class TrainingQueue:
             self.pace.learn(ended["step"], estimate, ended["seconds"], ended["processor_seconds"])
 
     async def _lines(self, training: _Training, job: Job, file: Path) -> Events:
-        """Of a process with a GPU, if one is worth while and can be had; else of one on the processor."""
+        """What the training's process writes: on a GPU, if that is worth while and can be had."""
 
         def begin(worker: Worker) -> None:
             worker.train(job, file)

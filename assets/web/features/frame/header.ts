@@ -1,6 +1,6 @@
 // The title line: which model, which device and why, which language, light or dark.
 
-import { isOwn, isReal, modelName, models, setShippedModels, useModel } from "../../api/models.ts";
+import { isOwn, isReal, modelName, models, useModel } from "../../api/models.ts";
 import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts";
 import { opening } from "../../api/schema.ts";
 import { readPreference, writePreference } from "../../api/session.ts";

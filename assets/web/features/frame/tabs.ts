@@ -7,7 +7,7 @@ import { lessonStops, state, subscribe, update } from "../../state/state.ts";
 import { h, scrollToMiddle } from "../../ui/dom.ts";
 import { button, changeDetector } from "../../ui/parts.ts";
 
-/** Of a key: the place of the tab that it leads to. */
+/** The place of the tab that a key leads to. */
 const KEYS: Record<string, (at: number, count: number) => number> = {
   ArrowLeft: (at, count) => (at + count - 1) % count,
   ArrowRight: (at, count) => (at + 1) % count,

@@ -32,7 +32,7 @@ const COUNTS = [
   "padding",
   "runs",
 ];
-/** Of what is neither counted nor a share. */
+/** Digits of what is neither counted nor a share. */
 const DIGITS: Record<string, number> = { loss: 3, entropy: 2, row_sum_error: 2 };
 
 // From 0.001 to 10: on a linear axis, most of the curve would be its first steps.

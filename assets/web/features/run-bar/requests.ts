@@ -5,7 +5,7 @@ import { api, reasonOf } from "../../api/client.ts";
 import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../../api/models.ts";
 import { whenLoaded } from "../../api/real-models.ts";
 import { opening } from "../../api/schema.ts";
-import type { Example, Message, OwnModel, Run, RunRequest, State, View } from "../../api/types.ts";
+import type { Example, Message, OwnModel, Run, RunRequest, State } from "../../api/types.ts";
 import { expectRun, formatAddress, holdAddress, openingTab, parseAddress, restorePlace } from "../../state/address.ts";
 import { changes, lastingChanges, settleChanges } from "../../state/changes.ts";
 import { formatList, t } from "../../state/i18n.ts";
@@ -106,7 +106,7 @@ export class RunRequests {
     this.ask({ sentence: sentence ?? "", ...(sentence === state.run.sentence ? { changes: changes() } : {}) });
   }
 
-  /** Of the sentence that is shown, or of the one that is on its way. */
+  /** Ask for the changes of the sentence that is shown, or of the one that is on its way. */
   askChanges() {
     this.ask({ sentence: state.run.sentence, ...session.asked, changes: changes() });
   }

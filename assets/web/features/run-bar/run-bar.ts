@@ -1,6 +1,6 @@
 // The run at the top of the page: its tokens, its steps, its changes, and what to do about a sentence that was refused.
 
-import { isReal, setShippedModels } from "../../api/models.ts";
+import { isReal } from "../../api/models.ts";
 import type { Change, Message, Places, Run, View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
 import { isPresenting, updateAddressBar } from "../../state/address.ts";

@@ -11,7 +11,7 @@ import type { Plan } from "./train.ts";
 
 const ESTIMATE_FROM = { steps: 3, ms: 500 }; // before that the time that is left cannot be estimated
 
-/** Of which training, and when it was first seen to run. */
+/** Which training it shows, and when that was first seen to run. */
 const clock = { points: training.points, since: 0 };
 
 /** Whether there is nothing left to stop. */

@@ -210,7 +210,7 @@ function restore({ toy, classroom, own }: Record<string, Settings>) {
   if (restoreTraining()) first = "replay";
 }
 
-/** Of the model that the address names, or that is shown. */
+/** The corpus of the model that the address names, or that is shown. */
 function corpusOfPage() {
   const asked = new URLSearchParams(location.search).get("checkpoint");
   const checkpoint = (asked && checkpointFromAddress(asked)) || state.run.checkpoint;

@@ -182,7 +182,7 @@ function strongestHead(layer: number) {
   return { head, key, weight: rows[head][key] };
 }
 
-/** Of a word, those of one of its pieces. */
+/** Those of one piece of a word. */
 function drawCandidates(parts: Parts) {
   const { run } = state;
   const { pieces, first = state.step } = run.steps[state.step];
@@ -214,7 +214,7 @@ function forceWord(token: string, step: number) {
   replaceChange({ do: "force_word", step }, isLikeliest ? null : { do: "force_word", step, word: token });
 }
 
-/** Of a long output its last words: the whole of it stands above. */
+/** The last words of a long output: the whole of it stands above. */
 const prefix = (words: string[]) => (areMany(words) ? ["…", ...words.slice(-MAX_READ)] : words).join(" ");
 
 /** The text alternative of what is drawn. */

@@ -87,7 +87,7 @@ async function sweep(parts: Parts): Promise<void> {
   if (!answer) parts.summary.textContent = t("panel.sweep.none");
 }
 
-/** The same of a real model, head by head. */
+/** Ask for the contributions in a real model, head by head. */
 function streamSweep(parts: Parts, run: Run) {
   const drop: Record<string, (number | null)[][]> = Object.fromEntries(
     KINDS.map((kind) => {
