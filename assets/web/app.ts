@@ -51,8 +51,9 @@ export async function start(page: HTMLElement) {
   for (const [tab, views] of Object.entries(TABS)) {
     const panel = h("div", { id: `panel-${tab}`, class: "tab-panel" });
     const fills = Object.entries(views).map(([name, mount]) => place(panel, name, mount));
-    const openOnce = () => fills.splice(0).forEach((fill) => void fill());
-    panel.addEventListener("opened", openOnce); // a view on a tab is mounted when the tab is first opened
+    // A view on a tab is mounted when the tab is first opened.
+    const openOnce = () => panel.classList.contains("open") && fills.splice(0).forEach((fill) => void fill());
+    panel.addEventListener("opened", openOnce);
     page.append(panel);
   }
   await speakPreferredLanguage();

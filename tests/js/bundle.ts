@@ -15,7 +15,10 @@ export const bundled = () =>
       entryPoints: ["assets/web/app.ts"],
       outdir: "assets/dist",
       bundle: true,
-      minify: true,
+      minifyWhitespace: true,
+      minifyIdentifiers: true,
+      // Not its syntax: Gradio writes its container before each selector, but not before each of a list with .dark in it,
+      // and esbuild would make such lists.
       format: "esm",
       charset: "utf8",
       sourcemap: true,

@@ -63,7 +63,7 @@ async function ask(name: string, request: unknown, { signal }: Options) {
     newest[slot] = mine;
   }
   const answer = await send(name, request, signal ? AbortSignal.any([signal, mine.signal]) : mine.signal);
-  const read = await answer.json().catch(() => null);
+  const read = await answer.json().catch(() => ({ error: NO_ANSWER })); // it was broken off
   if (!answer.ok || read?.error) throw new Refused(read?.error ?? NO_ANSWER, read);
   return read;
 }

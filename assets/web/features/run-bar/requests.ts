@@ -68,6 +68,7 @@ export class RunRequests {
   /** Take the answer that is there, and go where the address leads: not again when another language is spoken. */
   begin() {
     this.takeAnswer();
+    this.box.value ||= state.run.sentence;
     addEventListener("popstate", () => this.followAddress(true), { signal: this.signal });
     if (!session.isOpened) this.openPlace(location.search, false);
     session.isOpened = true;

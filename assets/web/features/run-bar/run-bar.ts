@@ -75,7 +75,6 @@ export function mount(view: View) {
   const showQueue = (event: Event) => drawQueue(parts, (event as CustomEvent).detail);
   document.addEventListener("queue:changed", showQueue, { signal });
   requests.begin();
-  box.value ||= state.run.sentence;
 }
 
 /** Keep the typed text when the language changes. */
